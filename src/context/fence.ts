@@ -79,7 +79,7 @@ function isOwnTag(text: string, start: number): boolean {
     const character = String.fromCodePoint(text.codePointAt(index) ?? 0);
     index += character.length;
     for (const part of character.normalize("NFKC").toLowerCase()) {
-      // A combining mark may turn the last letter into another one. A reader could then take the name as complete.
+      // A combining mark may turn this letter into another character. A lenient reader may then end the name before it.
       if (nameCharacter.test(part) && isReserved() && /^\p{M}/u.test(text.slice(index, index + 2))) return true;
       if (nameCharacter.test(part)) name += part;
       else if (name === "" && (part === "/" || part === "\\")) isClosing = true;

@@ -1,4 +1,4 @@
-/** Stores notes that outlive conversations, one Markdown file per title. Changes to one note run one after another. */
+/** Stores notes that outlive conversations, one Markdown file per title. Changes to the same note run one at a time. */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";

@@ -151,7 +151,7 @@ function placeOf(value: Value, kind: Plot["x"]["kind"], labels: Map<string, numb
   }
 }
 
-/** Parses ISO 8601 dates and times; a blank may replace the `T`. A time without a zone is UTC. */
+/** Parses ISO 8601 dates and times; a space may replace the `T`. A time without a zone is UTC. */
 export function timeOf(text: string): number | undefined {
   const [, date, clock = "", zone = ""] =
     /^(\d{4}(?:-\d\d(?:-\d\d)?)?)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:?\d\d)?$/.exec(text.trim()) ?? [];

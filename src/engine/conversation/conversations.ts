@@ -3,7 +3,7 @@
  *
  *   accept    store the message durably, then schedule its conversation
  *   wake      resume a parked turn after an answer or an expiry
- *   stop      end the running turn and the waiting messages of a conversation
+ *   stop      end the running and parked turns of a conversation
  *   recover   at startup, resume orphaned turns and start turns from stored messages
  *
  * A parked turn does not block its conversation. A message leaves the queue only in a turn, or if its author deletes

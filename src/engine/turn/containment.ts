@@ -1,7 +1,6 @@
 /**
- * Judges what a call could do outside its draft. A contained call could do nothing there, so it runs without asking,
- * and runs again after a crash. All other calls ask, whatever the rules of skills say, and no grant covers these
- * questions.
+ * Judges what a call could do outside its draft. A contained call can't affect anything there, so it runs without
+ * asking, and may run again after a crash. All other calls ask, whatever the rules of skills say, and grants never apply.
  */
 import type { Containment } from "../../ports/containment.ts";
 import type { GateMatch } from "../../ports/gate.ts";

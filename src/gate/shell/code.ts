@@ -84,7 +84,7 @@ function interpreterSource(
   return { type: "stdin", isShell: false };
 }
 
-/** GNU sed executes the text that it matched, with the command `e` and with the flag `e` of `s`. */
+/** GNU sed's command `e` and the flag `e` of its `s` command execute text as shell code. */
 function runsMatches(script: string): boolean {
   if (/^\d*\s*e(?:\s|$)/.test(script)) return true;
   const flags = script.slice(script.lastIndexOf(script.charAt(1)) + 1);

@@ -1,4 +1,4 @@
-/** Reads shell words as a program gets them. Expands only what the script itself resolves: `$IFS`, `$(echo rm)`. */
+/** Converts shell words to the arguments that the program receives. Expands only what the script itself resolves: `$IFS`, `$(echo rm)`. */
 import type { DoubleQuotedChild, ParameterExpansionPart, ParsedScript, Word, WordPart } from "unbash";
 
 export interface ShellWord {

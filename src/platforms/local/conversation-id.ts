@@ -1,5 +1,5 @@
 /**
- * The only code that formats and parses local conversation ids. Parts are percent-encoded, so no colon splits a name.
+ * The only code that formats and parses local conversation ids. Parts are percent-encoded, so a colon in a name is never taken for a separator.
  *
  *   local:dm:<person>                           a person's private conversation with the agent
  *   local:channel:<channel>:<message>           the thread that a message started

@@ -4,7 +4,7 @@
  */
 
 export interface Fence {
-  /** Blanks and quote marks before the fence. A list marker counts as blanks of its width. */
+  /** Spaces and quote marks before the fence. A list marker is replaced by as many spaces. */
   prefix: string;
   marks: string;
   info: string;

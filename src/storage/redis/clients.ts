@@ -5,7 +5,7 @@ import type { RedisAddress } from "./url.ts";
 export type RedisClient = Redis | Cluster;
 
 /**
- * - `commands`: immediately rejects commands that can't be sent or whose connection was cut; the sender decides.
+ * - `commands`: immediately rejects commands that can't be sent or whose connection was lost. Their sender decides whether to retry.
  * - `subscriber`: subscribes again automatically after reconnecting.
  * - `queue`: adds jobs; rejects immediately while Redis is unreachable.
  * - `worker`: waits for jobs with blocking commands, without a time limit.

@@ -7,8 +7,8 @@
  *   3. the waiter is notified directly or by the bus; messages may get lost, so it also checks the ledger, and adds the
  *      job again if Redis has lost it
  *
- * While Redis or the ledger is unreachable, everything waits until the job's signal aborts. An abort as `shutdown`
- * leaves the job for other processes or the next start.
+ * While Redis or the ledger is unreachable, everything waits until the job's signal aborts. If the cause is
+ * `shutdown`, the job stays queued for another process or the next start.
  */
 import { randomUUID } from "node:crypto";
 import { abortCauseOf } from "../../lib/abort.ts";

@@ -133,7 +133,7 @@ function longestRun(text: string): number {
   return (text.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0);
 }
 
-/** Spells out characters that can hide or reorder text. Keeps the two joiners, which emoji and several scripts need. */
+/** Spells out characters that can hide or reorder text. Keeps ZWJ and ZWNJ, which emoji and several scripts need. */
 function visible(text: string): string {
   return text
     .replaceAll("\r\n", "\n")

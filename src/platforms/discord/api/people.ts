@@ -8,7 +8,7 @@ import { type DiscordApi, isRefusal } from "./api.ts";
 
 export interface People {
   member(guildId: string, userId: string): Promise<Author | undefined>;
-  /** The roles are at most a minute old. Without `guildId`, covers all servers shared with the bot if they are few. */
+  /** The roles are at most a minute old. Without `guildId`, all servers of the bot count, up to `maxGuilds`. */
   roles(guildId: string | undefined, userId: string): Promise<string[]>;
   lookUp(person: Author, conversationId: string): Promise<Author | undefined>;
 }

@@ -1,7 +1,7 @@
 /**
  * Handles clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is
  * decided, then passed to the handler and answered with a receipt that only the person sees. `edit` and `part` open a
- * form instead, which must be the first answer. `/remora ask` is posted for everybody and then read like any message. A
+ * form instead, because Discord accepts a form only as the first response. `/remora ask` is posted for everybody and then read like any message. A
  * click counts even if Discord no longer accepts its answer, because the card shows the result.
  */
 import {

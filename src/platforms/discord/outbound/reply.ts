@@ -145,7 +145,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       await settleText(open, renderAll([whole, ...refused].join("\n\n")));
     } finally {
       typing.stop();
-      // End the text here, because later updates must not change an answer above the card.
+      // A card may be posted below this answer, and later updates must not edit the answer above it.
       forgetText();
     }
   }

@@ -1,4 +1,4 @@
-/** Acknowledges each click and submitted form immediately, and passes it on, whatever id and choice it carries. */
+/** Acknowledges each click and submitted form immediately, then passes it to the handlers, which check the id and choice. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
