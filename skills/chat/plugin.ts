@@ -5,6 +5,7 @@ import { basename, extname, join } from "node:path";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type {
   ChatLine,
+  FoundLine,
   JsonObject,
   Plugin,
   PluginChat,
@@ -14,6 +15,7 @@ import type {
 import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
 
 const usualLimit = 30;
+const usualResults = 10;
 const fileCapBytes = 10 * 1024 * 1024;
 const shownCharacters = 2_000;
 const mimeTypes: Readonly<Record<string, string>> = {
@@ -43,6 +45,8 @@ async function run(tool: string, input: JsonObject, chat: PluginChat, context: P
       const limit = typeof input.limit === "number" ? input.limit : usualLimit;
       return listing(await chat.history({ ...where, ...optional("before", input.before), limit }));
     }
+    case "chat_search":
+      return await search(input, chat);
     case "chat_post": {
       const { messageId } = await chat.post({ ...where, text: textOf(input.text), files: [] });
       return `Posted (message ${messageId}).`;
@@ -60,6 +64,29 @@ async function run(tool: string, input: JsonObject, chat: PluginChat, context: P
     default:
       return failure(`The chat skill has no tool ${tool}.`);
   }
+}
+
+async function search(input: JsonObject, chat: PluginChat): Promise<PluginResult> {
+  const [after, before] = [timeIn(input.after), timeIn(input.before)];
+  if (Number.isNaN(after) || Number.isNaN(before))
+    return failure("Write after and before as a date or time, such as 2026-11-01 or 2026-11-01T14:00Z.");
+  const found = await chat.search({
+    ...{ text: textOf(input.query), limit: typeof input.limit === "number" ? input.limit : usualResults },
+    ...{ ...optional("channel", input.channel), ...optional("author", input.author) },
+    ...{ ...(after === undefined ? {} : { after }), ...(before === undefined ? {} : { before }) },
+  });
+  if (found.length === 0) return "No message that this person can see matches. Other words may find more.";
+  return found.map(foundText).join("\n");
+}
+
+function foundText({ author, channel, at, link, text }: FoundLine): string {
+  return `[${timeText(at)}] ${author.name} (${author.id}) in #${channel}, ${link} : ${shortened(text.replace(/\s+/g, " "))}`;
+}
+
+/** NaN if it is not a time. */
+function timeIn(value: unknown): number | undefined {
+  const text = textOf(value).trim();
+  return text === "" ? undefined : Date.parse(text);
 }
 
 async function upload(input: JsonObject, chat: PluginChat, context: PluginContext): Promise<PluginResult> {
@@ -105,14 +132,20 @@ function listing(lines: ChatLine[]): string {
 }
 
 function lineText({ id, author, text, at, files, replies }: ChatLine): string {
-  const when = new Date(at).toISOString().slice(0, 16).replace("T", " ");
-  const short = text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters).toWellFormed()} […]`;
   const more = [
     ...(files.length === 0 ? [] : [`files: ${files.join(", ")}`]),
     ...(replies === undefined || replies === 0 ? [] : [replies === 1 ? "1 reply" : `${replies} replies`]),
   ];
   const notes = more.length === 0 ? "" : ` (${more.join("; ")})`;
-  return `[${when} UTC] ${author.name} (${author.id}), message ${id}${notes}: ${short}`;
+  return `[${timeText(at)}] ${author.name} (${author.id}), message ${id}${notes}: ${shortened(text)}`;
+}
+
+function timeText(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+function shortened(text: string): string {
+  return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters).toWellFormed()} […]`;
 }
 
 function optional<K extends string>(key: K, value: unknown): { [P in K]?: string } {

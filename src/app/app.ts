@@ -22,6 +22,7 @@ import { countSkills } from "../skill-runtime/library/library.ts";
 import { byAnyName } from "../skill-runtime/library/precedence.ts";
 import { describeReadiness } from "../web/readiness.ts";
 import { statusLines } from "../web/snapshot.ts";
+import { buildChatLog } from "./chat-log.ts";
 import { type Closing, createClosing } from "./closing.ts";
 import { buildCommands } from "./commands.ts";
 import { buildConversations } from "./conversations.ts";
@@ -91,6 +92,8 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const platforms = closing.add(await buildPlatforms(options, state, late));
   late.platforms.set(platforms);
   const { deliveries, connections } = platforms;
+  const { chatLog, search, ...ofChatLog } = buildChatLog(options, state, platforms);
+  closing.add(ofChatLog);
   const memory = closing.add(buildMemory(options, state));
   const building = [
     buildSandbox(options, state, { ...late, deliveries }).then(closing.add),
@@ -106,6 +109,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const parts = closing.add(
     buildConversations(options, state, {
       ...{ ...late, memory, sandbox, skills, models, tools, deliveries },
+      searchChat: search,
       platform: (name) => platforms.byName.get(name),
       serves: platforms.serves,
     }),
@@ -114,11 +118,11 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
 
   const access = createAccess({ rules: accessRules(settings), ledger: state.ledger, isOwner });
   const commands = buildCommands(options, state, {
-    ...{ memory, sandbox, models, tools, parts, access, isOwner },
+    ...{ memory, chatLog, sandbox, models, tools, parts, access, isOwner },
     connected: connections.all,
   });
   const handlers = createPlatformHandlers({
-    ...{ conversations, approvals, questions, commands, context, access, log },
+    ...{ conversations, approvals, questions, commands, context, access, chatLog, log },
     skillNamed: (asked, conversationId) => byAnyName(tools.toolbox.skillsFor(conversationId).skills).get(asked)?.name,
   });
   late.handlers.set(handlers);
@@ -132,7 +136,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   });
   mountPages(server, options, state, { platforms, skills, tools, parts, status });
   const housekeeping = buildHousekeeping(options, state, {
-    ...{ memory, sandbox, skills, models, parts },
+    ...{ memory, chatLog, sandbox, skills, models, parts },
     servePage: () => connections.servePage(handlers, ended.signal),
   });
 

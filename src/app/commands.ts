@@ -1,5 +1,6 @@
 /** The `/remora` commands, in the order in which help lists them. */
 import { rm } from "node:fs/promises";
+import { exportedMessages, type StoredChatLog } from "../chat-log/chat-log.ts";
 import { exportCommand } from "../commands/export-command.ts";
 import { forgetCommand } from "../commands/forget-command.ts";
 import { grantsCommand } from "../commands/grants-command.ts";
@@ -30,6 +31,7 @@ export interface CommandsParts {
   models: Models;
   tools: Tools;
   memory: OwnedMemory;
+  chatLog: StoredChatLog;
   parts: ConversationParts;
   access: Access;
   isOwner(platform: string, person: Author): boolean;
@@ -39,7 +41,7 @@ export interface CommandsParts {
 export function buildCommands(
   { settings: { config, workspace }, log }: AppOptions,
   { ledger }: State,
-  { memory, sandbox, models, tools, parts, access, isOwner, connected }: CommandsParts,
+  { memory, chatLog, sandbox, models, tools, parts, access, isOwner, connected }: CommandsParts,
 ): Commands {
   const { conversations, approvals, context, registry } = parts;
 
@@ -67,10 +69,16 @@ export function buildCommands(
       access.command,
       usageCommand({ meter: models.usage, ledger, limits: config.limits, isOwner }),
       memoryCommand(memory),
-      exportCommand(memory),
+      exportCommand({
+        exportAll: async ({ platform, userId }) => [
+          ...(await memory.exportAll({ userId })),
+          ...exportedMessages(await chatLog.ofPerson(platform, userId)),
+        ],
+      }),
       forgetCommand({
         conversations: registry,
         memory: memory.forget,
+        messages: chatLog.forget,
         history: context.forget,
         tasks: tools.taskFiles.forget,
         snapshots: forgetShown,

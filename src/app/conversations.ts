@@ -1,5 +1,6 @@
 /** Builds memory and context, the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
 import { createApprovals } from "../approvals/approvals.ts";
+import type { ChatSearch } from "../chat-log/chat-search.ts";
 import { approvalPolicy, contextSettings } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
@@ -49,6 +50,7 @@ export interface ConversationLinks {
   deliveries: Deliveries;
   platform(name: string): Platform | undefined;
   serves(conversationId: string): Promise<boolean>;
+  searchChat: ChatSearch;
   handlers: Late<PlatformHandlers>;
   conversations: Late<Conversations>;
   approvals: Late<ApprovalDesk>;
@@ -84,7 +86,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   });
   links.services.set(
     createPluginServices({
-      ...{ ledger, questions, schedules, platform: links.platform },
+      ...{ ledger, questions, schedules, platform: links.platform, searchChat: links.searchChat },
       memoryFor: createScopedMemory(memory, tools.isOwnersCall),
     }),
   );

@@ -1,5 +1,6 @@
 /** Periodic work: sweeps every few seconds, clean-ups every hour. */
 import { join } from "node:path";
+import type { StoredChatLog } from "../chat-log/chat-log.ts";
 import { createHousekeeping, type Housekeeping } from "../engine/housekeeping.ts";
 import { runIfDue } from "../lib/periodic.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
@@ -16,6 +17,7 @@ export interface HousekeepingParts {
   skills: Skills;
   models: Models;
   memory: OwnedMemory;
+  chatLog: StoredChatLog;
   parts: ConversationParts;
   servePage(): Promise<void>;
 }
@@ -28,7 +30,7 @@ const outputsRetentionMs = 30 * 86_400_000;
 export function buildHousekeeping(
   { settings: { workspace }, role, log }: AppOptions,
   { ledger, store, auditLog }: State,
-  { memory, sandbox, skills, models, parts, servePage }: HousekeepingParts,
+  { memory, chatLog, sandbox, skills, models, parts, servePage }: HousekeepingParts,
 ): Housekeeping {
   const { approvals, conversations, questions, schedules } = parts;
   return createHousekeeping({
@@ -44,6 +46,7 @@ export function buildHousekeeping(
     ledger,
     cleanUps: [
       () => runIfDue(store, { name: "consolidation", everyMs: weekMs, work: memory.consolidate }),
+      chatLog.prune,
       models.usage.prune,
       () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxRetentionMs),
       () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsRetentionMs),

@@ -13,6 +13,8 @@ type Owner = { scope: Scope } | { userId: string };
 export interface ForgetOptions {
   conversations: ConversationRegistry;
   memory(owner: Owner): Promise<{ files: number; entries: number }>;
+  /** Removes a person's messages, or those of a channel, from the chat log. */
+  messages(owner: { platform: string; userId: string } | { platform: string; channelId: string }): Promise<void>;
   /** With `person`, removes only that person's exchanges. */
   history(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   /** Returns the number of removed files. */
@@ -36,6 +38,7 @@ export function forgetCommand(options: ForgetOptions): CommandHandler {
   async function forgetPerson({ platform, by }: InboundCommand): Promise<Removed> {
     const shared = (await conversations.list()).filter(({ userIds }) => userIds.includes(by.id));
     const forgotten = await options.memory({ userId: by.id });
+    await options.messages({ platform, userId: by.id });
     for (const { id } of shared) await options.history(id, { platform, userId: by.id });
     await options.outputs(`dm:${by.id}`);
     // Other people's prompts may quote this person, so the snapshots of all these scopes are removed.
@@ -44,10 +47,11 @@ export function forgetCommand(options: ForgetOptions): CommandHandler {
     return { ...forgotten, histories: shared.length, tasks, snapshots: await options.snapshots(scopes) };
   }
 
-  async function forgetPlace({ scope, conversationId }: InboundCommand): Promise<Removed> {
+  async function forgetPlace({ platform, scope, conversationId }: InboundCommand): Promise<Removed> {
     const known = (await conversations.list()).filter((conversation) => conversation.scope === scope);
     const ids = new Set([conversationId, ...known.map(({ id }) => id)]);
     const forgotten = await options.memory({ scope });
+    if (scope.startsWith("channel:")) await options.messages({ platform, channelId: scope.slice("channel:".length) });
     for (const id of ids) await options.history(id);
     await options.outputs(scope);
     const tasks = await options.tasks((task) => ids.has(task.conversationId));
@@ -74,10 +78,10 @@ const ownersOnlyText =
   "A channel's memory belongs to everyone in it, so only owners can remove it. `/remora forget me` removes your part.";
 
 const askMeText =
-  "This removes your DM with me from memory. In channels it removes your exchanges with me and your decisions, with their history, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget me yes`";
+  "This removes your DM with me from memory. In channels it removes your exchanges with me and your decisions, and your messages from what I can search, with their history, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget me yes`";
 
 const askHereText =
-  "This removes everything I remember in this place: notes, history, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget here yes`";
+  "This removes everything I remember in this place: notes, searchable messages, history, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget here yes`";
 
 const staysText =
   "Not removed: messages on the platform, files in working folders and their undo copies, changes that wait for an answer, the event log, the journal of turns and approvals (kept for recovery and audit), and the counts of `/remora usage`. Requests that are running now are remembered when they end.";

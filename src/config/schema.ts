@@ -185,6 +185,16 @@ export const configSchema = z.strictObject({
   skills,
   limits: z.strictObject({ userTokensPerDay: tokenLimit, channelTokensPerDay: tokenLimit }).prefault({}),
   memory: z.strictObject({ retentionDays: count.nullable().default(null) }).prefault({}),
+  chatLog: z
+    .strictObject({
+      enabled: z.boolean().default(true),
+      retentionDays: count.max(3_650).default(90),
+      megabytes: count.max(100_000).default(500),
+      exclude: z
+        .array(text.regex(/^(?:slack|discord|local):\S+$/, "write a channel as slack:C…, discord:ID or local:NAME"))
+        .default([]),
+    })
+    .prefault({}),
   events: z.strictObject({ retentionDays: count.default(30) }).prefault({}),
   folders: z.record(z.string(), text).default({}),
   web: z

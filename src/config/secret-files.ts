@@ -10,6 +10,7 @@ const secretVariables = [
   "SLACK_BOT_TOKEN",
   "SLACK_APP_TOKEN",
   "SLACK_SIGNING_SECRET",
+  "SLACK_USER_TOKEN",
   "REDIS_URL",
 ] as const;
 

@@ -32,12 +32,20 @@ export interface SlackAccess {
   botToken: string;
   transport: { type: "socket"; appToken: string } | { type: "http"; signingSecret: string };
   apiUrl?: string;
+  /** For Slack's own search. */
+  userToken?: string;
 }
 
 export function createSettings(config: Config, configFile: string, env: Environment, root: string): Settings {
   const workspace = resolve(root, readVariable(env, "REMORA_WORKSPACE") ?? "workspace");
   const extra = (readVariable(env, "REMORA_SKILLS") ?? "").split(delimiter).filter((folder) => folder !== "");
-  const secretNames = ["DISCORD_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"];
+  const secretNames = [
+    "DISCORD_TOKEN",
+    "SLACK_BOT_TOKEN",
+    "SLACK_APP_TOKEN",
+    "SLACK_SIGNING_SECRET",
+    "SLACK_USER_TOKEN",
+  ];
   const redisUrl = readVariable(env, "REDIS_URL") ?? null;
   return {
     config,
@@ -84,7 +92,8 @@ function slackAccess(env: Environment): SlackAccess | null {
   const signingSecret = readVariable(env, "SLACK_SIGNING_SECRET");
   const apiUrl = readVariable(env, "SLACK_API_URL");
   if (botToken === undefined) return null;
-  const where = apiUrl === undefined ? {} : { apiUrl };
+  const userToken = readVariable(env, "SLACK_USER_TOKEN");
+  const where = { ...(apiUrl === undefined ? {} : { apiUrl }), ...(userToken === undefined ? {} : { userToken }) };
   if (appToken !== undefined) return { botToken, transport: { type: "socket", appToken }, ...where };
   return signingSecret === undefined ? null : { botToken, transport: { type: "http", signingSecret }, ...where };
 }

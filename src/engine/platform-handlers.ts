@@ -2,6 +2,7 @@
 import type { Log } from "../lib/log.ts";
 import type { Access } from "../ports/access.ts";
 import type { Approvals } from "../ports/approval.ts";
+import type { ChatLog } from "../ports/chat-log.ts";
 import type { Commands } from "../ports/command.ts";
 import type { ContextBuilder } from "../ports/context.ts";
 import type { Conversations } from "../ports/conversation.ts";
@@ -17,15 +18,17 @@ export interface PlatformHandlersOptions {
   commands: Commands;
   context: ContextBuilder;
   access: Access;
+  chatLog: ChatLog;
   /** Returns the main name of a skill for any of its names, if the conversation may use the skill. */
   skillNamed(asked: string, conversationId: string): string | undefined;
   log: Log;
 }
 
 export function createPlatformHandlers(options: PlatformHandlersOptions): PlatformHandlers {
-  const { conversations, approvals, questions, commands, context, access, log } = options;
+  const { conversations, approvals, questions, commands, context, access, chatLog, log } = options;
   return {
     async onMessage(message) {
+      chatLog.add(message);
       if (!message.isAddressed) return undefined;
       const verdict = await access.check(message);
       if (verdict.type === "refused") {
@@ -49,7 +52,13 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
       if (verdict.type === "allowed") return await commands.handle(command);
       return { text: verdict.notice?.text ?? `I can't do that: ${verdict.why}.`, isPrivate: true };
     },
-    onEdited: (platform, id, text) => conversations.edit(messageKey(platform, id), text),
-    onDeleted: (platform, id) => conversations.remove(messageKey(platform, id)),
+    onEdited(platform, id, text) {
+      chatLog.edit(platform, id, text);
+      return conversations.edit(messageKey(platform, id), text);
+    },
+    onDeleted(platform, id) {
+      chatLog.remove(platform, id);
+      return conversations.remove(messageKey(platform, id));
+    },
   };
 }

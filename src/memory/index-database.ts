@@ -1,22 +1,10 @@
-/**
- * The SQLite file of the search index. It can always be rebuilt from the Markdown, so a damaged file, or one of another
- * version, is deleted. Another program's database is never touched. Without a usable file, the index is kept in memory.
- */
-import { mkdirSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { messageOf } from "../lib/errors.ts";
-import { useWriteAheadLog } from "../lib/sqlite.ts";
+/** The SQLite file of the search index, which can always be rebuilt from the Markdown. */
+import type { DatabaseSync } from "node:sqlite";
+import { type OpenIndexDatabase, openIndexDatabase } from "../lib/index-database.ts";
 
 const applicationId = 0x524d5258;
 /** Increase this whenever the schema or the way terms are derived changes. */
 const indexVersion = 2;
-const busyTimeoutMs = 5_000;
-/**
- * SQLite's codes for the generic error, a damaged file and a file of another format. The generic error counts as
- * damage, because our statements are correct. https://sqlite.org/rescode.html
- */
-const damageCodes: readonly number[] = [1, 11, 26];
 
 // `scope` is a column of the full-text table so that FTS5 never returns a passage of another scope.
 const schema = `
@@ -30,89 +18,13 @@ const schema = `
   CREATE VIRTUAL TABLE terms USING fts5 (heading, trail, body, day, scope, content = '', contentless_delete = 1,
                                          tokenize = "porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'");
   INSERT INTO terms (terms, rank) VALUES ('secure-delete', 1);
-  PRAGMA application_id = ${applicationId};
-  PRAGMA user_version = ${indexVersion};
 `;
 
-export interface OpenIndex {
-  database: DatabaseSync;
-  statements: ReturnType<typeof prepareAll>;
-}
+export type OpenIndex = OpenIndexDatabase<ReturnType<typeof prepareAll>>;
 
 export function openIndex(indexFile: string, onProblem: (message: string) => void): OpenIndex {
-  try {
-    return openFile(indexFile);
-  } catch (thrown) {
-    if (isDamage(thrown) || thrown instanceof OtherVersion) {
-      onProblem(`the search index ${indexFile} can't be used, so Remora rebuilds it (${messageOf(thrown)})`);
-      try {
-        removeIndex(indexFile);
-        return openFile(indexFile);
-      } catch (again) {
-        return inMemory(again);
-      }
-    }
-    return inMemory(thrown);
-  }
-
-  function inMemory(thrown: unknown): OpenIndex {
-    onProblem(`the search index ${indexFile} can't be opened (${messageOf(thrown)}), so Remora keeps it in memory`);
-    return openFile(":memory:");
-  }
-}
-
-export function removeIndex(indexFile: string): void {
-  if (indexFile === ":memory:") return;
-  for (const ending of ["", "-wal", "-shm", "-journal"]) rmSync(indexFile + ending, { force: true });
-}
-
-export function isDamage(thrown: unknown): boolean {
-  const code = thrown instanceof Error && "errcode" in thrown ? thrown.errcode : undefined;
-  return typeof code === "number" && damageCodes.includes(code & 0xff);
-}
-
-export function inTransaction(database: DatabaseSync, work: () => void): void {
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    work();
-    database.exec("COMMIT");
-  } catch (thrown) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw thrown;
-  }
-}
-
-class OtherVersion extends Error {}
-
-function openFile(path: string): OpenIndex {
-  if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
-  const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
-  try {
-    useWriteAheadLog(database);
-    database.exec("PRAGMA secure_delete = ON");
-    checkOwner(database);
-    inTransaction(database, () => {
-      // Check again inside the transaction: another process may have created the schema.
-      if (pragma(database, "user_version") === 0) database.exec(schema);
-    });
-    return { database, statements: prepareAll(database) };
-  } catch (thrown) {
-    database.close();
-    throw thrown;
-  }
-}
-
-function checkOwner(database: DatabaseSync): void {
-  const isEmpty = database.prepare("SELECT 1 FROM sqlite_master LIMIT 1").get() === undefined;
-  if (isEmpty) return;
-  if (pragma(database, "application_id") !== applicationId) throw new Error("it is a database of another program");
-  const version = pragma(database, "user_version");
-  if (version !== indexVersion) throw new OtherVersion(`it has version ${version}, this program uses ${indexVersion}`);
-}
-
-function pragma(database: DatabaseSync, name: string): number {
-  const value = database.prepare(`PRAGMA ${name}`).get()?.[name];
-  return typeof value === "number" ? value : 0;
+  const format = { name: "the search index", applicationId, version: indexVersion, schema };
+  return openIndexDatabase(indexFile, { ...format, prepare: prepareAll, onProblem });
 }
 
 function prepareAll(database: DatabaseSync) {

@@ -3,8 +3,9 @@
  * words count only if there are no other words; a very long question keeps its most specific words. People's text never
  * reaches FTS5 as syntax, because a term is letters, marks and digits in quotation marks.
  */
+
+import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "../lib/text/words.ts";
 import { askedDaysOf } from "./dates.ts";
-import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "./words.ts";
 
 /** More terms would make the search slower but not better. */
 const maxTerms = 24;

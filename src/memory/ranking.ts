@@ -8,12 +8,13 @@
  *
  * The weights come from a public set of long conversations; bench/memory-retrieval.ts measures them.
  */
+
+import { foldText, wordsOf } from "../lib/text/words.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
 import type { MemoryKind } from "./places.ts";
 import type { SearchQuestion } from "./query.ts";
 import type { FoundPassage, PassageHit, SearchIndex } from "./search-index.ts";
-import { foldText, wordsOf } from "./words.ts";
 
 const weights = {
   /** The share of the scores one and two positions before. Larger than `after`, because answers follow questions. */

@@ -7,9 +7,11 @@
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
 import { messageOf } from "../lib/errors.ts";
+import { inTransaction, isDamage, removeDatabase } from "../lib/index-database.ts";
+import { termsOf } from "../lib/text/words.ts";
 import { type Origin, originsSchema } from "../ports/origin.ts";
 import { dayTermsOf } from "./dates.ts";
-import { inTransaction, isDamage, openIndex, removeIndex } from "./index-database.ts";
+import { openIndex } from "./index-database.ts";
 import { type Passage, passagesOf } from "./markdown-sections.ts";
 import {
   createFolderList,
@@ -22,7 +24,6 @@ import {
 } from "./memory-files.ts";
 import { type MemoryKind, memoryKinds } from "./places.ts";
 import { matchExpression, type SearchQuestion } from "./query.ts";
-import { termsOf } from "./words.ts";
 
 export interface PassageHit {
   id: number;
@@ -77,7 +78,7 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
       if (!again || !isDamage(thrown)) throw thrown;
       onProblem(`the search index was damaged, so Remora rebuilds it (${messageOf(thrown)})`);
       database.close();
-      removeIndex(indexFile);
+      removeDatabase(indexFile);
       ({ database, statements } = openIndex(indexFile, onProblem));
       updateScopes(listScopes());
       return guarded(work, false);

@@ -1,6 +1,7 @@
 /** The search index's thread. A long update checks for requests after each scope so that they need not wait. */
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
+import type { ThreadReply } from "../lib/worker-thread.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
 import { questionOf } from "./query.ts";
 import { createRanking } from "./ranking.ts";
@@ -15,22 +16,15 @@ export type SearchRequest =
 
 export type SearchAnswer = { type: "hits"; hits: MemoryHit[] } | { type: "count"; count: number } | { type: "done" };
 
-export type SearchReply =
-  | { id: number; answer: SearchAnswer }
-  | { id: number; error: string }
-  | { id: undefined; problem: string };
-
 export interface SearchWorkerData {
   workspace: string;
   indexFile: string;
-  /** The folder of the process's compile cache, for search-thread.mjs. */
-  cacheFolder: string | undefined;
 }
 
 if (parentPort !== null) serve(parentPort, workerData as SearchWorkerData);
 
 function serve(port: NonNullable<typeof parentPort>, { workspace, indexFile }: SearchWorkerData): void {
-  const reply = (message: SearchReply) => port.postMessage(message);
+  const reply = (message: ThreadReply<SearchAnswer>) => port.postMessage(message);
   const onProblem = (problem: string) => reply({ id: undefined, problem });
   const rank = createRanking();
   let index: SearchIndex | undefined;

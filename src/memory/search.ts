@@ -1,20 +1,18 @@
 /**
  * Searches memory in the scopes that the question may see: what people said, what was done and what was noted. The
- * index's thread first follows changes on disk. It starts with the first request, does not keep the process alive, and
- * restarts if it dies. A failed search returns no passages and logs the reason.
+ * index's thread first follows changes on disk. A failed search returns no passages and logs the reason.
  * Brain name: cortex.
  */
-import { getCompileCacheDir } from "node:module";
-import { Worker } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { createWorkerThread } from "../lib/worker-thread.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
-import type { SearchAnswer, SearchReply, SearchRequest, SearchWorkerData } from "./search-worker.ts";
+import type { SearchAnswer, SearchRequest, SearchWorkerData } from "./search-worker.ts";
 
 const maxHits = 200;
 const maxScopes = 1_000;
-/** A small young generation saves memory; the old generation has room for one file of maximum size. */
-const resourceLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
+/** Has room for one file of maximum size. */
+const maxMegabytes = 256;
 
 export interface Search {
   find(query: MemoryQuery): Promise<MemoryHit[]>;
@@ -27,11 +25,6 @@ export interface Search {
   close(): Promise<void>;
 }
 
-interface Pending {
-  resolve(answer: SearchAnswer): void;
-  reject(reason: Error): void;
-}
-
 export interface SearchOptions {
   workspace: string;
   indexFile: string;
@@ -40,58 +33,17 @@ export interface SearchOptions {
 }
 
 export function createSearch({ workspace, indexFile, log, now = Date.now }: SearchOptions): Search {
-  const pending = new Map<number, Pending>();
-  let worker: Worker | undefined;
-  let lastId = 0;
+  const thread = createWorkerThread<SearchRequest, SearchAnswer>({
+    name: "memory search",
+    module: new URL("./search-worker.ts", import.meta.url),
+    workerData: { workspace, indexFile } satisfies SearchWorkerData,
+    maxMegabytes,
+    onProblem: (problem) => log.warn({}, problem),
+  });
+  const { ask } = thread;
   let isClosed = false;
   const unfollowed = new Set<string>();
   let isFollowing = false;
-
-  function start(): Worker {
-    const workerData: SearchWorkerData = { workspace, indexFile, cacheFolder: getCompileCacheDir() };
-    const started = new Worker(new URL("./search-thread.mjs", import.meta.url), {
-      workerData,
-      resourceLimits,
-      execArgv: [],
-      name: "memory search",
-    });
-    started.unref();
-    started.on("message", (reply: SearchReply) => settle(started, reply));
-    const fail = (reason: Error) => {
-      if (worker === started) worker = undefined;
-      for (const [id, { reject }] of pending) {
-        pending.delete(id);
-        reject(reason);
-      }
-    };
-    started.on("error", fail);
-    started.on("exit", () => fail(new Error("the search thread has ended")));
-    return started;
-  }
-
-  function settle(from: Worker, reply: SearchReply): void {
-    if (reply.id === undefined) {
-      log.warn({}, reply.problem);
-      return;
-    }
-    const waiting = pending.get(reply.id);
-    pending.delete(reply.id);
-    if (pending.size === 0) from.unref();
-    if ("error" in reply) waiting?.reject(new Error(reply.error));
-    else waiting?.resolve(reply.answer);
-  }
-
-  function ask(request: SearchRequest): Promise<SearchAnswer> {
-    if (isClosed) return Promise.reject(new Error("memory is closed"));
-    return new Promise((resolve, reject) => {
-      worker ??= start();
-      const id = ++lastId;
-      pending.set(id, { resolve, reject });
-      // The thread keeps the process alive only while someone waits for an answer.
-      worker.ref();
-      worker.postMessage({ id, request });
-    });
-  }
 
   /** Combines requests that arrive during an update into one further update. */
   async function follow(): Promise<void> {
@@ -139,11 +91,8 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
       await ask({ type: "purge" });
     },
     async close() {
-      if (isClosed) return;
-      const open = worker;
-      if (open !== undefined) await ask({ type: "close" }).catch(() => {});
       isClosed = true;
-      await open?.terminate();
+      await thread.close({ type: "close" });
     },
   };
 }

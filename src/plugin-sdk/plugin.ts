@@ -1,6 +1,6 @@
 /** Types for a plugin: its exports, and the input and output of its calls. */
 export type { Log } from "../lib/log.ts";
-export type { ChatLine } from "../ports/chat.ts";
+export type { ChatLine, FoundLine } from "../ports/chat.ts";
 export type { JobSummary, PluginCommands, PluginJobs } from "../ports/draft.ts";
 export type { JsonObject } from "../ports/message.ts";
 export type {

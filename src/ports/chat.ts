@@ -2,6 +2,7 @@
  * Lets tools act in a chat besides answering. Actions reject with `platform.unsupported` if the service can't do them,
  * and with `platform.no-access` if the requester can't see the channel. `channel` never names a DM.
  */
+import type { LoggedMessage } from "./chat-log.ts";
 import type { Author } from "./message.ts";
 import type { ToolFile } from "./tool.ts";
 
@@ -21,7 +22,37 @@ export interface ChatLine {
   replies?: number;
 }
 
+export interface SeenChannel {
+  id: string;
+  name: string;
+}
+
+export interface ChatQuery {
+  text: string;
+  /** A person's name, id or mention. */
+  author?: string;
+  /** Milliseconds since 1970. */
+  after?: number;
+  before?: number;
+  limit: number;
+}
+
+/** `channel` is the channel's name, and `link` the address of the message. */
+export interface FoundLine extends Pick<ChatLine, "id" | "text" | "at"> {
+  author: { id: string; name: string };
+  channel: string;
+  link: string;
+}
+
 export interface ChatActions {
+  /** The channels that the requester can see now, without DMs. If in doubt, leaves a channel out. */
+  channels(place: Omit<ChatPlace, "channel">): Promise<SeenChannel[]>;
+  /** The current name of a person; the id if there is none. Absent if every message carries the name. */
+  nameOf?(userId: string): Promise<string>;
+  /** Makes the service's marks in a stored text readable. Absent if stored texts are readable. */
+  readable?(text: string): Promise<string>;
+  /** The service's own search, best first. May return messages of channels that the requester can't see. */
+  search?(query: ChatQuery, channel: SeenChannel | undefined): Promise<LoggedMessage[]>;
   /** Returns the newest `limit` messages (at most 200), oldest first. `before` selects only older messages. */
   history(place: ChatPlace, options: { limit: number; before?: string }): Promise<ChatLine[]>;
   /** Posts Markdown and pings nobody. `key` prevents duplicate posts if the service supports that. */

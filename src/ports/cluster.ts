@@ -3,6 +3,7 @@
  * processes before their next sweep. Both only improve speed and order: correctness depends on the ledger alone.
  */
 import type { AbortCause } from "../lib/abort.ts";
+import type { ChatLogChange } from "./chat-log.ts";
 
 export interface Lease {
   /** Aborts if renewal fails. Another process may then hold the name. */
@@ -25,7 +26,9 @@ export type BusMessage =
   | { type: "work"; conversationId: string; turnId?: string }
   | { type: "abort"; conversationId: string; turnId?: string; cause: AbortCause }
   | { type: "cancel-job"; jobId: string; cause: AbortCause }
-  | { type: "changed"; kind: string; id: string };
+  | { type: "changed"; kind: string; id: string }
+  /** Each process has its own log. `from` is the process that made the changes, and has them. */
+  | { type: "chat-log"; from: string; changes: ChatLogChange[] };
 
 export interface Bus {
   /** Sends the message to every process, including this one. Messages can get lost, so listeners must also poll. */

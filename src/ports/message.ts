@@ -52,6 +52,10 @@ export interface InboundMessage {
   /** True for a mention, a DM, a reply to the agent, or the agent's own thread. Other messages are not answered. */
   isAddressed: boolean;
   isDirect: boolean;
+  /** A group DM or private thread: only the people in it see it, although it counts as a channel. */
+  isPrivate?: boolean;
+  /** The address of the message, for people. */
+  link?: string;
   at: number;
 }
 

@@ -6,7 +6,7 @@
  */
 
 import type { Log } from "../lib/log.ts";
-import type { ChatLine } from "./chat.ts";
+import type { ChatLine, ChatQuery, FoundLine } from "./chat.ts";
 import type { PluginCommands, PluginJobs } from "./draft.ts";
 import type { Author, JsonObject, Scope } from "./message.ts";
 import type { SchedulePurpose, ScheduleTime, ShownSchedule } from "./schedule.ts";
@@ -65,6 +65,8 @@ export interface PluginMemory {
 /** Bound to the call's conversation and requester. `channel` (id or `#name`) must be visible to the requester. */
 export interface PluginChat {
   history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
+  /** Finds what people said in channels that the requester can see, best first, with the address of each message. */
+  search(query: ChatQuery & { channel?: string }): Promise<FoundLine[]>;
   post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;
   /** Without `messageId`, reacts to the message that is being answered. */
   react(reaction: { channel?: string; messageId?: string; emoji: string }): Promise<void>;

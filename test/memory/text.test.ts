@@ -7,7 +7,7 @@ import { quoted, unquoted } from "../../src/memory/markdown-quote.ts";
 import { passagesOf } from "../../src/memory/markdown-sections.ts";
 import { folderNameOf, scopeOfFolder } from "../../src/memory/places.ts";
 import { questionOf } from "../../src/memory/query.ts";
-import { askedTermsOf, termsOf } from "../../src/memory/words.ts";
+import { askedTermsOf, termsOf } from "../../src/lib/text/words.ts";
 
 const anyText = fc.oneof(
   fc.string({ unit: "binary" }),

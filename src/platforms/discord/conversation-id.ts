@@ -29,6 +29,11 @@ export function scopeOf(conversation: DiscordConversation, userId: string): Scop
   return conversation.type === "dm" ? `dm:${userId}` : `channel:${conversation.channel}`;
 }
 
+/** A jump link. `channel` is the thread's id if the message is in one. */
+export function messageLink(guild: string, channel: string, message: string): string {
+  return `https://discord.com/channels/${guild}/${channel}/${message}`;
+}
+
 export function isSnowflake(text: string): boolean {
   return /^[1-9]\d{0,19}$/.test(text);
 }

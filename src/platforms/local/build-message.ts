@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Attachment, Author, InboundMessage } from "../../ports/message.ts";
 import { agent, type ChatFile, type ChatMessage, type Person, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
-import { conversationOf, formatConversationId } from "./conversation-id.ts";
+import { conversationOf, formatConversationId, messageLink } from "./conversation-id.ts";
 import { maxImageBytes } from "./limits.ts";
 import { withoutMention } from "./mention.ts";
 
@@ -64,6 +64,7 @@ export function inboundOf(message: StoredMessage, store: ChatStore): InboundMess
     attachments: message.files.map((file) => attachmentOf(file, store)),
     isAddressed,
     isDirect: conversation.type === "dm",
+    ...(conversation.type === "dm" ? {} : { link: messageLink(conversation.channel, message.thread ?? id) }),
     at,
   };
 }

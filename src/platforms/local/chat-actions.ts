@@ -56,6 +56,10 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
   }
 
   return {
+    async channels({ requester }) {
+      const isKnown = store.people().some(({ id }) => id === requester.id);
+      return isKnown ? channels.map((name) => ({ id: name, name })) : [];
+    },
     async history(chatPlace, { limit, before }) {
       const { place, thread } = placeSpot(chatPlace);
       const viewer = chatPlace.requester.id;

@@ -30,6 +30,11 @@ function madeOf(type: string | undefined, name: string, thread: string | undefin
   return type === "channel" ? { type, channel: name, thread: thread ?? null } : undefined;
 }
 
+/** Opens the thread on the page (page/main.js). */
+export function messageLink(channel: string, thread: string): string {
+  return `#/${encodeURIComponent(channel)}/${encodeURIComponent(thread)}`;
+}
+
 export function scopeOf(conversation: LocalConversation): Scope {
   return conversation.type === "dm" ? `dm:${conversation.person}` : `channel:${conversation.channel}`;
 }

@@ -45,6 +45,12 @@ export function parseMessageId(id: string): SlackMessageId | undefined {
   return rest.length === 0 && channelPattern.test(channel) && tsPattern.test(ts) ? { channel, ts } : undefined;
 }
 
+/** Slack's permalink. `url` is that of the workspace (`Identity.url`). */
+export function messageLink(url: string, { channel, ts }: SlackMessageId, thread: string | null): string {
+  const link = `${url}archives/${channel}/p${ts.replace(".", "")}`;
+  return thread === null ? link : `${link}?thread_ts=${thread}&cid=${channel}`;
+}
+
 export function isDirect(channel: string): boolean {
   return channel.startsWith("D");
 }

@@ -49,3 +49,5 @@ export const streamLifetimeMs = 5 * 60_000;
 export const maxHistoryPage = 200;
 /** Channels and members; documented as under 1,000: https://docs.slack.dev/reference/methods/conversations.list */
 export const maxListPage = 999;
+/** Messages of one page: https://docs.slack.dev/reference/methods/search.messages */
+export const maxSearchPage = 100;

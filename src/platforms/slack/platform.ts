@@ -25,6 +25,7 @@ import { parseConversationId, parseMessageId } from "./conversation-id.ts";
 import { createFileReader } from "./inbound/attachments.ts";
 import { createCatchUp } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
+import { createGroupDms } from "./inbound/group-dms.ts";
 import { createInbound } from "./inbound/inbound.ts";
 import { addListeners } from "./inbound/listeners.ts";
 import { createThreads } from "./inbound/threads.ts";
@@ -35,6 +36,7 @@ import { createAssistantPane } from "./outbound/assistant-pane.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
 import { createEphemeralReplies } from "./outbound/ephemeral-reply.ts";
 import { createHome, type HomePage } from "./outbound/home.ts";
+import { createMessageSearch } from "./outbound/message-search.ts";
 import { createStreaming } from "./outbound/native-stream-policy.ts";
 import { createSlackReply } from "./outbound/reply.ts";
 
@@ -43,6 +45,8 @@ export interface SlackPlatformOptions {
     botToken: string;
     transport: { type: "socket"; appToken: string } | { type: "http"; signingSecret: string };
     apiUrl?: string;
+    /** The token of a user, for Slack's own search. */
+    userToken?: string;
   };
   streaming: "native" | "edits";
   ackReaction: string | null;
@@ -87,6 +91,13 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log, now });
   const http: HttpReceiver | undefined =
     transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log, now }) : undefined;
+  const search =
+    access.userToken === undefined
+      ? undefined
+      : createMessageSearch(
+          createSlackApi({ token: access.userToken, ...where, onProblem: () => {}, log, signal: ended.signal, now }),
+          people,
+        );
   let receiver: Receiver | undefined;
 
   function listen(handlers: PlatformHandlers): { app(receiver: Receiver): App; fetchMissed(isFirst: boolean): void } {
@@ -99,7 +110,16 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     const readFiles = createFileReader({ api, token: access.botToken, ...where, log, signal: ended.signal });
     const shared = { handlers, api, identity, people, ephemeral, log };
     const inbound = createInbound({
-      ...{ ...shared, readFiles, threads, cursors, authors, onTaken, isAllowedBot: options.isAllowedBot },
+      ...{
+        ...shared,
+        readFiles,
+        isGroupDm: createGroupDms(api),
+        threads,
+        cursors,
+        authors,
+        onTaken,
+        isAllowedBot: options.isAllowedBot,
+      },
       sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
     });
     const catchUp = createCatchUp({ api, cursors, take: inbound.message, log, signal: ended.signal });
@@ -188,7 +208,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         joinThread: threads.join,
       }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
-    chat: createChatActions({ api, identity, people, threads, log, signal: ended.signal }),
+    chat: createChatActions({ api, identity, people, threads, search, log, signal: ended.signal }),
     health: health.now,
     async close() {
       await receiver?.stop();

@@ -4,9 +4,9 @@
  */
 
 import { RemoraError } from "../../lib/errors.ts";
-import type { ChatPlace } from "../../ports/chat.ts";
+import type { ChatActions, ChatPlace, ChatQuery, FoundLine } from "../../ports/chat.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import type { Origin } from "../../ports/origin.ts";
+import { type Origin, originOfPerson } from "../../ports/origin.ts";
 import type { Platform } from "../../ports/platform.ts";
 import type { PluginChat, PluginMemory, PluginSchedules, PluginServices } from "../../ports/plugin.ts";
 import type { Questions } from "../../ports/question.ts";
@@ -16,6 +16,7 @@ import type { TurnRecord } from "../../ports/turn.ts";
 
 export interface PluginServicesOptions {
   ledger: Ledger;
+  searchChat(platform: string, chat: ChatActions, place: ChatPlace, query: ChatQuery): Promise<FoundLine[]>;
   memoryFor(scope: ToolScope, onRead: BoundCall["onRead"]): PluginMemory;
   questions: Questions;
   schedules: Schedules;
@@ -60,6 +61,13 @@ export function createPluginServices(options: PluginServicesOptions) {
     const chat = async () => await chatOf(await turnOf(call));
     return {
       history: async ({ channel, ...options }) => await (await chat()).history(placeOf(channel), options),
+      async search({ channel, ...query }) {
+        const turn = await turnOf(call);
+        const { platform } = turn.target;
+        const found = await options.searchChat(platform, await chatOf(turn), placeOf(channel), query);
+        call.onRead(found.map(({ author }) => originOfPerson(author)));
+        return found;
+      },
       post: async ({ channel, ...message }) => await (await chat()).post(placeOf(channel), { ...message, key }),
       async react({ channel, messageId, emoji }) {
         const turn = await turnOf(call);

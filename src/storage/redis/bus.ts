@@ -7,6 +7,7 @@ import { Cluster } from "ioredis";
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { chatLogChangeSchema } from "../../ports/chat-log.ts";
 import type { Bus, BusMessage } from "../../ports/cluster.ts";
 import { createInMemoryBus } from "../in-memory-cluster.ts";
 import type { RedisClient } from "./clients.ts";
@@ -30,6 +31,7 @@ const messageSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("abort"), conversationId: z.string(), turnId: z.string().exactOptional(), cause }),
   z.object({ type: z.literal("cancel-job"), jobId: z.string(), cause }),
   z.object({ type: z.literal("changed"), kind: z.string(), id: z.string() }),
+  z.object({ type: z.literal("chat-log"), from: z.string(), changes: z.array(chatLogChangeSchema) }),
 ]) satisfies z.ZodType<BusMessage>;
 const envelopeSchema = z.object({ from: z.string(), message: messageSchema });
 

@@ -7,7 +7,9 @@ import { type Arguments, createArguments, type JsonObject, SlackRefusal } from "
 
 export interface Token {
   value: string;
-  kind: "bot" | "app";
+  kind: "bot" | "app" | "user";
+  /** Of a user token: whose it is. */
+  userId?: string;
   scopes: string[];
   state: "active" | "revoked" | "inactive";
 }

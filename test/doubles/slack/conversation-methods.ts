@@ -1,4 +1,4 @@
-/** conversations.info, list, members, open, history, replies; pages by cursor. */
+/** conversations.info, list, members, open, history, replies, users.conversations; pages by cursor. */
 import type { Call, Method } from "./api-call.ts";
 import { scopeFor } from "./method-rules.ts";
 import { channelFor } from "./posting.ts";
@@ -32,6 +32,27 @@ export function conversationMethods(
         channels: items.map((channel) => channelJson(state, channel)),
         response_metadata: { next_cursor: next },
       };
+    },
+    "users.conversations"(call) {
+      const types = (call.args.text("types") ?? "public_channel").split(",").map((type) => typeNames[type.trim()]);
+      if (types.includes(undefined)) throw new SlackRefusal("invalid_types");
+      for (const type of types) if (type !== undefined) call.needScope(scopeFor(type, "read"));
+      const user = call.args.text("user") ?? state.app.botUserId;
+      if (!state.people.has(user)) throw new SlackRefusal("user_not_found");
+      // Of other people, only those conversations are listed in which the app is too, or which are public.
+      const channels = [...state.channels.values()].filter(
+        ({ type, members, isArchived }) =>
+          types.includes(type) &&
+          members.has(user) &&
+          (type === "channel" || members.has(state.app.botUserId)) &&
+          !(isArchived && call.args.flag("exclude_archived") === true),
+      );
+      const { items, next } = page(call, channels, 100, 999);
+      const limited = items.map((channel) => {
+        const { is_member: _member, num_members: _count, ...rest } = channelJson(state, channel);
+        return rest;
+      });
+      return { channels: limited, response_metadata: { next_cursor: next } };
     },
     "conversations.members"(call) {
       const channel = channelFor(state, call.args.required("channel"));

@@ -45,6 +45,7 @@ import { createPeopleActions, type PeopleActions } from "./people.ts";
 import { peopleMethods } from "./people-methods.ts";
 import { createPosting } from "./posting.ts";
 import { createResponseUrls } from "./response-urls.ts";
+import { searchMethods } from "./search-methods.ts";
 import { type Looking, type SeenMessage, seenMessages } from "./see.ts";
 import { startServer } from "./server.ts";
 import { createSocketMode, type Sockets } from "./socket-mode.ts";
@@ -73,6 +74,8 @@ export interface SlackDouble {
   clock: SlackClock;
   state: SlackState;
   workspace: Workspace;
+  /** A token with which Slack's own search finds what the person sees. */
+  userToken(person: Person, scopes?: string[]): string;
   ann: Person;
   ben: Person;
   general: Channel;
@@ -140,6 +143,7 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
       ...streams.methods,
       ...files.methods,
       ...assistant.methods,
+      ...searchMethods(state),
       ...views.methods,
       "apps.connections.open": ({ args }) => ({ url: sockets.ticketUrl(args.flag("debug_reconnects") === true) }),
     } satisfies Record<string, Method>),
@@ -169,6 +173,11 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
     clock,
     state,
     workspace,
+    userToken(person, scopes = ["search:read"]) {
+      const token: Token = { ...createToken("user", scopes), userId: person.id };
+      tokens.set(token.value, token);
+      return token.value;
+    },
     ann,
     ben,
     general: workspace.addChannel({ name: "general", members: [ann, ben] }),
@@ -212,7 +221,7 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
 }
 
 function createToken(kind: Token["kind"], scopes: string[]): Token {
-  const prefix = kind === "bot" ? "xoxb" : "xapp-1";
+  const prefix = { bot: "xoxb", app: "xapp-1", user: "xoxp" }[kind];
   return { value: `${prefix}-${randomBytes(12).toString("hex")}`, kind, scopes, state: "active" };
 }
 

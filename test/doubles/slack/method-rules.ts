@@ -17,7 +17,7 @@ const tier3 = tier(50);
 const tier4 = tier(100);
 
 export interface MethodRule {
-  token: "bot" | "app";
+  token: "bot" | "app" | "user";
   /** Any one of these will do; none means no scope is needed. */
   scopes: string[];
   rate: Rate;
@@ -52,9 +52,11 @@ export const methodRules: Record<string, MethodRule> = {
   "files.getUploadURLExternal": bot(tier4, "files:write"),
   "files.info": bot(tier4, "files:read"),
   "reactions.add": bot(tier3, "reactions:write"),
+  "search.messages": { token: "user", scopes: ["search:read"], rate: tier2 },
   "team.info": bot(tier3, "team:read"),
   "usergroups.list": bot(tier2, "usergroups:read"),
   "usergroups.users.list": bot(tier2, "usergroups:read"),
+  "users.conversations": bot(tier3),
   "users.info": bot(tier4, "users:read"),
   "views.open": bot(tier4),
   "views.publish": bot(tier4),

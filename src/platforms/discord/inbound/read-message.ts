@@ -2,12 +2,18 @@
  * Converts a Discord message to an inbound message. Looks up the author's roles, which messages from REST lack. Ignores
  * webhooks, system messages, bots that are not allowed, and the bot's own messages except questions by `/remora ask`.
  */
-import { type APIMessage, type GatewayMessageCreateDispatchData, MessageFlags, MessageType } from "discord.js";
+import {
+  type APIMessage,
+  ChannelType,
+  type GatewayMessageCreateDispatchData,
+  MessageFlags,
+  MessageType,
+} from "discord.js";
 import type { Log } from "../../../lib/log.ts";
 import type { Author, InboundMessage } from "../../../ports/message.ts";
 import { type ChannelFacts, type Channels, isThread } from "../api/channels.ts";
 import { authorOf, type People, personName } from "../api/people.ts";
-import { type DiscordConversation, formatConversationId, scopeOf } from "../conversation-id.ts";
+import { type DiscordConversation, formatConversationId, messageLink, scopeOf } from "../conversation-id.ts";
 import { quotedMessage, readAttachments } from "./attachments.ts";
 import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
 
@@ -51,6 +57,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
     attachments: isAddressed ? await attachmentsOf(raw, conversation, context) : [],
     isAddressed,
     isDirect,
+    ...visibility(raw, facts),
     at: Date.parse(raw.timestamp),
   };
 }
@@ -127,6 +134,16 @@ function isMeant(
   const isOwn = facts.ownerId === context.botId() || context.isOwnThread(facts.id);
   // A message that starts with another person's mention is for that person, not for the bot.
   return isOwn && leadingMention(raw.content) === undefined;
+}
+
+/** A channel that can't be looked up could be a private thread. */
+function visibility(
+  { guild_id: guildId, channel_id: channel, id }: RawMessage,
+  facts: ChannelFacts | undefined,
+): Pick<InboundMessage, "isPrivate" | "link"> {
+  if (guildId === undefined) return {};
+  const isPrivate = facts === undefined || facts.type === ChannelType.PrivateThread;
+  return { ...(isPrivate ? { isPrivate } : {}), link: messageLink(guildId, channel, id) };
 }
 
 function ownIds(guildId: string | undefined, { botId, botRole }: InboundContext): string[] {

@@ -9,7 +9,7 @@ import {
   type RESTPostAPIChannelThreadsResult,
   Routes,
 } from "discord.js";
-import type { ChatPlace } from "../../../ports/chat.ts";
+import type { ChatPlace, SeenChannel } from "../../../ports/chat.ts";
 import type { Author } from "../../../ports/message.ts";
 import { type DiscordApi, discordError, isRefusal } from "../api/api.ts";
 import { isThread } from "../api/channels.ts";
@@ -19,7 +19,12 @@ import { isSnowflake, parseConversationId } from "../conversation-id.ts";
 export interface ChatAccess {
   /** Resolves to the channel's id. Rejects with `platform.no-access`. */
   channelFor(place: ChatPlace, rights: PermissionsString[]): Promise<string>;
+  /** The channels whose messages the requester can read, in the conversation's server or, from a DM, in all servers. */
+  readable(place: Omit<ChatPlace, "channel">): Promise<SeenChannel[]>;
 }
+
+/** A search from a DM covers this many servers. */
+const maxGuilds = 5;
 
 export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]>): ChatAccess {
   async function get<T>(route: `/${string}`): Promise<T | undefined> {
@@ -73,12 +78,30 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     return channel.type !== ChannelType.PrivateThread || (await isInThread(channel.id, id, bits));
   }
 
+  async function readableIn(guildId: string, { id }: Author): Promise<SeenChannel[]> {
+    const [guild, member] = await Promise.all([
+      get<APIGuild>(Routes.guild(guildId)),
+      get<APIGuildMember>(Routes.guildMember(guildId, id)),
+    ]);
+    if (guild === undefined || member === undefined) return [];
+    const channels = (await get<APIChannel[]>(Routes.guildChannels(guildId))) ?? [];
+    const needed = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;
+    const isReadable = (channel: APIChannel) => (permissionsIn(channel, guild, member, id) & needed) === needed;
+    return channels.filter(isReadable).map((channel) => ({ id: channel.id, name: channel.name ?? "" }));
+  }
+
   async function isInThread(threadId: string, userId: string, bits: bigint): Promise<boolean> {
     if ((bits & PermissionFlagsBits.ManageThreads) !== 0n) return true;
     return (await get<RESTPostAPIChannelThreadsResult>(Routes.threadMembers(threadId, userId))) !== undefined;
   }
 
   return {
+    async readable({ conversationId, requester }) {
+      const conversation = parseConversationId(conversationId);
+      if (conversation?.type === "guild") return await readableIn(conversation.guild, requester);
+      const all = (await guilds()).slice(0, maxGuilds);
+      return (await Promise.all(all.map((guildId) => readableIn(guildId, requester)))).flat();
+    },
     async channelFor(place, rights) {
       const own = await ownChannel(place);
       if (place.channel === undefined) return own;

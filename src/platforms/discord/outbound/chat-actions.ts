@@ -50,6 +50,7 @@ export function createChatActions({ api, messages, access }: ChatActionsOptions)
   }
 
   return {
+    channels: access.readable,
     history: (place, { limit, before }) =>
       withExplainedRefusals("read there", async () => {
         const channelId = await access.channelFor(place, ["ReadMessageHistory"]);

@@ -21,7 +21,7 @@ const allowed = {
   ALLOWED_TAGS:
     "p br strong em del code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 hr a table thead tbody tr th td".split(" "),
   ALLOWED_ATTR: ["href", "start", "align"],
-  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
+  ALLOWED_URI_REGEXP: /^(?:(?:https?|mailto):|#\/)/i,
   RETURN_DOM_FRAGMENT: true,
 };
 
@@ -29,6 +29,8 @@ export function rendered(text, isStreaming) {
   const box = element("div", { class: isStreaming ? "markdown streaming" : "markdown" });
   box.append(DOMPurify.sanitize(marked.parse(text), allowed));
   for (const link of box.querySelectorAll("a")) {
+    // A message of this chat opens here.
+    if (link.getAttribute("href")?.startsWith("#/")) continue;
     link.target = "_blank";
     link.rel = "noopener noreferrer";
   }

@@ -4,6 +4,8 @@ import type { SlackApi } from "./api.ts";
 
 export interface Identity {
   teamId: string;
+  /** The workspace's address, with a slash at its end. */
+  url: string;
   team: string;
   userId: string;
   botId: string | undefined;
@@ -12,6 +14,7 @@ export interface Identity {
 }
 
 const schema = z.object({
+  url: z.string().default("https://slack.com/"),
   team_id: z.string(),
   team: z.string().default(""),
   user_id: z.string(),
@@ -35,6 +38,7 @@ async function ask(api: SlackApi, patienceMs = 10_000): Promise<Identity> {
   const found = await api.call("auth.test", {}, schema, { patienceMs });
   return {
     teamId: found.team_id,
+    url: found.url,
     team: found.team,
     userId: found.user_id,
     botId: found.bot_id,

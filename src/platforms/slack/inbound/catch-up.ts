@@ -103,7 +103,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
   async function fetchMissed(channel: string, since: string, oldThreads: number): Promise<number> {
     const oldest = ((Date.now() - maxAgeMs) / 1000).toFixed(6);
     const messages = await missed(channel, compare(since, oldest) > 0 ? since : oldest, oldThreads);
-    for (const message of messages) await take({ ...message, type: "message", channel });
+    for (const message of messages) await take({ ...message, type: "message", channel, channel_type: undefined });
     return messages.length;
   }
 

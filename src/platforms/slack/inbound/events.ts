@@ -35,7 +35,7 @@ export const messageSchema = z.object({
 });
 export type RawMessage = z.infer<typeof messageSchema>;
 
-export const messageEventSchema = messageSchema.extend({ channel: z.string() });
+export const messageEventSchema = messageSchema.extend({ channel: z.string(), channel_type: word });
 export type MessageEvent = z.infer<typeof messageEventSchema>;
 
 export const changedSchema = z.object({

@@ -13,11 +13,20 @@ import type { Attachment, Author, InboundMessage, Notice } from "../../../ports/
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
-import { formatConversationId, formatMessageId, isDirect, scopeOf, threadOf, timeOf } from "../conversation-id.ts";
+import {
+  formatConversationId,
+  formatMessageId,
+  isDirect,
+  messageLink,
+  scopeOf,
+  threadOf,
+  timeOf,
+} from "../conversation-id.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
 import type { FileReader } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
 import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessage } from "./events.ts";
+import type { IsGroupDm } from "./group-dms.ts";
 import { mentions, readText } from "./readable-text.ts";
 import type { Threads } from "./threads.ts";
 
@@ -26,6 +35,7 @@ export interface InboundOptions {
   identity(): Promise<Identity>;
   people: People;
   readFiles: FileReader;
+  isGroupDm: IsGroupDm;
   threads: Threads;
   cursors: Cursors;
   authors: LruMap<string>;
@@ -89,11 +99,14 @@ export function createInbound(options: InboundOptions): Inbound {
   }
 
   async function readInbound(event: MessageEvent, self: Identity, isAddressed: boolean) {
-    const author = await eventAuthor(event, isAddressed);
-    if (author === undefined) return undefined;
     const { channel, ts } = event;
-    const thread = threadOf(ts, event.thread_ts);
     const isDm = isDirect(channel);
+    const [author, isPrivate] = await Promise.all([
+      eventAuthor(event, isAddressed),
+      isDm || options.isGroupDm(channel, event.channel_type),
+    ]);
+    if (author === undefined) return undefined;
+    const thread = threadOf(ts, event.thread_ts);
     const conversation = { team: self.teamId, channel, thread: thread ?? (isDm ? null : ts) };
     const message: InboundMessage = {
       id: formatMessageId({ channel, ts }),
@@ -105,6 +118,8 @@ export function createInbound(options: InboundOptions): Inbound {
       ...(await renderMessage(event, self, isAddressed)),
       isAddressed,
       isDirect: isDm,
+      ...(isPrivate && !isDm ? { isPrivate } : {}),
+      ...(isDm ? {} : { link: messageLink(self.url, { channel, ts }, thread) }),
       at: timeOf(ts),
     };
     return { message, thread: isDm ? null : (thread ?? ts) };

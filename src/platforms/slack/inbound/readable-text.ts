@@ -12,16 +12,27 @@ export interface TextReader {
 }
 
 const sequence = /<([^<>\n]+)>/g;
+const mark = /<((?:@[UW][A-Z0-9]|#[CDG][A-Z0-9]|![a-z]|https?:\/\/|mailto:)[^<>\n]*)>/g;
 /** If a message mentions more people, the others remain ids. */
 const maxNames = 20;
 
 export async function readText(text: string, { botUserId, nameOf }: TextReader): Promise<string> {
   const leading = new RegExp(`^\\s*<@${botUserId}(?:\\|[^<>]*)?>[,:]?[^\\S\\n]*`);
   const said = text.replace(leading, "");
-  const ids = [...new Set([...said.matchAll(/<@([UW][A-Z0-9]+)/g)].map(([, id = ""]) => id))].slice(0, maxNames);
-  const names = new Map(await Promise.all(ids.map(async (id) => [id, await nameOf(id).catch(() => id)] as const)));
+  const names = await namesIn(said, nameOf);
   const readable = said.replace(sequence, (_whole, body: string) => shown(body, names));
   return unescapeText(readable).trim();
+}
+
+/** Makes only Slack's own marks readable, in a text whose entities are already characters. */
+export async function readMarks(text: string, nameOf: TextReader["nameOf"]): Promise<string> {
+  const names = await namesIn(text, nameOf);
+  return text.replace(mark, (_whole, body: string) => unescapeText(shown(body, names)));
+}
+
+async function namesIn(text: string, nameOf: TextReader["nameOf"]): Promise<ReadonlyMap<string, string>> {
+  const ids = [...new Set([...text.matchAll(/<@([UW][A-Z0-9]+)/g)].map(([, id = ""]) => id))].slice(0, maxNames);
+  return new Map(await Promise.all(ids.map(async (id) => [id, await nameOf(id).catch(() => id)] as const)));
 }
 
 export function mentions(text: string, userId: string): boolean {

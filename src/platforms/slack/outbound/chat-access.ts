@@ -5,10 +5,10 @@
  */
 import { z } from "zod";
 import { RemoraError } from "../../../lib/errors.ts";
-import type { ChatPlace } from "../../../ports/chat.ts";
+import type { ChatPlace, SeenChannel } from "../../../ports/chat.ts";
 import type { Author } from "../../../ports/message.ts";
 import type { SlackApi } from "../api/api.ts";
-import { isPlaceProblem } from "../api/api-problems.ts";
+import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import type { People } from "../api/people.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import { maxListPage } from "../limits.ts";
@@ -35,9 +35,19 @@ const membersSchema = z.object({
   members: z.array(z.string()).default([]),
   response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });
+const conversationsSchema = z.object({
+  channels: z.array(z.object({ id: z.string(), name: z.string().default(""), is_private: z.boolean().optional() })),
+  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
+});
 const maxPages = 20;
 
-export function createChatAccess(api: SlackApi, people: People): (place: ChatPlace) => Promise<FoundPlace> {
+export interface ChatAccess {
+  find(place: ChatPlace): Promise<FoundPlace>;
+  /** The requester's channels, and for full members also the public channels that the agent is in. */
+  channels(place: Pick<ChatPlace, "requester">): Promise<SeenChannel[]>;
+}
+
+export function createChatAccess(api: SlackApi, people: People): ChatAccess {
   async function idOf(channel: string): Promise<string> {
     const [, id] = /^<?#?([CDG][A-Z0-9]{2,})(?:\|[^>]*)?>?$/.exec(channel.trim()) ?? [];
     if (id !== undefined) return id;
@@ -62,7 +72,7 @@ export function createChatAccess(api: SlackApi, people: People): (place: ChatPla
     for (let count = 0; count < maxPages; count++) {
       const page = await api.call(
         method,
-        { ...args, limit: maxListPage, ...(cursor === "" ? {} : { cursor }) },
+        { limit: maxListPage, ...args, ...(cursor === "" ? {} : { cursor }) },
         schema,
       );
       const found = pick(page);
@@ -93,13 +103,42 @@ export function createChatAccess(api: SlackApi, people: People): (place: ChatPla
       throw noAccess(named, `${requester.name} is not in that channel, so I can't use it for them`);
   }
 
-  return async ({ conversationId, requester, channel: named }) => {
-    const own = parseConversationId(conversationId);
-    if (own === undefined) throw noAccess(conversationId, "it is not a Slack conversation");
-    if (named === undefined) return { channel: own.channel, thread: own.thread };
-    const channel = await idOf(named);
-    if (channel !== own.channel) await checkSeen(channel, named, requester);
-    return { channel, thread: null };
+  /** Without `user`, those of the agent. Private channels are listed only if the agent is in them too. */
+  async function channelsOf(user?: string) {
+    const all: z.infer<typeof conversationsSchema>["channels"] = [];
+    const types = "public_channel,private_channel";
+    const args = { types, ...(user === undefined ? {} : { user }) };
+    await pages("users.conversations", args, conversationsSchema, (page) => void all.push(...page.channels));
+    return all;
+  }
+
+  return {
+    async find({ conversationId, requester, channel: named }) {
+      const own = parseConversationId(conversationId);
+      if (own === undefined) throw noAccess(conversationId, "it is not a Slack conversation");
+      if (named === undefined) return { channel: own.channel, thread: own.thread };
+      const channel = await idOf(named);
+      if (channel !== own.channel) await checkSeen(channel, named, requester);
+      return { channel, thread: null };
+    },
+    async channels({ requester: { id, isBot } }) {
+      const person = isBot ? undefined : await people.fresh(id);
+      if (!isBot && person === undefined) return [];
+      const isFullMember = person !== undefined && person.kind === undefined;
+      const [theirs, ours] = await Promise.all([
+        channelsOf(id).catch((thrown: unknown) => {
+          if (isSlackError(thrown, "user_not_found", "users_not_found", "user_not_visible")) return [];
+          throw thrown;
+        }),
+        isFullMember ? channelsOf() : [],
+      ]);
+      const open = ours.filter((channel) => channel.is_private === false);
+      return [
+        ...new Map(
+          [...open, ...theirs].map((channel) => [channel.id, { id: channel.id, name: channel.name }]),
+        ).values(),
+      ];
+    },
   };
 }
 

@@ -11,12 +11,13 @@ import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatMessageId, parseMessageId, timeOf } from "../conversation-id.ts";
 import { messageSchema, type RawMessage } from "../inbound/events.ts";
-import { readText } from "../inbound/readable-text.ts";
+import { readMarks, readText } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
 import { maxHistoryPage } from "../limits.ts";
 import { createChatAccess, type FoundPlace } from "./chat-access.ts";
 import { emojiName } from "./emoji.ts";
 import { readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import type { MessageSearch } from "./message-search.ts";
 import { createMessageSender, type MessageSender } from "./message-sender.ts";
 import { renderMessage, renderParts } from "./render.ts";
 
@@ -25,6 +26,7 @@ export interface ChatActionsOptions {
   identity(): Promise<Identity>;
   people: People;
   threads: Threads;
+  search: MessageSearch | undefined;
   log: Log;
   signal: AbortSignal;
 }
@@ -44,7 +46,7 @@ const toolTurn = "tool";
 
 export function createChatActions(options: ChatActionsOptions): ChatActions {
   const { api, identity, people, threads } = options;
-  const find = createChatAccess(api, people);
+  const { find, channels } = createChatAccess(api, people);
 
   async function lineOf(channel: string, message: Line, botUserId: string): Promise<ChatLine> {
     const isBot = message.bot_id !== undefined;
@@ -117,6 +119,10 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
   }
 
   return {
+    channels,
+    nameOf: people.nameOf,
+    readable: (text) => readMarks(text, people.nameOf),
+    ...(options.search === undefined ? {} : { search: options.search }),
     async history(place, { limit, before }) {
       const found = await find(place);
       const { userId } = await identity();

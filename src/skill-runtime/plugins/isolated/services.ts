@@ -15,7 +15,7 @@ type Question = Extract<PluginMessage, { type: "ask" }>;
 /** An isolated plugin may call only these methods. */
 const methods = {
   memory: ["remember", "recall", "forget"],
-  chat: ["history", "post", "react", "openThread"],
+  chat: ["history", "search", "post", "react", "openThread"],
   schedules: ["add", "list", "remove"],
   jobs: ["read", "stop"],
   commands: ["startJob"],

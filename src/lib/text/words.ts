@@ -1,5 +1,5 @@
 /**
- * Splits text into search terms, in the same way for indexed text and for questions:
+ * Splits text into search terms, in the same way for indexed text and for questions (memory, chat log):
  *
  *   1. fold compatibility forms, case, accents, and Arabic and Hebrew vowel signs into one spelling
  *   2. split into words: runs of letters, marks and digits, or single emoji

@@ -1,0 +1,26 @@
+/** Builds the log of what people say in channels, and the search over it. */
+import { join } from "node:path";
+import { createChatLog, type StoredChatLog, switchedOffChatLog } from "../chat-log/chat-log.ts";
+import { type ChatSearch, createChatSearch } from "../chat-log/chat-search.ts";
+import type { AppOptions } from "./options.ts";
+import type { Platforms } from "./platforms.ts";
+import type { State } from "./state.ts";
+
+export interface ChatLogParts {
+  chatLog: StoredChatLog;
+  search: ChatSearch;
+  close(): Promise<void>;
+}
+
+export function buildChatLog(
+  { settings, log, redact }: AppOptions,
+  { bus, ownFolder }: State,
+  { byName }: Platforms,
+): ChatLogParts {
+  const { enabled, ...limits } = settings.config.chatLog;
+  const file = join(ownFolder, "chat-log.db");
+  const nameOf = async (platform: string, userId: string) =>
+    (await byName.get(platform)?.chat?.nameOf?.(userId)) ?? userId;
+  const chatLog = enabled ? createChatLog({ ...limits, file, bus, redact, nameOf, log }) : switchedOffChatLog(file);
+  return { chatLog, search: createChatSearch({ chatLog, log }), close: chatLog.close };
+}

@@ -1,0 +1,97 @@
+/**
+ * Searches what people said in channels, for one requester:
+ *
+ *   1. asks the platform which channels the requester can see now; if it can't tell, nothing is searched
+ *   2. asks the chat log for these channels only, and the service's own search, if there is one
+ *   3. drops results of other channels, and results that both found
+ */
+import { messageOf, RemoraError } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { ChatActions, ChatPlace, ChatQuery, FoundLine, SeenChannel } from "../ports/chat.ts";
+import type { LoggedMessage } from "../ports/chat-log.ts";
+import type { StoredChatLog } from "./chat-log.ts";
+
+export interface ChatSearchOptions {
+  chatLog: Pick<StoredChatLog, "find" | "isEnabled" | "isExcluded">;
+  log: Log;
+}
+
+export type ChatSearch = (
+  platform: string,
+  chat: ChatActions,
+  place: ChatPlace,
+  query: ChatQuery,
+) => Promise<FoundLine[]>;
+
+const maxResults = 50;
+
+export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearch {
+  async function searchService(chat: ChatActions, query: ChatQuery, channel: SeenChannel | undefined) {
+    if (chat.search === undefined || query.text.trim() === "") return [];
+    try {
+      return await chat.search(query, channel);
+    } catch (thrown) {
+      log.warn({ error: messageOf(thrown) }, "the service's own search failed; only the chat log was searched");
+      return [];
+    }
+  }
+
+  return async (platform, chat, { channel: named, ...place }, asked) => {
+    if (!chatLog.isEnabled && chat.search === undefined) {
+      throw new RemoraError({
+        code: "chat-log.off",
+        place: "chat_search",
+        message: "The operator has switched it off (chatLog.enabled).",
+      });
+    }
+    const query = { ...asked, limit: Math.min(Math.max(1, Math.floor(asked.limit)), maxResults) };
+    const visible = (await chat.channels(place)).filter(({ id }) => !chatLog.isExcluded(platform, id));
+    const wanted = named === undefined ? visible : [channelNamed(visible, named, platform)];
+    const channels = new Map(wanted.map((channel) => [channel.id, channel.name]));
+    const [logged, served] = await Promise.all([
+      chatLog.find({ platform, ...query, channels: [...channels.keys()] }),
+      searchService(chat, query, named === undefined ? undefined : wanted[0]),
+    ]);
+    const isWanted = ({ channelId, at }: LoggedMessage) =>
+      channels.has(channelId) && at >= (query.after ?? 0) && at < (query.before ?? Number.POSITIVE_INFINITY);
+    const found = merged(logged.filter(isWanted), served.filter(isWanted)).slice(0, query.limit);
+    return await Promise.all(found.map((message) => lineOf(message, channels.get(message.channelId) ?? "", chat)));
+  };
+}
+
+/** The log's text is newer than that of a service's index. */
+function merged(logged: LoggedMessage[], served: LoggedMessage[]): LoggedMessage[] {
+  const byId = new Map<string, LoggedMessage>();
+  for (let rank = 0; rank < Math.max(logged.length, served.length); rank++) {
+    for (const message of [logged[rank], served[rank]]) {
+      if (message !== undefined && !byId.has(message.id)) byId.set(message.id, message);
+    }
+  }
+  for (const message of logged) byId.set(message.id, message);
+  return [...byId.values()];
+}
+
+function channelNamed(visible: readonly SeenChannel[], named: string, platform: string): SeenChannel {
+  const asked = named.trim().replace(/^<#([^|>]+)(?:\|[^>]*)?>$/, "$1");
+  const name = asked.replace(/^#/, "").toLowerCase();
+  const found = visible.find(({ id }) => id === asked) ?? visible.find((each) => each.name.toLowerCase() === name);
+  if (found !== undefined) return found;
+  throw new RemoraError({
+    code: "platform.no-access",
+    place: `platform ${platform}`,
+    message: `${named.slice(0, 100)}: there is no such channel that we can both see.`,
+  });
+}
+
+async function lineOf(
+  { id, author, text, at, link }: LoggedMessage,
+  channel: string,
+  chat: ChatActions,
+): Promise<FoundLine> {
+  const isNamed = author.name !== author.id || chat.nameOf === undefined;
+  const [name, readable] = await Promise.all([
+    isNamed ? author.name : chat.nameOf?.(author.id).catch(() => author.id),
+    chat.readable?.(text).catch(() => text) ?? text,
+  ]);
+  return { id, author: { id: author.id, name: name ?? author.id }, text: readable, at, channel, link };
+}

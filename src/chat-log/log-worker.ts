@@ -1,0 +1,68 @@
+/** The chat log's thread. A long clean-up checks for requests after each part, so that they need not wait. */
+import { parentPort, workerData } from "node:worker_threads";
+import { messageOf } from "../lib/errors.ts";
+import type { ThreadReply } from "../lib/worker-thread.ts";
+import type { ChatLogChange, LoggedMessage } from "../ports/chat-log.ts";
+import { createMessageIndex, type LogQuery, type MessageIndex, type UnnamedPerson } from "./message-index.ts";
+
+export type LogRequest =
+  | { type: "apply"; changes: ChatLogChange[] }
+  | { type: "find"; query: LogQuery }
+  | { type: "of-person"; platform: string; userId: string }
+  | { type: "prune"; olderThan: number; maxBytes: number }
+  | { type: "purge" }
+  | { type: "count" }
+  | { type: "close" };
+
+export type LogAnswer =
+  | { type: "unnamed"; people: UnnamedPerson[] }
+  | { type: "messages"; messages: LoggedMessage[] }
+  | { type: "count"; count: number }
+  | { type: "done" };
+
+export interface LogWorkerData {
+  file: string;
+}
+
+if (parentPort !== null) serve(parentPort, workerData as LogWorkerData);
+
+function serve(port: NonNullable<typeof parentPort>, { file }: LogWorkerData): void {
+  const reply = (message: ThreadReply<LogAnswer>) => port.postMessage(message);
+  let index: MessageIndex | undefined;
+
+  port.on("message", ({ id, request }: { id: number; request: LogRequest }) => {
+    void (async () => {
+      try {
+        index ??= createMessageIndex(file, (problem) => reply({ id: undefined, problem }));
+        reply({ id, answer: await answer(index, request) });
+      } catch (thrown) {
+        reply({ id, error: messageOf(thrown) });
+      }
+    })();
+  });
+
+  async function answer(open: MessageIndex, request: LogRequest): Promise<LogAnswer> {
+    switch (request.type) {
+      case "apply":
+        return { type: "unnamed", people: open.apply(request.changes) };
+      case "find":
+        return { type: "messages", messages: open.find(request.query) };
+      case "of-person":
+        return { type: "messages", messages: open.ofPerson(request.platform, request.userId) };
+      case "prune":
+        while (open.prune(request.olderThan, request.maxBytes)) await new Promise((resolve) => setImmediate(resolve));
+        return { type: "done" };
+      case "purge":
+        open.purge();
+        return { type: "done" };
+      case "count":
+        return { type: "count", count: open.count() };
+      case "close":
+        open.close();
+        port.close();
+        return { type: "done" };
+      default:
+        return request satisfies never;
+    }
+  }
+}

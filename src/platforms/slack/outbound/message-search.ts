@@ -1,0 +1,67 @@
+/**
+ * Slack's own search, with the token of a user. It finds everything that this user can see, so the caller must drop
+ * messages of channels that the requester can't see.
+ */
+import { z } from "zod";
+import { isSamePerson } from "../../../lib/text/same-person.ts";
+import type { ChatQuery, SeenChannel } from "../../../ports/chat.ts";
+import type { LoggedMessage } from "../../../ports/chat-log.ts";
+import type { SlackApi } from "../api/api.ts";
+import type { People } from "../api/people.ts";
+import { formatMessageId, timeOf } from "../conversation-id.ts";
+import { readText } from "../inbound/readable-text.ts";
+import { maxSearchPage } from "../limits.ts";
+
+export type MessageSearch = (query: ChatQuery, channel: SeenChannel | undefined) => Promise<LoggedMessage[]>;
+
+const matchSchema = z.object({
+  channel: z.object({ id: z.string() }),
+  user: z.string().nullish(),
+  username: z.string().nullish(),
+  ts: z.string(),
+  text: z.string().nullish(),
+  permalink: z.string(),
+});
+const answerSchema = z.object({
+  messages: z.object({ matches: z.array(z.unknown()).default([]) }),
+});
+/** An answer waits for this search. */
+const patienceMs = 3_000;
+const dayMs = 86_400_000;
+
+export function createMessageSearch(api: SlackApi, people: People): MessageSearch {
+  async function messageOf(match: z.infer<typeof matchSchema>): Promise<LoggedMessage> {
+    const { channel, user, username, ts, text, permalink } = match;
+    const name = user ? await people.nameOf(user).catch(() => username ?? user) : (username ?? "somebody");
+    return {
+      ...{ platform: "slack", id: formatMessageId({ channel: channel.id, ts }), channelId: channel.id },
+      author: { id: user ?? name, name },
+      text: await readText(text ?? "", { botUserId: "", nameOf: people.nameOf }),
+      ...{ at: timeOf(ts), link: permalink },
+    };
+  }
+
+  return async (query, channel) => {
+    const args = { query: slackQuery(query, channel), count: maxSearchPage, sort: "score" };
+    const { messages } = await api.call("search.messages", args, answerSchema, { patienceMs });
+    const matches = messages.matches.flatMap((each) => matchSchema.safeParse(each).data ?? []);
+    const found = await Promise.all(matches.map(messageOf));
+    return found.filter(({ author }) => query.author === undefined || isSamePerson(query.author, author));
+  };
+}
+
+/** Slack's dates exclude the named day and have the time zone of the user, so they are a day wider than the query. */
+function slackQuery({ text, author, after, before }: ChatQuery, channel: SeenChannel | undefined): string {
+  const [, userId] = /^<?@?([UW][A-Z0-9]{2,})(?:\|[^>]*)?>?$/.exec(author?.trim() ?? "") ?? [];
+  return [
+    text,
+    ...(userId === undefined ? [] : [`from:<@${userId}>`]),
+    ...(channel === undefined ? [] : [`in:<#${channel.id}>`]),
+    ...(after === undefined ? [] : [`after:${dayOf(after - 2 * dayMs)}`]),
+    ...(before === undefined ? [] : [`before:${dayOf(before + 2 * dayMs)}`]),
+  ].join(" ");
+}
+
+function dayOf(at: number): string {
+  return new Date(Math.min(Math.max(0, at), 8.64e15)).toISOString().slice(0, 10);
+}
