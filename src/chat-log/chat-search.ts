@@ -3,12 +3,13 @@
  *
  *   1. asks the platform which channels the requester can see now; if it can't tell, nothing is searched
  *   2. asks the chat log for these channels only, and the service's own search, if there is one
- *   3. drops results of other channels, and results that both found
+ *   3. drops results of other channels, those that both found, and the request itself
  */
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { ChatActions, ChatPlace, ChatQuery, FoundLine, SeenChannel } from "../ports/chat.ts";
 import type { LoggedMessage } from "../ports/chat-log.ts";
+import type { TurnRecord } from "../ports/turn.ts";
 import type { StoredChatLog } from "./chat-log.ts";
 
 export interface ChatSearchOptions {
@@ -17,7 +18,7 @@ export interface ChatSearchOptions {
 }
 
 export type ChatSearch = (
-  platform: string,
+  turn: Pick<TurnRecord, "messages" | "target">,
   chat: ChatActions,
   place: ChatPlace,
   query: ChatQuery,
@@ -36,7 +37,7 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
     }
   }
 
-  return async (platform, chat, { channel: named, ...place }, asked) => {
+  return async ({ messages, target: { platform } }, chat, { channel: named, ...place }, asked) => {
     if (!chatLog.isEnabled && chat.search === undefined) {
       throw new RemoraError({
         code: "chat-log.off",
@@ -44,7 +45,9 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
         message: "The operator has switched it off (chatLog.enabled).",
       });
     }
-    const query = { ...asked, limit: Math.min(Math.max(1, Math.floor(asked.limit)), maxResults) };
+    const limit = Math.min(Math.max(1, Math.floor(asked.limit)), maxResults);
+    const requests = new Set(messages.map(({ id }) => id));
+    const query = { ...asked, limit: limit + requests.size };
     const visible = (await chat.channels(place)).filter(({ id }) => !chatLog.isExcluded(platform, id));
     const wanted = named === undefined ? visible : [channelNamed(visible, named, platform)];
     const channels = new Map(wanted.map((channel) => [channel.id, channel.name]));
@@ -52,9 +55,9 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
       chatLog.find({ platform, ...query, channels: [...channels.keys()] }),
       searchService(chat, query, named === undefined ? undefined : wanted[0]),
     ]);
-    const isWanted = ({ channelId, at }: LoggedMessage) =>
-      channels.has(channelId) && at >= (query.after ?? 0) && at < (query.before ?? Number.POSITIVE_INFINITY);
-    const found = merged(logged.filter(isWanted), served.filter(isWanted)).slice(0, query.limit);
+    const isWanted = ({ id, channelId, at }: LoggedMessage) =>
+      channels.has(channelId) && !requests.has(id) && at >= (query.after ?? 0) && at < (query.before ?? Infinity);
+    const found = merged(logged.filter(isWanted), served.filter(isWanted)).slice(0, limit);
     return await Promise.all(found.map((message) => lineOf(message, channels.get(message.channelId) ?? "", chat)));
   };
 }

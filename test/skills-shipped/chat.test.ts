@@ -48,6 +48,7 @@ async function open(conversationId = "local:channel:general:root", found: Logged
   const at = { conversationId, requester: ann };
   const where = (channel?: string) => (channel === undefined ? at : { ...at, channel });
   const key = "turn-call";
+  const target = { platform: "local", conversationId, turnId: "turn", messageId: "root" };
   const search = createChatSearch({
     chatLog: { isEnabled: true, isExcluded: () => false, find: async () => found },
     log: silentLog,
@@ -56,7 +57,7 @@ async function open(conversationId = "local:channel:general:root", found: Logged
     ...base,
     chat: {
       history: ({ channel, ...options }) => actions.history(where(channel), options),
-      search: ({ channel, ...query }) => search("local", actions, where(channel), query),
+      search: ({ channel, ...query }) => search({ target, messages: [] }, actions, where(channel), query),
       post: ({ channel, ...message }) => actions.post(where(channel), { ...message, key }),
       react: ({ channel, messageId = "root", emoji }) => actions.react(where(channel), messageId, emoji),
       openThread: ({ channel, ...thread }) => actions.openThread(where(channel), { ...thread, key }),

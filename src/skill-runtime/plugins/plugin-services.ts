@@ -16,7 +16,7 @@ import type { TurnRecord } from "../../ports/turn.ts";
 
 export interface PluginServicesOptions {
   ledger: Ledger;
-  searchChat(platform: string, chat: ChatActions, place: ChatPlace, query: ChatQuery): Promise<FoundLine[]>;
+  searchChat(turn: TurnRecord, chat: ChatActions, place: ChatPlace, query: ChatQuery): Promise<FoundLine[]>;
   memoryFor(scope: ToolScope, onRead: BoundCall["onRead"]): PluginMemory;
   questions: Questions;
   schedules: Schedules;
@@ -63,8 +63,7 @@ export function createPluginServices(options: PluginServicesOptions) {
       history: async ({ channel, ...options }) => await (await chat()).history(placeOf(channel), options),
       async search({ channel, ...query }) {
         const turn = await turnOf(call);
-        const { platform } = turn.target;
-        const found = await options.searchChat(platform, await chatOf(turn), placeOf(channel), query);
+        const found = await options.searchChat(turn, await chatOf(turn), placeOf(channel), query);
         call.onRead(found.map(({ author }) => originOfPerson(author)));
         return found;
       },

@@ -1,0 +1,174 @@
+/**
+ * What people say in channels, with the real process on Slack, Discord and the page at once: it is found later, with links,
+ * by those who can see it. Documents in workspace/knowledge are found and cited.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
+import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
+import type { Person as DiscordPerson } from "../doubles/discord/people.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+import type { Channel, Person as SlackPerson } from "../doubles/slack/state.ts";
+
+let home: RemoraHome;
+let model: CallingModel;
+let slack: SlackDouble;
+let discord: DiscordDouble;
+let remora: RemoraProcess;
+
+beforeAll(async () => {
+  [home, model, slack, discord] = await Promise.all([
+    createHome(),
+    startCallingModel(),
+    createSlackDouble(),
+    createDiscordDouble({ limits: { global: "none" } }),
+  ]);
+  await mkdir(join(home.workspace, "knowledge"), { recursive: true });
+  const handbook = "# Handbook\n\n## Holidays\n\nEverybody has 30 days of holidays, and the platypus day is free.\n";
+  await writeFile(join(home.workspace, "knowledge/handbook.md"), handbook);
+  await start();
+});
+afterAll(async () => {
+  await remora.kill();
+  await Promise.all([model.close(), slack.stop(), discord.stop(), home.remove()]);
+});
+
+async function start(): Promise<void> {
+  remora = await startRemora(home, {
+    ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
+    ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
+    ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url },
+  });
+}
+
+const search = (input: object) => `call chat_search ${JSON.stringify(input)}`;
+
+describe("on Slack", () => {
+  async function ask(text: string, as: SlackPerson, place: Channel = slack.general): Promise<string> {
+    const said = slack.people.say({ as, in: place, text: `@Remora ${text}` });
+    const answer = await slack.until(
+      () =>
+        slack
+          .see({ in: place, thread: said.ts })
+          .find(
+            ({ isAgents, readable, streaming }) =>
+              isAgents && readable.includes("Finished") && streaming !== "in_progress",
+          ),
+      60_000,
+    );
+    return answer.readable;
+  }
+
+  test("what people said without the agent is found later, after a restart too, with author, channel and permalink", async () => {
+    const said = slack.people.say({
+      as: slack.ben,
+      in: slack.general,
+      text: "The staging password rotates every axolotl Monday",
+    });
+    const reply = slack.people.say({ as: slack.ann, in: slack.general, thread: said, text: "so axolotl Monday it is" });
+    await Promise.all([said.acknowledged(), reply.acknowledged()]);
+    const link = `https://${slack.state.team.domain}.slack.com/archives/${slack.general.id}/p${said.ts.replace(".", "")}`;
+    for (const isRestarted of [false, true]) {
+      if (isRestarted) {
+        await remora.kill();
+        await start();
+      }
+      const answer = await ask(search({ query: "axolotl", author: "Ben" }), slack.ann);
+      expect(answer).toContain(`Ben (${slack.ben.id}) in #general, ${link}`);
+      expect(answer).not.toContain("so axolotl Monday it is");
+    }
+    expect(await ask(search({ query: "axolotl Monday" }), slack.ann)).toContain(`thread_ts=${said.ts}`);
+  });
+
+  test("a private channel's messages, and those of DMs, are found only by people in it", async () => {
+    const secret = slack.workspace.addChannel({ name: "secret", members: [slack.ben], isPrivate: true });
+    await slack.people.say({ as: slack.ben, in: secret, text: "the wombat merger closes in May" }).acknowledged();
+    const group = slack.workspace.direct(slack.ann, slack.ben);
+    await slack.people.say({ as: slack.ben, in: group, text: "the wombat party is a surprise" }).acknowledged();
+    const dm = slack.workspace.direct(slack.ben);
+    await slack.people.say({ as: slack.ben, in: dm, text: "my wombat diary" }).acknowledged();
+    expect(await ask(search({ query: "wombat merger party diary" }), slack.ann)).toContain(
+      "No message that this person can see",
+    );
+    const found = await ask(search({ query: "wombat" }), slack.ben, secret);
+    expect(found).toContain("merger closes in May");
+    expect(found).not.toMatch(/surprise|my wombat diary/);
+    slack.people.leave(slack.ben, secret);
+    expect(await ask(search({ query: "wombat", author: "Ben" }), slack.ben)).toContain(
+      "No message that this person can see",
+    );
+  });
+
+  test("an edited message is found by its new words, a deleted one not at all", async () => {
+    const said = slack.people.say({ as: slack.ben, in: slack.general, text: "the okapi launch is on Tuesday" });
+    await said.acknowledged();
+    await slack.people.edit(said, "the okapi launch is on Friday").acknowledged();
+    const answer = await ask(search({ query: "okapi" }), slack.ann);
+    expect(answer).toContain("on Friday");
+    expect(answer).not.toContain("on Tuesday");
+    slack.people.remove(said);
+    const asked = () => ask(search({ query: "okapi launch", author: "Ben" }), slack.ann);
+    await expect.poll(asked, { timeout: 30_000 }).toContain("No message that this person can see");
+  });
+});
+
+describe("on Discord", () => {
+  async function ask(text: string, as: DiscordPerson): Promise<string> {
+    const said = as.say(`${discord.bot.mention} ${text}`, { in: discord.channel });
+    const answer = await discord.until(() => {
+      const thread = discord.channel.threads().find(({ id }) => id === said.id);
+      return thread?.messages().find(({ author, content }) => author.id === discord.bot.id && /Finished/.test(content));
+    }, 60_000);
+    return answer.content;
+  }
+
+  test("what people said without the agent is found later with jump links, also in threads", async () => {
+    const said = discord.ben.say("the quokka cluster runs out of disk on Sundays", { in: discord.channel });
+    const thread = discord.ben.startThread(discord.channel, "disks");
+    const inThread = discord.ben.say("the quokka disks are ordered", { in: thread });
+    const answer = await ask(search({ query: "quokka" }), discord.ann);
+    const link = `https://discord.com/channels/${discord.guild.id}`;
+    expect(answer).toContain(
+      `Ben (${discord.ben.id}) in #${discord.channel.name}, ${link}/${discord.channel.id}/${said.id}`,
+    );
+    expect(answer).toContain(`${link}/${thread.id}/${inThread.id}`);
+  });
+
+  test("a hidden channel, a private thread and a deleted message are not found", async () => {
+    const secret = discord.guild.addChannel("secret");
+    secret.permit(discord.guild.everyone, { deny: ["ViewChannel"] });
+    secret.permit(discord.bot, { allow: ["ViewChannel", "ReadMessageHistory"] });
+    secret.permit(discord.ben, { allow: ["ViewChannel", "ReadMessageHistory"] });
+    discord.ben.say("the numbat salary table", { in: secret });
+    const thread = discord.ben.startThread(discord.channel, "hush", { isPrivate: true });
+    thread.addToThread(discord.bot.id);
+    discord.ben.say("the numbat surprise", { in: thread });
+    const gone = discord.ben.say("the numbat mistake", { in: discord.channel });
+    discord.ben.delete(gone);
+    expect(await ask(search({ query: "numbat" }), discord.ann)).toContain("No message that this person can see");
+    expect(await ask(search({ query: "numbat" }), discord.ben)).toContain("salary table");
+  });
+});
+
+describe("on the page", () => {
+  let [ann, ben]: ChatClient[] = [];
+  beforeAll(async () => {
+    [ann, ben] = await Promise.all(["ann", "ben"].map((name) => createChatClient(remora.url, remora.token, name)));
+    return () => [ann, ben].forEach((client) => client?.close());
+  });
+
+  test("messages are found with links that open them, until their author is forgotten", async () => {
+    if (ann === undefined || ben === undefined) throw new Error("nobody is there");
+    const said = await ben.say("the capybara bus leaves at nine", { channel: "random" });
+    const asked = `@remora ${search({ query: "capybara" })}`;
+    const { text } = await ann.answerTo(await ann.say(asked, { channel: "general" }));
+    expect(text).toContain(`Ben (ben) in #random, #/random/${said.id} : the capybara bus leaves at nine`);
+    expect((await ben.command("export", "", { dm: true })).text).toContain("the capybara bus leaves at nine");
+    await ben.command("forget", "me yes", { dm: true });
+    const again = await ann.answerTo(await ann.say(asked, { channel: "general" }));
+    expect(again.text).not.toContain("leaves at nine");
+  });
+});
