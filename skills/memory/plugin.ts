@@ -59,7 +59,8 @@ async function forget(memory: PluginMemory, title: string, isShared: boolean): P
     : failure(`There is no ${isShared ? "shared " : ""}note "${title}". recall finds notes with their titles.`);
 }
 
-function noteText({ heading, at, isShared, text }: RecalledNote): string {
+function noteText({ heading, at, isShared, source, text }: RecalledNote): string {
+  if (source !== undefined) return `## ${source}\n${shortened(text)}`;
   const facts = [at.slice(0, 16).replace("T", " "), isShared ? "shared" : ""].filter((fact) => fact !== "");
   return `## ${heading}${facts.length === 0 ? "" : ` (${facts.join(", ")})`}\n${shortened(text)}`;
 }

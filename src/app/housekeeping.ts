@@ -25,6 +25,7 @@ export interface HousekeepingParts {
 const weekMs = 7 * 86_400_000;
 /** Only interrupted turns need these copies, to send their files again. */
 const outboxRetentionMs = weekMs;
+const documentsEveryMs = 10_000;
 const outputsRetentionMs = 30 * 86_400_000;
 
 export function buildHousekeeping(
@@ -42,6 +43,7 @@ export function buildHousekeeping(
       schedules: schedules.sweep,
       plugins: skills.refreshFirstUse,
       page: servePage,
+      ...(takesTurns(role) ? { documents: followDocuments(memory) } : {}),
     },
     ledger,
     cleanUps: [
@@ -55,4 +57,14 @@ export function buildHousekeeping(
     ],
     log,
   });
+}
+
+/** Does not wait, because reading a long document takes longer than a sweep may. */
+function followDocuments(memory: OwnedMemory): (now: number) => Promise<void> {
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  return async (now) => {
+    if (now - checkedAt < documentsEveryMs) return;
+    checkedAt = now;
+    void memory.refreshDocuments();
+  };
 }

@@ -78,6 +78,7 @@ async function checkGivenFolders({ config }: Settings): Promise<Check[]> {
 }
 
 const platformTimeoutMs = 20_000;
+const maxListedProblems = 5;
 const modelTimeoutMs = 5_000;
 
 async function checkPlatforms({ discord, slack }: Settings): Promise<Check[]> {
@@ -117,9 +118,16 @@ async function checkMemory(settings: Settings): Promise<Check> {
   const name = "memory";
   try {
     const memory = await openMemory(settings);
+    const { count, problems } = await memory.refreshDocuments();
     const shared = await memory.count(["shared"]);
     await memory.close();
-    return { name, state: "ok", detail: `search index up to date, ${shared} shared entries` };
+    const documents = count === 0 ? "" : `, ${count} ${count === 1 ? "document" : "documents"} in knowledge/`;
+    const detail = `search index up to date, ${shared} shared entries${documents}`;
+    if (problems.length === 0) return { name, state: "ok", detail };
+    const listed = problems.slice(0, maxListedProblems).map(({ path, problem }) => `${path}: ${problem}`);
+    const more = problems.length - listed.length;
+    const rest = more === 0 ? "" : `; and ${more} more`;
+    return { name, state: "note", detail: `${detail}. Not searched: ${listed.join("; ")}${rest}` };
   } catch (thrown) {
     return { name, state: "failed", detail: messageOf(thrown) };
   }

@@ -95,7 +95,7 @@ export function renderMemory(parts: readonly string[], withheld = 0): string {
       ? []
       : [`${withheld} more passages contain text from web pages, tools or attachments. Call recall if you need them.`];
   if (parts.length === 0 && withheld === 0) return "";
-  const head = parts.length === 0 ? [] : ["From earlier conversations; may be out of date."];
+  const head = parts.length === 0 ? [] : ["From earlier conversations and documents; may be out of date."];
   return ["<memory>", ...head, ...parts, ...hint, "</memory>"].join("\n");
 }
 

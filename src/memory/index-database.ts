@@ -29,7 +29,9 @@ export function openIndex(indexFile: string, onProblem: (message: string) => voi
 
 function prepareAll(database: DatabaseSync) {
   return {
-    filesOfScope: database.prepare("SELECT id, path, signature FROM files WHERE scope = ?"),
+    filesOfScope: database.prepare("SELECT id, path, signature FROM files WHERE scope = ? AND kind <> 'document'"),
+    documentIds: database.prepare("SELECT id FROM files WHERE kind = 'document'"),
+    documents: database.prepare("SELECT id, path, signature FROM files WHERE kind = 'document'"),
     fileId: database.prepare("SELECT id FROM files WHERE path = ?"),
     putFile: database.prepare(
       `INSERT INTO files (path, scope, kind, signature) VALUES (?, ?, ?, ?)

@@ -89,7 +89,7 @@ function timeOfSection(raw: string, heading: string, day: string): string {
   return Number.isNaN(parsed) ? "" : new Date(parsed).toISOString();
 }
 
-function piecesOf(body: string): string[] {
+export function piecesOf(body: string): string[] {
   const pieces: string[] = [];
   let rest = body;
   while (rest.length > maxPassageCharacters) {

@@ -10,6 +10,7 @@ import type { MemoryScope } from "../ports/message.ts";
 import { type Consolidation, consolidate } from "./consolidate.ts";
 import { createDayFiles } from "./day-files.ts";
 import { readDigest } from "./digest.ts";
+import { createDocuments, type DocumentsReport, type ReadPages } from "./documents.ts";
 import { createEpisodeWriter } from "./episodes.ts";
 import { createFeedbackWriter } from "./feedback.ts";
 import { createKnowledge, type Knowledge } from "./knowledge.ts";
@@ -28,6 +29,8 @@ export interface MemoryOptions {
   retentionDays?: number | null;
   /** Locks out other processes while a file is rewritten. Absent if there is only one process. */
   withLock?: WithLock;
+  /** Reads documents that have pages, such as PDF files. */
+  readPages?: ReadPages;
   now?: () => number;
 }
 
@@ -39,6 +42,8 @@ export interface OwnedMemory extends Memory {
   exportAll(owner: MemoryOwner): Promise<ExportedFile[]>;
   consolidate(): Promise<Consolidation>;
   warmUp(): Promise<void>;
+  /** Updates the index of the documents in `knowledge/`. Never rejects. */
+  refreshDocuments(): Promise<DocumentsReport>;
   newest(scope: MemoryScope, limit: number): Promise<RecentEntry[]>;
   count(scopes: MemoryScope[]): Promise<number>;
 }
@@ -59,12 +64,17 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
   const episodes = createEpisodeWriter({ days, redact });
   const feedback = createFeedbackWriter({ days, redact });
   const search = createSearch({ workspace, indexFile: options.indexFile, log, now });
+  const documents = createDocuments({
+    ...{ workspace, search, log },
+    ...(options.readPages === undefined ? {} : { readPages: options.readPages }),
+  });
 
   return {
     knowledge: createKnowledge({ workspace, inOrder, redact }),
     search: (query) => search.find(query),
     count: (scopes) => search.count(scopes),
     warmUp: () => search.warmUp(),
+    refreshDocuments: documents.refresh,
     digest: (scope) => readDigest(workspace, scope),
     async saveEpisode(episode) {
       const path = await episodes.save(episode);
@@ -90,6 +100,9 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     newest: (scope, limit) => readRecentEntries(workspace, scope, limit),
     exportAll: (owner) => exportMemory(workspace, owner),
     consolidate: () => consolidate({ workspace, inOrder, retentionDays, log, now }),
-    close: () => search.close(),
+    close() {
+      documents.close();
+      return search.close();
+    },
   };
 }

@@ -7,6 +7,9 @@ import type { MemoryScope } from "../ports/message.ts";
 
 export type MemoryKind = "episode" | "knowledge" | "feedback";
 
+/** `document` stands for the operator's files in `knowledge/`, which memory reads and never writes. */
+export type PassageKind = MemoryKind | "document";
+
 export const branches: Record<MemoryKind, string> = {
   episode: "brain/hippocampus/episodes",
   knowledge: "brain/hippocampus/knowledge",

@@ -12,7 +12,7 @@
 import { foldText, wordsOf } from "../lib/text/words.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
-import type { MemoryKind } from "./places.ts";
+import type { PassageKind } from "./places.ts";
 import type { SearchQuestion } from "./query.ts";
 import type { FoundPassage, PassageHit, SearchIndex } from "./search-index.ts";
 
@@ -30,7 +30,7 @@ const recentDays = 30;
 const candidateLimit = 200;
 const extraReads = 30;
 /** Feedback weighs less, because episodes contain the same facts with more detail. */
-const kindWeight: Record<MemoryKind, number> = { episode: 1, knowledge: 1, feedback: 0.4 };
+const kindWeight: Record<PassageKind, number> = { episode: 1, knowledge: 1, document: 1, feedback: 0.4 };
 
 export interface RankingInput {
   index: SearchIndex;
@@ -52,7 +52,10 @@ function rank({ index, question, scopes, limit, now }: RankingInput, readingOf: 
   const candidates = index.candidates(question, scopes, Math.max(candidateLimit, limit));
   if (candidates.length === 0) return [];
   const scored = withNeighbours(candidates, index, now);
-  const best = scored.sort((one, other) => other.score - one.score || one.id - other.id).slice(0, limit + extraReads);
+  scored.sort((one, other) => other.score - one.score || one.id - other.id);
+  const documents = index.documentIds();
+  const groups = [scored.filter(({ file }) => !documents.has(file)), scored.filter(({ file }) => documents.has(file))];
+  const best = groups.flatMap((group) => group.slice(0, limit + extraReads));
   const passages = new Map(index.passages(best.map((one) => one.id)).map((passage) => [passage.id, passage]));
   const hits = best.flatMap(({ id, score }) => {
     const passage = passages.get(id);
@@ -60,12 +63,15 @@ function rank({ index, question, scopes, limit, now }: RankingInput, readingOf: 
       ? []
       : [{ passage, score: score * kindWeight[passage.kind] * closeness(question, passage, readingOf(passage)) }];
   });
-  return distinct(hits.sort((one, other) => other.score - one.score || one.passage.id - other.passage.id))
-    .slice(0, limit)
-    .flatMap(({ passage, score }) => hitOf(passage, scopes, score));
+  const ordered = distinct(hits.sort((one, other) => other.score - one.score || one.passage.id - other.passage.id));
+  return fairly(ordered, limit).flatMap(({ passage, score }) => hitOf(passage, scopes, score));
 }
 
-function withNeighbours(candidates: PassageHit[], index: SearchIndex, now: number): { id: number; score: number }[] {
+function withNeighbours(
+  candidates: PassageHit[],
+  index: SearchIndex,
+  now: number,
+): { id: number; file: number; score: number }[] {
   const own = new Map<number, PassageHit>();
   const bestOfFile = new Map<number, number>();
   for (const candidate of candidates) {
@@ -79,7 +85,7 @@ function withNeighbours(candidates: PassageHit[], index: SearchIndex, now: numbe
       const other = own.get(keyOf(file, ordinal + offset));
       if (other !== undefined) score += share * other.score * nearness(at, other.at);
     }
-    return { id, score };
+    return { id, file, score };
   });
 }
 
@@ -175,6 +181,14 @@ function speakersOf({ heading, text }: FoundPassage): string[] {
     /^(?:\d\d:\d\d(?::\d\d)?\s*)?[—–-]*\s*(\p{Lu}\p{L}+)(?:$|:)/u.exec(heading)?.[1],
   ];
   return names.flatMap((name) => (name === undefined ? [] : wordsOf(name)));
+}
+
+/** A long document has many passages about a subject, so documents get at most half of the places that others want. */
+function fairly<T extends { passage: FoundPassage }>(hits: readonly T[], limit: number): T[] {
+  const documents = hits.filter(({ passage }) => passage.kind === "document");
+  const others = hits.length - documents.length;
+  const surplus = new Set(documents.slice(Math.max(Math.ceil(limit / 2), limit - others)));
+  return hits.filter((hit) => !surplus.has(hit)).slice(0, limit);
 }
 
 function distinct<T extends { passage: FoundPassage }>(hits: readonly T[]): T[] {

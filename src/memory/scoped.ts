@@ -4,6 +4,7 @@ import type { MemoryScope } from "../ports/message.ts";
 import { type Origin, originOfPerson, viaStore } from "../ports/origin.ts";
 import type { PluginMemory } from "../ports/plugin.ts";
 import type { ToolScope } from "../ports/tool.ts";
+import { documentsFolder } from "./document-files.ts";
 import type { OwnedMemory } from "./memory.ts";
 
 export type ScopedMemory = (call: ToolScope, onRead: (origins: readonly Origin[]) => void) => PluginMemory;
@@ -36,7 +37,11 @@ export function createScopedMemory(
     async recall(query, limit) {
       const hits = await memory.search({ query, scopes: [call.scope, "shared"], limit });
       onRead(hits.flatMap(({ origins }) => viaStore(origins, "recalled memory")));
-      return hits.map(({ heading, at, scope, text }) => ({ heading, at, isShared: scope === "shared", text }));
+      return hits.map(({ path, heading, at, scope, text }) => {
+        const isDocument = path.startsWith(`${documentsFolder}/`);
+        const source = isDocument ? { source: `${path} § ${heading}` } : {};
+        return { heading, at, isShared: scope === "shared", ...source, text };
+      });
     },
     async forget(title, isShared = false) {
       return await memory.knowledge.remove(await placeFor(call, isShared), title);

@@ -22,7 +22,7 @@ import {
   readText,
   signatureOf,
 } from "./memory-files.ts";
-import { type MemoryKind, memoryKinds } from "./places.ts";
+import { memoryKinds, type PassageKind } from "./places.ts";
 import { matchExpression, type SearchQuestion } from "./query.ts";
 
 export interface PassageHit {
@@ -39,7 +39,7 @@ export interface FoundPassage {
   id: number;
   path: string;
   scope: string;
-  kind: MemoryKind;
+  kind: PassageKind;
   heading: string;
   at: string;
   text: string;
@@ -50,6 +50,12 @@ export interface SearchIndex {
   /** Updates the index for the given scopes, or for all if none are given. Returns how many files it read. */
   update(scopes: readonly string[]): number;
   scopes(): string[];
+  /** The signatures of indexed documents by path. */
+  documents(): Map<string, string>;
+  /** The ids of documents, as in `PassageHit.file`. */
+  documentIds(): Set<number>;
+  putDocument(path: string, signature: string, passages: readonly Passage[]): void;
+  removeDocument(path: string): void;
   candidates(question: SearchQuestion, scopes: readonly string[], limit: number): PassageHit[];
   neighbours(candidates: readonly PassageHit[], reach: number): Omit<PassageHit, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
@@ -108,7 +114,8 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
           const row = known.get(relativePath);
           known.delete(relativePath);
           if (row?.signature === signatureOf(info)) continue;
-          updateFile(relativePath, scope, kind, info);
+          const passages = passagesIn(relativePath, kind, info);
+          if (passages !== undefined) putFile(relativePath, scope, kind, signatureOf(info), passages);
           read++;
         }
       }
@@ -117,12 +124,21 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
     return read;
   }
 
-  function updateFile(path: string, scope: string, kind: MemoryKind, info: FileInfo): void {
+  function passagesIn(path: string, kind: PassageKind, info: FileInfo): Passage[] | undefined {
     const text = readText(join(workspace, path), info, onProblem);
-    if (text === undefined) return;
-    const passages = kind === "feedback" ? feedbackPassages(path, text) : passagesOf(basename(path), text);
+    if (text === undefined) return undefined;
+    return kind === "feedback" ? feedbackPassages(path, text) : passagesOf(basename(path), text);
+  }
+
+  function putFile(
+    path: string,
+    scope: string,
+    kind: PassageKind,
+    signature: string,
+    passages: readonly Passage[],
+  ): void {
     inTransaction(database, () => {
-      statements.putFile.run(path, scope, kind, signatureOf(info));
+      statements.putFile.run(path, scope, kind, signature);
       const file = Number(statements.fileId.get(path)?.id);
       const term = scopeTerm(scope, true) ?? "";
       const kept = new Map<string, { id: number; ordinal: number }[]>();
@@ -171,6 +187,15 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
     update: (scopes) => guarded(() => updateScopes(scopes)),
     scopes: () =>
       guarded(() => [...new Set([...listScopes(), ...statements.allScopes.all().map((row) => String(row.scope))])]),
+    documents: () =>
+      guarded(() => new Map(statements.documents.all().map((row) => [String(row.path), String(row.signature)]))),
+    documentIds: () => guarded(() => new Set(statements.documentIds.all().map((row) => Number(row.id)))),
+    putDocument: (path, signature, passages) => guarded(() => putFile(path, "shared", "document", signature, passages)),
+    removeDocument: (path) =>
+      guarded(() => {
+        const row = statements.fileId.get(path);
+        if (row !== undefined) removeFile(Number(row.id));
+      }),
     candidates: (question, scopes, limit) =>
       guarded(() => {
         const match = matchExpression(
@@ -211,7 +236,7 @@ function placeOf(row: Row): Omit<PassageHit, "score"> {
 
 function foundPassage(row: Row): FoundPassage {
   const text = (key: string) => String(row[key]);
-  const kind = memoryKinds.find((known) => known === row.kind) ?? "knowledge";
+  const kind = [...memoryKinds, "document" as const].find((known) => known === row.kind) ?? "knowledge";
   return {
     id: Number(row.id),
     path: text("path"),

@@ -3,18 +3,33 @@ import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 import type { ThreadReply } from "../lib/worker-thread.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
+import {
+  type BadDocuments,
+  type DocumentScan,
+  pagePassages,
+  scanDocuments,
+  type WaitingDocument,
+} from "./document-scan.ts";
 import { questionOf } from "./query.ts";
 import { createRanking } from "./ranking.ts";
 import { createSearchIndex, type SearchIndex } from "./search-index.ts";
+
+const letOthersIn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export type SearchRequest =
   | { type: "find"; query: MemoryQuery; now: number }
   | { type: "count"; scopes: string[] }
   | { type: "refresh"; scopes?: string[] }
+  | { type: "documents" }
+  | { type: "pages"; document: WaitingDocument; pages: string[] }
   | { type: "purge" }
   | { type: "close" };
 
-export type SearchAnswer = { type: "hits"; hits: MemoryHit[] } | { type: "count"; count: number } | { type: "done" };
+export type SearchAnswer =
+  | { type: "hits"; hits: MemoryHit[] }
+  | { type: "documents"; scan: DocumentScan }
+  | { type: "count"; count: number }
+  | { type: "done" };
 
 export interface SearchWorkerData {
   workspace: string;
@@ -27,6 +42,7 @@ function serve(port: NonNullable<typeof parentPort>, { workspace, indexFile }: S
   const reply = (message: ThreadReply<SearchAnswer>) => port.postMessage(message);
   const onProblem = (problem: string) => reply({ id: undefined, problem });
   const rank = createRanking();
+  const bad: BadDocuments = new Map();
   let index: SearchIndex | undefined;
 
   port.on("message", ({ id, request }: { id: number; request: SearchRequest }) => {
@@ -65,9 +81,16 @@ function serve(port: NonNullable<typeof parentPort>, { workspace, indexFile }: S
       case "refresh":
         for (const scope of request.scopes ?? open.scopes()) {
           open.update([scope]);
-          await new Promise((resolve) => setImmediate(resolve));
+          await letOthersIn();
         }
         return { type: "done" };
+      case "documents":
+        return { type: "documents", scan: await scanDocuments({ workspace, index: open, bad, pause: letOthersIn }) };
+      case "pages": {
+        const { path, signature } = request.document;
+        open.putDocument(path, signature, pagePassages(path, request.pages));
+        return { type: "done" };
+      }
       case "purge":
         open.update(open.scopes());
         open.purge();

@@ -7,6 +7,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createWorkerThread } from "../lib/worker-thread.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
+import type { DocumentScan, WaitingDocument } from "./document-scan.ts";
 import type { SearchAnswer, SearchRequest, SearchWorkerData } from "./search-worker.ts";
 
 const maxHits = 200;
@@ -20,6 +21,9 @@ export interface Search {
   follow(scopes: readonly string[]): void;
   /** Starts the thread and updates the index of all scopes. Never rejects. */
   warmUp(): Promise<void>;
+  /** Indexes changed documents. Rejects if the thread fails. */
+  scanDocuments(): Promise<DocumentScan>;
+  putPages(document: WaitingDocument, pages: string[]): Promise<void>;
   /** Call after removing files. Resolves when the index contains nothing of these files. */
   purge(): Promise<void>;
   close(): Promise<void>;
@@ -86,6 +90,13 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
       await ask({ type: "refresh" }).catch((thrown) => {
         log.warn({ error: messageOf(thrown) }, "could not update the search index");
       });
+    },
+    async scanDocuments() {
+      const answer = await ask({ type: "documents" });
+      return answer.type === "documents" ? answer.scan : { count: 0, waiting: [], problems: [] };
+    },
+    async putPages(document, pages) {
+      await ask({ type: "pages", document, pages });
     },
     async purge() {
       await ask({ type: "purge" });

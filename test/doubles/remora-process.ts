@@ -38,7 +38,7 @@ export async function createHome(): Promise<RemoraHome> {
 /** What somebody's own agent has learned in this checkout is none of a test's business. */
 function isShipped(path: string): boolean {
   const inside = relative(join(project, "workspace"), path);
-  return !/^(?:files|skills|drafts|outputs|outbox)(?:\/|$)|^brain\/(?:hippocampus|basalganglia|cortex|corpus|motor)\/|\.debug\//.test(
+  return !/^(?:files|skills|knowledge|drafts|outputs|outbox)(?:\/|$)|^brain\/(?:hippocampus|basalganglia|cortex|corpus|motor)\/|\.debug\//.test(
     inside,
   );
 }

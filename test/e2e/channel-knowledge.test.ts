@@ -153,11 +153,31 @@ describe("on Discord", () => {
   });
 });
 
+test("a document of the operator is found on both services, and cited by file and section", async () => {
+  const asked = `call recall ${JSON.stringify({ query: "platypus holidays" })}`;
+  const wanted = "knowledge/handbook.md § Holidays";
+  const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora ${asked}` });
+  const inThread = () => slack.see({ in: slack.general, thread: said.ts });
+  await slack.until(() => inThread().some(({ isAgents, readable }) => isAgents && readable.includes(wanted)), 60_000);
+  const mention = discord.ann.say(`${discord.bot.mention} ${asked}`, { in: discord.channel });
+  const thread = () => discord.channel.threads().find(({ id }) => id === mention.id);
+  await discord.until(
+    () =>
+      thread()
+        ?.messages()
+        .some(({ content }) => content.includes(wanted)),
+    60_000,
+  );
+});
+
 describe("on the page", () => {
   let [ann, ben]: ChatClient[] = [];
   beforeAll(async () => {
     [ann, ben] = await Promise.all(["ann", "ben"].map((name) => createChatClient(remora.url, remora.token, name)));
-    return () => [ann, ben].forEach((client) => client?.close());
+    return () => {
+      ann?.close();
+      ben?.close();
+    };
   });
 
   test("messages are found with links that open them, until their author is forgotten", async () => {
