@@ -50,7 +50,8 @@ function serve(port: NonNullable<typeof parentPort>, { file }: LogWorkerData): v
       case "of-person":
         return { type: "messages", messages: open.ofPerson(request.platform, request.userId) };
       case "prune":
-        while (open.prune(request.olderThan, request.maxBytes)) await new Promise((resolve) => setImmediate(resolve));
+        for (const _part of open.prune(request.olderThan, request.maxBytes))
+          await new Promise((resolve) => setImmediate(resolve));
         return { type: "done" };
       case "purge":
         open.purge();

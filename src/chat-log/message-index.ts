@@ -24,8 +24,8 @@ export interface MessageIndex {
   /** Best first: messages with all words, then those with some. Without words, the newest. */
   find(query: LogQuery): LoggedMessage[];
   ofPerson(platform: string, userId: string): LoggedMessage[];
-  /** Removes a part of what is too old or too much. Returns whether there is more to remove. */
-  prune(olderThan: number, maxBytes: number): boolean;
+  /** Removes what is too old, then the oldest of what is too much. Yields after each part. */
+  prune(olderThan: number, maxBytes: number): Generator<void>;
   /** Overwrites removed text, so that the file contains no trace of it. */
   purge(): void;
   count(): number;
@@ -151,6 +151,23 @@ export function createMessageIndex(file: string, onProblem: (message: string) =>
     return [...rows.values()].slice(0, limit).map(loggedMessage);
   }
 
+  const oldRows = (olderThan: number) => statements.olderThan.all(olderThan, prunedAtOnce);
+
+  function removeRows(rows: readonly Row[]): void {
+    inTransaction(database, () => {
+      for (const { id } of rows) removeRow(Number(id));
+    });
+  }
+
+  /** An estimate from the average size of a message, with a little room, so that not every message removes another. */
+  function excess(maxBytes: number): number {
+    const pages = pragma(database, "page_count") - pragma(database, "freelist_count");
+    const usedBytes = pages * pragma(database, "page_size");
+    return usedBytes <= maxBytes ? 0 : Math.ceil(count() * (1 - (0.9 * maxBytes) / usedBytes));
+  }
+
+  const count = () => Number(statements.count.get()?.count ?? 0);
+
   return {
     apply(changes) {
       const unnamed = new Map<string, UnnamedPerson>();
@@ -161,21 +178,21 @@ export function createMessageIndex(file: string, onProblem: (message: string) =>
     },
     find,
     ofPerson: (platform, userId) => statements.allOfPerson.all(platform, userId).map(loggedMessage),
-    prune(olderThan, maxBytes) {
-      const used =
-        (pragma(database, "page_count") - pragma(database, "freelist_count")) * pragma(database, "page_size");
-      const old = statements.olderThan.all(olderThan, prunedAtOnce);
-      const rows = old.length === 0 && used > maxBytes ? statements.oldest.all(prunedAtOnce) : old;
-      inTransaction(database, () => {
-        for (const { id } of rows) removeRow(Number(id));
-        statements.pruneRemoved.run(olderThan);
-      });
-      return rows.length === prunedAtOnce;
+    *prune(olderThan, maxBytes) {
+      statements.pruneRemoved.run(olderThan);
+      for (let rows = oldRows(olderThan); rows.length > 0; rows = oldRows(olderThan)) {
+        removeRows(rows);
+        yield;
+      }
+      for (let left = excess(maxBytes); left > 0; left -= prunedAtOnce) {
+        removeRows(statements.oldest.all(Math.min(left, prunedAtOnce)));
+        yield;
+      }
     },
     purge() {
       database.exec("INSERT INTO terms (terms) VALUES ('optimize'); PRAGMA wal_checkpoint (TRUNCATE); VACUUM;");
     },
-    count: () => Number(statements.count.get()?.count ?? 0),
+    count,
     close: () => database.close(),
   };
 }
