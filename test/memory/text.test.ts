@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { oneLine } from "../../src/lib/text/sanitize.ts";
+import { askedTermsOf, termsOf } from "../../src/lib/text/words.ts";
 import { askedDaysOf, dayTermsOf } from "../../src/memory/dates.ts";
 import { digestOf } from "../../src/memory/digest.ts";
 import { quoted, unquoted } from "../../src/memory/markdown-quote.ts";
 import { passagesOf } from "../../src/memory/markdown-sections.ts";
 import { folderNameOf, scopeOfFolder } from "../../src/memory/places.ts";
 import { questionOf } from "../../src/memory/query.ts";
-import { askedTermsOf, termsOf } from "../../src/lib/text/words.ts";
 
 const anyText = fc.oneof(
   fc.string({ unit: "binary" }),

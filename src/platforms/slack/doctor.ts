@@ -1,4 +1,4 @@
-/** The Slack checks of `remora doctor`: bot token and scopes, app token or signing secret, and this machine's clock. */
+/** The Slack checks of `remora doctor`: bot token and scopes, app token or signing secret, user token, and the clock. */
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";
@@ -22,7 +22,7 @@ export async function checkSlack(access: Access, signal: AbortSignal): Promise<S
   const api = apiFor(access.botToken, access, signal);
   const bot = await checkBot(api, access.botToken);
   const transport = access.transport.type === "socket" ? await checkAppToken(access, signal) : checkSecret(access);
-  return [...bot, ...transport, ...checkClock(api, access)];
+  return [...bot, ...transport, ...(await checkUserToken(access, signal)), ...checkClock(api, access)];
 }
 
 function apiFor(token: string, { apiUrl }: Access, signal: AbortSignal): SlackApi {
@@ -69,6 +69,19 @@ async function checkAppToken(access: Access, signal: AbortSignal): Promise<Slack
     return [
       error(`SLACK_APP_TOKEN: ${messageOf(thrown)} It needs the scope connections:write, and Socket Mode turned on.`),
     ];
+  }
+}
+
+async function checkUserToken(access: Access, signal: AbortSignal): Promise<SlackFinding[]> {
+  if (access.userToken === undefined) return [];
+  const query = { query: "remora", count: 1 };
+  try {
+    await apiFor(access.userToken, access, signal).call("search.messages", query, z.unknown(), { patienceMs });
+    return [ok("SLACK_USER_TOKEN searches messages")];
+  } catch (thrown) {
+    const needed =
+      "It must be a user token (xoxp-…) with the scope search:read; without it, only the chat log is searched";
+    return [warning(`SLACK_USER_TOKEN: ${messageOf(thrown)} ${needed}`)];
   }
 }
 

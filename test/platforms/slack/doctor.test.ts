@@ -103,12 +103,29 @@ describe("doctor", () => {
 
   const isError = ({ level }: { level: string }) => level === "error";
 
-  async function check(changes: { botToken?: string; appToken?: string; signingSecret?: string } = {}) {
+  async function check(
+    changes: { botToken?: string; appToken?: string; signingSecret?: string; userToken?: string } = {},
+  ) {
+    const { userToken } = changes;
     const { signingSecret, appToken = slack.appToken, botToken = slack.botToken } = changes;
     const transport =
       signingSecret === undefined ? { type: "socket" as const, appToken } : { type: "http" as const, signingSecret };
-    return await checkSlack({ botToken, apiUrl: slack.apiUrl, transport }, new AbortController().signal);
+    const search = userToken === undefined ? {} : { userToken };
+    const access = { botToken, apiUrl: slack.apiUrl, transport, ...search };
+    return await checkSlack(access, new AbortController().signal);
   }
+
+  test("a user token is checked by a search, and a bad one is only a warning", async () => {
+    const isAboutSearch = ({ text }: { text: string }) => text.includes("SLACK_USER_TOKEN");
+    expect((await check()).filter(isAboutSearch)).toEqual([]);
+    const found = await check({ userToken: slack.userToken(slack.ann) });
+    expect(found.filter(isAboutSearch)).toMatchObject([{ level: "ok" }]);
+    for (const userToken of [slack.userToken(slack.ann, []), slack.botToken, "xoxp-wrong"]) {
+      const [finding, ...rest] = (await check({ userToken })).filter(isAboutSearch);
+      expect(rest).toEqual([]);
+      expect(finding).toMatchObject({ level: "warning", text: expect.stringContaining("search:read") });
+    }
+  });
 
   test("all is well", async () => {
     const findings = await check();
