@@ -22,7 +22,8 @@ export const headBytes = 4_096;
 const pictures: readonly (readonly [PictureFormat, string])[] = [
   ["jpeg", "ff d8 ff"],
   ["png", "89 50 4e 47 0d 0a 1a 0a"],
-  ["gif", "47 49 46 38"],
+  ["gif", "47 49 46 38 37 61"],
+  ["gif", "47 49 46 38 39 61"],
   ["webp", "52 49 46 46 .. .. .. .. 57 45 42 50"],
   ["tiff", "49 49 2a 00"],
   ["tiff", "4d 4d 00 2a"],
@@ -36,29 +37,34 @@ const foreignPictures: readonly (readonly [string, string, string])[] = [
   ["image/jxl", "JPEG XL", "ff 0a"],
   ["image/jxl", "JPEG XL", "00 00 00 0c 4a 58 4c 20"],
   ["image/jp2", "JPEG 2000", "00 00 00 0c 6a 50 20 20"],
-  ["image/vnd.adobe.photoshop", "Photoshop", "38 42 50 53"],
+  ["image/vnd.adobe.photoshop", "Photoshop", "38 42 50 53 00"],
   ["image/x-icon", "Icon", "00 00 01 00"],
   ["image/tiff", "BigTIFF", "49 49 2b 00"],
   ["image/bmp", "BMP", "42 4d .. .. .. .. 00 00 00 00"],
 ];
 
+/** The container of doc, xls, ppt, and of newer Office files with a password. */
+export const oldOfficeType = "application/x-ole-storage";
+
 const others: readonly (readonly [string, string, string])[] = [
-  ["audio/mpeg", "MP3 sound", "49 44 33"],
+  ["audio/mpeg", "MP3 sound", "49 44 33 02"],
+  ["audio/mpeg", "MP3 sound", "49 44 33 03"],
+  ["audio/mpeg", "MP3 sound", "49 44 33 04"],
   ["audio/mpeg", "MP3 sound", "ff fb"],
   ["audio/mpeg", "MP3 sound", "ff f3"],
   ["audio/mpeg", "MP3 sound", "ff f2"],
-  ["audio/ogg", "Ogg sound", "4f 67 67 53"],
+  ["audio/ogg", "Ogg sound", "4f 67 67 53 00"],
   ["audio/wav", "WAV sound", "52 49 46 46 .. .. .. .. 57 41 56 45"],
-  ["audio/flac", "FLAC sound", "66 4c 61 43"],
+  ["audio/flac", "FLAC sound", "66 4c 61 43 00"],
   ["audio/aac", "AAC sound", "ff f1"],
   ["audio/aac", "AAC sound", "ff f9"],
   ["video/webm", "WebM or Matroska film", "1a 45 df a3"],
-  ["application/msword", "old Office file (doc, xls or ppt)", "d0 cf 11 e0 a1 b1 1a e1"],
+  [oldOfficeType, "old or protected Office file", "d0 cf 11 e0 a1 b1 1a e1"],
   ["application/gzip", "gzip archive", "1f 8b"],
   ["application/x-7z-compressed", "7z archive", "37 7a bc af 27 1c"],
   ["application/vnd.rar", "RAR archive", "52 61 72 21 1a 07"],
   ["application/x-xz", "xz archive", "fd 37 7a 58 5a 00"],
-  ["application/vnd.sqlite3", "SQLite database", "53 51 4c 69 74 65 20 66 6f 72 6d 61 74"],
+  ["application/vnd.sqlite3", "SQLite database", "53 51 4c 69 74 65 20 66 6f 72 6d 61 74 20 33 00"],
 ];
 
 const heicBrands = new Set(["heic", "heix", "hevc", "hevx", "heim", "heis", "hevm", "hevs"]);
@@ -74,7 +80,8 @@ export function contentOf(head: Uint8Array): Content {
     return { kind: "zip", mimeType: "application/zip" };
   }
   // Readers accept a PDF that begins after up to 1,024 other bytes.
-  if (Buffer.from(head.subarray(0, 1_024)).includes("%PDF-")) return { kind: "pdf", mimeType: "application/pdf" };
+  const start = Buffer.from(head.subarray(0, 1_024)).toString("latin1");
+  if (/(?:^|[\r\n])%PDF-\d\.\d/.test(start)) return { kind: "pdf", mimeType: "application/pdf" };
   const foreign = foreignPictures.find(([, , pattern]) => startsWith(head, pattern));
   if (foreign !== undefined) return { kind: "foreign-picture", mimeType: foreign[0], name: foreign[1] };
   const other = others.find(([, , pattern]) => startsWith(head, pattern));

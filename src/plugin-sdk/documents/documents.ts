@@ -28,14 +28,14 @@ export type DocumentText = DocumentPages | { type: "problem"; message: string };
 
 export interface DocumentPages {
   type: "pages";
-  /** What the parts of this document are called. A text file is one part. */
-  unit: "page" | "sheet" | "slide" | "text";
+  /** What the document consists of. Documents that don't store where pages end come in parts. */
+  unit: "page" | "sheet" | "slide" | "part";
   /** How many of them the document has. */
   count: number;
   firstPage: number;
   /** Earlier than requested if the text became too long. */
   lastPage: number;
-  /** The names of the chosen sheets; empty for other units. */
+  /** The names of all sheets, up to a limit; empty for other units. */
   names: string[];
   firstLine: number;
   lastLine: number;

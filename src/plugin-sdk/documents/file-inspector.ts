@@ -56,7 +56,13 @@ export async function inspectFile(
   const answer = await askDocument({ type: "inspect", file }, descriptor, signal);
   if (answer.type === "look") return answer.look;
   const problem = answer.type === "problem" ? answer.message : "The file can't be read.";
-  return { mimeType: content.mimeType, summary: shown, problem };
+  return { mimeType: content.mimeType, summary: `${nameOf(content)}, ${shown}`, problem };
+}
+
+function nameOf(content: Content): string {
+  return "name" in content
+    ? content.name
+    : { pdf: "PDF", zip: "zip archive", text: "text", empty: "empty file" }[content.kind];
 }
 
 async function pictureLook(
