@@ -5,7 +5,7 @@ import { shorten } from "../../lib/text/shorten.ts";
 import type { FileLook } from "../../ports/file-inspector.ts";
 import { archiveLook } from "./archive.ts";
 import type { DocumentAnswer, DocumentFile, DocumentRequest, DocumentText, PageRange } from "./documents.ts";
-import { maxExcerptCharacters, maxInspectedPages, maxInspectionMs, maxWholeTextBytes } from "./limits.ts";
+import { maxExcerptCharacters, maxInspectedPages, maxInspectionMs, maxTextCharacters } from "./limits.ts";
 import { createLineWindow } from "./line-window.ts";
 import { type OfficeFile, officeFileIn } from "./office.ts";
 import { bytesAt } from "./open-file.ts";
