@@ -1,6 +1,4 @@
-/**
- * The command line. Loads a command's code only if that command is called. Results are written to stdout, logs to stderr.
- */
+/** Loads a command's code only if that command is called. Results are written to stdout, logs to stderr. */
 import { enableCompileCache } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,16 +1,20 @@
-/** `read_file`: some lines of a text file with their line numbers, and the total number of lines. */
+/** `read_file`: some lines of a text file with their line numbers, and the total number of lines. Or a picture. */
 
-import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
+import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
 import { atReadable } from "./outputs.ts";
+import { pictureResult } from "./picture.ts";
 import { readText, textIn } from "./text.ts";
 
 const usualLines = 2_000;
 const maxCharacters = 200_000;
 
-export function readFileText(input: JsonObject, context: PluginContext): Promise<string> {
-  return atReadable(textIn(input.path, "path"), context, async (place) => {
+export function readFileText(input: JsonObject, context: PluginContext): Promise<PluginResult> {
+  const path = textIn(input.path, "path");
+  return atReadable(path, context, async (place) => {
     await using handle = await openForReading(place, "file");
+    const picture = await pictureResult(handle, { path, shown: place.shown });
+    if (picture !== undefined) return picture;
     const text = await readText(handle, place.shown);
     if (text === "") return `(${place.shown} is empty)`;
     const lines = text.split("\n");

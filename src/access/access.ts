@@ -1,12 +1,12 @@
 /**
- * Decides who may talk to the agent, the same way for every platform:
+ * Decides who may talk to the agent, by the same rules on every platform:
  *
- *   1. bots: only listed bots, and only a limited number of bot messages in a row, so that loops end
+ *   1. bots: only listed ones, and only a limited number of bot messages in a row, so that loops end
  *   2. guests and people from other workspaces: only if enabled
  *   3. spaces, channels, people and roles: null means everyone, an empty list means nobody
- *   4. DMs: open, closed, or by pairing: the DM shows a code, and somebody who already has access confirms it
+ *   4. DMs: open, closed, or by pairing: somebody who already has access confirms the code that the DM shows
  *
- * A refused person is told the reason at most once an hour. The log always contains it.
+ * A refused person gets the reason at most once an hour. The log always contains it.
  */
 import { randomInt } from "node:crypto";
 import { createLruMap } from "../lib/lru-map.ts";
@@ -29,7 +29,7 @@ export interface AccessRules {
 }
 
 export interface AccessOptions {
-  /** Rules by platform. A platform without rules is open to everyone. */
+  /** A platform without rules is open to everyone. */
   rules: Readonly<Record<string, AccessRules>>;
   ledger: Ledger;
   isOwner(platform: string, person: Author): boolean;
@@ -43,7 +43,7 @@ const codeLifetimeMs = 15 * 60_000;
 const codeLength = 8;
 const maxWrongCodes = 5;
 const maxRememberedPeople = 10_000;
-/** Leaves out letters and digits that are easily confused. */
+/** Letters and digits that are easily confused are left out. */
 const codeLetters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 
 export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessOptions): Access {
@@ -145,7 +145,7 @@ function isListed(list: readonly string[] | null, id: string | undefined): boole
   return list === null || (id !== undefined && list.includes(id));
 }
 
-/** One of the two lists is enough. Without lists, everyone is allowed. */
+/** Being on one of the two lists is enough. Without lists, everyone is allowed. */
 function isPersonListed({ users, roles }: AccessRules, { id, roles: has }: Author): boolean {
   if (users === null && roles === null) return true;
   return users?.includes(id) === true || has.some((role) => roles?.includes(role) === true);

@@ -1,6 +1,5 @@
 /**
- * The composition root. Each stage has a builder that gives its parts only what they need. A stage closes what it opened,
- * and stages close in reverse order.
+ * The composition root. Each stage gets only what it needs and closes what it opened, in reverse order:
  *
  *   state           ledger, store, leases, bus, events, audit, metrics
  *   platforms       the chat services, and the replies on them
@@ -54,9 +53,8 @@ export interface AppReport {
   skills: { loaded: number; withProblems: number };
 }
 
-/** Delay after the start, so that neither the first message nor the first call waits for the warm-up. */
+/** Long enough that neither the first message nor the first call waits for the warm-up. */
 const gateWarmUpDelayMs = 1_000;
-/** How many entries of a person's memory are shown, if the platform has a place for them. */
 const maxHomeEntries = 5;
 
 export async function createApp(options: AppOptions): Promise<App> {
@@ -100,7 +98,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     buildModels(options, state, ended.signal),
   ] as const;
   const [sandbox, skills, models] = await Promise.all(building).catch(async (thrown: unknown) => {
-    // The others must be open before they can be closed.
+    // A part can't be closed before it is open, so wait for all builders.
     await Promise.allSettled(building);
     throw thrown;
   });
@@ -155,7 +153,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       await tools.taskFiles.markInterrupted(conversations.activeTurnIds);
       await skills.library.watch();
       const { connected } = await connections.start(handlers, ended.signal);
-      // Replies need no connection, so interrupted turns do not wait for a service that is unreachable.
+      // Replies need no connection, so interrupted turns don't wait for an unreachable service.
       await conversations.recover();
       if (takesTurns(role)) void memory.warmUp();
       housekeeping.start();
@@ -167,7 +165,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       housekeeping.stop();
       clearTimeout(gateWarmUp);
       ended.abort();
-      // What can't be written by then is left for the process that resumes it.
+      // After the grace period, unwritten state is left to the process that resumes the work.
       const hurry = setTimeout(state.hurry, config.shutdown.graceMs);
       await closing.run().finally(() => clearTimeout(hurry));
     },

@@ -1,8 +1,7 @@
 /** Closes what was opened, in reverse order and only once. */
 export interface Closing {
-  /** Adds a part that `run` will close, and returns it. */
   add<Part extends { close(): Promise<void> }>(part: Part): Part;
-  /** If a part fails to close, the others are still closed; the first failure is thrown at the end. */
+  /** If a part fails to close, the others are still closed, and the first failure is thrown at the end. */
   run(): Promise<void>;
 }
 

@@ -47,7 +47,7 @@ export function buildCommands(
     context.flush();
     return await forgetSnapshots(workspace, async (turnId) => {
       const turn = await ledger.get("turn", turnId);
-      // If the turn is no longer in the ledger, nobody knows whose it was, so its snapshots are removed too.
+      // Nobody knows whose turn it was if the ledger no longer has it, so its snapshots are removed too.
       return turn === undefined || scopes.has(turn.body.scope);
     });
   }

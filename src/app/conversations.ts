@@ -1,7 +1,4 @@
-/**
- * Conversations: memory and context, the parts that a turn needs, approvals, questions, schedules, and the scheduler of
- * turns.
- */
+/** Builds memory and context, the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
 import { createApprovals } from "../approvals/approvals.ts";
 import { approvalPolicy, contextSettings } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";
@@ -51,7 +48,6 @@ export interface ConversationLinks {
   tools: Tools;
   deliveries: Deliveries;
   platform(name: string): Platform | undefined;
-  /** True if replies of this process reach the conversation. */
   serves(conversationId: string): Promise<boolean>;
   handlers: Late<PlatformHandlers>;
   conversations: Late<Conversations>;
@@ -155,7 +151,7 @@ function openContext(
   });
   return {
     ...context,
-    // `/remora forget` uses the registry to find what is remembered, so the conversation is registered first.
+    // `/remora forget` uses the registry to find what is remembered, so register the conversation first.
     async remember(turn) {
       await registry.note(turn);
       await context.remember(turn);

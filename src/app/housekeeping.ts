@@ -1,4 +1,4 @@
-/** Work that depends on the clock: sweeps every few seconds, clean-ups every hour. */
+/** Periodic work: sweeps every few seconds, clean-ups every hour. */
 import { join } from "node:path";
 import { createHousekeeping, type Housekeeping } from "../engine/housekeeping.ts";
 import { runIfDue } from "../lib/periodic.ts";
@@ -21,7 +21,7 @@ export interface HousekeepingParts {
 }
 
 const weekMs = 7 * 86_400_000;
-/** Only an interrupted turn still needs these copies, to send its files again. */
+/** Only interrupted turns need these copies, to send their files again. */
 const outboxRetentionMs = weekMs;
 const outputsRetentionMs = 30 * 86_400_000;
 
@@ -47,7 +47,7 @@ export function buildHousekeeping(
       models.usage.prune,
       () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxRetentionMs),
       () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsRetentionMs),
-      // Last, because it writes: on a full disk, the other clean-ups make room for it.
+      // Last, because it writes: if the disk is full, the other clean-ups free space first.
       auditLog.prune,
     ],
     log,

@@ -1,8 +1,6 @@
-/**
- * For parts that need each other: the part that is built first gets a `Late` of the other, and reads it when it is needed.
- */
+/** For two parts that need each other: the part that is built first gets a `Late` of the other. */
 export interface Late<Part> {
-  /** Throws if the part is not built yet, because the builders then run in the wrong order. */
+  /** Throws if the part is not built yet, which means that the builders run in the wrong order. */
   get(): Part;
   set(part: Part): void;
 }

@@ -1,4 +1,3 @@
-/** The agent's memory, and its search index. */
 import { join } from "node:path";
 import { createMemory, type OwnedMemory } from "../memory/memory.ts";
 import type { AppOptions } from "./options.ts";

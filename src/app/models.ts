@@ -1,7 +1,4 @@
-/**
- * The models: the providers that the settings select, combined into one cascade; the models' cost; and each conversation's
- * choice.
- */
+/** Builds the cascade of the configured providers, the models' prices, and the conversations' choices of model. */
 import { createModelChoice, type ModelChoice } from "../commands/model-command.ts";
 import { modelsToChoose, providerSettings } from "../config/derive.ts";
 import type { Provider } from "../ports/provider.ts";

@@ -1,25 +1,24 @@
-/** The options that the composition root is built from. */
 import type { Settings } from "../config/settings.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
 import type { PortWrappers } from "../ports/port-wrappers.ts";
 import type { Provider } from "../ports/provider.ts";
 
-/** `platforms` receives messages, and `worker` works on them and answers. A single process does both (`all`). */
+/** `platforms` receives messages; `worker` runs turns and replies. A single process does both (`all`). */
 export type Role = "all" | "platforms" | "worker";
 
 export interface AppOptions {
   settings: Settings;
   role: Role;
-  /** The page's link, its cookie and API clients must contain it. */
+  /** The secret in the page's link and cookie and in the requests of API clients. */
   token: string;
   log: Log;
   redact: Redact;
-  /** Aborts a start that is still waiting. */
+  /** Aborts startup while it is still waiting. */
   signal: AbortSignal;
-  /** For tests and benchmarks: used instead of the providers that the settings select. */
+  /** For tests and benchmarks: replaces the configured providers. */
   providers?: Provider[];
-  /** For tests: wraps the ports to inject faults (ports/port-wrappers.ts). */
+  /** For tests: injects faults into ports (ports/port-wrappers.ts). */
   wrappers?: PortWrappers;
 }
 

@@ -1,7 +1,4 @@
-/**
- * The platforms that are turned on. Only their libraries are loaded. A worker writes replies, but does not connect a
- * platform.
- */
+/** Builds the enabled platforms; only their libraries are loaded. A worker writes replies without connecting. */
 import { join } from "node:path";
 import type { Hono } from "hono";
 import { createPosts } from "../engine/turn/posts.ts";
@@ -19,7 +16,6 @@ export interface Platforms {
   byName: ReadonlyMap<string, Platform>;
   deliveries: Deliveries;
   connections: PlatformConnections;
-  /** True if replies of this process reach the conversation. */
   serves(conversationId: string): Promise<boolean>;
   close(): Promise<void>;
 }

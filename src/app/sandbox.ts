@@ -1,4 +1,4 @@
-/** The sandbox, its access to the network, and the drafts that commands work on. */
+/** Builds the sandbox, its network access, and the drafts. */
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { configuredFolder } from "../config/derive.ts";
@@ -35,9 +35,7 @@ export interface SandboxParts {
   drafts: Drafts & ChangesActions;
   containment: Containment;
   pluginLauncher: PluginLauncher;
-  /** The path of a conversation's working folder on this machine. */
   workingFolder(conversationId: string, scope: Scope): string;
-  /** Where outputs that are too long for the model are stored. */
   outputsFolder(scope: Scope): string;
   fileOrigins: FileOrigins;
   close(): Promise<void>;
@@ -51,7 +49,7 @@ export interface SandboxLinks {
 }
 
 const project = resolve(import.meta.dirname, "../..");
-/** Where commands find the `node` that runs Remora. In PATH it comes after the system's programs. */
+/** Where commands find Remora's own `node`. PATH lists it after the system's programs. */
 const nodeInView = "/opt/node/bin";
 const pathInView = `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${nodeInView}`;
 
@@ -91,11 +89,11 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
     fileOrigins,
     outputsFolder,
     exposed: ({ scope: { scope }, usesOutputs }) => ({
-      // Skills may contain scripts that commands are meant to run.
+      // Skills may contain scripts for commands to run.
       readable: [...settings.skillRoots, ...config.sandbox.readable],
       mounts: [
         { from: dirname(process.execPath), at: nodeInView },
-        // Outputs may contain what others have written, so only a command that names them sees them.
+        // Outputs may contain other people's text, so only a command that names them sees them.
         ...(usesOutputs ? [{ from: outputsFolder(scope), at: "/outputs" }] : []),
       ],
     }),
@@ -147,7 +145,7 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
 
 function openSandbox({ config, data, workspace }: Settings, log: Log): Sandbox {
   if (config.safety.sandbox === "off") return createSwitchedOffSandbox();
-  // These folders stay hidden even if they are below a folder that every view shows, such as /usr/local.
+  // Hides these folders even below a folder that every view shows, such as /usr/local.
   return createSandbox({ folder: join(data, "sandbox"), hidden: [workspace, data, project], log });
 }
 

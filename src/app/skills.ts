@@ -1,4 +1,4 @@
-/** The active skills, and the gate with their rules. */
+/** Builds the library of skills, and the gate with their rules. */
 import { isTrustedSkill } from "../config/derive.ts";
 import { createGate } from "../gate/gate.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -14,9 +14,8 @@ export interface Skills {
   gate: Gate;
   warmUpGate(): void;
   isIsolated(skill: Skill): boolean;
-  /** Records that a call of the skill was approved and runs. */
   noteUse(skill: Skill): Promise<void>;
-  /** Reads which skills were approved in other processes. */
+  /** Picks up which skills were approved in other processes. */
   refreshFirstUse(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Everything durable, and the records of events: ledger, store, leases and bus, events, audit and metrics. */
+/** Builds all durable state and what records events: ledger, store, leases, bus, events, audit and metrics. */
 import { join } from "node:path";
 import { type AuditLog, createAuditLog } from "../audit/audit-log.ts";
 import { headsFolderOf } from "../audit/heads.ts";

@@ -1,8 +1,7 @@
-/**
- * Tools: the plugins of the active skills, the queue that runs their calls, and the task files, which say what was done.
- */
+/** Builds the plugins, the queue that runs their calls, and the task files, which describe what was done. */
 import { join } from "node:path";
 import { toolboxSettings } from "../config/derive.ts";
+import { scalePicture } from "../plugin-sdk/documents/scale-picture.ts";
 import type { Author } from "../ports/message.ts";
 import type { Toolbox, ToolQueue, ToolScope } from "../ports/tool.ts";
 import { createIsolatedPlugins } from "../skill-runtime/plugins/isolated/isolated-plugins.ts";
@@ -55,9 +54,10 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
     outputsFolder: sandbox.outputsFolder,
     isolated: createIsolatedPlugins({ launcher: sandbox.pluginLauncher, env: settings.env, log }),
     isIsolated: skills.isIsolated,
+    scalePicture,
     noteUse: skills.noteUse,
     servicesFor: (call, signal) => services.get()(call, signal),
-    // A skill that is written becomes active for everybody.
+    // A new skill becomes active for everybody.
     mayWriteSkills: async (scope) => config.safety.owners.length === 0 || (await isOwnersCall(scope)),
   });
   const wrapped = wrap("toolbox", toolbox);

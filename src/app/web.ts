@@ -1,4 +1,4 @@
-/** The web server: health and metrics, then the dashboard and the HTTP paths of platforms. */
+/** Builds the web server: health and metrics, then the dashboard and the platforms' HTTP paths. */
 import { createRequire } from "node:module";
 import { mountDashboard, type StatusLine } from "../web/dashboard.ts";
 import type { Readiness } from "../web/readiness.ts";

@@ -1,4 +1,4 @@
-/** Wraps a port so that a test can inject faults. Without a wrapper, returns the port unchanged. */
+/** Lets tests inject faults into ports. Without a wrapper, returns the port unchanged. */
 import type { PortWrappers, WrapPort } from "../ports/port-wrappers.ts";
 
 export function createWrapPort(wrappers: PortWrappers = {}): WrapPort {

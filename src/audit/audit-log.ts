@@ -1,13 +1,6 @@
 /**
- * The audit log writes every event of this process as a line of its chain, in `brain/corpus`.
- *
- *   1. lines that arrive during a write are written together next, with one flush to disk
- *   2. `record` resolves when its line is on disk; nobody waits for the lines of bus events
- *   3. the data folder contains the head (last line) of each chain, so that lines missing at a chain's end are found
- *   4. retention removes complete files, after a line that names them and the heads of their chains
- *
- * If a write fails, `record` rejects for every waiting caller and the chain stays unchanged. The next line that can be written
- * counts the lost events. Only configured secrets are masked.
+ * Writes every event of this process as a line of its chain, in `brain/corpus`. If a write fails, `record` rejects for
+ * every waiting caller, and the next successful line counts the lost events.
  */
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,7 +28,7 @@ export interface AuditLogOptions {
 }
 
 export interface AuditLog extends Audit {
-  /** Resolves when every event so far is written or lost. */
+  /** Resolves once every event so far is written or lost. */
   flush(): Promise<void>;
   prune(): Promise<void>;
   close(): Promise<void>;
@@ -110,7 +103,7 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
     await saveHead();
   }
 
-  /** Recreates a file that was removed. The chain continues, and `verify` finds the gap. */
+  /** Recreates the file if somebody removed it. The chain continues, and `verify` reports the gap. */
   async function fileFor(day: string): Promise<LineFile> {
     const name = fileName(day, chain);
     if (file?.name === name && (await file.isThere())) return file;
@@ -120,11 +113,11 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
     return file;
   }
 
-  /** Does not flush to disk, because the head may lag behind the file. It is never ahead of the file. */
+  /** Does not flush to disk: the head may lag behind the file, but must never be ahead of it. */
   async function saveHead(): Promise<void> {
     try {
       notes ??= await openHeadFile(options.headsFolder, chain);
-      // Overwrites the earlier text completely: only the number changes its length, and it only grows.
+      // The new text is never shorter than the old one, because only the number changes length, and it only grows.
       await notes.write(`${JSON.stringify({ chain, ...head })}\n`, 0);
     } catch (thrown) {
       log.warn({ error: messageOf(thrown) }, "could not save the head of the audit chain");

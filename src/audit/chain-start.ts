@@ -1,6 +1,4 @@
-/**
- * The first line of a chain names the ends of earlier chains that no other chain has named, including torn (incomplete) lines.
- */
+/** The first line of a chain names the ends of earlier chains that none has named yet, including torn lines. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { join } from "node:path";
@@ -46,7 +44,7 @@ async function readStart(folder: string, [first]: AuditFile[]): Promise<EarlierC
   return line?.event === startEvent && Array.isArray(line.after) ? (line.after as EarlierChain[]) : [];
 }
 
-/** Reads the end of the newest file that contains a complete line. A torn line is in the newest file. */
+/** Finds the chain's last complete line. Only the newest file can contain a torn line. */
 async function readEnd(folder: string, chain: string, files: AuditFile[]): Promise<EarlierChain | undefined> {
   let torn: string | undefined;
   for (const { name } of files.toReversed()) {
@@ -54,7 +52,6 @@ async function readEnd(folder: string, chain: string, files: AuditFile[]): Promi
     torn ??= end.torn;
     if (end.last !== undefined) return { chain, ...end.last, ...(torn === undefined ? {} : { torn }) };
   }
-  // The file ends within its first line.
   return torn === undefined ? undefined : { chain, sequence: 0, hash: "", torn };
 }
 

@@ -1,8 +1,7 @@
-/** Exports the audit's lines for other systems: all chains together, sorted by time within each day. */
+/** Exports valid lines of the audit for other systems: all chains together, sorted by time within each day. */
 import { join } from "node:path";
 import { linesOf, listAuditFiles } from "./files.ts";
 
-/** Skips invalid lines. */
 export async function* exportAudit(folder: string, since: number): AsyncGenerator<string> {
   const sinceDay = new Date(since).toISOString().slice(0, 10);
   const files = (await listAuditFiles(folder)).filter(({ day }) => day >= sinceDay);

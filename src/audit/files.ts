@@ -1,4 +1,4 @@
-/** The audit's files: `brain/corpus/<day>.<chain>.jsonl`, and `<day>.jsonl` of older versions without chains. */
+/** The audit's files: `brain/corpus/<day>.<chain>.jsonl`, and `<day>.jsonl` from older versions without chains. */
 import { createReadStream } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,14 +14,12 @@ export interface AuditFile {
 
 const namePattern = /^(\d{4}-\d\d-\d\d)(?:\.([a-z0-9-]+))?\.jsonl$/;
 const lineEnd = 10;
-/** Bytes of the first read in the search for the last line. A longer line needs more reads. */
 const tailBytes = 64 * 1024;
 
 export function fileName(day: string, chain: string): string {
   return `${day}.${chain}.jsonl`;
 }
 
-/** Lists the files, oldest day first. Skips other files. A missing folder counts as empty. */
 export async function listAuditFiles(folder: string): Promise<AuditFile[]> {
   const names = await readdir(folder).catch((thrown: unknown) => {
     if (codeOf(thrown) === "ENOENT") return [];
@@ -33,7 +31,7 @@ export async function listAuditFiles(folder: string): Promise<AuditFile[]> {
   });
 }
 
-/** Yields each line without its end. Bytes after the last line end come last, with `isTorn`. */
+/** Yields lines without their line breaks. Bytes after the last line break come last, with `isTorn`. */
 export async function* linesOf(path: string): AsyncGenerator<{ bytes: Buffer; isTorn: boolean }> {
   let rest = Buffer.alloc(0);
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {

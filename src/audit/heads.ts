@@ -1,4 +1,4 @@
-/** Stores the head (last line) of each chain in the data folder, to reveal lines that are missing at the end of a chain. */
+/** Stores the head (last line) of each chain in the data folder, to detect missing lines at its end. */
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";
@@ -34,7 +34,7 @@ export async function readHeads(folder: string): Promise<EarlierChain[]> {
   });
 }
 
-/** Removes heads last written before `oldest` (milliseconds), whose chains retention has removed. Keeps `own`. */
+/** Removes heads last written before `oldest` (ms), because retention has removed their chains. Keeps `own`. */
 export async function pruneHeads(folder: string, own: string, oldest: number): Promise<void> {
   for (const { chain } of await readHeads(folder)) {
     if (chain === own) continue;

@@ -1,11 +1,11 @@
-/** Appends lines to one audit file. A write happens completely or not at all. */
+/** Appends lines to one audit file. Each write is all or nothing. */
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface LineFile {
   name: string;
-  /** If `isLasting`, resolves when the bytes are on disk. A rejection leaves the file unchanged. */
+  /** If `isLasting`, resolves once the bytes are on disk. A rejection leaves the file unchanged. */
   append(text: string, isLasting: boolean): Promise<void>;
   isThere(): Promise<boolean>;
   close(): Promise<void>;
@@ -19,7 +19,7 @@ export async function openLineFile(folder: string, name: string): Promise<LineFi
   const made = await handle.stat();
   await syncFolder(folder);
   let end = made.size;
-  /** A failed write may have left bytes behind `end`. */
+  /** True if a failed write may have left bytes after `end`. */
   let hasRest = false;
 
   return {
@@ -61,7 +61,7 @@ async function writeAll(handle: FileHandle, bytes: Buffer, at: number): Promise<
   }
 }
 
-/** Makes a new file's name survive a power cut. */
+/** Flushes the folder, so that a new file's name survives a power cut. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {

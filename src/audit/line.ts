@@ -9,12 +9,11 @@ import type { Mask } from "../lib/redact.ts";
 /** `prev` of a chain's first line. */
 export const genesis = "0".repeat(64);
 
-/** The ids sort by time and are unique across processes. */
+/** Ids sort by time and are unique across processes. */
 export function createChainId(at: number): string {
   return `${at.toString(36)}-${randomBytes(4).toString("hex")}`;
 }
 
-/** Returns ISO 8601. Undefined if the id has another format. */
 export function chainStartedAt(chain: string): string | undefined {
   const [, time] = /^([0-9a-z]{8})-[0-9a-f]{8}$/.exec(chain) ?? [];
   return time === undefined ? undefined : new Date(Number.parseInt(time, 36)).toISOString();
@@ -22,7 +21,7 @@ export function chainStartedAt(chain: string): string | undefined {
 
 export interface ChainHead {
   sequence: number;
-  /** SHA-256 of the line's bytes without its end, as hex. */
+  /** SHA-256 of the line's bytes without the line break, in hex. */
   hash: string;
 }
 
@@ -38,7 +37,7 @@ export interface AuditLine extends LineHead {
   [field: string]: unknown;
 }
 
-/** Masks configured secrets in every value, before JSON escapes it. */
+/** Masks configured secrets before JSON escapes the values, because an escaped secret would not match. */
 export function formatLine(head: LineHead, fields: object, mask: Mask): string {
   const masked = (_key: string, value: unknown) => (typeof value === "string" ? mask(value) : value);
   return JSON.stringify(Object.assign({ ...head }, fields, head), masked);

@@ -1,4 +1,4 @@
-/** Finds the files that retention removes, and describes them in a line, so that `verify` accepts exactly their absence. */
+/** Finds files for retention to remove and describes them in a line, so that `verify` accepts exactly these gaps. */
 import { join } from "node:path";
 import { hashOfFile } from "./chain-start.ts";
 import { type AuditFile, endOfFile, firstLine, listAuditFiles } from "./files.ts";
@@ -7,17 +7,17 @@ import { type ChainHead, chainStartedAt } from "./line.ts";
 export const pruneEvent = "audit.pruned";
 const dayMs = 86_400_000;
 
-/** The chain is removed up to this line. A file of an older version has only a `hash`. */
+/** The head up to which the chain was removed. Files from older versions have only a `hash`. */
 export type PrunedFile = ({ file: string; chain: string } & ChainHead) | { file: string; hash: string };
 
-/** Lists files whose name and content are both from days before `oldest`, so that renaming can't make a file expire. */
+/** Lists files whose name and content are both older than `oldest`, so that renaming a file can't make it expire. */
 export async function expiredFiles(folder: string, oldest: string): Promise<AuditFile[]> {
   const named = (await listAuditFiles(folder)).filter(({ day }) => day < oldest);
   const firstLines = await Promise.all(named.map((file) => firstLine(folder, file)));
   return named.filter((_file, index) => (firstLines[index]?.at ?? "").slice(0, 10) < oldest);
 }
 
-/** True if a retention period of at least one day can have removed the file at that time (ISO 8601). */
+/** True if retention, which keeps files for a day or longer, can have removed the file at that time (ISO 8601). */
 export function isPlausible(pruned: PrunedFile, at: string): boolean {
   const day = pruned.file.slice(0, 10);
   const startedAt = "chain" in pruned ? chainStartedAt(pruned.chain) : undefined;
@@ -25,7 +25,7 @@ export function isPlausible(pruned: PrunedFile, at: string): boolean {
   return day < at.slice(0, 10) && !isFromBeforeItsStart;
 }
 
-/** True if the dates differ by more than a corrected clock, or a line that waited over midnight, can explain. */
+/** True if the dates differ by more than a clock correction or a write around midnight can explain. */
 export function areDaysApart(one: string, other: string): boolean {
   return Math.abs(Date.parse(one.slice(0, 10)) - Date.parse(other.slice(0, 10))) > dayMs;
 }

@@ -1,4 +1,4 @@
-/** Checks one chain line by line. Each line must have the next number and the hash of the previous line. */
+/** Checks one chain line by line: each line must have the next number and the hash of the previous line. */
 import { type ChainHead, genesis, type LineHead } from "./line.ts";
 
 export interface SeenLine {
@@ -10,7 +10,7 @@ export interface SeenLine {
 
 export interface ChainProblem {
   file: string;
-  /** 0 for the complete file. */
+  /** 0 means the entire file. */
   line: number;
   kind: "deleted" | "changed" | "reordered" | "added";
   message: string;
@@ -82,7 +82,7 @@ function checkStep(
 
 function countMissing(from: number, to: number, sequences: ReadonlySet<number>): number {
   let present = 0;
-  // A changed line can contain any number, so the range may be too large to loop over.
+  // A forged line can contain any number, so the range may be too large to loop over.
   for (const sequence of sequences) if (sequence >= from && sequence < to) present++;
   return to - from - present;
 }

@@ -1,11 +1,7 @@
 /**
- * Verifies the audit: finds lines that were deleted, changed, moved or added.
- *
- *   1. check each chain: numbers and hashes from line to line (verify-chain.ts)
- *   2. check each chain's end against the head in the data folder and the first lines of later chains
- *   3. accept missing lines only when a retention line names them and they were old enough
- *
- * Somebody who can write every file can also forge the complete audit. If that matters, export it to another machine.
+ * Checks each chain (verify-chain.ts), then its end against the saved head and the first lines of later chains. Accepts
+ * missing lines only if a retention line names them and they were old enough. Whoever can write every file can forge
+ * the entire audit, so export it to another machine if that matters.
  */
 import { basename, join } from "node:path";
 import { type ChainStart, type EarlierChain, hashOfFile, startEvent } from "./chain-start.ts";
@@ -35,7 +31,7 @@ interface Claims {
 }
 
 export async function verifyAudit(options: { folder: string; headsFolder: string }): Promise<AuditReport> {
-  // Read the heads before the files, because a running process writes its line before its head.
+  // Read the heads before the files, because a running process writes a line before its head.
   const heads = await readHeads(options.headsFolder);
   const files = await listAuditFiles(options.folder);
   const report: AuditReport = { chains: 0, lines: 0, problems: [], notes: [] };
@@ -49,13 +45,13 @@ export async function verifyAudit(options: { folder: string; headsFolder: string
     read.set(chain, seen.lines);
     chains.set(chain, seen.chain);
   }
-  // Retention lines are about other chains, so all chains must be read first.
+  // Retention lines in one chain name other chains, so read all chains first.
   for (const [chain, lines] of read) report.problems.push(...verifyChain(chain, lines, prunedEnds(claims, chain)));
   for (const head of heads) checkEnd(head, "the data folder names", chains, claims, report);
   for (const { start, file, line } of claims.starts)
     for (const end of start.after) checkEnd(end, `line ${line} of ${file} names`, chains, claims, report);
   for (const [chain, seen] of chains) checkTorn(chain, seen, claims, report);
-  // Read the heads again: by now a running process has saved the heads of the lines read above.
+  // Read the heads again, because a running process has since saved the heads of the lines read above.
   for (const head of await readHeads(options.headsFolder)) checkAdded(head, chains, claims, report);
   await checkUnchained(options.folder, byChain.get(undefined) ?? [], claims, report);
   report.chains = chains.size;
@@ -131,7 +127,7 @@ function checkEnd(
   problems.push({ file, line: 0, kind: "deleted", message });
 }
 
-/** Reports lines after the end that a later chain's start has named. They are forged, because the chain's process had ended. */
+/** Reports lines after the end named by a later chain's start. They are forged: the chain's process had ended. */
 function checkAdded(
   head: EarlierChain,
   chains: Map<string, SeenChain>,
@@ -148,7 +144,7 @@ function checkAdded(
   problems.push({ file: first.file, line: first.line, kind: "added", message });
 }
 
-/** A crash can leave an incomplete line, which the next start names. Until then, the line may still be being written. */
+/** A crash can leave a torn line, which the next chain names. Until then, a process may still be writing it. */
 function checkTorn(chain: string, { torn }: SeenChain, { starts }: Claims, report: AuditReport): void {
   if (torn === undefined) return;
   const { file, line, hash } = torn;

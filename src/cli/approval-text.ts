@@ -24,7 +24,7 @@ function itemJson(item: CardItem) {
   };
 }
 
-/** All texts of a card are already escaped, so they are safe for terminals. */
+/** The texts of a card are already escaped, so they are safe for terminals. */
 export function cardsText(cards: ApprovalCard[]): string {
   if (cards.length === 0) return "No approvals waiting.\n";
   const count = cards.reduce((sum, card) => sum + openItems(card).length, 0);
@@ -58,7 +58,6 @@ function itemText(item: CardItem): string {
   return [`  ${approvalId}`, ...about.map((line) => `    ${line}`), ...notes.map((note) => `    · ${note}`)].join("\n");
 }
 
-/** Does not print the diff; `approvals diff` does. */
 function changesLines({ title, summary, files, moreFiles, commands, lastOutput }: ShownChanges): string[] {
   return [
     title,

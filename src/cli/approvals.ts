@@ -1,6 +1,6 @@
 /**
- * `remora approvals list|approve|deny|diff`. Settles the record in the ledger, even if no agent is running. A running agent
- * shows the result within seconds, otherwise the next start does. The agent makes all checks before the call runs.
+ * `remora approvals` settles records in the ledger, even if no agent is running. A running agent shows the result
+ * within seconds, otherwise the next start does. The agent makes all checks again before the call runs.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ interface DecideOptions extends ListOptions {
 
 /** Shorter prefixes could match several ids by accident. */
 const minPrefixCharacters = 4;
-/** Length of 128 bits as base64url. */
+/** 128 bits as base64url. */
 const idLength = 22;
 
 export async function approvalsListCommand(env: Environment, root: string, { json }: ListOptions): Promise<void> {
@@ -103,9 +103,7 @@ async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Pro
 
 const onlyAgent = { accepted: false, text: "Only the agent can do that. Use the card or the dashboard." };
 
-/**
- * Only settles records. The agent has the platforms and the memory, so it updates cards, records decisions and wakes turns.
- */
+/** Only settles records: updating cards, recording decisions and waking turns is up to the agent. */
 async function createDesk(settings: Settings, ledger: Ledger, mask: Mask, audit: Audit): Promise<ApprovalDesk> {
   const set = await loadSkills(skillRootsOf(settings));
   return createApprovals({
@@ -125,10 +123,7 @@ async function createDesk(settings: Settings, ledger: Ledger, mask: Mask, audit:
   });
 }
 
-/**
- * Completes a prefix if exactly one open id matches. Passes on an unknown id of full length, so that its receipt tells the
- * outcome.
- */
+/** An unknown id of full length is passed on, because its receipt tells the outcome. */
 function fullId(cards: ApprovalCard[], written: string): string {
   const known = cards.flatMap((card) => [card.id, ...card.items.map((item) => item.approvalId)]);
   if (known.includes(written)) return written;

@@ -1,4 +1,4 @@
-/** `remora audit verify` and `remora audit export`: read the event log in `brain/corpus`, even if no agent is running. */
+/** `remora audit verify` and `export` read the event log in `brain/corpus`, even if no agent is running. */
 import { once } from "node:events";
 import { join } from "node:path";
 import { exportAudit } from "../audit/export.ts";
@@ -8,7 +8,6 @@ import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { settingsFor } from "./settings.ts";
 
-/** Sets exit code 1 if it finds a problem. */
 export async function auditVerifyCommand(env: Environment, root: string, { json }: { json?: boolean }): Promise<void> {
   const { workspace, data } = settingsFor(env, root);
   const folder = auditFolderOf(workspace);

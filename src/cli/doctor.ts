@@ -1,4 +1,4 @@
-/** `remora doctor`: says what to do about each problem. A failed check sets exit code 1; a note only informs. */
+/** `remora doctor` says what to do about each problem. A failed check sets exit code 1; a note does not. */
 import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { providerSettings, redisSettings } from "../config/derive.ts";
@@ -112,7 +112,7 @@ async function checkLedger(settings: Settings): Promise<Check> {
   }
 }
 
-/** Updates the index, because a successful update proves that it works. */
+/** Updates the index, because only a successful update proves that it works. */
 async function checkMemory(settings: Settings): Promise<Check> {
   const name = "memory";
   try {

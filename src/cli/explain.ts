@@ -1,4 +1,4 @@
-/** `remora explain TURN`: prints the snapshots of a turn, which show what the model saw in each step and why. */
+/** `remora explain TURN` prints a turn's snapshots: what the model saw in each step, and why. */
 import type { Environment } from "../config/environment.ts";
 import { explainTurn, listSnapshots } from "../context/explain.ts";
 import { RemoraError } from "../lib/errors.ts";

@@ -1,7 +1,6 @@
 /**
- * `remora gate test`: classifies calls exactly as the running agent would. Reads JSON lines `{tool,args}` from standard
- * input and writes one result line for each, in the same order. The result for an invalid line is `verdict: "error"`, and
- * the exit code is then 1.
+ * `remora gate test` classifies calls exactly like the agent. Each JSON line `{tool,args}` on standard input gets one
+ * result line, in the same order. An invalid line gets `verdict: "error"` and sets exit code 1.
  */
 import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";

@@ -1,4 +1,3 @@
-/** Reads JSON lines from standard input, for commands that answer each line. */
 import { createInterface } from "node:readline";
 import { messageOf } from "../lib/errors.ts";
 

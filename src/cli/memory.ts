@@ -1,6 +1,4 @@
-/**
- * `remora memory search`. With `--batch`, each JSON line `{query, scope, limit}` gets one line back: an array, or `{error}`.
- */
+/** `remora memory search`. With `--batch`, each input line `{query, scope, limit}` gets an array or `{error}`. */
 import { z } from "zod";
 import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";

@@ -1,4 +1,4 @@
-/** Opens the memory for single commands, without a log and without listeners for its events. */
+/** Opens the memory for a single command, without a log and event listeners. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Settings } from "../config/settings.ts";

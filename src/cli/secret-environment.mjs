@@ -1,13 +1,13 @@
 /**
- * Takes secrets out of the environment before anything else runs, because a process's first environment stays readable in
- * /proc/<pid>/environ until the process ends.
+ * Removes secrets from the environment before anything else runs, because a process's initial environment stays
+ * readable in /proc/<pid>/environ until the process ends.
  *
  *   1. keep harmless variables: listed names that the configuration does not use
  *   2. write all others into an unlinked file, and open it as descriptor 0
  *   3. replace the process by one with the same process id and arguments, and the harmless environment
  *   4. the new process reads descriptor 0 and closes it (cli/environment.ts)
  *
- * Of all descriptors, Node leaves only 0, 1 and 2 open over `execve`. `start` does not read standard input, so 0 is free.
+ * Node keeps only descriptors 0, 1 and 2 open across `execve`. `start` does not read standard input, so 0 is free.
  */
 import { closeSync, fstatSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { devNull, tmpdir } from "node:os";
@@ -22,12 +22,11 @@ const harmlessNames = new Set([
 ]);
 const harmlessName = /^(?:LC_|XDG_|NODE_|UV_|MALLOC_|REMORA_)/;
 const secretName = /token|secret|passw|passphrase|key|auth|credential|cookie|private/i;
-/** Matches an address with a password. */
 const secretValue = /:\/\/[^/\s]*@/;
-/** Needed before the configuration is read. These variables contain only paths. */
+/** The launcher needs these variables before it reads the configuration. They contain only paths. */
 const alwaysKept = new Set(["PATH", "HOME", "TMPDIR"]);
 
-/** On success, replaces the process and does not return. Returns if there is nothing to hide, or if hiding fails. */
+/** Does not return if it replaces the process. Returns if there is nothing to hide, or if hiding fails. */
 export function restartWithoutSecrets() {
   const { env } = process;
   const used = namesInConfig(env);
@@ -53,7 +52,7 @@ function isHarmless(name, value, used) {
   return harmlessNames.has(name) || harmlessName.test(name);
 }
 
-/** Every variable that the configuration uses can be a secret. An unreadable file is reported later. */
+/** Every variable that the configuration uses may be a secret. An unreadable file is reported later. */
 function namesInConfig(env) {
   const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
   try {
@@ -79,7 +78,7 @@ function handOver(text) {
   closeSync(written);
 }
 
-/** Keeps descriptor 0 in use, because the next opened file would otherwise get it. */
+/** Occupies descriptor 0, because otherwise the next opened file would get it. */
 function fillDescriptor() {
   try {
     fstatSync(0);
@@ -88,7 +87,7 @@ function fillDescriptor() {
   }
 }
 
-/** Creates the file in memory if the system has a folder for that. */
+/** Prefers a folder that is kept in memory. */
 function createFile() {
   const name = `remora-${process.pid}-${process.hrtime.bigint()}`;
   for (const folder of ["/dev/shm", tmpdir()]) {
@@ -96,7 +95,7 @@ function createFile() {
     try {
       return { path, written: openSync(path, "wx", 0o600) };
     } catch {
-      // Continues with the next folder.
+      // Try the next folder.
     }
   }
   throw new Error(`can't create a file in /dev/shm or ${tmpdir()}`);

@@ -1,4 +1,4 @@
-/** Settings for commands. An invalid configuration is thrown as an error that lists its problems. */
+/** Loads the settings for a command. Throws an error that lists all problems of the configuration. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../config/environment.ts";
@@ -6,7 +6,7 @@ import { formatProblems, loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import { RemoraError } from "../lib/errors.ts";
 
-/** Leaves out the workspace's skills folder if it does not exist, as before the agent's first start. */
+/** Skips the workspace's skills folder before the agent's first start has created it. */
 export function skillRootsOf({ skillRoots, workspace }: Settings): string[] {
   return skillRoots.filter((root) => root !== join(workspace, "skills") || existsSync(root));
 }

@@ -1,5 +1,5 @@
 /**
- * `remora skills add SOURCE`: copies skills that others have written into the workspace:
+ * `remora skills add SOURCE` copies other people's skills into the workspace:
  *
  *   1. open the source (skills-source.ts) and read its skills; none of their code ever runs here
  *   2. copy the chosen skills to a folder in the workspace that the loader ignores (skills-copy.ts)
@@ -69,7 +69,7 @@ export async function addSkillsCommand(
   }
 }
 
-/** `set` includes the skills that are already installed, because new skills may require them. */
+/** `set` includes the installed skills, because new skills may require them. */
 function choose(set: SkillSet, { roots, shown }: SkillSource, options: AddOptions): Skill[] {
   const isFromHere = (path: string) => roots.some((root) => path === root || path.startsWith(join(root, sep)));
   const skills = set.skills.filter(({ folder }) => isFromHere(folder));
@@ -161,7 +161,6 @@ function refuseClashes(prepared: Prepared[], options: AddOptions): void {
   });
 }
 
-/** Refuses `--yes` if there are facts that a person must read first. */
 function refuseUnseen(prepared: Prepared[], options: AddOptions): void {
   const unseen = prepared.flatMap(mustBeSeen);
   if (unseen.length === 0 || options.yes !== true) return;
@@ -172,7 +171,6 @@ function refuseUnseen(prepared: Prepared[], options: AddOptions): void {
   });
 }
 
-/** Asks on the terminal. Throws if there is none. */
 async function askOnTerminal(question: string): Promise<string> {
   if (!process.stdin.isTTY) {
     const message = "there is no terminal to ask on: read the above, then use --yes";
@@ -205,7 +203,7 @@ async function putInPlace({ skill, aside, folder }: Prepared, skills: string): P
   return `Added ${asPlain(skill.name)}: ${shown}. The old one is in ${relative(process.cwd(), backup)}.`;
 }
 
-/** Says whether the agent would load the new skills: a skill of the same name in another folder can take precedence. */
+/** A skill of the same name in another folder can take precedence over the new one. */
 async function describeState(prepared: Prepared[], roots: string[]): Promise<string> {
   const set = await loadSkills(roots);
   const missing = prepared.filter(({ folder }) => !set.skills.some((skill) => skill.folder === folder));

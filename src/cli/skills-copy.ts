@@ -1,13 +1,9 @@
-/**
- * Copies a skill's folder. Refuses links that lead out of the folder, special files, too many files, and files that are too
- * large.
- */
+/** Copies a skill's folder. Refuses links that lead out of it, special files, and too many or too large files. */
 import { chmod, copyFile, lstat, mkdir, readdir, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { RemoraError } from "../lib/errors.ts";
 
 export interface CopiedFile {
-  /** Relative to the skill's folder. */
   path: string;
   bytes: number;
   isExecutable: boolean;

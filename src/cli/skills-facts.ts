@@ -1,4 +1,4 @@
-/** Describes a skill before it is added, as text for a terminal. Nothing in the skill can hide or change this text. */
+/** Describes a skill on the terminal before it is added. Nothing in the skill can hide or change this text. */
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill, SkillDiagnostic } from "../ports/skill.ts";
 import { describePermissions } from "../skill-runtime/parse/permissions.ts";
@@ -47,7 +47,7 @@ export function describeFacts({ skill, files, diagnostics, replaces }: SkillFact
   return `${lines.map(onOneLine).join("\n")}\n`;
 }
 
-/** Facts that a person must read first, one line each. `--yes` can't confirm them. */
+/** A person must read these first, so `--yes` can't confirm them. */
 export function mustBeSeen({ skill }: SkillFacts): string[] {
   const { name, plugin, permissions, providesTools, triggers, tools } = skill;
   const lines = [

@@ -1,4 +1,4 @@
-/** `remora skills list`: lists the loaded skills. `--conversation` shows which of them that conversation may use. */
+/** `remora skills list`. With `--conversation`, shows which skills that conversation may use. */
 import { relative } from "node:path";
 import { toolboxSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
@@ -14,11 +14,10 @@ interface ListedSkill {
   description: string;
   path: string;
   tools: string[];
-  /** True if the skill offers more tools while the agent runs. */
   providesTools: boolean;
   danger: number;
   confirm: number;
-  /** True if the skill is denied for everyone, or for the given conversation. */
+  /** Denied for everyone, or for the given conversation. */
   isDenied: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** `remora skills new NAME`: creates a working example skill with a plugin, patterns and tests, ready to be changed. */
+/** `remora skills new NAME` creates a working example skill with a plugin, patterns and tests, ready to be changed. */
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -27,7 +27,7 @@ export async function newSkillCommand(env: Environment, root: string, name: stri
     throw new RemoraError({ code: "skills.taken", place, message });
   }
   await mkdir(skills, { recursive: true });
-  // Created in a hidden folder, so that a running agent never sees half of the skill.
+  // Use a hidden folder, so that a running agent never sees half a skill.
   const aside = await mkdtemp(join(skills, ".new-"));
   try {
     await writeFile(join(aside, "SKILL.md"), skillText(name));

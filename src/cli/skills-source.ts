@@ -9,7 +9,7 @@ import { RemoraError } from "../lib/errors.ts";
 
 export interface SkillSource {
   roots: string[];
-  /** The source as shown to people, without a password. */
+  /** The source without its password. */
   shown: string;
   remove(): Promise<void>;
 }
@@ -40,7 +40,6 @@ function rootsIn(folder: string): string[] {
   return [folder, ...hiddenRoots.map((root) => join(folder, root)).filter((root) => existsSync(root))];
 }
 
-/** Returns undefined for a path. */
 function gitAddress(written: string): string | undefined {
   if (/^(?:https|ssh|file):\/\//i.test(written)) return written;
   const isOther = /^[a-z][a-z0-9+.-]*:(?:\/\/|:)/i.test(written);
@@ -51,7 +50,7 @@ function gitAddress(written: string): string | undefined {
       message: "this kind of address is not supported: use https, ssh or file, or a folder",
     });
   }
-  // Matches `git@host:path`, as services show it. A path with a colon in its first part must be written as `./a:b`.
+  // Services show addresses as `git@host:path`. Paths with a colon in the first part must be written as `./a:b`.
   return /^[\w.-]+@[\w.-]+:[^\s]+$/.test(written) && !existsSync(written) ? written : undefined;
 }
 

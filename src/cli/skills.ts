@@ -1,4 +1,4 @@
-/** `remora skills check`: reports problems in every SKILL.md, runs its gate_tests on the real gate, and lints its patterns. */
+/** `remora skills check` reports problems in SKILL.md files, runs their gate_tests, and lints their patterns. */
 import { relative, resolve } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { createGate } from "../gate/gate.ts";
@@ -32,7 +32,7 @@ export async function checkSkillsCommand(
   }
 }
 
-/** Finds patterns that are valid but probably a mistake. These are hints, not diagnostics. */
+/** Finds patterns that are valid but probably a mistake. */
 function hintsFor(set: SkillSet, rules: GateRules): { path: string; line: number; message: string }[] {
   const tools = set.skills.flatMap((skill) => skill.tools.map((tool) => tool.name));
   const known = new Set(set.diagnostics.map(({ path, line }) => `${path}:${line}`));

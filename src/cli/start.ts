@@ -1,4 +1,4 @@
-/** `remora start`: starts the agent, prints its address and state, and stops it on SIGINT and SIGTERM. */
+/** `remora start` starts the agent, prints its address and state, and stops it on SIGINT and SIGTERM. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type App, type AppReport, createApp } from "../app/app.ts";
@@ -26,15 +26,14 @@ export async function start(env: Environment, root: string, { role }: { role: Ro
   try {
     await app.start();
   } catch (thrown) {
-    // If the start fails, for example because of a refused token or a port in use, open connections must not keep the
-    // process alive.
+    // If starting fails, for example because a port is in use, open connections must not keep the process alive.
     await app.close().catch((again: unknown) => log.error({ error: messageOf(again) }, "stopping failed"));
     throw thrown;
   }
   process.stdout.write(describe(app.report(), token, settings, role));
 }
 
-/** Loads the module that a test names. Only tests set this variable. */
+/** Only tests set this variable. */
 async function portWrappers(path: string | undefined): Promise<PortWrappers> {
   if (path === undefined) return {};
   const module = (await import(pathToFileURL(path).href)) as { wrappers: PortWrappers };
@@ -70,7 +69,7 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
 const pageOnlyText =
   "only the page. To add Discord or Slack, set DISCORD_TOKEN, or SLACK_BOT_TOKEN and SLACK_APP_TOKEN (docs/discord.md, docs/slack.md)";
 
-/** Also works during the start, when there is no app to close yet. */
+/** Works even during startup, when there is no app to close yet. */
 function stopOnSignals(starting: AbortController, log: Log): { use(app: App): void } {
   let isStopping = false;
   let app: App | undefined;

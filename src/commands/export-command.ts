@@ -1,11 +1,11 @@
-/** `/remora export`: gives people everything that memory contains about them, in a direct message only. */
+/** `/remora export` gives people everything that memory contains about them, but only in a direct message. */
 import type { CommandHandler } from "../ports/command.ts";
 
 export interface MemoryExport {
   exportAll(owner: { userId: string }): Promise<{ path: string; text: string }[]>;
 }
 
-/** Size of one part, in characters. Platforms show long texts in several messages or as a file. */
+/** Platforms show long texts in several messages or as a file. */
 const maxPartCharacters = 20_000;
 
 export function exportCommand(memory: MemoryExport): CommandHandler {
@@ -13,7 +13,7 @@ export function exportCommand(memory: MemoryExport): CommandHandler {
     usage: "export [PART]",
     description: "get everything I remember about you, as Markdown",
     async run({ scope, rest, by }) {
-      // An export contains private words, and not every platform can show a text to only one person.
+      // An export is private, and not every platform can show text to only one person.
       if (scope !== `dm:${by.id}`)
         return "Ask me for your export in a direct message: it contains what you said in private.";
       const files = await memory.exportAll({ userId: by.id });
@@ -32,7 +32,6 @@ export function exportCommand(memory: MemoryExport): CommandHandler {
   };
 }
 
-/** Splits the text, at line ends where possible. */
 function splitParts(text: string): string[] {
   const parts: string[] = [];
   for (let rest = text; rest !== ""; ) {
@@ -44,7 +43,7 @@ function splitParts(text: string): string[] {
   return parts;
 }
 
-/** Puts the text into a fence that is longer than any in the text. */
+/** Uses a fence that is longer than any fence in the text. */
 function fencedMarkdown(text: string): string {
   const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), ([run]) => run.length));
   const fence = "`".repeat(longest + 1);

@@ -1,10 +1,8 @@
 /**
- * `/remora forget`: removes memory, and says what it removed and what it did not remove.
+ * `/remora forget` removes memory, and says what it removed and what it left. Does nothing without a final `yes`.
  *
- *   forget me     removes a person's DM, and from channels the turns they took part in and the decisions they made
- *   forget here   removes everything in this place; in a channel for owners only, because it belongs to all members
- *
- * Removes nothing without a `yes` at the end of the command.
+ *   forget me     removes a person's DM and, in channels, the turns they took part in and the decisions they made
+ *   forget here   removes everything in this place; in a channel only for owners, because it belongs to all members
  */
 import type { CommandHandler } from "../ports/command.ts";
 import type { ConversationRegistry } from "../ports/conversation.ts";
@@ -15,12 +13,11 @@ type Owner = { scope: Scope } | { userId: string };
 export interface ForgetOptions {
   conversations: ConversationRegistry;
   memory(owner: Owner): Promise<{ files: number; entries: number }>;
-  /** Removes a conversation's history, or with `person` only their exchanges. */
+  /** With `person`, removes only their exchanges. */
   history(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
-  /** Removes the task files for which `isTheirs` is true, and returns their number. */
+  /** Returns the number of removed files. */
   tasks(isTheirs: (task: { conversationId: string; requesterId: string }) => boolean): Promise<number>;
   snapshots(scopes: ReadonlySet<Scope>): Promise<number>;
-  /** Removes stored call outputs, which were too long for the model. */
   outputs(scope: Scope): Promise<void>;
   isOwner(platform: string, by: Author): boolean;
 }
@@ -41,7 +38,7 @@ export function forgetCommand(options: ForgetOptions): CommandHandler {
     const forgotten = await options.memory({ userId: by.id });
     for (const { id } of shared) await options.history(id, { platform, userId: by.id });
     await options.outputs(`dm:${by.id}`);
-    // Snapshots of all these scopes are removed, because prompts of other people may show what this person said.
+    // Other people's prompts may quote this person, so the snapshots of all these scopes are removed.
     const scopes = new Set<Scope>([`dm:${by.id}`, ...shared.map(({ scope }) => scope)]);
     const tasks = await options.tasks((task) => task.requesterId === by.id);
     return { ...forgotten, histories: shared.length, tasks, snapshots: await options.snapshots(scopes) };

@@ -1,4 +1,4 @@
-/** `/remora grants`: lists the grants (calls allowed in advance) that apply here, and revokes them. */
+/** `/remora grants` lists and revokes the grants (calls allowed in advance) that apply here. */
 import { describePattern } from "../lib/text/describe-rule.ts";
 import { codeSpan } from "../lib/text/sanitize.ts";
 import type { ApprovalDesk, GrantRecord } from "../ports/approval.ts";
@@ -6,7 +6,7 @@ import type { CommandHandler } from "../ports/command.ts";
 import type { InboundCommand } from "../ports/message.ts";
 
 export function grantsCommand(approvals: Pick<ApprovalDesk, "listGrants" | "revokeGrant">): CommandHandler {
-  /** Also finds grants of the channel's other threads, because not every service allows commands in a thread. */
+  /** Includes the channel's other threads, because not every service allows commands in a thread. */
   async function grantsAround({
     conversationId,
     scope,

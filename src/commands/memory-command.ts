@@ -1,4 +1,4 @@
-/** `/remora memory`: shows what is remembered in a conversation, or searches it. */
+/** `/remora memory` shows or searches what a conversation remembers. */
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
 import type { Memory, MemoryHit } from "../ports/memory.ts";
@@ -6,7 +6,7 @@ import type { InboundCommand, MemoryScope } from "../ports/message.ts";
 
 export interface ReadableMemory extends Pick<Memory, "search"> {
   count(scopes: MemoryScope[]): Promise<number>;
-  /** Headlines of the newest entries of a scope, newest first. `at` is an ISO 8601 time. */
+  /** `at` is an ISO 8601 time. */
   newest(scope: MemoryScope, limit: number): Promise<{ at: string; headline: string }[]>;
   knowledge: { list(scope: MemoryScope): Promise<string[]> };
 }

@@ -1,6 +1,6 @@
 /**
- * `/remora model`: people choose the model of a conversation, or of all conversations in a channel that have no choice of
- * their own. A choice that the configuration no longer offers is ignored, but stays stored.
+ * `/remora model` sets the model for a conversation, or for all conversations of a channel without their own choice. A
+ * stored choice that the configuration does not offer is ignored.
  */
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
@@ -8,14 +8,14 @@ import type { InboundCommand, Scope } from "../ports/message.ts";
 import type { Store } from "../ports/store.ts";
 
 export interface ModelChoice {
-  /** `provider/model`. If undefined, nobody has chosen, so the configured order applies. */
+  /** `provider/model`. Undefined if the configured order applies. */
   preferred(conversationId: string, scope: Scope): Promise<string | undefined>;
   command: CommandHandler;
 }
 
 export interface ModelChoiceOptions {
   store: Store;
-  /** Every `provider/model`, in the configured order. At least one. */
+  /** Every `provider/model`, in the configured order. Never empty. */
   models: readonly string[];
   /** False for a channel in which each thread is a conversation. */
   isConversation(conversationId: string): Promise<boolean>;

@@ -1,4 +1,4 @@
-/** `/remora new`: drops a conversation's history. Memory is not removed. */
+/** `/remora new` drops a conversation's history, but no memory. */
 import type { CommandHandler } from "../ports/command.ts";
 
 export function newCommand(forgetHistory: (conversationId: string) => Promise<void>): CommandHandler {

@@ -1,4 +1,4 @@
-/** Finds the command for `/remora NAME REST`, which works the same on every platform, and lists all commands as help. */
+/** Runs `/remora NAME REST` commands, which work the same on every platform, and lists them as help. */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { CommandHandler, Commands } from "../ports/command.ts";

@@ -1,6 +1,4 @@
-/**
- * Platforms turn `/remora skill` into a message. This handler lists the command, and answers if name or text is missing.
- */
+/** Platforms turn `/remora skill` into a message; this handler answers only if the name or the text is missing. */
 import type { CommandHandler } from "../ports/command.ts";
 
 export const skillCommand: CommandHandler = {

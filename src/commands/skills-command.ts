@@ -1,4 +1,4 @@
-/** `/remora skills`: lists the skills that a conversation can use, and problems in the files of all skills. */
+/** `/remora skills` lists the skills that a conversation can use, and problems in the files of all skills. */
 import type { CommandHandler } from "../ports/command.ts";
 import type { SkillSet } from "../ports/skill.ts";
 

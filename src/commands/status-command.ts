@@ -1,4 +1,4 @@
-/** `/remora status`: counts turns that run or wait and messages that are queued, and shows the connections. */
+/** `/remora status` counts running and waiting turns and queued messages, and shows the connections. */
 import { isDeepStrictEqual } from "node:util";
 import type { CommandHandler } from "../ports/command.ts";
 import type { Conversations } from "../ports/conversation.ts";
@@ -19,7 +19,7 @@ export function statusCommand(
       const line = (label: string, { running, parked, queued }: typeof here) =>
         `- ${label}: ${running} running, ${parked} waiting for approval, ${queued} queued`;
       const platforms = health().map(({ name, detail }) => `- ${name}: ${detail.replaceAll("\n", "; ")}`);
-      // Not every service allows commands in a thread, so the counts of a channel include its threads.
+      // Not every service allows commands in a thread, so a channel's counts include its threads.
       const threads = isDeepStrictEqual(here, around) ? [] : [line("here, with all threads", around)];
       return [line("here", here), ...threads, line("everywhere", everywhere), ...platforms].join("\n");
     },

@@ -1,4 +1,3 @@
-/** `/remora stop`: ends the running and waiting turns of a conversation. */
 import type { CommandHandler } from "../ports/command.ts";
 import type { Conversations } from "../ports/conversation.ts";
 

@@ -1,4 +1,4 @@
-/** `/remora undo`: undoes the newest changes that were kept in a channel or direct message. */
+/** `/remora undo` undoes the newest changes that were kept in a channel or direct message. */
 import type { CommandHandler } from "../ports/command.ts";
 import type { Drafts } from "../ports/draft.ts";
 

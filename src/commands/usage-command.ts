@@ -1,4 +1,4 @@
-/** `/remora usage`: tokens and cost of the person and the conversation. Owners also see the total. */
+/** `/remora usage` shows tokens and cost for the person and the conversation. Owners see the total too. */
 import type { CommandHandler } from "../ports/command.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Author, InboundCommand } from "../ports/message.ts";
@@ -60,7 +60,6 @@ function countText(count: UsageCount): string {
   return `${calls}, ${number(tokensOf(count))} tokens (${parts}), ${costText(count)}, ${added} ms preparation per call`;
 }
 
-/** If a call has no price, its cost is unknown, never zero. */
 function costText({ cost, calls, unpricedCalls }: UsageCount): string {
   if (unpricedCalls === calls) return "cost unknown";
   const dollars = `$${cost.toFixed(cost < 1 ? 4 : 2)}`;

@@ -1,4 +1,4 @@
-/** Derives the options of single parts from the settings. A null in the configuration becomes an absent key. */
+/** Derives each part's options from the settings. A null in the configuration becomes an absent key. */
 import { join, sep } from "node:path";
 import type { JsonObject } from "../ports/message.ts";
 import type { Settings } from "./settings.ts";
@@ -14,7 +14,7 @@ export function providerSettings({ config: { models }, preferredModel }: Setting
   };
 }
 
-/** The models that people can choose: the models of ready providers, and those that the configuration adds. */
+/** Lists the models of ready providers, and those that the configuration adds. */
 export function modelsToChoose({ config }: Settings, providers: readonly { name: string; model: string }[]): string[] {
   const ready = new Set(providers.map((provider) => provider.name));
   const added = config.models.choices.filter((model) => ready.has(model.split("/", 1)[0] ?? ""));
@@ -49,7 +49,7 @@ export function redisSettings({ redisUrl, config: { redis } }: Settings) {
   return redisUrl === null ? null : { url: redisUrl, ...redis };
 }
 
-/** Access rules by platform. The local page has none, because its token gives access. */
+/** The local page has no rules, because its token gives access. */
 export function accessRules({ config: { discord, slack } }: Settings) {
   const { guilds, ...ofDiscord } = discord.access;
   const { workspaces, ...ofSlack } = slack.access;
@@ -66,7 +66,7 @@ export function toolboxSettings({ config: { skills } }: Settings) {
   return { ...accessOf(skills), conversations: Object.fromEntries(conversations), settings };
 }
 
-/** The configured folder of a conversation, or of the channel that it belongs to. */
+/** Looks for the conversation's folder, then for that of its channel. */
 export function configuredFolder({ config: { folders } }: Settings, conversationId: string): string | undefined {
   for (let id = conversationId; id !== ""; id = id.slice(0, Math.max(0, id.lastIndexOf(":")))) {
     if (Object.hasOwn(folders, id)) return folders[id];
@@ -74,7 +74,7 @@ export function configuredFolder({ config: { folders } }: Settings, conversation
   return undefined;
 }
 
-/** True if the skill was shipped with Remora, or if the operator lets it run inside this process. */
+/** True for skills shipped with Remora, and for those that the operator lets run inside this process. */
 export function isTrustedSkill(skill: { name: string; folder: string }, { skillRoots, config }: Settings): boolean {
   const [shipped = ""] = skillRoots;
   return skill.folder.startsWith(join(shipped, sep)) || config.skills.inProcess.includes(skill.name);

@@ -1,8 +1,6 @@
-/** Environment variables, and the settings that they override. */
-
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** An empty variable counts as not set. */
+/** An empty variable counts as unset. */
 export function readVariable(env: Environment, name: string): string | undefined {
   const value = env[name];
   return value === undefined || value === "" ? undefined : value;
@@ -15,7 +13,6 @@ export interface ConfigProblem {
   message: string;
 }
 
-/** Environment variables, and the keys that they override. */
 const environmentKeys: readonly (readonly [name: string, path: readonly string[]])[] = [
   ["ANTHROPIC_API_KEY", ["models", "anthropic", "apiKey"]],
   ["ANTHROPIC_BASE_URL", ["models", "anthropic", "baseUrl"]],
@@ -64,7 +61,7 @@ function setIn(target: Record<string, unknown>, path: readonly string[], value: 
   setIn(next, rest, value);
 }
 
-/** Reports incomplete sets of tokens, because the platform would otherwise be off without a message. */
+/** Without this report, an incomplete set of tokens would silently turn the platform off. */
 export function tokenProblems(env: Environment): ConfigProblem[] {
   const has = (name: string) => readVariable(env, name) !== undefined;
   const hasTransport = has("SLACK_APP_TOKEN") || has("SLACK_SIGNING_SECRET");

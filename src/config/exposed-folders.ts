@@ -1,4 +1,4 @@
-/** Finds configured folders that would expose Remora's own data, including the page's token, to tools. */
+/** Finds configured folders that would give tools access to Remora's own data, such as the page's token. */
 import { realpathSync } from "node:fs";
 import { isAbsolute, relative, sep } from "node:path";
 import type { Config } from "./schema.ts";
@@ -8,7 +8,7 @@ export interface ExposedFolder {
   message: string;
 }
 
-/** If the data folder is below a `sandbox.readable` folder, a view hides it. A working folder shows everything in it. */
+/** A view hides a data folder below `sandbox.readable`, but a working folder shows everything in it. */
 export function exposedFolders(settings: { config: Config; data: string; configFile: string }): ExposedFolder[] {
   const { config, data, configFile } = settings;
   const own = [data, configFile].map(withoutLinks);

@@ -24,7 +24,7 @@ import { createSettings, type Settings } from "./settings.ts";
 
 export type LoadResult = { type: "ok"; settings: Settings } | { type: "invalid"; problems: ConfigProblem[] };
 
-/** `root` is the project's folder. Relative paths start there. */
+/** Relative paths start at `root`, the project's folder. */
 export function loadSettings(variables: Environment, root: string): LoadResult {
   const file = resolve(root, readVariable(variables, "REMORA_CONFIG") ?? "config/remora.yaml");
   const source = readSource(file, readVariable(variables, "REMORA_CONFIG") !== undefined);

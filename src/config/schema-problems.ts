@@ -1,4 +1,4 @@
-/** Turns problems that the schema finds into sentences for people, with suggestions of known keys. */
+/** Explains schema problems to people, with suggestions of known keys. */
 import type { z } from "zod";
 import type { ConfigProblem } from "./environment.ts";
 import { configSchema } from "./schema.ts";

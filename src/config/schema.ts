@@ -1,4 +1,4 @@
-/** The schema of `config/remora.yaml`. A test checks that the shipped file gives exactly the schema's defaults. */
+/** The schema of `config/remora.yaml`. A test checks that the shipped file contains exactly the defaults. */
 import { z } from "zod";
 
 const milliseconds = z.number().int().min(0).max(86_400_000);
@@ -127,7 +127,7 @@ const context = z
   })
   .prefault({});
 
-/** If `allow` is null, all skills are allowed that are not denied. */
+/** If `allow` is null, every skill is allowed unless it is denied. */
 const skillAccess = { allow: z.array(text).nullable().default(null), deny: z.array(text).default([]) };
 
 const skills = z

@@ -1,10 +1,8 @@
-/**
- * Reads secrets from files, as containers provide them: `NAME_FILE` is the path of a file that contains the value of `NAME`.
- */
+/** Reads secrets from files, as containers provide them: `NAME_FILE` is the path of a file with the value of `NAME`. */
 import { readFileSync, statSync } from "node:fs";
 import { messageOf } from "../lib/errors.ts";
 
-/** Variables that contain a secret, or an address with a secret in it. */
+/** Each contains a secret, or an address with a secret in it. */
 const secretVariables = [
   "ANTHROPIC_API_KEY",
   "OPENAI_API_KEY",
@@ -22,7 +20,7 @@ export interface SecretFiles {
   problems: { place: string; key: string; message: string }[];
 }
 
-/** `source` is the configuration's text. A newline at the end of a file is not part of the value. */
+/** `source` is the configuration's text. Drops a newline at the end of a file. */
 export function readSecretFiles(env: SecretFiles["env"], source: string): SecretFiles {
   const used = Array.from(source.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g), ([, name = ""]) => name);
   const found: Record<string, string> = {};

@@ -1,13 +1,10 @@
-/** Finds secrets in settings: every text whose key, or a key above it, has a secret-like name. */
+/** Finds secrets in settings: strings whose key, or a key above it, has a secret-like name. */
 import type { NamedSecret } from "../lib/redact.ts";
 import type { JsonObject } from "../ports/message.ts";
 
 const secretKey = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|authorization|credential|private[_-]?key/i;
 
-/**
- * Each is named after its place, such as `place.web.apiKey`. For `Bearer abc`, the last word is also a secret, because it
- * can appear without the first.
- */
+/** For `Bearer abc`, the last word is a secret too, because it can appear alone. */
 export function secretsIn(settings: { [skill: string]: JsonObject }, place: string): NamedSecret[] {
   const found = new Map<string, string>();
   const add = (value: string, name: string) => found.set(value, found.get(value) ?? name);

@@ -1,4 +1,4 @@
-/** Settings: the checked configuration combined with the environment, with absolute paths. */
+/** The checked configuration combined with the environment, with absolute paths. */
 import { delimiter, resolve } from "node:path";
 import type { NamedSecret } from "../lib/redact.ts";
 import { type Environment, readVariable } from "./environment.ts";
@@ -10,15 +10,11 @@ export interface Settings {
   configFile: string;
   workspace: string;
   data: string;
-  /**
-   * Later folders take precedence: shipped skills, the workspace's skills, `.agents/skills` of project and workspace (may be
-   * missing), `skills.folders`, REMORA_SKILLS.
-   */
+  /** Later folders take precedence: shipped skills, workspace, `.agents/skills`, `skills.folders`, REMORA_SKILLS. */
   skillRoots: string[];
   discord: DiscordAccess | null;
   slack: SlackAccess | null;
   redisUrl: string | null;
-  /** The `provider/model` to try first. */
   preferredModel: string | null;
   env: Environment;
   /** Values that must never be shown. Each is named after its variable or setting. */
@@ -35,7 +31,6 @@ export interface DiscordAccess {
 export interface SlackAccess {
   botToken: string;
   transport: { type: "socket"; appToken: string } | { type: "http"; signingSecret: string };
-  /** If absent, Slack's own address is used. */
   apiUrl?: string;
 }
 

@@ -1,4 +1,4 @@
-/** Why a turn was aborted. The turn's signal has it as its reason. */
+/** Why a turn was aborted. The reason of the turn's signal is one of these causes. */
 
 /** `stopped` (by a person) and `interrupted` (by a newer message) end the turn; after `shutdown` it resumes. */
 export type AbortCause = "stopped" | "interrupted" | "shutdown";
@@ -13,7 +13,7 @@ export class TurnAbort extends Error {
   }
 }
 
-/** The cause of an aborted signal; a plain abort counts as `stopped`. */
+/** A plain abort counts as `stopped`. */
 export function abortCauseOf(signal: AbortSignal): AbortCause {
   return signal.reason instanceof TurnAbort ? signal.reason.reason : "stopped";
 }

@@ -1,4 +1,4 @@
-/** Hosts, addresses and networks in settings: `wiki.corp`, `*.corp`, `10.1.0.0/16`, `[fd00::1]:8080`. Networks have no port. */
+/** Rules for hosts, addresses and networks: `wiki.corp`, `*.corp`, `10.1.0.0/16` (without port), `[fd00::1]:8080`. */
 import type { BlockList } from "node:net";
 import { isIn, networkOf } from "./public-address.ts";
 

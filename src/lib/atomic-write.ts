@@ -1,13 +1,13 @@
-/** Writes text files atomically: readers see the old text or the new one, even after a crash. Creates missing folders. */
+/** Writes text files atomically: readers see the old text or the new one, even after a crash. Creates folders. */
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import writeFile from "write-file-atomic";
 import { codeOf } from "./errors.ts";
 
-/** A starting process can mistake the temporary file for a crash's remains and remove it. */
+/** Another process may take the temporary file for a crash's leftovers and remove it. */
 const maxTries = 3;
 
-/** Rejects with Node's own error, and changes nothing, if the disk is full or the folder is not writable. */
+/** Rejects with Node's own error, and changes nothing, if the disk is full or the folder is read-only. */
 export async function writeFileAtomic(path: string, text: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     await mkdir(dirname(path), { recursive: true });
@@ -20,17 +20,17 @@ export async function writeFileAtomic(path: string, text: string): Promise<void>
   }
 }
 
-/** Writes to one path happen in the order of the calls. Other paths are independent. */
+/** Writes to one path happen in the order of the calls. */
 export interface FileWriter {
   write(path: string, text: string): Promise<void>;
-  /** Reads, changes and writes in one step. `current` is undefined if there is no file. Returning undefined writes nothing. */
+  /** Reads, changes and writes in one step. If `change` returns undefined, nothing is written. */
   update(path: string, change: (current: string | undefined) => string | undefined): Promise<void>;
 }
 
-/** Runs `work` after all earlier work on the same path, even if the earlier work failed. Other paths are independent. */
+/** Runs `work` after all earlier work on the same path, even if the earlier work failed. */
 export type PathOrder = <T>(path: string, work: () => Promise<T>) => Promise<T>;
 
-/** `withLock` can also exclude other processes. It gets the path as given. */
+/** `withLock` can exclude other processes too. */
 export function createPathOrder(withLock: PathOrder = (_path, work) => work()): PathOrder {
   const lastByPath = new Map<string, Promise<unknown>>();
   return (path, work) => {

@@ -1,10 +1,10 @@
-/** Retrying: the waiting time before each attempt, and a wait that ends immediately after an abort. */
+/** Waiting times between attempts, and a wait that an abort ends immediately. */
 
 export type Backoff = readonly number[];
 
 export const defaultBackoff: Backoff = [2_000, 6_000, 18_000];
 
-/** How long to wait after `failures` failed attempts (1 or more), at least `retryAfterMs`. Undefined if no attempt is left. */
+/** The wait after `failures` (1 or more) failed attempts. Undefined if no attempt is left. */
 export function waitBeforeRetry(backoff: Backoff, failures: number, retryAfterMs = 0): number | undefined {
   const wait = backoff[failures - 1];
   return wait === undefined ? undefined : Math.max(wait, retryAfterMs);

@@ -1,4 +1,4 @@
-/** Errors for people and code: `[place] what, why, what to do`. Ports return expected failures as values instead. */
+/** Error messages for people: `[place] what, why, what to do`. Ports return expected failures as values instead. */
 
 export interface FailureOptions {
   /** Stable and machine-readable, e.g. `config.unknown-key`. */
@@ -32,7 +32,7 @@ export function messageOf(thrown: unknown): string {
   return typeof thrown === "string" ? thrown : String(thrown);
 }
 
-/** The `code` of a Node system error (`ENOENT`, `ECONNREFUSED`, …) or of a RemoraError. */
+/** Returns the `code` of a Node system error (`ENOENT`, …) or of a RemoraError. */
 export function codeOf(thrown: unknown): string | undefined {
   if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;
   return typeof thrown.code === "string" ? thrown.code : undefined;

@@ -1,4 +1,3 @@
-/** The in-memory event bus. */
 import type { Events, RemoraEvent } from "../ports/events.ts";
 
 export function createEvents(onListenerError: (thrown: unknown) => void = () => {}): Events {

@@ -1,4 +1,4 @@
-/** The log interface, which pino implements. Fields first, then one plain sentence. */
+/** A log entry has fields first, then one plain sentence. Implemented by pino. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

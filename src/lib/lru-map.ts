@@ -1,4 +1,4 @@
-/** A map of bounded size: beyond `maxEntries`, the entry that was used least recently is dropped. */
+/** Beyond `maxEntries`, the least recently used entry is dropped. */
 export interface LruMap<Value> {
   get(key: string): Value | undefined;
   /** Does not count as a use. */

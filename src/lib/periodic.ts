@@ -1,4 +1,4 @@
-/** Runs periodic work across restarts. The store keeps the time of the last run. */
+/** Runs periodic work across restarts, with the time of the last run in the store. */
 import type { Store } from "../ports/store.ts";
 
 export interface DueWork {

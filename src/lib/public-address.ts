@@ -1,6 +1,6 @@
 /**
- * Tells public internet addresses from all others. The tables are IANA's registries of special-purpose addresses (RFC 6890
- * and its updates). For IPv6 only global unicast (2000::/3) counts, without its special blocks.
+ * Tells public internet addresses from all others, by IANA's registries of special-purpose addresses (RFC 6890 and its
+ * updates). For IPv6, only global unicast (2000::/3) counts as public, without its special blocks.
  */
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -36,7 +36,7 @@ const specialIpv6 = listOf("ipv6", [
   "2620:4f:8000::/48", // AS112
   "3fff::/20", // documentation
 ]);
-/** IPv4-mapped addresses and NAT64's well-known prefix: the last 32 bits are the IPv4 address that is reached. */
+/** IPv4-mapped addresses and NAT64's well-known prefix: the last 32 bits are the IPv4 address. */
 const holdsIpv4 = listOf("ipv6", ["::ffff:0:0/96", "64:ff9b::/96"]);
 
 /** False for invalid addresses too. */
@@ -48,7 +48,7 @@ export function isPublicAddress(address: string): boolean {
   return globalIpv6.check(address, "ipv6") && !specialIpv6.check(address, "ipv6");
 }
 
-/** Lists the addresses of this machine. Even a public one can reach services behind the machine's firewall. */
+/** Even a public address of this machine can reach services behind its firewall. */
 export function ownAddresses(): Set<string> {
   return new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)));
 }
@@ -77,7 +77,7 @@ function listOf(family: "ipv4" | "ipv6", networks: readonly string[]): BlockList
 }
 
 function embeddedIpv4(address: string): string {
-  // The URL parser normalises every spelling to hexadecimal groups.
+  // The URL parser converts every notation to hexadecimal groups.
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split(":");
   const [high = 0, low = 0] = groups.slice(-2).map((group) => Number.parseInt(group || "0", 16));
   return [high >> 8, high & 255, low >> 8, low & 255].join(".");

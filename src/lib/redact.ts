@@ -1,11 +1,12 @@
 /**
- * Keeps secrets out of texts, in two ways:
+ * Removes secrets from text:
  *
  *   createRedactor   for replies, logs, snapshots, task files and memory: configured secrets and known token formats
  *   createMasker     for approvals and the audit: configured secrets only, each replaced by its name and length
  *
- * Token formats must never mask what people decide on, because a call could then hide a part of itself behind `sk-`. Configured
- * values are also found base64-, base64url-, URL- and JSON-encoded. Token formats are the ones that vendors document.
+ * Token formats must never mask what people decide on, because a call could then hide part of itself behind `sk-`.
+ * Encoded forms (base64, base64url, URL, JSON) of configured values are found too. Token formats are those that vendors
+ * document.
  */
 
 export interface NamedSecret {
@@ -32,7 +33,7 @@ const redactionMark = "[redacted]";
 
 export type Redact = (text: string) => string;
 
-/** Every text that leaves the process must pass this function. It returns texts without secrets unchanged. */
+/** All text that leaves the process must pass through this function. */
 export function createRedactor(secrets: readonly string[]): Redact {
   const known = secrets.filter((secret) => secret.length >= minSecretCharacters).flatMap(encodingsOf);
   const literals = [...new Set(known)].sort((one, other) => other.length - one.length);
@@ -46,7 +47,7 @@ export function createRedactor(secrets: readonly string[]): Redact {
   };
 }
 
-/** Replaces configured secrets by `[ANTHROPIC_API_KEY, 48 characters]`, with the length of the replaced text. */
+/** Replaces secrets by, for example, `[ANTHROPIC_API_KEY, 48 characters]`. The length is that of the replaced text. */
 export type Mask = (text: string) => string;
 
 export function createMasker(secrets: readonly NamedSecret[]): Mask {
@@ -58,7 +59,7 @@ export function createMasker(secrets: readonly NamedSecret[]): Mask {
     }
   }
   if (marks.size === 0) return (text) => text;
-  // Replaces in one pass, so that a replacement is never masked again.
+  // One pass replaces everything, so no replacement is masked again.
   const longestFirst = [...marks.keys()].sort((one, other) => other.length - one.length);
   const anyOf = new RegExp(
     longestFirst.map((literal) => literal.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|"),

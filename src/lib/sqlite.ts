@@ -1,4 +1,4 @@
-/** Enables SQLite's write-ahead log: readers don't wait for writers, and commits survive the end of the process. */
+/** With SQLite's write-ahead log, readers don't wait for writers, and commits survive a crash of the process. */
 import type { DatabaseSync } from "node:sqlite";
 
 const busy = 5;
@@ -6,8 +6,8 @@ const patienceMs = 5_000;
 const askAgainMs = 5;
 
 /**
- * If several processes open a new file at the same time, SQLite refuses all but one, so this retries. With NORMAL, a power cut
- * can lose the last commits but never the file.
+ * Retries, because SQLite refuses all but one of the processes that open a new file simultaneously. With NORMAL, a
+ * power cut can lose the last commits but never the file.
  */
 export function useWriteAheadLog(database: DatabaseSync): void {
   const until = Date.now() + patienceMs;

@@ -1,4 +1,4 @@
-/** System error codes of failures that may be temporary: network problems, or a busy machine. */
+/** Codes of system errors that may be temporary: network problems, or a busy machine. */
 const transientCodes: ReadonlySet<string> = new Set([
   ...["ECONNRESET", "ECONNREFUSED", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "EAI_AGAIN"],
   ...["ENETUNREACH", "ENETDOWN", "EHOSTUNREACH", "EHOSTDOWN", "EMFILE", "ENFILE", "EAGAIN", "EBUSY"],

@@ -4,7 +4,7 @@ import { pause } from "./backoff.ts";
 
 import { RemoraError } from "./errors.ts";
 
-/** For short work, such as rewriting a file: polls every few milliseconds. Rejects if another holder keeps the lock too long. */
+/** Only for short work, because waiting callers poll every few milliseconds. Rejects after waiting too long. */
 export function createWithLock(leases: Leases): WithLock {
   return async (name, work) => {
     const lease = await acquiredInTime(leases, name);

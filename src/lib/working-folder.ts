@@ -1,9 +1,9 @@
 /**
- * Resolves a tool's path, and keeps it in the working folder:
+ * Resolves a tool's path and keeps it in the working folder:
  *
  *   1. check the text: no NUL, relative or absolute inside the working folder, no `..` above it
- *   2. open the folders on the way one by one, and check the real path of each open folder
- *   3. work through the open folder, so that a link created in between changes nothing
+ *   2. open the folders on the path one by one, and check the real path of each open folder
+ *   3. work through the open folder, so that a link created in the meantime changes nothing
  *
  * Background commands can change links at any time, and this process may write where they may not.
  */
@@ -13,9 +13,9 @@ import { join, relative, resolve, sep } from "node:path";
 import { codeOf, messageOf, RemoraError } from "./errors.ts";
 
 export interface Place {
-  /** The path as people and the model see it: relative to the working folder; `.` is the folder itself. */
+  /** As people and the model see it, relative to the working folder; `.` is the folder itself. */
   shown: string;
-  /** A path for system calls, valid while the work runs. */
+  /** For system calls. Valid while the work runs. */
   path: string;
   /** Throws if the opened file is outside the working folder. */
   check(handle: FileHandle): Promise<void>;
@@ -27,7 +27,7 @@ export interface Opening {
   makesFolders?: boolean;
 }
 
-/** On Linux, paths through open descriptors are safe from swapped links. */
+/** On Linux, swapped links don't affect paths through open descriptors. */
 const hasDescriptorPaths = process.platform === "linux";
 /** A little below the limits of operating systems. */
 const maxPathCharacters = 1_000;
@@ -60,10 +60,7 @@ export async function atPlace<T>(opening: Opening, work: (place: Place) => Promi
   }
 }
 
-/**
- * The working folder of a call over a draft is an open folder of a process in its view. Its link leads to the path of the real
- * folder.
- */
+/** For a draft, the working folder is an open descriptor of a process in the view; its link names the real folder. */
 async function rootOf(workingFolder: string): Promise<{ root: string; shownRoot?: string }> {
   const isInView = /^\/proc\/\d+\/fd\/\d+$/.test(workingFolder);
   if (!isInView) return { root: await realpath(workingFolder) };
@@ -97,7 +94,7 @@ export function fileProblem(shown: string, what: string): RemoraError {
   return new RemoraError({ code: "filesystem.path", place: shown, message: what });
 }
 
-/** Turns expected system errors into sentences that say what to do. Undefined for unexpected errors. */
+/** Says what to do about expected system errors. Undefined for unexpected ones. */
 export function explainFileProblem(thrown: unknown, path: string): string | undefined {
   if (thrown instanceof RemoraError) return thrown.message;
   const shown = shownPath(path);
@@ -130,7 +127,7 @@ function shownPath(path: string): string {
   return JSON.stringify(path.length > 300 ? `${path.slice(0, 300)}…` : path);
 }
 
-/** Splits a path into its names below the working folder. Throws if the path leads out of it, links aside. */
+/** Throws if the path leads out of the working folder. Ignores links; those are checked when folders are opened. */
 function partsOf(written: string, workingFolder: string, root = workingFolder): string[] {
   const shown = shownPath(written);
   if (written === "")
@@ -166,7 +163,7 @@ function ignoreExisting(thrown: unknown): void {
   if (codeOf(thrown) !== "EEXIST") throw thrown;
 }
 
-/** Returns the regular file to replace, or undefined if nothing is there. Throws for anything else, such as a link. */
+/** Returns undefined if nothing is there. Throws for anything but a regular file, such as a link. */
 export async function existingFile(place: Place): Promise<{ mode: number; size: number } | undefined> {
   try {
     const found = await lstat(place.path);

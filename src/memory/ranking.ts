@@ -14,7 +14,7 @@ import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
 import type { MemoryKind } from "./places.ts";
 import type { SearchQuestion } from "./query.ts";
-import type { PassageHit, FoundPassage, SearchIndex } from "./search-index.ts";
+import type { FoundPassage, PassageHit, SearchIndex } from "./search-index.ts";
 import { foldText, wordsOf } from "./words.ts";
 
 const weights = {

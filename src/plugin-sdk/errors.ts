@@ -1,2 +1,1 @@
-/** Error helpers for messages to the model and to people. */
 export { codeOf, messageOf, RemoraError } from "../lib/errors.ts";

@@ -1,4 +1,4 @@
-/** The child side of isolated-process.ts: a module in its own process answers one request. */
+/** The child side of isolated-process.ts: runs a module in its own process. */
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 
@@ -12,10 +12,10 @@ export const tooLarge = "the process has grown too large";
 
 export type ChildReply = { answer: unknown } | { error: string };
 
-/** How many milliseconds after its time limit a process ends itself if Remora has not killed it. */
+/** If Remora has not killed the process this long after its time limit, the process ends itself. */
 const graceMs = 2_000;
 
-/** Answers the first request with the result of `work`, or with the message of its error, and then ends the process. */
+/** Answers the first request with the result of `work`, or with the message of its error. Then ends the process. */
 export function answerOnce(work: (request: unknown) => unknown): void {
   process.once("message", (message) => {
     const { request, timeoutMs, megabytes } = message as ChildMessage;
@@ -36,9 +36,8 @@ async function replyOf(work: (request: unknown) => unknown, request: unknown): P
 }
 
 /**
- * Ends this process after its time limit, in case Remora was killed and can't do it, and if its memory exceeds the
- * limit. The check uses the size of the process, because the heap does not include what native libraries allocate. It
- * runs in a thread, because busy code would block it.
+ * Ends this process after its time limit, in case Remora has died, or if its memory exceeds the limit. Measures the
+ * process, because native libraries allocate outside the heap. Runs in a thread, because busy code would block it.
  */
 function watch(limits: { ms: number; bytes: number }): void {
   new Worker(watcher, { eval: true, workerData: { ...limits, tooLarge }, env: {} }).unref();

@@ -1,11 +1,10 @@
 /**
- * Runs one piece of work in an isolated process, because foreign input may keep it busy forever or exhaust memory. A
- * thread is not enough: running out of memory can end the whole process, and SQLite in a thread can't be stopped.
+ * Runs one task in a separate process, because foreign input may keep it busy forever or exhaust memory. A thread is
+ * not enough: running out of memory can end the whole process, and SQLite in a thread can't be stopped.
  *
- *   1. start a process for one request; it may read Remora's code, the module's own folder and packages, but must not
- *      write files or start processes, and has no environment variables
- *   2. it answers once and ends; an abort or the time limit kills it
- *   3. its memory is limited; if Remora has died, the process ends itself after the time limit (isolated-entry.ts)
+ * The process may read Remora's code, the module's folder and packages. It can't write files or start processes, and
+ * has no environment variables. It answers one request; an abort or the time limit kills it. If Remora has died, the
+ * process ends itself after the time limit (isolated-entry.ts).
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { realpathSync } from "node:fs";
@@ -14,11 +13,11 @@ import { fileURLToPath } from "node:url";
 import { type ChildMessage, type ChildReply, tooLarge } from "./isolated-entry.ts";
 
 export interface IsolatedTask {
-  /** The module to run, which must call `answerOnce`. */
+  /** The module must call `answerOnce`. */
   module: URL;
   request: unknown;
   timeoutMs: number;
-  /** Limit for all memory of the process in MB. It uses about 80 MB before the work starts. */
+  /** Limits all memory of the process, in MB. It uses about 80 MB before the work starts. */
   megabytes: number;
   /** Descriptors of open files. The child process inherits them as descriptors 4, 5, and so on. */
   descriptors?: readonly number[];
@@ -39,7 +38,7 @@ export type IsolatedOutcome =
 const project = resolve(import.meta.dirname, "../..");
 const maxErrorCharacters = 20_000;
 
-/** Rejects only when the signal aborts. */
+/** Rejects only if the signal aborts. */
 export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Promise<IsolatedOutcome> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
@@ -70,7 +69,7 @@ export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Pro
     child.once("close", () => settle(failureOf(errors)));
     const { request, timeoutMs, megabytes } = task;
     const message: ChildMessage = { request, timeoutMs, megabytes };
-    // Ignore errors here, because the close event reports a child that has already ended.
+    // The close event reports a child that has already ended, so errors here don't matter.
     child.send(message, () => {});
   });
 }
@@ -83,7 +82,7 @@ function start({ module, megabytes, descriptors = [], allowsAddons = false }: Is
     join(project, "src/lib"),
     join(project, "node_modules"),
   ];
-  // Allow the real folders too, because package folders may be links.
+  // Package folders may be links, so allow their targets too.
   const readable = [...new Set([...folders, ...folders.map((folder) => realpathSync(folder))])].map(
     (folder) => `${folder}/*`,
   );

@@ -1,2 +1,1 @@
-/** A pause that an abort ends immediately. */
 export { pause } from "../lib/backoff.ts";

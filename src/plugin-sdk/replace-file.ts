@@ -1,7 +1,4 @@
-/**
- * Replaces a file in the working folder: writes and flushes a temporary file beside it, then renames that file. A
- * reader finds either the old or the new content, even after a crash.
- */
+/** Writes and flushes a temporary file, then renames it. Readers see the old or the new content, even after a crash. */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";

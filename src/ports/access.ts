@@ -1,4 +1,3 @@
-/** Access: who may talk to the agent. */
 import type { CommandHandler } from "./command.ts";
 import type { Author, InboundMessage, Notice } from "./message.ts";
 

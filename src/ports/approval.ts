@@ -1,10 +1,10 @@
-/** Approval records. Knowing an id gives no authority. Each record is settled only once, and its call runs at most once. */
+/** Approval records. An id gives no authority. Each record is settled only once, and its call runs at most once. */
 import type { ApprovalCard, ApprovalState, ShownChanges } from "./card.ts";
 import type { GateMatch } from "./gate.ts";
 import type { AnswerReceipt, Author, InboundAnswer, ReplyTarget, Scope } from "./message.ts";
 import type { ToolCall } from "./tool.ts";
 
-/** One person's approval. `isOperator` is true if it was given on the command line or the dashboard. */
+/** `isOperator` is true if the vote came from the command line or the dashboard. */
 export interface ApprovalVote {
   by: Author;
   at: number;
@@ -20,14 +20,13 @@ export interface ApprovalRecord {
   scope: Scope;
   target: ReplyTarget;
   requester: Author;
-  /** Ids of other people who also asked for the call. If `notRequester` is set, they may not approve it either. */
+  /** Other people who asked for the same call. If `notRequester` is set, they may not approve it either. */
   alsoAsked?: string[];
-  /** The model's call, or a person's edit of it. */
+  /** The model's call, or a person's edit of it; `original` then contains the model's call. */
   call: ToolCall;
   /** SHA-256 of tool, canonical arguments, working folder and skill file. Checked again before the call runs. */
   callHash: string;
   requestedHash: string;
-  /** The model's call, kept if a person edited it. */
   original?: ToolCall;
   workingFolder: string;
   matches: GateMatch[];
@@ -36,40 +35,35 @@ export interface ApprovalRecord {
   isTainted?: boolean;
   /** `requester`, `user:<platform>:<id>`, `user:<id>` or `role:<id>`. If empty, nobody may answer. */
   approvers: string[];
-  /** Number of different people who must approve. A single denial denies the call. */
+  /** How many people must approve. One denial is enough to deny the call. */
   quorum: number;
   notRequester: boolean;
   votes: ApprovalVote[];
   grantIds: string[];
   createdAt: number;
-  /** Inclusive, in milliseconds since the epoch. Null if the approval never expires. */
   expiresAt: number | null;
   decidedBy?: Author;
   decidedAt?: number;
-  /** In one sentence, why the call did not run: the denier's own words, or the problem that was found. */
+  /** Why the call did not run: the denier's own words, or the problem that was found. */
   reason?: string;
   facts?: string[];
   /** The card shows the name of a configured secret instead of its value, so only owners may approve. */
   isMasked?: boolean;
-  /** Set if the approval is about changes to the working folder; `call` then only names the changes. */
   changes?: ChangesRecord;
 }
 
 export interface ChangesRecord {
   draftId: string;
-  /** `ask` if a person decides, `report` if the rules already kept the changes without asking. */
   kind: "ask" | "report";
   /** SHA-256 of the draft's layer and every file that it touches. The draft is kept only if it still has this hash. */
   hash: string;
   /** Not yet escaped. */
   shown: ShownChanges;
-  /** Exact paths of `shown.files`, in the same order. */
+  /** The exact paths of `shown.files`, in the same order. `chosen` lists the paths to keep after the choice `part`. */
   paths: string[];
-  /** The paths to keep, if a person chose `part`. */
   chosen?: string[];
   result?: string;
   undoId?: string;
-  /** Nothing was kept, because somebody else changed the same files; the request can run again. */
   mayRunAgain?: boolean;
 }
 
@@ -80,9 +74,8 @@ export interface CardRecord {
   messages: { turnId: string; messageId: string }[];
 }
 
-/** One person's approval in advance, for a limited time and one conversation, of what one pattern of one skill asks about. */
+/** A person's approval in advance of calls that match a skill's pattern, for one conversation and a limited time. */
 export interface GrantRecord {
-  /** Short, because people type it to revoke the grant. It need not be a secret. */
   id: string;
   platform: string;
   conversationId: string;
@@ -92,9 +85,8 @@ export interface GrantRecord {
   /** The grant covers only calls that this person may answer. */
   by: Author;
   createdAt: number;
-  /** When the person last gave the grant. Giving it again extends it. */
+  /** Giving the grant again extends it and updates this time. */
   givenAt: number;
-  /** Inclusive. */
   expiresAt: number;
   origin: { approvalId: string; cardId: string; turnId: string; userId: string; scope: Scope; tool: string };
   revokedBy?: Author;
@@ -105,7 +97,7 @@ export type GrantState = "active" | "revoked" | "expired";
 
 export type ApprovalOutcome =
   | { type: "waiting" }
-  /** Exactly `call` must run. If `isEdited`, it differs from the model's call. */
+  /** `call` is exactly what must run. If `isEdited`, a person has changed the model's call. */
   | { type: "approved"; by: Author; call: ToolCall; isEdited: boolean }
   | { type: "refused"; state: Exclude<ApprovalState, "open" | "approved" | "consumed">; by?: Author; reason?: string };
 
@@ -117,9 +109,8 @@ export interface ChangesRequest {
   alsoAsked?: string[];
   workingFolder: string;
   changes: ChangesRecord;
-  /** The rule that a grant would contain. Absent if the changes can't be allowed in advance. */
+  /** Absent if the changes can't be approved in advance. */
   grant?: { pattern: string; reason: string };
-  /** Null if the approval never expires. Ignored for a report. */
   expiresAt: number | null;
 }
 
@@ -136,50 +127,43 @@ export interface ApprovalRequest {
   requester: Author;
   alsoAsked?: string[];
   workingFolder: string;
-  /** `extraTags` are tags that the gate got in addition to the call. If `isTainted`, no grant covers the call. */
   calls: { call: ToolCall; matches: GateMatch[]; extraTags?: string[]; isTainted?: boolean; facts?: string[] }[];
 }
 
 export interface Approvals {
   /**
-   * Creates one record per call; opening the same calls of a turn again returns the same records. A row of the card may already
-   * be settled: approved by a grant, or denied because nobody may answer or too many cards are open. If no row is open, there
-   * is nothing to post.
+   * Creates one record per call. The same calls of a turn return the same records. Some rows may already be settled, by
+   * a grant or because nobody may answer. If no row is open, don't post the card.
    */
   open(request: ApprovalRequest): Promise<{ card: ApprovalCard; approvalIds: string[] }>;
-  /** Settles the approval at most once. Any later answer gets a receipt with the earlier outcome. */
+  /** Settles the approval at most once. Later answers get a receipt with the earlier outcome. */
   answer(answer: InboundAnswer): Promise<AnswerReceipt>;
   /**
-   * Must be called right before the tool call runs, with that tool call. Checks expiry, hash and authority again and consumes
-   * the approval. A second redemption returns `approved` only for the same turn and tool call.
+   * Must be called right before the call runs. Checks expiry, hash and authority again, and consumes the approval. A
+   * second redemption returns `approved` only for the same turn and call.
    */
   redeem(approvalId: string, call: ToolCall, workingFolder: string): Promise<ApprovalOutcome>;
   hashOf(call: ToolCall, workingFolder: string): string;
   card(cardId: string): Promise<ApprovalCard | undefined>;
-  /** Cancels every approval of the turn whose call has not run yet. People and the model see `reason`. */
+  /** Cancels the turn's approvals whose calls have not run yet. People and the model see `reason`. */
   cancel(turnId: string, reason?: string): Promise<void>;
-  /** Expires the approvals that are due. There are no timers in memory, so this must be called regularly. */
+  /** Expires the approvals that are due. Must be called regularly, because there are no timers. */
   sweep(now: number): Promise<void>;
 }
 
-/** Approvals of changes to a working folder, with the same records, cards and rules as approvals of calls. */
 export interface ChangeApprovals {
-  /**
-   * Creates one record per hash of a draft; the same hash returns the same card. A grant may already have approved the changes.
-   */
+  /** Creates one record per hash of a draft. A grant may approve the changes immediately. */
   openChanges(
     request: ChangesRequest,
   ): Promise<{ card: ApprovalCard; approvalId: string; state: "open" | "approved" | "denied" | "consumed" }>;
-  /** Must be called right before the changes are kept. Checks expiry and authority again and consumes the approval. */
+  /** Must be called right before the changes are kept. Checks expiry and authority again, and consumes the approval. */
   redeemChanges(approvalId: string): Promise<ChangesOutcome>;
   finishChanges(approvalId: string, outcome: Pick<ChangesRecord, "result" | "undoId" | "mayRunAgain">): Promise<void>;
   /** True for the requester and for everyone who may approve. */
   mayTakeBack(approvalId: string, by: Author): Promise<boolean>;
-  /** Cancels the approval, because a newer card shows the same draft. */
   replaceChanges(approvalId: string, reason: string): Promise<void>;
 }
 
-/** What people can do with changes besides deciding about them. Implemented by the drafts. */
 export interface ChangesActions {
   diff(record: Pick<ApprovalRecord, "changes">): Promise<string | undefined>;
   undo(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
@@ -194,18 +178,15 @@ export interface OperatorDecision {
 }
 
 export interface ApprovalDesk extends Approvals, ChangeApprovals {
-  /** Records which message shows the card. From then on, clicks on other messages are refused. */
+  /** Records which message shows the card. After that, clicks on other messages are refused. */
   posted(cardId: string, turnId: string, messageId: string): Promise<void>;
   /** If nobody may answer, the operator may not either. */
   decide(decision: OperatorDecision): Promise<AnswerReceipt>;
-  /** Returns the diff, escaped for terminals. Undefined if there is no such card or its diff no longer exists. */
+  /** Returns the diff, escaped for terminals. */
   diffOf(cardOrApprovalId: string): Promise<string | undefined>;
-  /** Lists the cards with an open row, oldest first, of one conversation or of all. */
   listOpen(conversationId?: string): Promise<ApprovalCard[]>;
-  /** Lists the active grants, oldest first, of one conversation or of all. */
   listGrants(conversationId?: string): Promise<GrantRecord[]>;
-  /** `conversationId` limits the search to one conversation. If `by` is absent, the operator revokes the grant. */
+  /** If `by` is absent, the operator revokes the grant. */
   revokeGrant(grantId: string, conversationId?: string, by?: Author): Promise<AnswerReceipt>;
-  /** Resolves when no card update is running. */
   whenIdle(): Promise<void>;
 }

@@ -1,7 +1,7 @@
-/** Records every effect in lines that nobody can change unnoticed. If `record` rejects, the effect must not happen. */
+/** Records every effect in a tamper-evident log. If `record` rejects, the effect must not happen. */
 import type { Author } from "./message.ts";
 
-/** The card's text at the time of the decision, with configured secrets masked, and its SHA-256. */
+/** The card's text when the person decided, with configured secrets masked, and its SHA-256. */
 export interface ShownCard {
   text: string;
   hash: string;
@@ -13,7 +13,7 @@ interface TurnPlace {
 }
 
 export interface AuditMap {
-  /** A person or a grant answers a card. `requester` asked for the call, `by` decides. */
+  /** A person or a grant answers a card. `requester` asked for the call; `by` decides. */
   "approval.answered": TurnPlace & {
     approvalId: string;
     callId: string;
@@ -21,13 +21,11 @@ export interface AuditMap {
     requester: Pick<Author, "id" | "name">;
     by: Pick<Author, "id" | "name">;
     isOperator: boolean;
-    /** `grant` if the call was allowed in advance. */
     choice: "approve" | "deny" | "edit" | "allow" | "part" | "grant";
-    /** The call as JSON text; after `edit`, the edited call. */
     tool: string;
     input: string;
     shown: ShownCard;
-    /** For `allow`, `rules` don't ask until `grantedUntil`. For `grant`, `grantIds` are the grants that allowed the call. */
+    /** For `allow`, nobody is asked about `rules` until `grantedUntil`. For `grant`, `grantIds` allowed the call. */
     rules?: string[];
     grantedUntil?: number;
     grantIds?: string[];
@@ -36,7 +34,6 @@ export interface AuditMap {
     userId: string;
     callId: string;
     tool: string;
-    /** JSON text. */
     input: string;
     attempt: number;
     /** Absent if nobody was asked. */
@@ -45,13 +42,12 @@ export interface AuditMap {
   "network.opening": ((TurnPlace & { callId: string }) | { skill: string }) & { hosts: string[] };
   "changes.keeping": TurnPlace & {
     draftId: string;
-    /** Id of the entry in the undo journal. If the step is repeated after a crash, the id is the same. */
+    /** Id of the entry in the undo journal. Repeating the step after a crash uses the same id. */
     undoId: string;
     folder: string;
     hash: string;
-    /** Absent if all paths are kept. */
     paths?: string[];
-    /** Absent if the rules kept the changes. */
+    /** Absent if the rules kept the changes without asking. */
     approvalId?: string;
   };
   "changes.undoing": { draftId: string; undoId: string; approvalId: string; by: string };

@@ -1,11 +1,9 @@
-/** `/remora NAME REST`: the commands that people type on every platform. */
 import type { CommandReceipt, InboundCommand } from "./message.ts";
 
 export interface CommandHandler {
-  /** The name with its arguments, such as `new` or `ask TEXT`. */
   usage: string;
   description: string;
-  /** Resolves to standard Markdown that only the person sees. */
+  /** Resolves to standard Markdown that only this person sees. */
   run(command: InboundCommand): Promise<string>;
 }
 

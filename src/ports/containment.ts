@@ -6,18 +6,17 @@ import type { ToolSpec } from "./tool.ts";
 
 export interface CallState {
   isUnconfined: boolean;
-  /** Origins of text in the call's prompt that the requester has not written. */
   untrusted: readonly Origin[];
 }
 
 export interface Containment {
   /** True if the call can change only its draft, so it can run again after a crash. */
   isContained(spec: ToolSpec | undefined, input: JsonObject): boolean;
-  /** True if no view over the folder is possible, so the call would work on the real folder. */
+  /** True if no view of the folder is possible, so the call would work on the real folder. */
   isUnconfined(spec: ToolSpec | undefined, folder: string): Promise<boolean>;
-  /** If the call can't run at all, says why in a sentence for the model. Nobody is asked then. */
+  /** Explains to the model why the call can't run at all. Nobody is asked about such a call. */
   problem(spec: ToolSpec | undefined, input: JsonObject): string | undefined;
   reasons(spec: ToolSpec | undefined, input: JsonObject, state: CallState): GateMatch[];
-  /** Lists what can leave the draft through the call, one line each. */
+  /** Lists what can leave the draft through the call. */
   facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;
 }

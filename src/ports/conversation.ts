@@ -1,4 +1,3 @@
-/** Conversations: their turns, their messages, and their registry. */
 import type { InboundMessage, Scope } from "./message.ts";
 import type { TurnRecord } from "./turn.ts";
 
@@ -24,12 +23,8 @@ export interface Conversations {
   /** If `overlap` is `steer`, takes the requester's new messages into the running turn. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   wake(turnId: string): Promise<void>;
-  /** Ends the conversation's turns. Resolves to their number. */
   stop(conversationId: string): Promise<number>;
-  /**
-   * Stops the conversation because of a message that only says stop. If nothing runs, resolves to false and does not store the
-   * message.
-   */
+  /** Handles a message that only says stop. If nothing runs, resolves to false without storing the message. */
   stopFor(message: InboundMessage): Promise<boolean>;
   stopScope(scope: Scope): Promise<number>;
   /** Changes a queued message. `remove` also stops a turn that is only about the removed message. */
@@ -40,6 +35,5 @@ export interface Conversations {
   activeTurnIds(): Promise<ReadonlySet<string>>;
   status(where?: { conversationId?: string; scope?: Scope }): Promise<ConversationsStatus>;
   whenIdle(): Promise<void>;
-  /** Starts nothing new. Suspends turns that still run after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }

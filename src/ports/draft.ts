@@ -1,8 +1,7 @@
 /**
- * A draft contains the changes that turns made to their working folder, until people or rules decide about them. It belongs to
- * one conversation and one folder. Each call that writes has its own layer (the files that it wrote), which is merged into the
- * draft when the call ends and discarded if the call is interrupted. The real folder changes only when the draft is kept: all
- * or nothing, and exactly as shown.
+ * A draft collects a conversation's changes to one folder until people or rules decide about them. Each call writes to
+ * its own layer, which is merged into the draft when the call ends and discarded if the call is interrupted. Keeping a
+ * draft changes the real folder: all or nothing, and exactly as shown.
  */
 import type { AnswerReceipt, Author, Scope } from "./message.ts";
 import type { RunningCommand, ViewMount } from "./sandbox.ts";
@@ -19,20 +18,16 @@ export interface DraftRecord {
   scope: Scope;
   /** The real folder: absolute, without links. */
   folder: string;
-  /** `own` is the conversation's folder in the workspace, `given` a configured folder. */
+  /** `own` is the conversation's folder in the workspace; `given` is a configured folder. */
   kind: "own" | "given";
-  /** Turns that wrote to the draft, oldest first. */
   turnIds: string[];
   createdAt: number;
-  /** When a call's layer was last merged into the draft. */
+  /** When a call's layer was last merged into the draft. `askedAt` is its value when the newest card was created. */
   changedAt: number;
-  /** Id of the approval on the draft's newest card. */
   approvalId?: string;
-  /** The value of `changedAt` when that card was made. */
   askedAt?: number;
-  /** How the draft ended, as a note for the conversation's next turn. */
+  /** How the draft ended, as a note for the conversation's next turn. `toldIn` is the turn that got the note. */
   ending?: string;
-  /** Id of the turn that got the note in `ending`. */
   toldIn?: string;
   undoId?: string;
   /** An undo is running, or a crash interrupted it. */
@@ -40,12 +35,8 @@ export interface DraftRecord {
 }
 
 export interface CallFolder {
-  /**
-   * The real folder, or a view of the draft over it. Valid until the call ends. Open it and work from the open folder; never
-   * use `realpath`.
-   */
+  /** Valid until the call ends. Open it and work from the open folder; never use `realpath`. */
   path: string;
-  /** Runs commands in the folder. Absent unless the call may write. */
   commands?: PluginCommands;
   /** Runs a program in the view. Absent if there is no view. A call runs at most one command or program. */
   runInside?(text: string, env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<RunningCommand>;
@@ -53,29 +44,22 @@ export interface CallFolder {
 }
 
 export interface PluginCommands {
-  /**
-   * Runs a command, at most once per call. Its changes are merged into the draft when it ends, unless it was killed or exceeded
-   * a limit.
-   */
+  /** At most once per call. Merges the changes into the draft unless the command was killed or exceeded a limit. */
   run(text: string, signal: AbortSignal): Promise<RunningCommand>;
-  /**
-   * Starts a background job over the current draft. Rejects with code `jobs.too-many` at the limits per conversation, person
-   * and process.
-   */
+  /** Runs on the current draft. Rejects with `jobs.too-many` at the limits per conversation, person and process. */
   startJob(text: string): Promise<JobSummary>;
 }
 
 export interface JobSummary {
   id: string;
   command: string;
-  /** `running for 12 s`, or how it ended. */
   state: string;
 }
 
 /** Background commands of the call's conversation. They end when Remora's process ends. */
 export interface PluginJobs {
   list(): JobSummary[];
-  /** Reads the last part of the job's output so far. Undefined if this process has no such job. */
+  /** Returns the end of the job's output so far. */
   read(id: string): Promise<{ job: JobSummary; output: string } | undefined>;
   stop(id: string): Promise<JobSummary | undefined>;
 }
@@ -85,35 +69,35 @@ export interface FolderCall {
   tool: string;
   scope: ToolScope;
   use: FolderUse;
-  /** Approved hosts that its commands may reach, as the call names them. */
+  /** Approved hosts that the call's commands may reach, as the call names them. */
   network: readonly string[];
   mounts?: readonly ViewMount[];
   /** The call's path, if it names one and runs no command. */
   path?: string;
-  /** True if the call names `/outputs`; other calls don't see the outputs. */
+  /** True if the call names `/outputs`. Other calls don't see the outputs. */
   usesOutputs: boolean;
 }
 
 export type DraftEnd = "done" | "failed" | "stopped";
 
 export interface Drafts {
-  /** Runs one attempt. If the call's changes are already in the draft, as after a crash, returns the earlier attempt. */
+  /** Runs one attempt. If the call's changes were merged before a crash, returns the earlier attempt. */
   runCall(
     call: FolderCall,
     signal: AbortSignal,
     work: (folder: CallFolder) => Promise<ToolAttempt>,
   ): Promise<ToolAttempt>;
-  /** Decides about the turn's draft, and shows a card below the answer if there are changes. */
+  /** Decides about the turn's draft. If there are changes, shows a card below the answer. */
   settle(turn: TurnRecord, end: DraftEnd): Promise<void>;
-  /** Keeps or discards the turn's changes after people answered or the approval expired. Does nothing before that. */
+  /** Keeps or discards the turn's changes if people have answered or the approval has expired. */
   settleDecided(turnId: string): Promise<void>;
-  /** Says what happened to drafts since the conversation's last turn, one sentence each. Records that this turn got the news. */
+  /** Says what happened to drafts since the conversation's last turn. Records that this turn got the news. */
   news(turn: TurnRecord): Promise<string[]>;
-  /** Lists the paths that the conversation's open draft has changed. Calls that send something out could include these files. */
+  /** Lists the files changed by the conversation's open draft, because calls could send them out. */
   changedPaths(conversationId: string): Promise<string[]>;
   undoNewest(scope: Scope, by: Author): Promise<AnswerReceipt>;
   sweep(now: number): Promise<void>;
-  /** Must be called at start. Completes or reverts changes that a crash interrupted while they were kept or undone. */
+  /** Must be called at startup. Completes or reverts changes if a crash interrupted keeping or undoing them. */
   recover(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,8 +1,6 @@
 /**
- * The event bus: one typed map of events, and one subscription for all of them.
- *
- * Emitting is synchronous and never throws. If a listener throws, `onListenerError` gets its error, and the others still
- * run. Brain name: corpus.
+ * The event bus. Emitting is synchronous and never throws. If a listener throws, `onListenerError` gets its error, and
+ * the other listeners still run. Brain name: corpus.
  */
 import type { GateMatch } from "./gate.ts";
 import type { Usage } from "./provider.ts";
@@ -26,7 +24,7 @@ interface JudgedFields extends CallFields {
 
 interface DecisionFields extends JudgedFields {
   approvalId: string;
-  /** Milliseconds since the epoch. The event may come later if another process made the decision. */
+  /** The event may come later if another process decided. */
   decidedAt: number;
   waitedMs: number;
 }
@@ -65,17 +63,13 @@ export interface EventMap {
   "llm.fallback": { from: string; to: string; code: string; message: string };
   "tool.called": CallFields & { input: string };
   "tool.retried": CallFields & { attempt: number; waitMs: number; message: string };
-  /** A call, or a job that it started, changed its draft. */
   "tool.changed": { turnId: string; conversationId: string; jobId: string; draftId: string; files: number };
   "tool.completed": CallFields & { attempts: number; durationMs: number };
   "tool.failed": CallFields & { status: ToolStatus; attempts: number; durationMs: number; message: string };
   "safety.allowed": CallFields;
   "safety.confirm": JudgedFields & { approvalId: string; reasons: string[] };
   "safety.blocked": JudgedFields & { reasons: string[] };
-  /**
-   * `by` gave the last of the `voters`' approvals. `grantIds` is empty if a person was asked. If `isEdited`, the call differs
-   * from the model's call, whose hash is `requestedHash`.
-   */
+  /** `by` gave the last approval; `grantIds` is empty if people decided. `requestedHash` hashes the model's call. */
   "safety.approved": DecisionFields & {
     by: string;
     voters: string[];

@@ -1,7 +1,4 @@
-/**
- * Marks files that contain other people's text, by path and content. A file that a person changes by other means loses its
- * mark.
- */
+/** Marks files that contain other people's text, by path and content. An edit outside Remora removes the mark. */
 import type { Origin } from "./origin.ts";
 
 export interface SeenFolder {
@@ -11,14 +8,11 @@ export interface SeenFolder {
 }
 
 export interface FileOrigins {
-  /**
-   * Marks these files with their current content. `paths` are relative and encoded like `RawPath`. Does nothing if `origins` is
-   * empty.
-   */
+  /** `paths` are relative and encoded like `RawPath`. */
   mark(folder: SeenFolder, paths: readonly string[], origins: readonly Origin[]): Promise<void>;
   /**
-   * Returns the origins of what a call reads. If `path` is a file, these are the origins of that file, or of the marked file
-   * that it is a copy of. If `path` is absent, a folder or can't be opened, they are the origins of all unchanged marked files.
+   * Returns the origins of the file at `path`, even if it is a copy of a marked file. If `path` is absent, a folder or
+   * unreadable, returns the origins of all marked files that are unchanged.
    */
   read(folder: SeenFolder, path: string | undefined): Promise<Origin[]>;
 }

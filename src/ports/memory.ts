@@ -1,7 +1,4 @@
-/**
- * Memory is Markdown that people can read, with a search over exactly the given scopes. Saving a turn again replaces its
- * episode.
- */
+/** Memory is Markdown that people can read. A search covers exactly the given scopes. */
 import type { Author, MemoryScope, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
@@ -17,7 +14,6 @@ export interface MemoryHit {
   /** Higher is better. Comparable only within one result. */
   score: number;
   text: string;
-  /** Origins of the text; empty for text that people wrote into the files. */
   origins: Origin[];
 }
 
@@ -47,19 +43,17 @@ export interface Feedback {
   scope: Scope;
   at: number;
   tool: string;
-  /** The arguments in one short line, already redacted. */
   summary: string;
-  /** `ok`, `failed`, `approved`, `denied`, `expired`, `blocked`, … */
   outcome: string;
-  /** `waitedMs` and `by` are present only for people's decisions. */
+  /** Present only for people's decisions, like `by`. */
   waitedMs?: number;
   by?: Author;
 }
 
 export interface Memory {
-  /** Returns hits, best first. Never rejects because of the query text. */
+  /** Best hits first. Never rejects because of the query text. */
   search(query: MemoryQuery): Promise<MemoryHit[]>;
-  /** Returns past decisions and outcomes of a scope for the prompt, at most 2,400 characters; may be empty. */
+  /** Summarises a scope's past decisions and outcomes for the prompt, in at most 2,400 characters. May be empty. */
   digest(scope: Scope): Promise<string>;
   saveEpisode(episode: Episode): Promise<void>;
   recordFeedback(feedback: Feedback): Promise<void>;

@@ -1,13 +1,13 @@
 /**
- * An origin says where text in a prompt comes from. Text keeps its origins wherever it is stored. A prompt has the origins of
- * everything in it, and a call has the origins of its prompt. The agent's instructions, skills and own tools have none.
+ * An origin says where text in a prompt comes from. Text keeps its origins wherever it is stored. A call has the
+ * origins of everything in its prompt. The agent's instructions, skills and own tools have none.
  */
 import { z } from "zod";
 
 const maxNameCharacters = 120;
 /** The `via` of text that memory adds to a prompt automatically. */
 export const fromMemory = "memory";
-/** Maximum origins of one text. People read them, and a single one is enough to require approval. */
+/** Limits what people have to read. A single origin is enough to require approval. */
 const maxOrigins = 12;
 
 const originSchema = z.object({
@@ -15,7 +15,7 @@ const originSchema = z.object({
   /** One short line for people: `example.com/page`, `report.pdf`, `Ben`. */
   name: z.string(),
   personId: z.string().exactOptional(),
-  /** How the text came back into the prompt, such as `memory` or `file notes.md`. */
+  /** Where the text was stored in the meantime, such as `memory` or `file notes.md`. */
   via: z.string().exactOptional(),
 });
 export const originsSchema = z.array(originSchema);
@@ -24,15 +24,15 @@ export type Origin = z.infer<typeof originSchema>;
 
 /** The gate's tag for a call that sends something out and whose prompt contained untrusted text. */
 export const taintTag = "#taint:untrusted";
-/** A second tag, unless all of the untrusted text came from people. */
+/** Added to `taintTag` if some of the untrusted text did not come from people. */
 export const outsideTag = "#taint:outside";
 
-/** Returns all origins except the requester's own words, each once, at most `maxOrigins`. */
+/** Leaves out the requester's own words. */
 export function untrustedFor(origins: readonly Origin[], personId: string): Origin[] {
   return distinctOrigins(origins.filter((origin) => origin.kind !== "person" || origin.personId !== personId));
 }
 
-/** Removes duplicates. If too many are left, drops people first, because other origins tell more. */
+/** If too many are left, drops people first, because other origins say more. */
 export function distinctOrigins(origins: readonly Origin[]): Origin[] {
   const byKey = new Map(origins.map((origin) => [JSON.stringify(keyOf(origin)), origin]));
   const all = [...byKey.values()];
@@ -73,7 +73,7 @@ export function originsOfHosts(hosts: readonly string[]): Origin[] {
   return hosts.length === 0 ? [] : [originOf("web", hosts.join(", "))];
 }
 
-/** Leaves out people's words from memory. They are in nearly every prompt of a channel, so no grant would ever apply there. */
+/** Nearly every prompt in a channel contains people's words from memory, so no grant would ever apply otherwise. */
 export function withoutRememberedPeople(origins: readonly Origin[]): Origin[] {
   return origins.filter(({ kind, via }) => kind !== "person" || via !== fromMemory);
 }
@@ -83,7 +83,7 @@ export function taintTags(untrusted: readonly Origin[], isOutward: boolean): str
   return isFromOutside(untrusted) ? [taintTag, outsideTag] : [taintTag];
 }
 
-/** True if some of the text is not from people. People don't count, because they could ask the agent themselves. */
+/** True if some text is not from people. People don't count, because they could ask the agent themselves. */
 export function isFromOutside(origins: readonly Origin[]): boolean {
   return origins.some(({ kind }) => kind !== "person");
 }

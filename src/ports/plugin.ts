@@ -1,10 +1,8 @@
 /**
- * What a skill's code looks like: the default export of `plugin.ts|js|mjs` beside its SKILL.md.
- *
- * A plugin is loaded at its first call, never while skills are read. If its SKILL.md says `provides_tools: true`, it is loaded
- * in the background as soon as its skill is active. `init` runs once before the first `execute`. `destroy` runs once when the
- * plugin is replaced or the process ends, and never while a call is running. If `execute` throws, the attempt has failed, and
- * only a network or system error that may be temporary is tried again.
+ * The interface of a skill's code: the default export of `plugin.ts|js|mjs` beside its SKILL.md. A plugin is loaded at
+ * its first call, or as soon as the skill is active if SKILL.md says `provides_tools: true`. `init` runs once before
+ * the first `execute`. `destroy` runs once when the plugin is replaced or the process ends, and never during a call. If
+ * `execute` throws, the attempt has failed; only possibly temporary network or system errors are retried.
  */
 
 import type { Log } from "../lib/log.ts";
@@ -15,71 +13,60 @@ import type { SchedulePurpose, ScheduleTime, ShownSchedule } from "./schedule.ts
 import type { Skill, SkillDiagnostic } from "./skill.ts";
 import type { ToolFile } from "./tool.ts";
 
-/** What is the same for all calls of a skill. All paths are absolute. */
+/** The same for all calls of a skill. All paths are absolute. */
 export interface PluginHome {
   /** The agent's Markdown brain and files, shared by all skills. */
   workspace: string;
-  /** The folder of the SKILL.md. Plugins must not write to it. */
   skillFolder: string;
-  /** This skill's own folder for its data. It already exists and survives restarts. */
+  /** This skill's own data. The folder exists and survives restarts. */
   dataFolder: string;
   log: Log;
   config: JsonObject;
-  /**
-   * Absent unless SKILL.md says `provides_tools: true`. The tools are active immediately. Each offer replaces the earlier offer
-   * of the same source. Never throws.
-   */
+  /** Immediately replaces the earlier offer of the same source. Absent unless SKILL.md says `provides_tools: true`. */
   offer?(source: string, offer: ToolOffer): void;
 }
 
 export interface ToolOffer {
   /** If absent, the source's earlier tools are kept. */
   tools?: OfferedTool[];
-  /** One sentence each, for people: shown as findings about the skill until the source's next offer. */
+  /** One sentence each, shown to people as problems of the skill until the source's next offer. */
   problems?: string[];
 }
 
-/** A tool that a plugin offers while it runs. Somebody else may have described the tool, so nothing in it is trusted. */
+/** Somebody else may have described the tool, so nothing in the offer is trusted. */
 export interface OfferedTool {
-  /**
-   * The name that `execute` gets. The model sees a name that providers accept, which means the same tool as long as the process
-   * lives.
-   */
+  /** The name that `execute` gets. The model may see another name, which stays the same while the process lives. */
   name: string;
   description: string;
-  /** A JSON Schema. Parts that can't be used are left out. */
+  /** A JSON Schema. Unusable parts are dropped. */
   parameters: unknown;
-  /** Milliseconds. If absent, the default of all tools applies. */
   timeoutMs?: number;
-  /** The operator's settings say that the tool needs no approval, so confirm patterns with `{offered_tool}` leave it out. */
+  /** The operator's settings exempt the tool from confirm patterns with `{offered_tool}`. */
   isTrusted?: boolean;
 }
 
 export interface RecalledNote {
   heading: string;
-  /** ISO 8601; empty if the source has no time. */
+  /** ISO 8601; empty if unknown. */
   at: string;
   isShared: boolean;
   text: string;
 }
 
-/** Memory, bound to the scope of the call's conversation. Only owners may change shared notes (`memory.not-owner`). */
+/** Bound to the scope of the call's conversation. Only owners may change shared notes (`memory.not-owner`). */
 export interface PluginMemory {
-  /** Writes a note, or replaces the note with this title. Resolves to the replaced text; undefined for a new note. */
+  /** Writes the note with this title. Resolves to the replaced text. */
   remember(title: string, text: string, isShared?: boolean): Promise<string | undefined>;
   /** Finds notes and episodes of this scope and shared ones, best first. Never rejects because of the query. */
   recall(query: string, limit: number): Promise<RecalledNote[]>;
   forget(title: string, isShared?: boolean): Promise<boolean>;
 }
 
-/**
- * Chat actions, bound to the call's conversation and requester. `channel` is another channel that the requester sees, by id or
- * `#name`.
- */
+/** Bound to the call's conversation and requester. `channel` (id or `#name`) must be visible to the requester. */
 export interface PluginChat {
   history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
   post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;
-  /** If `messageId` is absent, reacts to the message that is being answered. */
+  /** Without `messageId`, reacts to the message that is being answered. */
   react(reaction: { channel?: string; messageId?: string; emoji: string }): Promise<void>;
   openThread(thread: {
     channel?: string;
@@ -98,54 +85,61 @@ export interface PluginSchedules {
 export interface PluginSkills {
   /** Lists the skills that the call's conversation may use. Later skills take precedence over earlier ones. */
   list(): readonly Skill[];
-  /** Lists all active skills, including those that the conversation may not use. */
+  /** Includes active skills that the conversation may not use. */
   all(): readonly Skill[];
   mayWrite(): Promise<boolean>;
   diagnostics(): readonly SkillDiagnostic[];
-  /** Reads the text as if it were the SKILL.md at this path. If there is no skill, the diagnostics say why. */
   read(text: string, path: string): { skill?: Skill; diagnostics: SkillDiagnostic[] };
   /** Resolves when everything that was written before this call is active. */
   reload(): Promise<void>;
 }
 
-/** Remora's services for a call. Each is absent if the process that runs the call does not have it. */
+/** Each service is absent if the process that runs the call does not have it. */
 export interface PluginServices {
   skills?: PluginSkills;
   memory?: PluginMemory;
   chat?: PluginChat;
   schedules?: PluginSchedules;
-  /** Asks the requester with a button per option (1 to 5, at most 75 characters each). Rejects if nobody answers in time. */
+  /** Asks the requester with 1 to 5 buttons of at most 75 characters. Rejects if nobody answers in time. */
   ask?(question: string, options: readonly string[]): Promise<string>;
 }
 
 export interface PluginContext extends PluginHome, PluginServices {
-  /** Relative paths start here. Valid only until the call ends. Open this folder; never resolve it with `realpath`. */
+  /** Valid only until the call ends. Open this folder; never resolve it with `realpath`. */
   workingFolder: string;
-  /** The folder of outputs that were too long for the model. Tools show it as `/outputs`. It may not exist. */
+  /** Outputs that were too long for the model. The folder may not exist. */
   outputsFolder: string;
-  /** Runs shell commands in the working folder. Present only for tools that say `folder: write`. */
   commands?: PluginCommands;
   jobs?: PluginJobs;
   scope: Scope;
   conversationId: string;
   turnId: string;
   requester: Author;
-  /** True if the model had read text from outside before it asked for the call, so that text may have caused the call. */
+  /** The model had read text from outside when it asked for the call, so that text may have caused the call. */
   isTainted: boolean;
   /** Web addresses that the requester wrote in the turn, as complete URLs. */
   givenAddresses: readonly string[];
-  /** Aborts when the person says stop, when the call times out, and when the process ends. */
   signal: AbortSignal;
 }
 
 /**
- * A string is the output of a successful call. If `success` is false, the model reads `error`, or `output` if there is none,
- * and `retryable: true` asks for another attempt; otherwise the failure is the tool's answer. Paths in `files` may be relative
- * to the working folder.
+ * A string is the output of a successful call. A failure is the tool's answer, unless `retryable` asks for another
+ * attempt; the model reads `error`, or else `output`. Paths in `files` may be relative to the working folder. The model
+ * sees `images` of a successful call.
  */
 export type PluginResult =
   | string
-  | { success: boolean; output: string; error?: string; retryable?: boolean; files?: ToolFile[] };
+  | {
+      success: boolean;
+      output: string;
+      error?: string;
+      retryable?: boolean;
+      files?: ToolFile[];
+      images?: PluginImage[];
+    };
+
+/** A picture for the model, as bytes or as a file of the working folder. It is scaled, and its type is detected. */
+export type PluginImage = { base64: string } | { path: string };
 
 export interface Plugin {
   init?(home: PluginHome): Promise<void> | void;

@@ -1,4 +1,4 @@
-/** Fault injection for tests: `REMORA_PORT_WRAPPERS` names a module, whose export `wrappers` is used. */
+/** Fault injection for tests: `REMORA_PORT_WRAPPERS` names a module that exports `wrappers`. */
 import type { Audit } from "./audit.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Gate } from "./gate.ts";
@@ -24,7 +24,6 @@ export interface WrappedPorts {
   sandbox: Sandbox;
 }
 
-/** Each wrapper gets a port right after it was created, and returns the port to use instead. */
 export type PortWrappers = { [Name in keyof WrappedPorts]?: (port: WrappedPorts[Name]) => WrappedPorts[Name] };
 
 export type WrapPort = <Name extends keyof WrappedPorts>(name: Name, port: WrappedPorts[Name]) => WrappedPorts[Name];

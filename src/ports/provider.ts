@@ -1,40 +1,34 @@
 /**
- * The model port.
- *
- * `stream` never throws and never rejects: it yields any number of `text-delta` and `tool-call`, then exactly one
- * `end` or `error`, last. An aborted stream ends with an `error` whose code is `provider.aborted`.
+ * The model port. `stream` never throws or rejects: it yields any number of `text-delta` and `tool-call`, then exactly
+ * one `end` or `error`. An aborted stream ends with an `error` whose code is `provider.aborted`.
  */
 import type { RemoraError } from "../lib/errors.ts";
 import type { Json } from "./message.ts";
 import type { ToolSpec } from "./tool.ts";
 
-/** A part of the system prompt. Stable parts come first, so that the provider's prompt cache can be used. */
+/** Stable parts come first, so that the provider can cache the beginning of the prompt. */
 export interface SystemPart {
   text: string;
-  /** The prompt up to and including this part is the same in the next call, so a cache breakpoint may be set after it. */
+  /** Up to and including this part, the next call's prompt is the same, so a cache breakpoint may be set after it. */
   isCacheable: boolean;
 }
 
 export interface ModelToolCall {
   id: string;
   name: string;
-  /** As the model wrote it; may be malformed. Providers whose service returns objects stringify them. */
+  /** As the model wrote it; may be malformed. */
   inputJson: string;
 }
 
 export type UserPart = { type: "text"; text: string } | { type: "image"; mimeType: string; base64: string };
 
-/**
- * Data that a service needs back unchanged during the turn, mostly the model's thinking. It is sent only to the same
- * `provider/model`, and only while it is valid.
- */
+/** Data, mostly the model's thinking, that the same `provider/model` needs back unchanged during the turn. */
 export interface Carry {
-  /** `provider/model` that answered. */
   model: string;
   data: Json;
 }
 
-/** Maximum characters of a carry as JSON. A longer one is dropped, and the model continues without its earlier thinking. */
+/** In characters of JSON. Longer data is dropped, and the model continues without its earlier thinking. */
 export const maxProviderStateLength = 262_144;
 
 export type ModelMessage =
@@ -45,12 +39,11 @@ export type ModelMessage =
 
 export interface ModelRequest {
   system: SystemPart[];
-  /** Starts with a user message; every tool call of an assistant message is answered before the next one. */
+  /** Starts with a user message. Every tool call of an assistant message is answered before the next message. */
   messages: ModelMessage[];
-  /** If empty, the model must answer in text. */
   tools: ToolSpec[];
   maxOutputTokens: number;
-  /** The `provider/model` that a person chose for this conversation. If absent, the cascade's order applies. */
+  /** The `provider/model` that a person chose for this conversation. */
   preferredModel?: string;
 }
 
@@ -67,10 +60,6 @@ export type StopReason = "end" | "tool-calls" | "max-tokens" | "refusal";
 export type ModelEvent =
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
-  /**
-   * `carry` is the data of a `Carry`, at most `maxProviderStateLength` characters as JSON; absent if nothing has to be sent
-   * back.
-   */
   | { type: "end"; stop: StopReason; usage: Usage; model: string; carry?: Json }
   | { type: "error"; error: RemoraError };
 

@@ -1,17 +1,14 @@
-/**
- * A question that a tool asks its requester, who answers with one click. It is not an approval: an answer alone makes nothing
- * run.
- */
+/** A question that a tool asks its requester, who answers with one click. An answer approves nothing. */
 import type { AnswerReceipt, Author, InboundPick, ReplyTarget } from "./message.ts";
 
 export interface QuestionCard {
-  /** 128 random bits, base64url; locates the question and gives no authority. */
+  /** 128 random bits, base64url. Gives no authority. */
   id: string;
   target: ReplyTarget;
   tool: string;
-  /** Plain text, at most 1,000 characters, already escaped for invisible characters. */
+  /** At most 1,000 characters of plain text, with invisible characters already escaped. */
   question: string;
-  /** 1 to 5 labels of at most 75 characters, plain text. */
+  /** 1 to 5 plain labels of at most 75 characters. */
   options: string[];
   requesterName: string;
   outcome?: string;
@@ -23,7 +20,6 @@ export interface QuestionRecord {
   tool: string;
   question: string;
   options: string[];
-  /** Set when the question is answered: the index into the options, and the person who picked. */
   picked?: number;
   pickedBy?: Author;
 }
@@ -37,12 +33,9 @@ export interface QuestionRequest {
 }
 
 export interface Questions {
-  /**
-   * Resolves to the option that was picked. Rejects if the question can't be asked, and with the signal's reason if the signal
-   * aborts first.
-   */
+  /** Rejects if the question can't be asked, or with the signal's reason after an abort. */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
   answer(pick: InboundPick): Promise<AnswerReceipt>;
-  /** Withdraws questions whose process died, because no question outlives its turn. Updates cards whose earlier update failed. */
+  /** Withdraws the questions of dead processes, because no question outlives its turn. Retries failed card updates. */
   sweep(now: number): Promise<void>;
 }

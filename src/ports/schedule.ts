@@ -1,10 +1,9 @@
-/** Schedules: reminders and tasks that a person wants later, once or repeatedly. */
 import type { Author, Scope } from "./message.ts";
 
-/** Once, or by a cron expression (five or six fields) in an IANA time zone. */
+/** The expression has five or six fields; the time zone is an IANA name. */
 export type ScheduleTime = { type: "once"; at: number } | { type: "cron"; expression: string; timeZone: string };
 
-/** `remind` sends the text to the person. `do` runs the text as a task, as if the person had written it at that time. */
+/** `remind` sends the text to the person. `do` runs it as a task, as if the person had written it at that time. */
 export type SchedulePurpose = "remind" | "do";
 
 export interface ScheduleRecord {
@@ -17,7 +16,6 @@ export interface ScheduleRecord {
   purpose: SchedulePurpose;
   text: string;
   time: ScheduleTime;
-  /** Milliseconds since the epoch. */
   nextAt: number;
   createdAt: number;
 }
@@ -29,9 +27,8 @@ export interface ShownSchedule extends ScheduleRecord {
 export type NewSchedule = Omit<ScheduleRecord, "nextAt" | "createdAt">;
 
 export interface Schedules {
-  /** Rejects with `schedule.invalid` if the time has passed or never comes, or if the person has too many schedules. */
+  /** Rejects with `schedule.invalid` if the time is past or never comes, or if the person has too many schedules. */
   add(schedule: NewSchedule): Promise<ShownSchedule>;
-  /** Lists the active schedules of one person in one scope, soonest first. */
   list(owner: Pick<Author, "id">, scope: Scope): Promise<ShownSchedule[]>;
   remove(id: string, owner: Pick<Author, "id">, scope: Scope): Promise<boolean>;
   sweep(now: number): Promise<void>;

@@ -1,9 +1,8 @@
-/** Key-value state that may be written twice without harm. What must happen only once is recorded in the ledger. */
+/** Key-value state that may be written twice without harm. What must happen only once belongs in the ledger. */
 import type { Json } from "./message.ts";
 
 export interface Store {
   get(key: string): Promise<Json | undefined>;
-  /** If `ttlMs` is absent, the value is kept until it is deleted. */
   set(key: string, value: Json, ttlMs?: number): Promise<void>;
   delete(key: string): Promise<void>;
   close(): Promise<void>;

@@ -1,5 +1,3 @@
-/** The dependencies of `runTurn`: the stages of the pipeline, and everything else that it uses. */
-
 import type { Log } from "../lib/log.ts";
 import type { Approvals } from "./approval.ts";
 import type { ApprovalCard } from "./card.ts";
@@ -17,7 +15,7 @@ import type { Toolbox, ToolFile, ToolQueue, ToolSpec } from "./tool.ts";
 import type { ReadAnswer, TaskFiles } from "./turn.ts";
 import type { UsageMeter } from "./usage.ts";
 
-/** Reads one model answer: normalises text, parses and checks tool calls. `onText` gets the complete text so far. */
+/** Reads one model answer. `onText` gets the complete text so far. */
 export type ReadModel = (
   events: AsyncIterable<ModelEvent>,
   tools: ToolSpec[],
@@ -25,7 +23,7 @@ export type ReadModel = (
   onText: (text: string) => void,
 ) => Promise<ReadAnswer>;
 
-/** One reply on its way to a platform. `show` and `activity` return immediately; a newer state replaces an unsent older one. */
+/** Writes one reply to a platform. `show` and `activity` return immediately; a newer state replaces an unsent one. */
 export interface Delivery {
   show(text: string): void;
   activity(text: string): void;
@@ -43,11 +41,10 @@ export interface Delivery {
 export interface TurnLimits {
   /** Maximum model calls with tools in one turn. One call without tools follows. */
   steps: number;
-  /** Maximum number of tool calls that run in one step. The others are answered without running. */
+  /** Maximum tool calls that run in one step. The others are answered without running. */
   callsPerStep: number;
-  /** Number of denied or blocked calls after which the model gets no more tools. */
+  /** After this many denied or blocked calls, the model gets no more tools. */
   refusals: number;
-  /** Maximum characters of one message. Longer messages are refused with a reason. */
   messageCharacters: number;
 }
 
@@ -67,7 +64,7 @@ export interface TurnDeps {
   memory: Memory;
   taskFiles: TaskFiles;
   usage: Pick<UsageMeter, "admit">;
-  /** If `overlap` is `steer`, takes the requester's new messages for the next step. Otherwise empty. */
+  /** Takes the requester's new messages. Empty unless `overlap` is `steer`. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   limits: TurnLimits;
   log: Log;

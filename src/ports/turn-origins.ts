@@ -7,7 +7,6 @@ import type { ToolSpec, ToolStatus } from "./tool.ts";
 
 import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "./turn.ts";
 
-/** A call with one of these statuses never ran, so it brought in no text. */
 const neverRan: readonly ToolStatus[] = ["invalid", "denied", "blocked"];
 
 export function originsOfTool(spec: ToolSpec | undefined, name: string, input: JsonObject): Origin[] {
@@ -29,26 +28,22 @@ function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
   return [originOfPerson(author), ...read.map(({ name }) => originOf("attachment", name))];
 }
 
-/**
- * If a result has no origins (recorded by an earlier version, or interrupted), the call may have read anything that its tool
- * reads.
- */
+/** A result without origins is old or interrupted, so the call may have read anything that its tool can read. */
 function originsOfCall({ raw, call, result }: CallRecord, specs: ReadonlyMap<string, ToolSpec>): Origin[] {
-  // People's reason for the denial.
+  // Such a result contains the reason in a person's own words.
   if (result?.status === "denied") return result.origins ?? [];
   if (result === undefined || neverRan.includes(result.status)) return [];
   return result.origins ?? originsOfTool(specs.get(raw.name), raw.name, call?.input ?? {});
 }
 
-/** Returns the origins of text in a step's prompt that the requester has not written. */
 export function untrustedIn(turn: TurnRecord, step: StepRecord, specs: readonly ToolSpec[]): Origin[] {
   if (step.untrusted !== undefined) return step.untrusted;
-  // A step recorded by an earlier version: use everything that the turn had read before it.
+  // Earlier versions did not record this, so assume everything that the turn had read before the step.
   const before = { ...turn, steps: turn.steps.slice(0, turn.steps.indexOf(step)) };
   return untrustedFor(originsOfTurn(before, specs), requesterOf(turn).id);
 }
 
-/** True if any prompt of the turn contained text that prevents the use of grants. */
+/** True if any prompt of the turn contained text that rules out grants. */
 export function isTainted(turn: TurnRecord, specs: readonly ToolSpec[]): boolean {
   return turn.steps.some((step) => withoutRememberedPeople(untrustedIn(turn, step, specs)).length > 0);
 }

@@ -1,4 +1,4 @@
-/** A turn's record is a journal. It is written before each next step, so that any process can continue the turn. */
+/** A turn's record is a journal, written before each next step, so that any process can continue the turn. */
 import type { AbortCause } from "../lib/abort.ts";
 import type { RemoraError } from "../lib/errors.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
@@ -7,44 +7,35 @@ import type { Origin } from "./origin.ts";
 import type { ModelToolCall, StopReason, Usage } from "./provider.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
 
-/**
- * A turn is `running` until it parks (waits for a person) or ends. An answer or an expiry makes a parked turn `running` again.
- */
+/** `parked` turns wait for a person. An answer or an expiry makes them `running` again. */
 export type TurnState = "running" | "parked" | "done" | "failed" | "stopped";
 
 export interface CallRecord {
-  /** As the model asked for it, with an id that is unique in the turn. */
   raw: ModelToolCall;
-  /** The parsed and checked call. Absent if that failed; then `result` says why. */
+  /** Absent if the call could not be parsed; `result` then says why. */
   call?: ToolCall;
   verdict?: { class: VerdictClass; matches: GateMatch[]; tags: string[] };
-  /** True if no view over the folder was possible and people were asked about that. */
   isUnconfined?: boolean;
   approvalId?: string;
   cardId?: string;
-  /** True if the tool asked the requester a question while it ran. Later text is shown below the question. */
+  /** The tool asked the requester a question while it ran. Later text appears below the question. */
   hasAsked?: boolean;
-  /** Who changed the arguments on the card; `call` is then what was approved, `raw` what the model asked for. */
+  /** Who changed the arguments on the card. `call` is the approved version; `raw` is the model's. */
   editedBy?: string;
-  /** When the call was handed to the queue, in milliseconds since the epoch. */
   startedAt?: number;
   result?: ToolResult;
 }
 
 export interface StepRecord {
   text: string;
-  /** Number of the turn's messages that the model saw in this step. Absent if it saw all of them. */
+  /** How many of the turn's messages the model saw in this step. Absent if it saw all of them. */
   seenMessages?: number;
-  /** Origins of text in this step's prompt that the requester has not written. Absent in records of earlier versions. */
+  /** Origins of text in the prompt that the requester did not write. Absent in records of earlier versions. */
   untrusted?: Origin[];
   calls: CallRecord[];
-  /**
-   * Data that the provider needs back with this step (provider.ts). Present only with calls, because a step without calls ends
-   * the turn.
-   */
+  /** Data that the provider needs back (provider.ts). Present only with calls, because other steps end the turn. */
   carry?: Json;
   stop: StopReason;
-  /** The `provider/model` that answered, and the one that was asked first. */
   model: string;
   requestedModel: string;
   usage: Usage;
@@ -55,32 +46,26 @@ export interface TurnRecord {
   id: string;
   conversationId: string;
   scope: Scope;
-  /**
-   * One or more messages of one person, oldest first. What the person said while another turn ran is merged into the next turn.
-   */
+  /** Oldest first, all by the same person. Messages sent during another turn are merged into the next turn. */
   messages: InboundMessage[];
   target: ReplyTarget;
   workingFolder: string;
   steps: StepRecord[];
   startedAt: number;
   endedAt?: number;
-  /**
-   * Id of the only run that may write. Every process that takes up the turn sets a new id, so a run presumed dead can't write
-   * any more.
-   */
+  /** Id of the only run that may write. Each takeover sets a new id, so a run presumed dead can't write. */
   owner?: string;
-  /** Why the turn must end. The process that runs it, or takes it up next, ends it. */
+  /** Why the turn must end. The process that runs it, or resumes it next, ends it. */
   abort?: AbortCause;
   /** True once the platform has accepted the final text. */
   isDelivered: boolean;
-  /** What people saw of an unfinished last step. It is kept in the reply. */
+  /** The visible text of an unfinished last step. The reply keeps it. */
   unfinishedText?: string;
-  /** What happened to the drafts of earlier turns, one sentence each, for the model. */
   news?: string[];
   failure?: string;
 }
 
-/** Returns the person for whom a turn runs: the author of its messages. Only this person's rights count. */
+/** Only this person's rights count. */
 export function requesterOf(turn: TurnRecord) {
   const newest = turn.messages.at(-1);
   if (newest === undefined) throw new TypeError(`turn ${turn.id} has no message`);
@@ -91,7 +76,7 @@ export function callsOf(turn: TurnRecord): CallRecord[] {
   return turn.steps.flatMap((step) => step.calls);
 }
 
-/** Returns the steps since the last card or question. Earlier text is above the card or question and is not written again. */
+/** Returns the steps since the last card or question. Text above a card or question is not written again. */
 export function openSegment(turn: TurnRecord): StepRecord[] {
   const lastAsked = turn.steps.findLastIndex((step) => step.calls.some(isBelow));
   return turn.steps.slice(lastAsked + 1);
@@ -108,7 +93,7 @@ export function textOf(steps: StepRecord[]): string {
     .join("\n\n");
 }
 
-/** The result of reading one model answer. `failed` contains the text that had already been shown. */
+/** `failed` contains the text that people had already seen. */
 export type ReadAnswer =
   | {
       type: "answer";
@@ -124,8 +109,6 @@ export type ReadAnswer =
 
 export type ParsedCall = { raw: ModelToolCall; call: ToolCall } | { raw: ModelToolCall; problem: string };
 
-/** Human-readable account of a turn with tools, rewritten completely at every change. */
 export interface TaskFiles {
-  /** Does nothing for a turn without tool calls. */
   save(turn: TurnRecord, state: TurnState): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Counts how the models were used, by UTC day and subject: a person, a channel, a conversation, or everyone. */
+/** Counts model use per UTC day and subject: a person, a channel, a conversation, or everyone. */
 import type { Scope } from "./message.ts";
 
 import type { Usage } from "./provider.ts";
@@ -6,13 +6,13 @@ import type { Usage } from "./provider.ts";
 import type { TurnRecord } from "./turn.ts";
 
 export interface UsageCount extends Usage {
-  /** `2026-11-21`, UTC. */
+  /** For example `2026-11-21`, in UTC. */
   day: string;
   calls: number;
-  /** Cost of the calls whose model has a price. `unpricedCalls` is the number of the others. */
+  /** Covers only calls whose model has a price. */
   cost: number;
   unpricedCalls: number;
-  /** Milliseconds that Remora itself took before it asked the models. */
+  /** How long Remora itself took before it asked the models. */
   addedMs: number;
 }
 
@@ -40,9 +40,7 @@ export type Permit =
 export interface UsageMeter {
   /** Checks the limits. A count that can't be read or written is logged and never prevents an answer. */
   admit(turn: TurnRecord): Promise<Permit>;
-  /** Lists the counts of a subject, newest day first. Empty if nothing was counted. */
   days(subject: string): Promise<UsageCount[]>;
-  /** Removes counts that are older than two months. */
   prune(): Promise<void>;
 }
 
@@ -57,7 +55,7 @@ export function tokensOf(usage: Usage): number {
   return usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
 }
 
-/** Adds two counts. `day` is the later of the two days. */
+/** `day` is the later of the two days. */
 export function summed(one: UsageCount, other: UsageCount): UsageCount {
   return {
     day: one.day > other.day ? one.day : other.day,

@@ -1,11 +1,11 @@
 /**
- * Tools can ask questions with buttons. The requester answers once.
+ * Tools can ask questions with buttons. Only the requester can answer, once.
  *
  *   ask      writes the record, posts the card, and waits for a click in any process
- *   answer   accepts the requester's first click; everyone else learns why their click does not count
+ *   answer   accepts the requester's first click; other people learn why their click does not count
  *
- * The tool's time-out limits the wait. When the wait ends (time-out, stop, shutdown), the question is withdrawn, its
- * card says so, and clicks change nothing.
+ * When the wait ends (tool's time-out, stop, shutdown), the question is withdrawn: its card says so, and clicks change
+ * nothing.
  */
 import { randomBytes } from "node:crypto";
 import { messageOf, RemoraError } from "../lib/errors.ts";
@@ -23,9 +23,9 @@ export interface QuestionsOptions {
   log: Log;
 }
 
-/** The bus can lose messages, so the ledger is also polled. */
+/** The bus can lose messages, so the ledger is polled too. */
 const pollIntervalMs = 1_000;
-/** After this time, a card that can't be updated is left as it is, because its channel may no longer exist. */
+/** After this time, a failing card update is abandoned, because its channel may no longer exist. */
 const maxCardRetryMs = 86_400_000;
 const maxQuestionCharacters = 1_000;
 const maxOptionCharacters = 75;
@@ -70,7 +70,7 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
     });
   }
 
-  /** Updates the card to show the question's outcome. If this fails, the next sweep retries. */
+  /** If updating the card fails, the next sweep retries. */
   async function close(ended: LedgerEntry<"question">): Promise<void> {
     try {
       await show(questionCard(ended));

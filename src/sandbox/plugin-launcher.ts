@@ -1,4 +1,4 @@
-/** Starts plugin processes, each in its own view. Without a sandbox, only Node's permission model confines it. */
+/** Starts each plugin process in its own view. Without a sandbox, only Node's permission model confines it. */
 import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,11 +1,11 @@
-/** Runs commands without a sandbox, with the rights of this process on the real folder. An owner must have approved them. */
+/** Runs commands without a sandbox, on the real folder with this process's rights. An owner must have approved them. */
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
 import { execa } from "execa";
 import type { RunningCommand } from "../ports/sandbox.ts";
 import { findProgram, programFolders } from "./find-program.ts";
 
-/** Joins standard output and standard error in one pipe, to keep their order. `$0` is the shell, and `$1` the command. */
+/** Joins stdout and stderr in one pipe, to keep their order. `$0` is the shell, and `$1` the command. */
 const joinStreams = 'exec "$0" -c "$1" 2>&1';
 
 export async function startUnconfined(text: string, folder: string): Promise<RunningCommand> {

@@ -2,11 +2,10 @@
  * Schedules run a person's request later, once or repeatedly.
  *
  *   add     stores the schedule in the ledger with its next due time
- *   sweep   turns a due schedule into a message by its owner in the same conversation. The turn has the owner's current
- *           rights, and the owner answers its approvals
+ *   sweep   turns a due schedule into a message by its owner. The turn has the owner's current rights
  *
- * The message's id combines the schedule and its due time, so the message is handled once, even if several processes sweep
- * or one dies. If several runs were missed during downtime, the schedule runs once at the next start.
+ * The message's id combines the schedule and its due time, so the message is handled once, even if several processes
+ * sweep. If several runs were missed during downtime, the schedule runs once at the next start.
  */
 import { randomBytes } from "node:crypto";
 import { Cron } from "croner";
@@ -20,7 +19,7 @@ export interface SchedulesOptions {
   ledger: Ledger;
   /** Resolves when the message is durably stored. Must ignore a message that is already known. */
   accept(message: InboundMessage): Promise<unknown>;
-  /** The owner with their current roles; undefined if the owner has left. */
+  /** Returns the owner with their current roles. Undefined if the owner has left. */
   ownerNow(schedule: Pick<ScheduleRecord, "platform" | "conversationId" | "owner">): Promise<Author | undefined>;
   log: Log;
   now?: () => number;
@@ -28,7 +27,7 @@ export interface SchedulesOptions {
 
 const maxSchedulesPerOwner = 50;
 const maxTextCharacters = 4_000;
-/** Keeps the cost of repeated model turns low. */
+/** Limits the cost of repeated model turns. */
 const minPeriodMs = 5 * 60_000;
 
 export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now }: SchedulesOptions): Schedules {
@@ -49,7 +48,7 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
     );
   }
 
-  /** Ends the schedule: its owner has left and no longer has the right to run anything. */
+  /** Ends the schedule of an owner who has left, because that person has no rights any more. */
   async function end(id: string, { conversationId, owner }: ScheduleRecord): Promise<void> {
     await ledger.transition("schedule", id, ["active"], "ended");
     log.info({ schedule: id, conversationId, owner: owner.id }, "a schedule ended because its owner has left");

@@ -1,4 +1,4 @@
-/** Computes the cost of a model call from the configured prices. If there is no price, the cost is unknown, never zero. */
+/** Computes the cost of a model call from the configured prices. Without a price, the cost is unknown, never zero. */
 import type { Usage } from "../ports/provider.ts";
 
 /** US dollars per million tokens. If cached tokens have no price, they cost as much as input tokens. */
@@ -9,10 +9,10 @@ export interface Price {
   cacheWrite?: number | undefined;
 }
 
-/** Keys are `provider/model`, or a prefix that ends in `*`. If several match, the longest prefix is used. */
+/** Keys are `provider/model`, or a prefix that ends in `*`. The longest matching prefix is used. */
 export type Prices = Readonly<Record<string, Price>>;
 
-/** The cost in US dollars; undefined if the model has no price. */
+/** In US dollars. Undefined if the model has no price. */
 export function costOf(model: string, usage: Usage, prices: Prices): number | undefined {
   const price = priceOf(model, prices);
   if (price === undefined) return undefined;

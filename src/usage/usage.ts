@@ -1,11 +1,11 @@
 /**
- * Measures model use: calls, tokens, cost and our own latency, by day (UTC), person, channel and conversation.
+ * Measures model use: calls, tokens, cost and Remora's own latency, by day (UTC), person, channel and conversation.
  *
  *   admit   before a model call: checks today's limits
- *   count   after a model call: adds to the day's counts of the person, the channel, the conversation and everyone
+ *   count   after a model call: adds to the day's counts
  *
- * Counts are ledger entries that grow by compare-and-set, so turns in several processes all count. A running call reserves
- * as much of a limit as the day's average call, because many simultaneous calls could otherwise exceed the limit together.
+ * Counts are ledger entries that grow by compare-and-set, so several processes can count. Each running call reserves
+ * the tokens of the day's average call, because otherwise simultaneous calls could exceed the limit together.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -45,7 +45,7 @@ export function createUsageMeter(options: UsageOptions): UsageMeter {
 
   /** Runs work in order, because checking a limit and reserving under it must not interleave with counting. */
   function inOrder<T>(work: () => Promise<T>): Promise<T> {
-    // A keyed mutex would not do, because `work` must not begin before `startBatch` has returned.
+    // A keyed mutex would not work, because `work` must not begin before `startBatch` has returned.
     const result = last.then(work, work);
     last = result;
     return result;

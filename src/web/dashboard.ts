@@ -1,4 +1,4 @@
-/** The dashboard. It can only answer approvals: whoever has the page's token answers as the operator. */
+/** The dashboard can only answer approvals, and whoever has the page's token answers as the operator. */
 import { fileURLToPath } from "node:url";
 import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
@@ -19,7 +19,6 @@ export interface StatusLine {
 
 export interface DashboardData {
   version: string;
-  /** Milliseconds since the epoch, like all times here. */
   startedAt: number;
   status: StatusLine[];
   /** The newest turns first. */
@@ -33,7 +32,7 @@ export interface DashboardData {
     startedAt: number;
     endedAt: number | null;
   }[];
-  /** Open approvals, oldest first. All texts are plain and escaped. */
+  /** Oldest first. All text is plain and escaped. */
   approvals: {
     id: string;
     conversationId: string;
@@ -44,9 +43,9 @@ export interface DashboardData {
     facts: string[];
     /** Shown instead of `call` and `reasons` for changes to a folder. */
     changes: ShownChanges | null;
-    /** The choices that the chat offers. Of these, the dashboard offers approve, deny, part and diff. */
+    /** Of these, the dashboard offers approve, deny, part and diff. */
     choices: AnswerChoice[];
-    /** Number of identical calls, which are answered together. */
+    /** Number of identical calls. One answer settles all of them. */
     times: number;
     progress: string | null;
     requester: string;

@@ -1,11 +1,11 @@
 /**
  * Guards the web server. Checks every request in this order:
  *
- *   1. the Host header must name this machine and port, because anything else may be DNS rebinding
+ *   1. the Host header must name this machine and port; anything else may be DNS rebinding
  *   2. the token must be in the printed link (which sets the cookie and redirects), the cookie, or a bearer header
- *   3. a request that changes something must come from this origin; one with a bearer header and no Origin is from a program
+ *   3. a request that changes something must come from this origin, or have a bearer header and no Origin
  *
- * Health and metrics need no token, because they reveal nothing personal. Handlers of signed paths check the signatures.
+ * Health and metrics need no token, because they reveal nothing personal. Handlers of signed paths check signatures.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
@@ -17,11 +17,11 @@ export interface GuardOptions {
   /** The port is known only once the server listens. */
   port(): number;
   openPaths: readonly string[];
-  /** Paths that services call with a signature, which their handlers must check. */
+  /** Services sign requests to these paths, and the handlers must check the signatures. */
   signedPaths: readonly string[];
 }
 
-/** Allows scripts, styles, images and connections only from this server. Allows nothing inline, and no frames. */
+/** Allows content and connections only from this server, nothing inline, and no frames. */
 export function createHeaders(): MiddlewareHandler {
   return secureHeaders({
     contentSecurityPolicy: {
@@ -82,14 +82,14 @@ function allowedHosts(port: number): string[] {
   return [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
 }
 
-/** A browser sends an Origin with every request except GET. Only a program may leave it out. */
+/** Browsers send an Origin with every request except GET. Only programs may omit it. */
 function isOwnOrigin(origin: string | undefined, host: string, isProgram: boolean): boolean {
   return origin === undefined ? isProgram : origin === `http://${host}`;
 }
 
 const cookieMaxAgeSeconds = 365 * 24 * 60 * 60;
 
-/** Removes the token from the address bar, and so keeps it out of history and screenshots. */
+/** Redirects, to keep the token out of the address bar, history and screenshots. */
 function signIn(context: Context, port: number, token: string): Response {
   setCookie(context, cookieName(port), token, {
     httpOnly: true,
@@ -102,7 +102,7 @@ function signIn(context: Context, port: number, token: string): Response {
   return context.redirect(url.pathname.replace(/^\/+/, "/") + url.search, 303);
 }
 
-/** Cookies are shared between ports, so the name contains the port to keep two Remoras on one machine apart. */
+/** Ports share cookies, so the name includes the port to keep two Remoras on one machine apart. */
 function cookieName(port: number): string {
   return `remora_${port}`;
 }

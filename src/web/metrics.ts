@@ -1,4 +1,4 @@
-/** Metrics for Prometheus, counted from the event bus. Labels have few values: never a person, conversation or text. */
+/** Metrics for Prometheus, counted from the event bus. No label may contain a person, a conversation or text. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Events, RemoraEvent } from "../ports/events.ts";
 

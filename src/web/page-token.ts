@@ -1,10 +1,10 @@
-/** The page's token, which is created once and stored in a file that only its owner can read. */
+/** The page's token is created once and stored in a file that only its owner can read. */
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 
-/** Returns the token: 192 random bits, base64url. Replaces a file with other content. */
+/** 192 random bits, base64url. Replaces a file with other content. */
 export async function readToken(file: string): Promise<string> {
   try {
     const kept = (await readFile(file, "utf8")).trim();

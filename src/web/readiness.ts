@@ -1,9 +1,8 @@
-/** The answer of `/readyz`: ready, or what is missing. */
 import type { Platform } from "../ports/platform.ts";
 
 export interface Readiness {
   isReady: boolean;
-  /** One line per fact, for the person who reads it. */
+  /** One line per fact. */
   detail: string;
 }
 

@@ -1,9 +1,6 @@
 /**
  * The process's only web server: health, metrics, and what is mounted on `app` (the local page, the dashboard).
- *
- *   createWebServer   builds the app with security headers, guard (guard.ts), health and metrics
- *   start             listens, and returns the port
- *   close             lets running requests finish, then closes open connections such as event streams
+ * `close` lets running requests finish, then closes open connections such as event streams.
  */
 import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
@@ -19,7 +16,7 @@ export interface WebServerOptions {
   /** 0 means any free port. */
   port: number;
   token: string;
-  /** While `isReady` is false, `/readyz` answers 503 with the detail. */
+  /** If not ready, `/readyz` answers 503 with the detail. */
   readiness(): { isReady: boolean; detail: string };
   metrics: Metrics;
   log: Log;
@@ -32,7 +29,7 @@ export interface WebServer {
   close(): Promise<void>;
 }
 
-/** These need no token, because supervisors have none. */
+/** No token is needed for these paths, because supervisors have none. */
 const openPaths = ["/healthz", "/readyz", "/metrics"];
 /** The handlers of these paths check signatures. */
 const signedPaths = ["/slack/events"];

@@ -1,4 +1,4 @@
-/** Answers health checks while the process waits to start: supervisors see that it is alive, but not ready. */
+/** Answers health checks until the process can start: supervisors see that it is alive, but not ready. */
 import { createEvents } from "../lib/event-bus.ts";
 import { createMetrics } from "./metrics.ts";
 import { createWebServer, type WebServerOptions } from "./server.ts";

@@ -1,7 +1,4 @@
-/**
- * Describes a rule to people. Patterns are shortened, because a long one would hide what matters on a card. Calls are never
- * shortened.
- */
+/** Describes a rule to people. Long patterns are shortened, because they would hide what matters on a card. */
 
 const maxPatternCharacters = 60;
 

@@ -1,8 +1,6 @@
-/**
- * Makes untrusted text safe to show to people: it can't add formatting, hide text, mention anybody, or imitate something else.
- */
+/** Makes untrusted text safe to show: it can't add formatting, hide text, mention anybody, or imitate other output. */
 
-/** Removes invisible and direction-changing characters, except line breaks. For places that don't interpret markup. */
+/** Removes invisible and direction-changing characters, but keeps line breaks. Does not escape markup. */
 export function asPlain(text: string): string {
   return text.replace(/(?![\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, "").trim();
 }
@@ -16,7 +14,7 @@ export function oneLine(text: string, maxCharacters: number): string {
   return characters.length <= maxCharacters ? clean : `${characters.slice(0, maxCharacters - 1).join("")}…`;
 }
 
-/** Makes a Markdown code span of a line, even of one with backticks. */
+/** Makes a Markdown code span, even of a line with backticks. */
 export function codeSpan(line: string): string {
   const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
   if (longest === 0) return `\`${line || " "}\``;

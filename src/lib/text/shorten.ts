@@ -1,4 +1,4 @@
-/** Shortens long texts, with `…` for the missing part. Never splits a surrogate pair. */
+/** Shortens text and marks the omission with `…`. Never splits a surrogate pair. */
 
 export function shorten(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : `${withoutHalf(text.slice(0, maxLength - 1))}…`;

@@ -8,15 +8,12 @@ import type { MergePlan } from "../effects/merge-entry.ts";
 import type { RawPath } from "../effects/raw-path.ts";
 import { never } from "./never.ts";
 
-/** Reads the file system's clock, in nanoseconds, from the change time of a new folder. */
+/** Reads the file system's clock, in nanoseconds, from the ctime of a new folder. */
 export async function fileSystemTime(folder: string): Promise<string> {
   return String((await stat(folder, { bigint: true })).ctimeNs);
 }
 
-/**
- * Must be called before the plan is applied. Files changed after `since` (before the view was opened) count as changed by
- * others.
- */
+/** Must run before the plan is applied. Files that changed after `since` count as changed by others. */
 export async function recordBaseStamps(file: string, folder: string, plan: MergePlan, since: string): Promise<void> {
   const known = await readStamps(file);
   const paths = new Set(known.map(({ path }) => path));

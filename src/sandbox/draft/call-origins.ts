@@ -1,4 +1,4 @@
-/** Finds the origins of untrusted text that a call can read, and the origins with which its written files are marked. */
+/** Finds the origins of untrusted text that a call can read, and the origins to mark its written files with. */
 import { realpath } from "node:fs/promises";
 import type { FolderCall } from "../../ports/draft.ts";
 import type { FileOrigins, SeenFolder } from "../../ports/file-origins.ts";
@@ -31,7 +31,7 @@ async function originsOfOutputs(fileOrigins: FileOrigins, root: string, path: st
   return seen === undefined ? [] : await fileOrigins.read({ root, seen }, path);
 }
 
-/** A call's output gets the origins of its prompt and of what the call itself read. */
+/** A call's output gets the origins of its prompt and of everything the call read. */
 export function originsWritten({ scope }: FolderCall, read: readonly Origin[]): Origin[] {
   return untrustedFor([...(scope.untrusted ?? []), ...read], scope.requester.id);
 }

@@ -1,11 +1,6 @@
 /**
- * Runs one call over a draft:
- *
- *   1. a call that only reads gets the real folder while there is no draft; every other call gets a view of the draft
- *   2. the call works in its view and writes to its own layer
- *   3. when the call has ended, its layer is merged into the draft (merge-call.ts)
- *
- * The layer of an interrupted call is discarded.
+ * Runs a call over a draft. A read-only call uses the real folder while there is no draft. Every other call works in a
+ * view and writes to its own layer. The layer is merged when the call ends, or discarded if it was interrupted.
  */
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
@@ -87,7 +82,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
 
   async function runUnconfined(call: FolderCall, folder: string, jobs: PluginJobs, work: Work): Promise<ToolAttempt> {
     const canWrite = call.use === "write";
-    // The gate judged the call while the sandbox still worked, as before a restart, so nobody was asked.
+    // The gate judged this call while the sandbox worked, for example before a restart, so nobody was asked.
     if (canWrite && call.scope.isUnconfined !== true) return sandboxLost;
     const read = await originsRead(options, call, { root: folder, seen: folder });
     const origins = originsWritten(call, read);
@@ -142,7 +137,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     } finally {
       await session?.close();
       await view.close();
-      // A pending merge still takes its files from the scratch folder.
+      // A pending merge still needs the files in the scratch folder.
       const isPending = (await store.mergedCall(draft.id, callKey(call)))?.plan !== undefined;
       if (!isPending) await discardLayer(scratch);
       if ((await store.active(draft.conversationId, draft.folder))?.id !== draft.id) await store.remove(draft.id);
@@ -178,12 +173,12 @@ const sandboxLost: ToolAttempt = {
   isRetryable: false,
 };
 
-/** Encodes an id as a file name, because ids may contain characters that file names can't. */
+/** Ids may contain characters that are not allowed in file names. */
 function callKey({ callId, scope }: FolderCall): string {
   return encodeURIComponent(`${scope.turnId}-${callId}`).replace(/^\.+/, "_");
 }
 
-/** If a call failed without an answer of its tool, it may have stopped anywhere. */
+/** A call that failed without an answer from its tool may have stopped at any point. */
 function wasInterrupted(attempt: ToolAttempt, end: CommandEnd | undefined): boolean {
   if (end !== undefined) return end.exitCode === undefined;
   return !attempt.isOk && attempt.isAnswer !== true;

@@ -18,7 +18,6 @@ export interface PolicyInput {
 
 export type ChangeDecision = { type: "keep" } | { type: "ask"; why: string };
 
-/** After this time, an undecided draft is discarded. */
 export const maxUndecidedMs = 24 * 60 * 60 * 1_000;
 const maxDeletedUnasked = 20;
 

@@ -1,4 +1,4 @@
-/** Runs the shell skill's commands: in a view, with the network access that a person approved, or without a sandbox. */
+/** Runs the shell skill's commands, in a view with the network access that a person approved, or without a sandbox. */
 import { Transform } from "node:stream";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Audit } from "../../ports/audit.ts";
@@ -40,7 +40,7 @@ export function networkRequester({ callId, scope: { turnId, conversationId } }: 
   return { turnId, conversationId, callId };
 }
 
-/** Undefined if the call names no host. Rejects with a sentence for the model if a host is not valid. */
+/** Rejects with a message for the model if a host is invalid. */
 export async function openSession(
   { egress, audit }: { egress: Egress; audit: Audit },
   network: readonly string[],

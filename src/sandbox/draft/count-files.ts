@@ -1,7 +1,6 @@
-/** Counts the files of a folder, up to a maximum, so that a large folder does not take long. */
+/** Counts files up to a maximum, so that a large folder does not take long. An unreadable folder counts as empty. */
 import { opendir } from "node:fs/promises";
 
-/** Stops counting above `max`. Counts links without following them; a folder that can't be read counts as empty. */
 export async function countFiles(folder: string, max: number): Promise<number> {
   let count = 0;
   const folders = [folder];

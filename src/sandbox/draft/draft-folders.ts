@@ -1,4 +1,4 @@
-/** Where drafts live on disk: open drafts, the undo journal and background jobs. */
+/** Locates and creates the folders for open drafts, the undo journal and background jobs. */
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -10,7 +10,7 @@ export function openDraftsFolder(draftsFolder: string): string {
   return join(draftsFolder, "open");
 }
 
-/** No other user gets access, because a layer contains what a command wrote, even setuid files of Remora's user. */
+/** Denies other users access, because a command may have written setuid files owned by Remora's user. */
 export async function makeDraftFolders(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await chmod(folder, 0o700);

@@ -1,7 +1,4 @@
-/**
- * A readers-writer lock for each draft. A queue orders the users within this process, a lease keeps other processes out. A
- * call must hold its lock while its view is open, because overlayfs must not see its lower layer change.
- */
+/** Readers-writer locks for drafts. Hold one while a view is open: overlayfs must not see a lower layer change. */
 
 import { pause } from "../../lib/backoff.ts";
 import type { Lease, Leases } from "../../ports/cluster.ts";
@@ -15,7 +12,7 @@ export interface DraftLocks {
 
 interface Lock {
   lease: Lease | undefined;
-  /** Set while the lease is being acquired. Later users wait for the same promise. */
+  /** Set while acquiring the lease, which keeps other processes out. Later users wait for the same promise. */
   acquiring: Promise<void> | undefined;
   readers: number;
   writer: boolean;
@@ -76,7 +73,7 @@ export function createDraftLocks(leases: Leases): DraftLocks {
     });
   }
 
-  /** An abort ends only this user's wait; the others still get the lease. */
+  /** An abort ends only this user's wait. The others still get the lease. */
   async function hold(name: string, lock: Lock, signal: AbortSignal): Promise<void> {
     if (lock.lease !== undefined) return;
     lock.acquiring ??= acquire(name, lock).finally(() => {

@@ -17,7 +17,7 @@ import type { ToolAttempt } from "../../ports/tool.ts";
 import type { MergePlan } from "../effects/merge-entry.ts";
 import { discardLayer } from "../effects/remove-tree.ts";
 
-/** Identifies a conversation and a folder. The ids of their drafts begin with it. */
+/** Identifies a conversation and a folder. The ids of their drafts begin with this key. */
 export function draftKey({ conversationId, folder }: Pick<DraftRecord, "conversationId" | "folder">): string {
   return createHash("sha256").update(`${conversationId}\0${folder}`).digest("hex").slice(0, keyCharacters);
 }
@@ -30,9 +30,8 @@ const keyCharacters = 16;
 
 export interface MergedCall {
   attempt: ToolAttempt;
-  /** Present until every file of the plan is in the draft's layer. */
+  /** `plan`, and `from` with its files, are present until every file is in the draft's layer. */
   plan?: MergePlan;
-  /** Present with `plan`: the folder that contains its files. */
   from?: string;
   turnId: string;
   /** From `fileSystemTime`, taken before the call's view was opened. */
@@ -49,17 +48,17 @@ export interface DraftPaths {
 export interface DraftStore {
   active(conversationId: string, folder: string): Promise<DraftRecord | undefined>;
   listOpen(conversationId?: string): Promise<DraftRecord[]>;
-  /** Creates a record. It is added to the ledger when the first call is merged. */
+  /** Creates a record, which enters the ledger when the first call is merged. */
   plan(draft: Omit<DraftRecord, "id" | "turnIds" | "createdAt" | "changedAt">): DraftRecord;
   paths(id: string): DraftPaths;
   isOpen(id: string): Promise<boolean>;
   mergedCall(id: string, callKey: string): Promise<MergedCall | undefined>;
   saveMergedCall(id: string, callKey: string, call: MergedCall): Promise<void>;
   unfinished(id: string): Promise<{ callKey: string; call: MergedCall }[]>;
-  /** Creates or changes the record. Resolves to undefined if the draft was already kept or discarded. */
+  /** Creates or changes the record, unless the draft was already kept or discarded. */
   update(draft: DraftRecord, change: (draft: DraftRecord) => DraftRecord): Promise<DraftRecord | undefined>;
   end(id: string, state: "kept" | "discarded", change: (draft: DraftRecord) => DraftRecord): Promise<boolean>;
-  /** Kept or discarded drafts whose outcome no other turn has reported, oldest first. */
+  /** Lists kept or discarded drafts whose outcome no other turn has reported, oldest first. */
   untold(conversationId: string, turnId: string): Promise<LedgerEntry<"draft">[]>;
   remove(id: string): Promise<void>;
 }

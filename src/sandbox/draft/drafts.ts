@@ -1,7 +1,4 @@
-/**
- * Combines calls, jobs, decisions and undo into one service. Everything that changes or decides a draft must hold its lock
- * (draft-locks.ts).
- */
+/** Combines calls, jobs, decisions and undo. Changing or deciding a draft requires its lock (draft-locks.ts). */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Log } from "../../lib/log.ts";
@@ -48,7 +45,7 @@ export interface DraftsOptions
   policy: ChangePolicy;
   undo: { maxAgeMs: number; maxBytes: number };
   folder: string;
-  /** Why commands must not run without a sandbox. If absent, they may, after an owner has approved. */
+  /** Why commands must not run without a sandbox. If absent, they may run after an owner approves. */
   unconfinedRefusal?: string | undefined;
   show(card: ApprovalCard): Promise<void>;
   isTainted(turn: TurnRecord): boolean;
@@ -66,7 +63,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   const locks = createDraftLocks(leases);
   const undoFolder = join(options.folder, "undo");
   const undo = createUndoJournal(undoFolder, options.undo);
-  /** Lets only one process at a time keep, undo or recover changes. */
+  /** Only one process at a time may keep, undo or recover changes. */
   const keepLock: KeepLock = (work) => locks.use("keeps", "exclusive", never, work);
   const merger = createCallMerger({
     ...{ store, fileOrigins: options.fileOrigins, events, redact: options.redact, log },
@@ -127,7 +124,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     });
   }
 
-  /** True if a turn of the draft has not ended. The draft must not be decided before that. */
+  /** A draft must not be decided before all its turns have ended. */
   async function isInUse({ turnIds }: DraftRecord): Promise<boolean> {
     const turns = await Promise.all(turnIds.map((id) => ledger.get("turn", id)));
     return turns.some((turn) => turn?.state === "running" || turn?.state === "parked");

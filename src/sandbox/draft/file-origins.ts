@@ -1,11 +1,7 @@
 /**
- * Marks files with the origins of untrusted text in them (ports/file-origins.ts). Each folder has one ledger entry:
- *
- *   - A mark names a path and the hash of the content. It does not apply to other content at that path.
- *   - Marks of earlier contents are kept, because undoing or discarding changes brings those contents back.
- *   - When a call writes very many files, as a package install does, the mark covers the top-level folder.
- *   - When there are too many marks, the oldest stale marks are dropped. Then the oldest marks are merged into one for the
- *     whole working folder.
+ * Marks files with the origins of untrusted text in them, by path and content hash. Marks of earlier contents are kept,
+ * because Undo can restore those contents. If a call writes many files, one mark covers the top-level folder. Above the
+ * limit, drops the oldest stale marks, then merges the oldest ones for the entire working folder.
  */
 import { createHash } from "node:crypto";
 import { readlink } from "node:fs/promises";
@@ -22,7 +18,7 @@ import { createPace, type Pace } from "../effects/pace.ts";
 import { decodePath, displayPath, encodeBytes } from "../effects/raw-path.ts";
 
 const maxMarks = 400;
-/** Per call and top-level folder. If there are more, one mark covers the folder. */
+/** Per call and top-level folder. Above this, one mark covers the folder. */
 const maxMarksPerFolder = 40;
 const wholeFolder = ".";
 
@@ -73,7 +69,7 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
 }
 
 async function withCursor<T>(seen: string, work: (cursor: FolderCursor, pace: Pace) => Promise<T>): Promise<T> {
-  // `seen` may be a link below /proc, and cursors follow no links: the trailing `/.` opens the folder itself.
+  // `seen` may be a link in /proc, and cursors follow no links, so `/.` opens the folder itself.
   const cursor = createFolderCursor(`${seen}/.`, "peek");
   try {
     return await work(cursor, createPace());
@@ -113,7 +109,6 @@ async function hashAt(cursor: FolderCursor, path: string, pace: Pace): Promise<s
   return state.type === "file" ? state.hash : undefined;
 }
 
-/** Finds the marks of one path that match its file. Reads the file only once. */
 async function matchingMarks(cursor: FolderCursor, marks: readonly FileMark[], pace: Pace): Promise<FileMark[]> {
   const [{ path } = { path: wholeFolder }] = marks;
   const isThere = path === wholeFolder || cursor.at(decodePath(path)) !== undefined;
@@ -137,7 +132,7 @@ function markKey({ path, hash }: FileMark): string {
   return `${hash ?? "folder"} ${path}`;
 }
 
-/** Merges marks of the same folder. The merged mark has the origins of everything that was written into the folder. */
+/** Merges marks on the same folder. The merged mark has the origins of everything written into the folder. */
 function mergedFolders(marks: readonly FileMark[]): FileMark[] {
   const byPath = new Map<string, FileMark>();
   for (const mark of marks) {

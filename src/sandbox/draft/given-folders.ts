@@ -1,9 +1,8 @@
-/** Checks a folder that the configuration names, before a command fails in it. */
+/** Says what is wrong with a configured folder and how to fix it, before a command fails in it. Must not reject. */
 import { access, constants, stat } from "node:fs/promises";
 import { sep } from "node:path";
 import { mountPoints } from "../view/machine-facts.ts";
 
-/** Says what is wrong with the folder and what to do. Undefined if it is usable. Must not reject. */
 export async function problemOfGivenFolder(folder: string): Promise<string | undefined> {
   const found = await stat(folder).catch(() => undefined);
   if (found === undefined) return `${folder} does not exist: create it, or correct \`folders\` in the configuration`;

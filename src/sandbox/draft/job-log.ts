@@ -1,4 +1,4 @@
-/** The log of a background job: everything that its command wrote, and how it ended. */
+/** Writes and reads the log of a background job: the command's output and how it ended. */
 import { open, readFile } from "node:fs/promises";
 import type { CommandEnd, RunningCommand } from "../../ports/sandbox.ts";
 
@@ -6,7 +6,7 @@ const mebibyte = 1024 * 1024;
 const maxLogBytes = 16 * mebibyte;
 const maxReadBytes = 24 * 1024;
 
-/** Resolves when the command has ended. Kills a command that writes too much. */
+/** Resolves when the command ends. Kills a command that writes too much. */
 export async function writeJobLog(
   file: string,
   running: RunningCommand,

@@ -1,7 +1,4 @@
-/**
- * A background job works over a snapshot of the draft. When it ends without being stopped, its changes are merged. It belongs
- * to the conversation that started it and ends with the process. Only `read` shows its log (job-log.ts).
- */
+/** Runs background jobs over snapshots of the draft. Merges a job's changes when it ends, unless it was stopped. */
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,9 +16,9 @@ import type { CallMerge } from "./merge-call.ts";
 import { never } from "./never.ts";
 
 export interface JobsOptions {
-  /** Used only by this process. Each job has its own subfolder. */
+  /** Only this process uses it. Each job has its own subfolder. */
   folder: string;
-  /** Marks the folder as in use, before the first job. May be called again. */
+  /** Marks the folder as in use. May be called again. */
   claim(): Promise<void>;
   start(start: JobStart): Promise<StartedJob>;
   merge(job: JobMerge): Promise<void>;
@@ -37,7 +34,7 @@ export interface JobRequest {
   call: FolderCall;
   draft: DraftRecord | undefined;
   text: string;
-  /** Origins of the command and of everything that it can read. The log and the written files get the same origins. */
+  /** Origins of the command and of everything it can read. The log and the written files get the same origins. */
   origins: Origin[];
 }
 
@@ -54,9 +51,9 @@ export interface StartedJob {
 }
 
 export interface Jobs {
-  /** `layer` is the draft's current layer. Undefined without a sandbox. The caller must hold the draft's lock. */
+  /** `layer` is the draft's layer, or undefined without a sandbox. The caller must hold the draft's lock. */
   start(request: JobRequest, layer: string | undefined): Promise<JobSummary>;
-  /** The jobs of the call's conversation. `onRead` receives the origins of every text that they return. */
+  /** Serves the jobs of the call's conversation. `onRead` receives the origins of everything they return. */
   forCall(call: FolderCall, onRead: (origins: readonly Origin[]) => void): PluginJobs;
   close(): Promise<void>;
 }
@@ -71,7 +68,7 @@ interface Job {
   since: string;
   started: StartedJob;
   ending: string | undefined;
-  /** True if the job was stopped. Its changes must be discarded. */
+  /** A stopped job's changes must be discarded. */
   isStopped: boolean;
   ended: Promise<void>;
 }
@@ -79,7 +76,6 @@ interface Job {
 const maxJobsPerConversation = 3;
 const maxJobsPerPerson = 4;
 const maxJobs = 16;
-/** Number of ended jobs that `list` still shows. Their logs are kept for the same time. */
 const maxRememberedJobs = 50;
 const maxCommandCharacters = 200;
 
@@ -157,7 +153,7 @@ export function createJobs(options: JobsOptions): Jobs {
       isMerging = false;
     } finally {
       await started.close();
-      // An interrupted merge still takes its files from these folders.
+      // An interrupted merge still needs the files in these folders.
       for (const part of isMerging ? [] : ["layer", "scratch"]) await removeTree(join(options.folder, job.id, part));
     }
   }

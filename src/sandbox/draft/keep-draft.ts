@@ -25,9 +25,7 @@ export type KeepLock = <T>(work: () => Promise<T>) => Promise<T>;
 export type KeepOutcome = KeepResult | { type: "folder-missing" } | { type: "not-recorded"; reason: string };
 
 export interface DraftKeeper {
-  /**
-   * `paths` keeps only these changes. If the call is repeated, such as after a crash, the changes are still applied only once.
-   */
+  /** `paths` selects the changes to keep. Repeating the call, for example after a crash, applies them only once. */
   keep(draft: DraftRecord, expectedHash: string, paths?: string[], approvalId?: string): Promise<KeepOutcome>;
 }
 
@@ -89,10 +87,7 @@ export function createDraftKeeper({
   return { keep };
 }
 
-/**
- * Identifies the application of this state of the draft. The id is the same after a crash, and changes with the next merged
- * call.
- */
+/** The id is the same after a crash, but differs after the next merged call. */
 export function keepId({ id, changedAt }: DraftRecord): string {
   return `${id}-${changedAt.toString(36)}`;
 }

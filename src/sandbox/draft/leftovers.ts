@@ -14,7 +14,6 @@ export interface LeftoversOptions {
   jobs: string;
 }
 
-/** Skips folders in use; the next call checks them again. */
 export async function removeLeftovers({ store, leases, drafts, jobs }: LeftoversOptions): Promise<void> {
   for (const name of await readdir(drafts)) {
     await withLock(draftLockNameFromId(name), async () => {
@@ -33,7 +32,7 @@ export async function removeLeftovers({ store, leases, drafts, jobs }: Leftovers
     if (lease !== undefined) await work().finally(() => lease.release());
   }
 
-  /** An interrupted merge still takes its files from the job's folder. */
+  /** An interrupted merge still needs the files in the job's folder. */
   async function isMerging(ids: readonly string[]): Promise<boolean> {
     const keys = new Set(ids.map(jobCallKey));
     for (const { id } of await store.listOpen()) {

@@ -1,12 +1,6 @@
 /**
- * Merges what a call or a background job wrote into the draft:
- *
- *   1. compare the view with the draft; this is the plan
- *   2. mark the written files with their origins
- *   3. write the plan and the call's result to disk
- *   4. update the draft in the ledger, then apply the plan to the draft's layer
- *
- * After a crash between 3 and 4, the next user of the draft finishes the merge with `finishPending`.
+ * Merges what a call or background job wrote into the draft. Marks the written files with their origins and saves the
+ * plan to disk before applying it. After a crash, `finishPending` applies a saved plan.
  */
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
@@ -27,16 +21,13 @@ export interface CallMergerOptions {
   store: DraftStore;
   fileOrigins: FileOrigins;
   events: Events;
-  /** Removes configured secrets from the result before it is written to disk. */
+  /** Removes configured secrets before the result is written to disk. */
   redact(text: string): string;
   log: Log;
 }
 
 export interface CallMerger {
-  /**
-   * Undefined if the call changed nothing. If the draft would get too large, rejects with code `draft.too-large` and merges
-   * nothing.
-   */
+  /** Rejects with `draft.too-large` and merges nothing if the draft would get too large. */
   merge(merge: CallMerge, signal: AbortSignal): Promise<DraftRecord | undefined>;
   finishPending(draft: DraftRecord): Promise<void>;
 }
@@ -44,7 +35,7 @@ export interface CallMerger {
 export interface CallMerge {
   draft: DraftRecord;
   view: Pick<View, "merged" | "upper">;
-  /** The draft's layer, below the view's own writes. */
+  /** The draft's layer, which is below the view's own writes. */
   over: string;
   scratch: string;
   /** From `fileSystemTime`, taken before the view was opened. */
@@ -58,13 +49,13 @@ export interface CallMerge {
 export function createCallMerger({ store, fileOrigins, events, redact, log }: CallMergerOptions): CallMerger {
   async function merge(merge: CallMerge, signal: AbortSignal): Promise<DraftRecord | undefined> {
     const { draft, view, over, scratch, since, callKey, turnId, attempt, origins } = merge;
-    // `merged` is a link below /proc, and `planMerge` follows no links: the trailing `/.` opens the folder itself.
+    // `merged` is a link in /proc, and `planMerge` follows no links, so `/.` opens the folder itself.
     const folders = { merged: `${view.merged}/.`, upper: view.upper, base: draft.folder, layer: over };
     const plan = await planMerge(folders, signal);
     if (plan.type === "too-large") throw tooLarge(plan);
     if (plan.entries.length === 0) return undefined;
     const written = plan.entries.filter((entry) => entry.action === "write" && entry.type === "file");
-    // Mark the files first: after a crash, a mark without a file is harmless, but a file without a mark would be trusted.
+    // Mark the files first: after a crash, a mark without a file is harmless, but an unmarked file would be trusted.
     await fileOrigins.mark(
       { root: draft.folder, seen: view.merged },
       written.map(({ path }) => path),

@@ -1,4 +1,4 @@
-/** Runs a request again on the folder as it is now, after its changes could not be kept. The old draft is discarded. */
+/** Repeats a request on the current folder after its changes could not be kept. Discards the old draft. */
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ApprovalRecord, ChangeApprovals } from "../../ports/approval.ts";
@@ -29,7 +29,7 @@ export async function runAgain(
   if (draft?.state === "open") await discardDraft(draft.body);
   const message = {
     ...first,
-    // The id is always the same, so that a second click after a crash does not start a second turn.
+    // The id is fixed, so that a second click after a crash does not start a second turn.
     id: `schedule:again-${approvalId}:${record.createdAt}`,
     author: requesterOf(turn.body),
     text: turn.body.messages.map(({ text }) => text).join("\n\n"),

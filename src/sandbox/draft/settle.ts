@@ -1,12 +1,6 @@
 /**
- * Decides what happens to a draft when its turn has ended, and when people have answered:
- *
- *   no effects               the draft is removed; nobody is asked
- *   kept by the rules        the changes are applied immediately; a small card reports them and offers Undo
- *   needs approval           a card shows them; Approve applies exactly the shown changes, Deny discards them
- *
- * Every step can be repeated after a crash: each keep (application of the changes) has an id, by which a repeated keep finds
- * its earlier result.
+ * Decides what happens to a draft when its turn ends, and again when people answer. Approve must apply exactly the
+ * changes that the card shows. Every step can be repeated after a crash.
  */
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -37,7 +31,7 @@ export interface SettlerOptions {
   policy: ChangePolicy;
   approvals: ChangeApprovals;
   show(card: ApprovalCard): Promise<void>;
-  /** True if the turn read text that somebody else may have written. Such a turn's changes can't be allowed in advance. */
+  /** True if the turn read text that somebody else may have written. Its changes can't be allowed in advance. */
   isTainted(turn: TurnRecord): boolean;
   log: Log;
 }
@@ -45,9 +39,9 @@ export interface SettlerOptions {
 /** The caller must hold the draft's lock. */
 export interface Settler {
   settle(draft: DraftRecord, turn: TurnRecord, end: DraftEnd): Promise<void>;
-  /** Keeps or discards as people answered. Does nothing while the card is open. */
+  /** Keeps or discards the draft as people answered. Does nothing while the card is open. */
   applyDecision(draft: DraftRecord): Promise<void>;
-  /** `ending` tells the conversation's next turn why. If it is undefined, the turn is told nothing. */
+  /** `ending`, if defined, tells the conversation's next turn why. */
   discard(draft: DraftRecord, ending: string | undefined): Promise<void>;
 }
 
@@ -73,7 +67,7 @@ export function createSettler(options: SettlerOptions): Settler {
     await ask(now, turn, effects, end, decision.why);
   }
 
-  /** The draft may contain changes of earlier turns, so the requesters of those turns also count as requesters of the card. */
+  /** The draft may contain changes from earlier turns, so the requesters of those turns count as requesters too. */
   async function requestOf(draft: DraftRecord, turn: TurnRecord) {
     const { id: turnId, target, scope } = turn;
     const requester = requesterOf(turn);
@@ -115,7 +109,7 @@ export function createSettler(options: SettlerOptions): Settler {
       expiresAt: null,
     });
     await replaceOlder(draft, "Continued below.");
-    // Show the card before the ledger says `kept`. In the other order, a crash in between would mean that no card is ever shown.
+    // Show the card before the ledger says `kept`. Otherwise, after a crash in between, no card would ever be shown.
     await show(card, draft);
     await store.end(draft.id, "kept", (body) => ({ ...body, ...undone }));
     await store.remove(draft.id);
@@ -152,7 +146,7 @@ export function createSettler(options: SettlerOptions): Settler {
     if (opened.state !== "open") await applyDecision(asked ?? { ...draft, approvalId });
   }
 
-  /** A turn whose record was cleared counts as tainted: it may have read anything. */
+  /** A turn whose record was cleared counts as tainted, because it may have read anything. */
   async function holdsTainted({ turnIds }: DraftRecord): Promise<boolean> {
     const turns = await Promise.all(turnIds.map((id) => ledger.get("turn", id)));
     return turns.some((entry) => entry === undefined || options.isTainted(entry.body));
@@ -191,7 +185,7 @@ export function createSettler(options: SettlerOptions): Settler {
     await store.remove(draft.id);
   }
 
-  /** Must not throw: without a card, the changes remain a draft and the turn continues. */
+  /** Must not throw: if the card can't be posted, the changes remain a draft and the turn continues. */
   async function show(card: ApprovalCard, { id }: DraftRecord): Promise<void> {
     await options.show(card).catch((thrown: unknown) => {
       log.warn({ draftId: id, error: messageOf(thrown) }, "could not post a card about changes");

@@ -19,7 +19,6 @@ export interface ShownInput {
   effects: Effects;
   end: DraftEnd;
   summary: string;
-  /** Undefined if the diff is too long for a card. */
   diff: string | undefined;
 }
 
@@ -42,7 +41,7 @@ export async function describeChanges(
   };
 }
 
-/** Describes changes that were kept before a crash, after which only their count is known. */
+/** Describes changes that were kept before a crash. Only their count is known. */
 export function describeKept(draft: DraftRecord, count: number): ShownChanges {
   return {
     title: `${folderTitle(draft)}: ${filesText(count)} changed`,
@@ -80,7 +79,7 @@ export function filesText(count: number): string {
   return count === 1 ? "1 file" : `${count.toLocaleString("en")} files`;
 }
 
-/** The effects that a card lists. A deleted or added folder stands for everything in it. */
+/** Selects the effects that a card lists. A deleted or added folder stands for its contents. */
 export function shownEffects(effects: Pick<Effects, "effects">): Effect[] {
   const autorun = findAutorunFiles(effects);
   const groups = Map.groupBy(outermost(effects), ({ action, path }) =>
@@ -138,7 +137,6 @@ async function commandsOf(
   return { commands, ...(output ? { lastOutput: shortenStart(output, maxOutputCharacters) } : {}) };
 }
 
-/** The last line of a shell result, such as `(exit code 1, no output)`. */
 const outcomeLine = /\s*\((exit code \d+|ended by [^()]*|stopped[^()]*)(?:, no output)?\)\s*$/;
 
 function outcomeText({ status, text }: ToolResult): string {

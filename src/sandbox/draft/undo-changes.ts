@@ -1,4 +1,4 @@
-/** Undoes kept changes: those of a card by its button, or the newest ones of a conversation by a command. */
+/** Undoes kept changes: a card's changes by its button, or a conversation's newest changes by a command. */
 import { messageOf } from "../../lib/errors.ts";
 import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
 import type { Audit } from "../../ports/audit.ts";
@@ -15,7 +15,7 @@ export interface UndoOptions {
   ledger: Ledger;
   undo: UndoJournal;
   keepLock: KeepLock;
-  /** Records the draft as kept, in case a crash came right after its files were written. */
+  /** Records the draft as kept if a crash prevented that after its files were written. */
   endKept(draftId: string, undoId: string): Promise<void>;
   approvals: ChangeApprovals;
   events: Events;
@@ -23,10 +23,10 @@ export interface UndoOptions {
 }
 
 export interface UndoChanges {
-  /** Id of the approval of the newest kept changes in this scope that can still be undone. */
+  /** Finds the approval id of the newest kept changes in this scope that can still be undone. */
   newest(scope: Scope): Promise<string | undefined>;
   undo(approvalId: string, by: Author): Promise<AnswerReceipt>;
-  /** Must be called at start. Updates the cards of undos that a crash interrupted. */
+  /** Must be called at startup. Updates the cards of undos that a crash interrupted. */
   recover(): Promise<void>;
   prune(now: number): Promise<void>;
 }
@@ -118,7 +118,7 @@ function withoutUndoing({ undoing: _undoing, ...draft }: DraftRecord): DraftReco
   return draft;
 }
 
-/** Does not say "restored", because undoing an added file deletes it. */
+/** Avoids "restored", because undoing an added file deletes it. */
 function undoneText(count: number): string {
   return `Undone: ${filesText(count)} ${count === 1 ? "is as it was" : "are as they were"} before.`;
 }

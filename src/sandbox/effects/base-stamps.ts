@@ -1,11 +1,11 @@
-/** Detects changes by others to the real files that a draft touches, without reading the files again. */
+/** Detects changes by others to the real files that a draft touches, without reading those files again. */
 import type { BigIntStats } from "node:fs";
 import { type EntryStamp, isSameStamp, stampOf } from "./entry-state.ts";
 import { createFolderCursor } from "./open-folder.ts";
 import { createPace } from "./pace.ts";
 import { decodePath, type RawPath } from "./raw-path.ts";
 
-/** Plain JSON. A null stamp means that nothing was there. */
+/** A null stamp means that nothing was there. */
 export type BaseStamps = { path: RawPath; stamp: EntryStamp | null }[];
 
 export async function stampBase(base: string, paths: readonly RawPath[], signal: AbortSignal): Promise<BaseStamps> {
@@ -26,10 +26,7 @@ export async function stampBase(base: string, paths: readonly RawPath[], signal:
   return stamps;
 }
 
-/**
- * Ignores the change time (ctime), because an interrupted attempt to keep the draft, or a backup, changes it by linking the
- * file.
- */
+/** Ignores the ctime, because backups and interrupted attempts to keep the draft change it by linking the file. */
 export async function findChangedBase(base: string, stamps: BaseStamps, signal: AbortSignal): Promise<RawPath[]> {
   const paths = stamps.map(({ path }) => path);
   const now = await stampBase(base, paths, signal);
@@ -40,7 +37,7 @@ function comparable(stamp: BaseStamps[number] | undefined): EntryStamp | undefin
   return stamp?.stamp ? { ...stamp.stamp, ctimeNs: "0" } : undefined;
 }
 
-/** A folder's times change with its contents, so they are left out. */
+/** A folder's times change with its contents, so they are ignored. */
 function entryStamp(stat: BigIntStats): EntryStamp {
   const stamp = stampOf(stat);
   return stat.isDirectory() ? { inode: "folder", mode: stamp.mode, bytes: 0, mtimeNs: "0", ctimeNs: "0" } : stamp;

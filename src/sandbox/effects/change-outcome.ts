@@ -1,4 +1,4 @@
-/** Outcomes of a step on the real folder, and which thrown errors are expected failures. */
+/** Defines the outcomes of a step on the real folder, and which errors count as expected failures. */
 import { codeOf } from "../../lib/errors.ts";
 import type { RawPath } from "./raw-path.ts";
 
@@ -21,7 +21,7 @@ const reasons: Readonly<Record<string, string>> = {
   EIO: "the disk reports an error",
 };
 
-/** Describes an error of the file system. Rethrows everything else, such as bugs and aborts. */
+/** Describes a file system error. Rethrows everything else, such as bugs and aborts. */
 export function failureOf(thrown: unknown, path: RawPath): ChangeFailure {
   const code = codeOf(thrown);
   if (code === undefined || !/^E[A-Z0-9]+$/.test(code)) throw thrown;

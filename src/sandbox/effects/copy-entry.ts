@@ -19,10 +19,10 @@ import { openFile } from "./entry-state.ts";
 import type { OpenFolder } from "./open-folder.ts";
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, COPYFILE_EXCL, COPYFILE_FICLONE } = constants;
-/** Up to this size, a synchronous copy takes less time than one in the thread pool. */
+/** Up to this size, a synchronous copy is faster than one in the thread pool. */
 const maxSyncCopyBytes = 64 * 1024;
 
-/** `to` must not exist. Rejects with Node's own error; the caller must then remove what is at `to`. */
+/** `to` must not exist. If this rejects, the caller must remove what is at `to`. */
 export async function copyEntry(from: { folder: OpenFolder; name: Buffer }, to: Buffer): Promise<void> {
   const stat = from.folder.stat(from.name);
   if (stat?.isSymbolicLink()) {
@@ -66,7 +66,6 @@ function copySync(source: number, size: number, to: Buffer): void {
   }
 }
 
-/** Makes a hard link. Returns false if the file or the file system allows no more links. */
 export function tryLink(from: Buffer, to: Buffer): boolean {
   try {
     linkSync(from, to);

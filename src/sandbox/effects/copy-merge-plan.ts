@@ -1,4 +1,4 @@
-/** `planMerge` for a copied folder: compares the copy with base and layer, file by file. */
+/** Plans the merge of a copied folder: compares the copy with base and layer, file by file. */
 import type { BigIntStats } from "node:fs";
 import { isSameEntry, modeOf } from "./entry-state.ts";
 import { createWalkCounter, type WalkLimits } from "./limits.ts";
@@ -83,9 +83,7 @@ export async function planCopyMerge(
   return plan;
 }
 
-/**
- * Finds the folder that shows the entry: layer or base. A whiteout in the layer is a special file, which equals no other entry.
- */
+/** Picks layer or base, whichever shows the entry. A whiteout is a special file, which equals no other entry. */
 function lowerFolder({ layer, base }: Level, name: Buffer): OpenFolder | undefined {
   return layer?.stat(name) === undefined ? base : layer;
 }

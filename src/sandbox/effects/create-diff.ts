@@ -1,4 +1,4 @@
-/** The unified diff of a draft, in the format of `git diff`, deletions first. Hidden characters are made visible. */
+/** Creates the unified diff of a draft in git's format, deletions first. Makes hidden characters visible. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { Effect, Effects } from "./effect.ts";
 import { type EntryState, type FoundEntry, readEntry } from "./entry-state.ts";
@@ -29,9 +29,7 @@ const defaultDiffLimits: DiffLimits = {
   maxMs: 2_000,
 };
 
-/**
- * Reads the files again. Approvals must use the hash of `effects`, so that keeping the draft fails if a file has changed since.
- */
+/** Reads the files again. Approvals must use the hash of `effects`, so that keeping fails if a file has changed. */
 export async function createDiff(
   { base, layer }: DraftFolders,
   { effects }: Pick<Effects, "effects">,
@@ -136,7 +134,7 @@ function kindAndMode(state: EntryState): string {
   }
 }
 
-/** Leaves out the type, because git names it only when a file is added or deleted. */
+/** Omits the type, because git shows it only for added and deleted files. */
 function changedMode(state: EntryState): string {
   return kindAndMode(state).replace(/^(file|folder) /, "");
 }

@@ -4,17 +4,17 @@ import type { RawPath } from "./raw-path.ts";
 export type EffectType = "file" | "folder" | "link" | "special";
 
 export interface Effect {
-  /** The path as people see it. Hidden and reordering characters are escaped. */
+  /** Meant for people, so hidden and reordering characters are escaped. */
   path: string;
   raw: RawPath;
   action: "deleted" | "changed" | "added";
-  /** The type after the change, or before it for a deletion. `special` is a deleted socket, pipe or device. */
+  /** The type after the change, or before a deletion. `special` is a deleted socket, pipe or device. */
   type: EffectType;
   previousType?: EffectType;
-  /** Size of the file, or of all changed files in the folder. 0 if it is deleted. */
+  /** Size of the file, or of all changed files in the folder. 0 for a deletion. */
   bytes: number;
   previousBytes: number;
-  /** Number of files and links in a deleted or added folder. 0 for a changed folder, and 1 for everything else. */
+  /** Files and links in a deleted or added folder. 0 for a changed folder, and 1 for everything else. */
   files: number;
   notes: string[];
   linesAdded?: number;
@@ -22,7 +22,7 @@ export interface Effect {
   isBinary: boolean;
   linkTarget?: string;
   previousLinkTarget?: string;
-  /** The topmost deleted or added folder that contains the entry. A list may show only that folder. */
+  /** The topmost deleted or added folder above the entry. A list may show only that folder. */
   within?: RawPath;
 }
 
@@ -40,8 +40,7 @@ export interface Effects {
   /** Deletions first, then changes, then additions, each sorted by path. */
   effects: Effect[];
   totals: EffectTotals;
-  /** True if the changes are too large to keep without asking. */
   isLarge: boolean;
-  /** Hash of the changes in layer and base, to which an approval is bound. Pass it to `keepEffects`. */
+  /** Hash of the changes in layer and base. Approvals are bound to it, and `keepEffects` checks it. */
   hash: string;
 }

@@ -6,16 +6,16 @@ import { type OpenFolder, openUnreadable } from "./open-folder.ts";
 import type { Pace } from "./pace.ts";
 import { encodeBytes } from "./raw-path.ts";
 
-/** `mode` contains the permission bits (0o7777). `target` is encoded like a path. */
+/** `mode` has the permission bits (0o7777). `target` is encoded like a path. */
 export type EntryState =
   | { type: "absent" }
   | { type: "file"; mode: number; bytes: number; hash: string }
   | { type: "folder"; mode: number }
   | { type: "link"; target: string }
-  /** A socket, pipe or device of the base folder. It can be deleted and restored, but never created. */
+  /** A socket, pipe or device in the base folder. It can be deleted and restored, but never created. */
   | { type: "special"; mode: number };
 
-/** Can be read quickly, and differs if somebody replaced or changed the file. Contains strings, because JSON has no bigint. */
+/** Cheap to read. Differs if the file was replaced or changed. Uses strings, because JSON has no bigint. */
 export interface EntryStamp {
   inode: string;
   mode: number;
@@ -33,7 +33,7 @@ export interface FoundEntry {
 
 export const absent: EntryState = { type: "absent" };
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-/** A read can fail if the entry is replaced while it is read, so it is tried this many times. */
+/** Reading fails if somebody replaces the entry meanwhile, so it is tried this many times. */
 const maxTries = 5;
 
 export function isWhiteout(stat: BigIntStats): boolean {
@@ -65,7 +65,7 @@ export function modeOf(stat: BigIntStats): number {
   return Number(stat.mode & 0o7777n);
 }
 
-/** Reads an entry, and a file's complete content. Never follows a link; never waits for a pipe. */
+/** Reads an entry and, for a file, its content. Must never follow a link or wait for a pipe. */
 export async function readEntry(folder: OpenFolder, name: Buffer, pace: Pace): Promise<FoundEntry> {
   for (let tries = 1; ; tries++) {
     try {
@@ -95,7 +95,7 @@ async function tryReadEntry(folder: OpenFolder, name: Buffer, pace: Pace): Promi
 async function readFileEntry(folder: OpenFolder, name: Buffer, pace: Pace, found: BigIntStats): Promise<FoundEntry> {
   const owner = { uid: Number(found.uid), gid: Number(found.gid) };
   const fd = openFile(folder, name);
-  // The file denies reading, so use its inode and time instead of a hash.
+  // The file can't be read, so its inode and time replace the hash.
   if (fd === undefined) {
     const hash = `unreadable:${found.ino}:${found.mtimeNs}`;
     const state = { type: "file", mode: modeOf(found), bytes: Number(found.size), hash } as const;

@@ -1,12 +1,7 @@
 /**
- * Moves the base folder from one state to another, or back, path by path:
- *
- *   1. move away deleted entries, and entries that become or stop being a folder, deepest first
- *   2. put new entries in place; a file replaces a file in one step
- *   3. set the modes of folders, deepest first
- *
- * The first run forward is strict: a path that differs from what was read is a conflict. A run after a crash, or back,
- * skips finished paths and never overwrites what somebody else made.
+ * Moves the base folder from one state to another, or back: moves old entries away, puts new ones in place, then sets
+ * the modes of folders. In the first forward run, a path that differs from what was read is a conflict. Later runs,
+ * after a crash or back, skip finished paths and must never overwrite what somebody else made.
  */
 import { fchmodSync, linkSync, lstatSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
@@ -39,10 +34,10 @@ interface Step {
   name: Buffer;
 }
 
-/** `gone` if nothing is there although `start` expects an entry. `foreign` if the entry is neither start nor goal. */
+/** `gone` if an expected entry is missing, `foreign` if the entry is neither start nor goal. */
 type Position = "start" | "goal" | "gone" | "foreign";
 
-/** In direction `back`, it does not stop at a conflict, and restores everything that it can. */
+/** In direction `back`, continues after conflicts and restores everything it can. */
 export async function executeChanges(execution: Execution): Promise<ChangeOutcome> {
   const { changes, opened, direction, onStep } = execution;
   const conflicts = new Set<RawPath>();
@@ -87,7 +82,7 @@ function createStep({ direction, base }: Execution, index: number, change: Journ
   return { index, path: change.path, start, goal, folder: base.at(parts), name };
 }
 
-/** Whether the old entry must be moved away first. Files replace files in one step, and folders only change their mode. */
+/** Files replace files in one step, and folders only change their mode. Other old entries must be moved away first. */
 function needsRemoval(start: EntryState, goal: EntryState): boolean {
   if (start.type === "absent" || goal.type === "absent") return true;
   return (start.type === "folder") !== (goal.type === "folder");
@@ -100,7 +95,7 @@ async function findPosition(execution: Execution, step: Step): Promise<Position>
   if (step.start.type === "folder" && stat.isDirectory()) return "start";
   if (execution.stamps !== undefined && isSameStamp(stampOf(stat), stamp)) return "start";
   if (execution.stamps === undefined && step.goal.type === "folder" && stat.isDirectory()) return "goal";
-  // Removing another hard link of the file changes its ctime, so compare the contents.
+  // Removing another hard link to the file changes its ctime, so compare the contents.
   const { state } = await readEntry(step.folder, step.name, execution.pace);
   if (execution.stamps === undefined && isSameState(state, step.goal)) return "goal";
   return isSameState(state, step.start) ? "start" : "foreign";
@@ -120,7 +115,7 @@ async function moveAway(execution: Execution, step: Step): Promise<"ok" | "confl
   renameSync(folder.path(name), aside);
   const inode = stamps?.[index]?.inode;
   if (inode === undefined || String(area.gone.stat(nameAt(index))?.ino) === inode) return "ok";
-  // Somebody replaced the file between the check and the rename, so put that new file back.
+  // Somebody replaced the file between the check and the rename, so put their file back.
   putNew(aside, folder.path(name));
   return "conflict";
 }
@@ -145,7 +140,7 @@ async function putInPlace(execution: Execution, step: Step): Promise<"ok" | "con
   return execution.stamps === undefined || isUnwritten(execution, index) ? "ok" : "conflict";
 }
 
-/** True if the size and time of the old file show no write before it was replaced. */
+/** True if the old file's size and time show that nobody wrote to it before it was replaced. */
 function isUnwritten({ area, stamps }: Execution, index: number): boolean {
   const [stat, stamp] = [area.before.stat(nameAt(index)), stamps?.[index]];
   if (stat === undefined || stamp === undefined || String(stat.ino) !== stamp.inode) return true;
@@ -155,17 +150,16 @@ function isUnwritten({ area, stamps }: Execution, index: number): boolean {
 function contentPath({ direction, area }: Execution, index: number): Buffer {
   const name = nameAt(index);
   if (direction === "forward") return area.after.path(name);
-  // Prefer the original file to its saved copy.
   return area.gone.stat(name) === undefined ? area.before.path(name) : area.gone.path(name);
 }
 
-/** Must not replace anything. */
+/** Must not replace an existing entry. */
 function putNew(content: Buffer, path: Buffer): "ok" | "conflict" {
   try {
     linkSync(content, path);
   } catch (thrown) {
     if (codeOf(thrown) === "EEXIST") return "conflict";
-    // Linking a file of another user may be forbidden; moving it is not.
+    // Linking another user's file may be forbidden, but moving it is not.
     if (codeOf(thrown) !== "EPERM") throw thrown;
     if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return "conflict";
     renameSync(content, path);

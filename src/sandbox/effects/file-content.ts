@@ -1,4 +1,4 @@
-/** Reads a file once, for its hash, its counts and its diff. */
+/** Reads a file once for its hash, its counts and its diff. */
 import { isUtf8 } from "node:buffer";
 import { createHash, hash } from "node:crypto";
 import { read as readCallback, readSync } from "node:fs";
@@ -8,14 +8,14 @@ import type { Pace } from "./pace.ts";
 export interface FileContent {
   hash: string;
   bytes: number;
-  /** Like git, true if there is a NUL near the beginning. Also true for a small file that is not UTF-8. */
+  /** True if there is a NUL near the beginning, as in git, or if a small file is not UTF-8. */
   isBinary: boolean;
-  /** Number of lines, including a last line without a line break. */
+  /** Includes a last line without a line break. */
   lines: number;
   whole: Buffer | undefined;
 }
 
-/** Files up to this size are read in one piece and can be compared line by line. */
+/** Files up to this size are read in one piece and compared line by line. */
 const maxTextBytes = 1024 * 1024;
 /** Git looks for a NUL in this many bytes. */
 const binaryProbeBytes = 8_000;

@@ -18,10 +18,7 @@ import type { EntryState } from "./entry-state.ts";
 import type { Pace } from "./pace.ts";
 import type { RawPath } from "./raw-path.ts";
 
-/**
- * `applying` if a recovery must complete the changes. `incomplete` if they were reverted, except files that somebody else
- * changed.
- */
+/** Recovery completes `applying` entries. `incomplete` ones were reverted, except files that somebody else changed. */
 const states = ["preparing", "applying", "reverting", "done", "incomplete"] as const;
 
 const entrySchema = z.object({
@@ -33,7 +30,7 @@ const entrySchema = z.object({
   at: z.number(),
   paths: z.number(),
   bytes: z.number(),
-  /** True if the journal is on another file system than base. Then the staging folder is in base. */
+  /** True if journal and base are on different file systems. The staging folder is then in base. */
   isElsewhere: z.boolean(),
   /** Parent folders that deny writing, and the modes to restore. */
   opened: z.array(z.object({ path: z.string(), mode: z.number() })),
@@ -45,7 +42,7 @@ export interface JournalChange {
   path: RawPath;
   from: EntryState;
   to: EntryState;
-  /** Owner of the old entry; -1 when nothing was there. */
+  /** The owner of the old entry, or -1 if nothing was there. */
   owner: { uid: number; gid: number };
 }
 
@@ -103,7 +100,7 @@ export async function writeChanges(folder: string, changes: readonly JournalChan
   }
 }
 
-/** Needs no validation: the file was complete before the entry left `preparing`. */
+/** Needs no validation, because the file was complete before the entry left `preparing`. */
 export async function readChanges(journal: string, id: string): Promise<JournalChange[]> {
   const changes: JournalChange[] = [];
   const lines = createInterface({ input: createReadStream(join(entryFolder(journal, id), "changes.jsonl")) });
@@ -111,7 +108,7 @@ export async function readChanges(journal: string, id: string): Promise<JournalC
   return changes;
 }
 
-/** Removes `entry.json` first. After a crash, recovery removes the folder that is left. */
+/** Removes `entry.json` first, so that recovery can remove the rest after a crash. */
 export async function removeEntry(journal: string, id: string): Promise<void> {
   const folder = entryFolder(journal, id);
   await rm(join(folder, "entry.json"), { force: true });

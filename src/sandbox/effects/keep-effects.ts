@@ -15,14 +15,11 @@ import { type UndoEntry, undoEntryOf } from "./undo-entry.ts";
 export interface KeepOptions extends DraftFolders {
   /** The hash of the `Effects` that people saw. */
   expectedHash: string;
-  /** Stamps of base from that time, to name the files that have changed since. */
+  /** Stamps of base from when people saw the effects, to name the files changed since. */
   stamps?: BaseStamps;
   paths?: readonly RawPath[];
   undoFolder: string;
-  /**
-   * Letters, digits, "-" and "_". If the call is repeated with the same id, such as after a crash, the changes are applied only
-   * once.
-   */
+  /** Only letters, digits, "-" and "_". Repeating the call with this id applies the changes only once. */
   id: string;
   limits?: WalkLimits;
   /** For tests, which throw here to simulate a crash. */
@@ -30,18 +27,15 @@ export interface KeepOptions extends DraftFolders {
 }
 
 export type KeepResult =
-  /** `left` are the changes that were not chosen, which remain in the layer. `undo` is undefined if nothing had to change. */
+  /** `left` lists changes that were not chosen and remain in the layer. `undo` is undefined if nothing changed. */
   | { type: "kept"; undo: UndoEntry | undefined; left: RawPath[] }
-  /** Nothing is kept, because layer or base differs from what was shown. `paths` are for people and may be incomplete. */
+  /** Nothing is kept, because layer or base differs from what was shown. `paths` may be incomplete. */
   | { type: "changed"; paths: string[] }
-  /** Nothing is kept. `notRestored` lists paths that could not be put back; usually empty. */
+  /** Nothing is kept. `notRestored` (usually empty) lists paths that could not be put back. */
   | { type: "failed"; path: string; reason: string; notRestored: string[] }
   | TooLarge;
 
-/**
- * Can be aborted until it starts to change base. Rejects with Node's own error if a folder can't be read. Never changes the
- * layer.
- */
+/** Can be aborted until it starts to change base. Must never change the layer. */
 export function keepEffects(options: KeepOptions, signal: AbortSignal): Promise<KeepResult> {
   return withinLimits(async () => {
     const { undoFolder, id } = options;

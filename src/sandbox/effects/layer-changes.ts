@@ -1,7 +1,4 @@
-/**
- * Finds what keeping a draft would change. Walks only the layer's folders, and folders of the base that the layer deletes or
- * replaces.
- */
+/** Finds what keeping a draft would change. Walks only the layer and the base folders that it deletes or replaces. */
 import { createHash } from "node:crypto";
 import { codeOf } from "../../lib/errors.ts";
 import {
@@ -20,7 +17,7 @@ import { createPace } from "./pace.ts";
 import { joinPath, type RawPath } from "./raw-path.ts";
 
 export interface DraftFolders {
-  /** The real folder: absolute and free of links. */
+  /** The real folder, as an absolute path without links. */
   base: string;
   layer: string;
 }
@@ -28,7 +25,7 @@ export interface DraftFolders {
 export interface LayerChange {
   path: RawPath;
   from: EntryState;
-  /** The state after keeping. Equals `from` if only set-id bits differ, because these are never kept. */
+  /** The state after keeping. Equals `from` if only set-id bits differ, because they are never kept. */
   to: EntryState;
   droppedBits: number;
   stamp: EntryStamp | undefined;
@@ -42,7 +39,6 @@ export interface LayerChanges {
   hash: string;
 }
 
-/** Receives the contents of both sides while they are in memory. */
 export type VisitChange = (
   change: LayerChange,
   contents: { from: FileContent | undefined; to: FileContent | undefined },
@@ -50,7 +46,7 @@ export type VisitChange = (
 
 const specialBits = 0o6000;
 
-/** Call it inside `withinLimits`. */
+/** Must be called inside `withinLimits`. */
 export async function readLayerChanges(
   { base, layer }: DraftFolders,
   limits: WalkLimits,
@@ -145,7 +141,7 @@ export async function readLayerChanges(
 
 const nothing: FoundEntry = { state: absent, stamp: undefined, owner: { uid: -1, gid: -1 }, content: undefined };
 
-/** The state that base gets. No set-id bit is ever added, and a changed file loses its set-id bits, as after a write. */
+/** Must never add set-id bits. A changed file loses its set-id bits, as after a write. */
 function keptState(from: EntryState, to: EntryState): { state: EntryState; droppedBits: number } {
   if ((to.type !== "file" && to.type !== "folder") || isSameState(from, to)) return { state: to, droppedBits: 0 };
   const allowed = to.type === "folder" && from.type === "folder" ? from.mode & specialBits : 0;

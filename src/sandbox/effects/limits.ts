@@ -1,10 +1,10 @@
-/** Limits of drafts, and the counter that stops a walk over a tree that is too large. */
+/** Limits of drafts, and a counter that stops the walk over a tree that is too large. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 
 export interface WalkLimits {
   maxPaths: number;
   maxDepth: number;
-  /** Size of all written files. Holes in sparse files count, because they are read like other bytes. */
+  /** Total size of written files. Holes in sparse files count, because they are read like other bytes. */
   maxBytes: number;
 }
 

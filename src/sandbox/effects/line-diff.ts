@@ -1,4 +1,4 @@
-/** Compares two texts line by line in bounded time. If Myers' algorithm takes too long, all remaining lines count as replaced. */
+/** Compares two texts line by line in bounded time. If that takes too long, all remaining lines count as replaced. */
 import { diffArrays } from "diff";
 
 export interface LineEdit {
@@ -10,12 +10,12 @@ const maxDiffMs = 25;
 const maxEditLength = 2_000;
 export const maxDiffLines = 50_000;
 
-/** Keeps the line breaks, so that a missing one at the end is a difference. */
+/** Keeps line breaks, so that a missing one at the end is a difference. */
 export function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }
 
-/** In text order. Removed lines come before the lines that replace them. */
+/** Returns edits in text order, with removed lines before the lines that replace them. */
 export function diffLines(before: readonly string[], after: readonly string[]): LineEdit[] {
   const shorter = Math.min(before.length, after.length);
   let start = 0;

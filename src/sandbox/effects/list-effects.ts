@@ -28,7 +28,6 @@ export const defaultEffectLimits: EffectLimits = {
 
 const maxCountingMs = 1_500;
 
-/** Rejects with Node's own error if a folder can't be read, and with the signal's reason after an abort. Changes nothing. */
 export function listEffects(
   folders: DraftFolders,
   signal: AbortSignal,
@@ -97,12 +96,12 @@ function createLineCounter() {
   };
 }
 
-/** Decodes bytes as Latin-1, so that texts in any encoding differ exactly where their bytes do. */
+/** Latin-1 maps bytes one to one, so that texts in any encoding differ exactly where their bytes do. */
 function linesOf(content: Buffer): string[] {
   return splitLines(content.toString("latin1"));
 }
 
-/** Adds to each added or deleted folder the counts of its contents. A folder must come before its contents. */
+/** Adds to each added or deleted folder the counts of its contents. Folders must come before their contents. */
 function groupFolders(effects: readonly Effect[]): void {
   let group: Effect | undefined;
   for (const effect of effects) {
@@ -138,7 +137,7 @@ function totalsOf(effects: readonly Effect[]): EffectTotals {
   return totals;
 }
 
-/** Size of the old contents, which are only in the undo journal after the changes are kept. */
+/** Sums the sizes of old contents, which only the undo journal has once the changes are kept. */
 function lostBytes(effects: readonly Effect[]): number {
   return effects.reduce((sum, effect) => sum + (isWholeFolder(effect) ? 0 : effect.previousBytes), 0);
 }

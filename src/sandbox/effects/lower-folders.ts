@@ -7,7 +7,7 @@ export interface LowerFolders {
   base: OpenFolder | undefined;
 }
 
-/** Opens the folder of base even if the layer now has a deletion or a file there, because after the merge it shows through. */
+/** Opens base even if the layer has a deletion or file there, because base shows through after the merge. */
 export function openLower({ layer, base }: LowerFolders, name: Buffer): LowerFolders {
   return { layer: layer && openChild(layer, name), base: base && openChild(base, name) };
 }

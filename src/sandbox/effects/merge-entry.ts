@@ -14,9 +14,9 @@ export interface IgnoredEntry {
 
 export interface MergePlan {
   type: "plan";
-  /** For `overlay`, files are moved from the view's upper folder. For `copy`, they are copied from its merged folder. */
+  /** An `overlay` plan moves files from the view's upper folder. A `copy` plan copies them from its merged folder. */
   source: "overlay" | "copy";
-  /** A folder comes before its contents. All parent folders of an entry are entries too. */
+  /** Folders come before their contents. All parent folders of an entry are entries too. */
   entries: MergeEntry[];
   ignored: IgnoredEntry[];
 }
@@ -25,7 +25,6 @@ export interface MergeFolders {
   merged: string;
   upper: string | undefined;
   base: string;
-  /** The draft's layer; must exist. */
   layer: string;
 }
 

@@ -1,11 +1,6 @@
 /**
- * Merges what one command wrote into the draft's layer. Every step can be repeated, and so can the whole merge.
- *
- *   1. for each entry of the plan, make the folder, move or copy the file, or write a whiteout for the deletion
- *   2. remove from the layer the entries that now equal the base
- *   3. set the modes of folders last, because a mode may deny access
- *
- * Must not write to a file of the layer, only replace it, because snapshots share the layer's files.
+ * Merges what one command wrote into the draft's layer, then prunes what equals the base. Every step can be repeated.
+ * Must replace the layer's files and never write to them, because snapshots share them.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, renameSync, rmSync, unlinkSync } from "node:fs";
@@ -23,9 +18,8 @@ import { removeTree } from "./remove-tree.ts";
 import { createWhiteoutMaker, type WhiteoutMaker } from "./whiteout.ts";
 
 export interface MergeTarget {
-  /** The upper folder for an `overlay` plan, the merged folder for a `copy` plan. */
   from: string;
-  /** Must be on the file system of the upper folder. */
+  /** Must be on the upper folder's file system. */
   layer: string;
   base: string;
 }
@@ -41,7 +35,7 @@ interface Merge {
   pace: Pace;
 }
 
-/** Can't be aborted, because half a merge must not remain. Rejects with Node's own error; the caller must repeat the merge. */
+/** Can't be aborted, because half a merge must not remain. If it rejects, the caller must repeat it. */
 export async function applyMerge(plan: MergePlan, { from, layer, base }: MergeTarget): Promise<void> {
   const scratch = join(dirname(layer), `.${basename(layer)}.merging`);
   await removeTree(scratch);
@@ -77,7 +71,7 @@ async function mergeEntry(merge: Merge, entry: MergeEntry): Promise<void> {
   if (entry.type === "folder") return makeFolder(folder, name);
   const source = merge.from.at(parts);
   if (source?.stat(name) === undefined) {
-    // An earlier attempt moved the file. It may have been removed from the layer again, because base has the same content.
+    // An earlier attempt moved the file, and may have pruned it because base has the same content.
     const isMerged = folder.stat(name) !== undefined || merge.base.at(parts)?.stat(name) !== undefined;
     if (!isMerged) throw mismatch(entry.path);
     return;
@@ -93,7 +87,6 @@ async function mergeEntry(merge: Merge, entry: MergeEntry): Promise<void> {
   }
 }
 
-/** Moves a folder away. It is removed later, with the scratch folder. */
 function moveAside({ scratch }: Merge, folder: OpenFolder, name: Buffer): void {
   // Moving a folder needs write permission on it.
   chmodSync(folder.path(name), 0o700);
@@ -116,7 +109,7 @@ async function deleteEntry(merge: Merge, folder: OpenFolder | undefined, parts: 
   if (merge.base.at(parts)?.stat(name) !== undefined) await merge.whiteouts.make(folder.path(name));
 }
 
-/** Deepest first, because a folder may deny access to its contents. */
+/** Deepest first, because a folder's mode may deny access to its contents. */
 function setFolderModes({ plan, layer }: Merge): void {
   for (const entry of plan.entries.toReversed()) {
     if (entry.action !== "write" || entry.type !== "folder") continue;

@@ -1,7 +1,4 @@
-/**
- * Finds what one command changed, while its view is open. Write the plan to disk before applying it, so that the merge can be
- * repeated after a crash.
- */
+/** Finds what one command changed. Write the plan to disk before applying it, to repeat the merge after a crash. */
 import type { BigIntStats } from "node:fs";
 import { planCopyMerge } from "./copy-merge-plan.ts";
 import { isWhiteout, modeOf } from "./entry-state.ts";
@@ -12,7 +9,7 @@ import { type OpenFolder, openChild, openRoot } from "./open-folder.ts";
 import { createPace } from "./pace.ts";
 import { joinPath, type RawPath } from "./raw-path.ts";
 
-/** Rejects with Node's own error if a folder can't be read, and with the signal's reason after an abort. Changes nothing. */
+/** Call it while the view is open. Changes nothing. */
 export function planMerge(
   folders: MergeFolders,
   signal: AbortSignal,
@@ -73,8 +70,8 @@ async function planOverlayMerge(
   async function walkFolder(level: Level, name: Buffer, stat: BigIntStats, path: RawPath, depth: number) {
     add({ path, action: "write", type: "folder", mode: modeOf(stat) });
     const mergedStat = level.merged?.stat(name);
-    // Overlayfs reports one hard link for a folder merged from several layers, and more for a folder that hides the layers
-    // below. On btrfs every folder has one link, so there the names in the lower folders are always compared.
+    // Overlayfs reports one hard link for a merged folder, and more for a folder that hides the layers below. On btrfs,
+    // every folder has one link, so the names in the lower folders are always compared there.
     const isMerged = mergedStat?.nlink === 1n && stat.nlink > 1n;
     const merged = level.merged && openChild(level.merged, name);
     const upper = openChild(level.upper, name);
@@ -89,7 +86,7 @@ async function planOverlayMerge(
   function addIgnored(stat: BigIntStats, path: RawPath) {
     counter.count();
     plan.ignored.push({ path, type: specialType(stat) });
-    // The entry that was there before is gone in any case.
+    // The earlier entry is gone in any case.
     add({ path, action: "delete" });
   }
 

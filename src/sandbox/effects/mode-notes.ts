@@ -4,7 +4,6 @@ import type { LayerChange } from "./layer-changes.ts";
 
 const executeBits = 0o111;
 
-/** Says "executable" if that describes the change; shows other changes as octal modes. */
 export function modeNotes({ from, to, droppedBits }: LayerChange): string[] {
   const notes: string[] = [];
   const [before, after] = [permissionsOf(from), permissionsOf(to)];

@@ -1,7 +1,4 @@
-/**
- * Opens folders one by one without following links, so a link that somebody puts in their place has no effect. Needs Linux, for
- * `/proc/self/fd`.
- */
+/** Opens folders one by one without following links, even if somebody swaps one for a link. Needs Linux (/proc). */
 import {
   type BigIntStats,
   chmodSync,
@@ -17,12 +14,12 @@ import {
 import { codeOf } from "../../lib/errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
-/** From Linux's fcntl.h, because Node does not export it. Opens entries that deny reading. */
+/** Opens entries that deny reading. From Linux's fcntl.h, because Node does not export it. */
 const O_PATH = 0o10000000;
 
 /**
- * What to do when a folder denies its owner access. `read` changes nothing. `peek` grants reading, and `restore` reading and
- * writing, while the folder is open. `force` grants both, and the caller must restore the mode at the end, even after a crash.
+ * How to open a folder that denies its owner access. `peek` grants reading and `restore` also writing until the folder
+ * is closed. `force` grants both until the caller restores the mode, which it must do even after a crash.
  */
 export type FolderAccess = "read" | "peek" | "restore" | "force";
 
@@ -117,7 +114,7 @@ export interface FolderCursor {
   close(): void;
 }
 
-/** With `checksPlace`, a folder that was moved while open counts as missing. Use this option for the real folder. */
+/** If `checksPlace`, a folder that was moved while open counts as missing. Use this for the real folder. */
 export function createFolderCursor(root: string, access: FolderAccess, checksPlace = false): FolderCursor {
   const rootFolder = openRoot(root, access);
   const rootPath = readlinkSync(`/proc/self/fd/${rootFolder.fd}`, { encoding: "buffer" });

@@ -1,10 +1,9 @@
-/** Time slices for synchronous work on many files. For small files, synchronous calls are much faster than the thread pool. */
+/** Splits synchronous work on many files into time slices. For small files, it is much faster than the thread pool. */
 import { setImmediate } from "node:timers/promises";
 
 /** Call `if (pace.isDue()) await pace.rest();` between two files. */
 export interface Pace {
   isDue(): boolean;
-  /** Lets the event loop run. Rejects with the signal's reason after an abort. */
   rest(): Promise<void>;
 }
 

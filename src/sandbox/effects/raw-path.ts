@@ -1,4 +1,4 @@
-/** Encodes file names, which are bytes, without loss: control characters, `%` and bytes that are not UTF-8 become `%XX`. */
+/** Encodes file names (bytes) without loss: control characters, `%` and bytes that are not UTF-8 become `%XX`. */
 import { isUtf8 } from "node:buffer";
 import { RemoraError } from "../../lib/errors.ts";
 
@@ -42,16 +42,13 @@ export function joinPath(parent: RawPath, name: Buffer): RawPath {
   return parent === "" ? encoded : `${parent}/${encoded}`;
 }
 
-/**
- * Converts a path for people. Escapes characters that hide text, reorder it or break lines, so that different names look
- * different.
- */
+/** Escapes characters that hide, reorder or break text, so that different names look different. */
 export function displayPath(raw: RawPath): string {
   const text = raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16)));
   return escapeHidden(text).replace(invisibleInNames, codePointText);
 }
 
-/** Spaces at the ends of a name, unusual spaces, and characters without a visible shape. */
+/** Matches spaces at the ends of a name, unusual spaces, and characters without a visible shape. */
 const invisibleInNames = /(?<=^|\/) | (?=\/|$)|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|\u2800/gu;
 
 /** Makes invisible, direction-changing and control characters visible. Keeps tabs. */

@@ -1,4 +1,4 @@
-/** Completes or reverts changes that a crash interrupted while they were kept or undone. */
+/** Completes or reverts changes that were being kept or undone when a crash interrupted them. */
 import {
   entryIds,
   type JournalEntry,
@@ -16,14 +16,12 @@ export interface Recovered {
   id: string;
   kind: JournalEntry["kind"];
   base: string;
-  /** `notRestored` lists paths in neither the old nor the new state. After `failed`, the next start tries again. */
+  /** `notRestored` lists paths in neither the old nor the new state. After `failed`, the next startup tries again. */
   outcome: "completed" | "reverted" | "failed";
   notRestored: RawPath[];
 }
 
-/**
- * Must be called once at start, before anything is kept or undone. Rejects with Node's own error if the journal can't be read.
- */
+/** Must be called once at startup, before anything is kept or undone. */
 export async function recoverKeeps(undoFolder: string): Promise<Recovered[]> {
   const recovered: Recovered[] = [];
   for (const id of await entryIds(undoFolder)) {
@@ -74,7 +72,7 @@ async function resume(journal: string, entry: JournalEntry): Promise<Recovered> 
   return { ...about, outcome: isLeft ? "failed" : "reverted", notRestored };
 }
 
-/** Removes the entries of an undo and of the keep that it undid, so that neither can be undone again. */
+/** Removes the entries of an undo and of the changes that it undid, so that neither can be undone again. */
 export async function endUndo(journal: string, entry: JournalEntry): Promise<void> {
   if (entry.kind !== "undo") return;
   for (const id of [keptId(entry.id), undoId(keptId(entry.id))]) {

@@ -1,4 +1,4 @@
-/** Removes trees that may be large, deep or unreadable: renames them first, then removes them in a child process. */
+/** Removes trees that may be large, deep or unreadable, in a child process. */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { opendirSync, rmdirSync } from "node:fs";
@@ -10,7 +10,7 @@ import { codeOf } from "../../lib/errors.ts";
 const run = promisify(execFile);
 const discardedMark = ".discarded-";
 
-/** Renames the tree first, so the path is free immediately. After a crash, `sweepDiscarded` removes what is left. */
+/** Renames the tree first, so that the path is free immediately. After a crash, `sweepDiscarded` removes the rest. */
 export async function discardLayer(path: string): Promise<void> {
   const aside = join(dirname(path), `${basename(path)}${discardedMark}${randomBytes(6).toString("hex")}`);
   try {
@@ -22,14 +22,14 @@ export async function discardLayer(path: string): Promise<void> {
   await removeTree(aside);
 }
 
-/** Must be called at start. Removes trees whose removal a crash interrupted. */
+/** Must be called at startup. Removes trees whose removal a crash interrupted. */
 export async function sweepDiscarded(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (name.includes(discardedMark)) await removeTree(join(folder, name));
   }
 }
 
-/** Must not follow links or leave the file system. Does nothing if nothing is there. */
+/** Must not follow links or leave the file system. */
 export async function removeTree(path: string): Promise<void> {
   if (removeIfEmpty(path)) return;
   // Only root can empty a folder that denies access.
@@ -41,7 +41,7 @@ export async function removeTree(path: string): Promise<void> {
 const maxEmptyDepth = 2;
 const maxEmptyFolders = 8;
 
-/** Removes a folder of at most a few empty folders, without a child process. Must not remove files. */
+/** Avoids a child process for a few empty folders. Must not remove files. */
 function removeIfEmpty(path: string, depth = maxEmptyDepth): boolean {
   try {
     if (removeFolder(path)) return true;
@@ -53,7 +53,6 @@ function removeIfEmpty(path: string, depth = maxEmptyDepth): boolean {
       removeFolder(path)
     );
   } catch {
-    // It is a file, or a folder that denies access.
     return false;
   }
 }

@@ -1,8 +1,8 @@
-/** Selects the changes to keep after a person chose some: the chosen changes, and the changes that they depend on. */
+/** Selects the changes that a person chose, and the changes that these depend on. */
 import type { LayerChange } from "./layer-changes.ts";
 import type { RawPath } from "./raw-path.ts";
 
-/** A chosen added, deleted or replaced folder includes its contents; a chosen path includes the new folders above it. */
+/** Choosing an added, deleted or replaced folder includes its contents. Choosing a path includes new parent folders. */
 export function selectChanges(
   changes: readonly LayerChange[],
   paths: readonly RawPath[],
@@ -36,7 +36,7 @@ function isWhole(change: LayerChange | undefined): boolean {
   return change !== undefined && change.from.type !== change.to.type;
 }
 
-/** A folder must be empty before it is removed, so its contents are removed too. */
+/** A folder must be empty to be removed, so its contents are removed too. */
 function isRemovedFolder(byPath: Map<RawPath, LayerChange>, path: RawPath, chosen: Set<RawPath>): boolean {
   return chosen.has(path) && byPath.get(path)?.from.type === "folder";
 }

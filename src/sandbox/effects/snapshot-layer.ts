@@ -8,10 +8,7 @@ import { createPace } from "./pace.ts";
 import { removeTree } from "./remove-tree.ts";
 import { createWhiteoutMaker } from "./whiteout.ts";
 
-/**
- * Atomic. `to` must be on the layer's file system. Afterwards, files of the layer must be replaced, not written to, because the
- * snapshot shares them.
- */
+/** Atomic. `to` must be on the layer's file system. Afterwards, replace the layer's files but never write to them. */
 export async function snapshotLayer(layer: string, to: string, signal: AbortSignal): Promise<void> {
   const pace = createPace(signal);
   const partial = `${to}.partial`;

@@ -1,7 +1,4 @@
-/**
- * Prepares keeping or undoing changes, without a visible change to the base: only renames, links and new folders are left to
- * do.
- */
+/** Prepares to keep or undo changes, with no visible change to the base. Only renames, links and new folders remain. */
 import { chmodSync, lchownSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { type ChangeFailure, failureOf } from "./change-outcome.ts";
@@ -22,7 +19,7 @@ export interface Staging {
   base: FolderCursor;
   /** Receives a second copy of the old versions. Undefined if the staging area keeps them. */
   saved: OpenFolder | undefined;
-  /** Puts the new version of the path number `index` at `name`, where nothing exists yet. The version is a file or a link. */
+  /** Puts the new file or link of path number `index` at `name`, where nothing exists yet. */
   provide(index: number, target: OpenFolder, name: Buffer): Promise<void>;
   pace: Pace;
   onStep?: ((step: string) => void) | undefined;
@@ -34,7 +31,7 @@ export type Staged =
 
 const maxSyncs = 8;
 
-/** Resolves when everything is durable. After an abort, rejects with the signal's reason. */
+/** Resolves once everything is durable. */
 export async function stageChanges(staging: Staging): Promise<Staged> {
   const { changes, pace, onStep } = staging;
   const stamps: (EntryStamp | undefined)[] = [];
@@ -77,7 +74,7 @@ async function stageNew({ area, provide, pace }: Staging, index: number, change:
   return isSameState(staged.state, to);
 }
 
-/** Sets the owner of a changed file to its earlier owner. Only root can change owners. */
+/** Only root can change owners. */
 function keepOwner(path: Buffer, { uid, gid }: { uid: number; gid: number }): void {
   if (process.geteuid?.() === 0) lchownSync(path, uid, gid);
 }
@@ -99,7 +96,7 @@ async function saveEarlier(
     if (!isSameState(found.state, change.from)) return "changed";
   }
   const target = area.before.path(nameAt(index));
-  // Copy a file with several hard links: a later write through another link must not change the saved version.
+  // Copy a file with several hard links, because a write through another link must not change the saved version.
   const isLinked = (!stat.isFile() || stat.nlink === 1n) && tryLink(folder.path(name), target);
   if (!isLinked) await copyEntry({ folder, name }, target);
   const kept = area.before.stat(nameAt(index));
@@ -111,7 +108,7 @@ async function saveEarlier(
   return now === undefined ? "changed" : stampOf(now);
 }
 
-/** Syncs run in parallel, so that they share writes of the file system's journal. */
+/** Runs syncs in parallel, so that they share writes to the file system's journal. */
 async function syncAll({ changes, area, saved }: Staging): Promise<void> {
   const files = changes.flatMap((change, index) => (change.to.type === "file" ? [area.after.path(nameAt(index))] : []));
   if (saved !== undefined) {
@@ -139,7 +136,7 @@ async function syncReadable(path: Buffer): Promise<void> {
   }
 }
 
-/** Parent folders that deny their owner writing, and their modes. None for root. */
+/** Finds parent folders that deny their owner write access, and their modes. Root needs none. */
 export function foldersToOpen(
   base: FolderCursor,
   changes: readonly JournalChange[],

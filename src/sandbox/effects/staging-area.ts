@@ -1,7 +1,4 @@
-/**
- * Stores versions of files while changes are kept or undone. It is always on the base folder's file system, so that renames
- * work.
- */
+/** Stores file versions while changes are kept or undone, on the base folder's file system, so that renames work. */
 import { fstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { entryFolder, type JournalEntry } from "./journal-entry.ts";
@@ -35,7 +32,7 @@ function mountId(fd: number): string | undefined {
   return /^mnt_id:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1];
 }
 
-/** Creates missing folders. Throws Node's own error, or a similar one if somebody replaced a folder. */
+/** Creates missing folders. Throws if somebody replaced a folder. */
 export function openStaging(journal: string, entry: JournalEntry): StagingArea {
   const root = openStagingRoot(journal, entry, true);
   if (root === undefined) throw Object.assign(new Error("its staging folder was replaced"), { code: "ENOTDIR" });
@@ -56,7 +53,7 @@ export function openStaging(journal: string, entry: JournalEntry): StagingArea {
   }
 }
 
-/** Removes the staging folder in base. Of a staging folder in the journal, keeps only the old versions. */
+/** Removes a staging folder in base. In the journal, keeps only the old versions. */
 export async function removeStaging(journal: string, entry: JournalEntry): Promise<void> {
   const pace = createPace();
   const root = openStagingRoot(journal, entry, false);

@@ -1,12 +1,7 @@
 /**
- * Applies a set of changes to a base folder, all or nothing, even across a crash:
- *
- *   1. preparing: stage the new versions and save the old ones; recovery drops the entry
- *   2. applying: the entry is durable before base changes; recovery completes the changes
- *   3. done; or reverting, after a failure or a conflict: recovery completes the reverting
- *
- * The caller must run one transaction per base folder at a time. If several run, each treats the others' changes as changes by
- * somebody else.
+ * Applies changes to a base folder, all or nothing, even across a crash. Recovery drops a `preparing` entry, completes
+ * an `applying` one and finishes `reverting`. Run one transaction per base folder at a time, because each treats the
+ * changes of another as somebody else's.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -40,7 +35,7 @@ export interface TransactionOptions {
   onStep?: ((step: string) => void) | undefined;
 }
 
-/** `notRestored` lists paths that could not be put back, because somebody else changed them or the disk failed again. */
+/** `notRestored` lists paths that could not be put back: somebody else changed them, or the disk failed again. */
 export type TransactionResult =
   | { type: "done"; entry: JournalEntry }
   | { type: "conflict"; paths: RawPath[]; notRestored: RawPath[] }
@@ -185,7 +180,7 @@ export async function finish(
   const done: JournalEntry = { ...entry, state: "done" };
   await writeEntry(journal, done);
   onStep?.("done");
-  // Recovery removes the rest at the next start.
+  // The next startup's recovery removes the rest.
   await removeStaging(journal, done).catch((thrown) => failureOf(thrown, ""));
   return done;
 }
@@ -196,7 +191,7 @@ export async function revert(work: JournalWork, cause: ChangeOutcome): Promise<R
   await writeEntry(journal, { ...entry, state: "reverting" }).catch((thrown) => failureOf(thrown, ""));
   onStep?.("reverting");
   let outcome = await execute({ ...work, direction: "back" });
-  // A conflict may be temporary, because somebody may use the folders only for a moment.
+  // A conflict may be brief, for example while somebody uses a folder.
   for (let tries = 1; tries < maxRevertTries && outcome.type === "conflict"; tries++) {
     outcome = await execute({ ...work, direction: "back" });
   }
@@ -209,7 +204,6 @@ export async function revert(work: JournalWork, cause: ChangeOutcome): Promise<R
   return notRestored;
 }
 
-/** Can be repeated after a crash. */
 export async function dropEntry(journal: string, entry: JournalEntry): Promise<void> {
   await removeStaging(journal, entry);
   await removeEntry(journal, entry.id);

@@ -1,7 +1,4 @@
-/**
- * Stores old versions of kept changes, for some days and up to a total size. An undo works only if the kept files are
- * unchanged, and can't be undone.
- */
+/** Stores old versions of kept changes for some days, up to a total size. Undo needs unchanged files and is final. */
 import { linkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -36,19 +33,16 @@ export interface UndoJournalOptions {
 export type UndoResult =
   | { type: "undone"; entry: UndoEntry }
   | { type: "unknown" }
-  /** Nothing is undone. `paths`, for people, have changed since the changes were kept. */
+  /** Nothing is undone, because `paths` have changed since the changes were kept. */
   | { type: "changed-since"; paths: string[] }
   | { type: "failed"; path: string; reason: string; notRestored: string[] };
 
 export interface UndoJournal {
-  /** Lists entries, newest first. If `base` is absent, lists those of all folders. */
+  /** Lists entries, newest first, of `base` or of all folders. */
   list(base?: string): Promise<UndoEntry[]>;
-  /** Can be aborted until it starts to change base. Repeating a finished undo, such as after a crash, returns `unknown`. */
+  /** Can be aborted until it starts to change base. Repeating a finished undo returns `unknown`. */
   undo(id: string, signal: AbortSignal): Promise<UndoResult>;
-  /**
-   * Removes entries that are too old, then the oldest until the rest is small enough. The newest entry is never removed because
-   * of its size.
-   */
+  /** Removes entries that are too old, then the oldest while the total is too large, except the newest. */
   prune(now: number): Promise<UndoEntry[]>;
 }
 

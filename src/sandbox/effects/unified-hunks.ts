@@ -80,7 +80,7 @@ function createHunks(edits: readonly LineEdit[]): Hunk[] {
   return hunks;
 }
 
-/** Like git, gives an empty side the number of the line before it, and leaves out a count of one. */
+/** Like git, numbers an empty side by the line before it and omits a count of one. */
 function range(start: number, lines: number): string {
   if (lines === 0) return `${start - 1},0`;
   return lines === 1 ? `${start}` : `${start},${lines}`;

@@ -1,7 +1,4 @@
-/**
- * Creates whiteouts: devices 0:0, which mark deletions for overlayfs. `mknod` makes the first, hard links the others. Without
- * root, needs Linux 5.8.
- */
+/** Creates whiteouts (devices 0:0), which mark deletions for overlayfs. Without root, needs Linux 5.8. */
 import { execFile } from "node:child_process";
 import { linkSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -9,11 +6,11 @@ import { promisify } from "node:util";
 import { codeOf } from "../../lib/errors.ts";
 
 export interface WhiteoutMaker {
-  /** `path` must not exist. Rejects if `mknod` fails. */
+  /** `path` must not exist. */
   make(path: Buffer): Promise<void>;
 }
 
-/** `scratch` must be a folder on the file system of the whiteouts. */
+/** `scratch` must be on the whiteouts' file system. `mknod` creates one there; the others are hard links to it. */
 export function createWhiteoutMaker(scratch: string): WhiteoutMaker {
   const source = join(scratch, "whiteout");
   let isMade = false;

@@ -1,7 +1,6 @@
 /**
- * Certificates for hosts whose TLS the proxy terminates. Only a session's command trusts the session's authority. Keys
- * must not leave the memory of this process. Node can't write certificates, so this file implements the part of RFC 5280 that
- * they need. Libraries would add 2 to 9 MB and up to 23 packages.
+ * Creates certificates for hosts whose TLS the proxy terminates. Keys must not leave the memory of this process. Node
+ * can't write certificates and libraries add 2 to 9 MB, so this file implements part of RFC 5280.
  */
 import { createHash, generateKeyPair, type KeyObject, randomBytes, sign } from "node:crypto";
 import { isIP } from "node:net";
@@ -9,7 +8,7 @@ import { promisify } from "node:util";
 import { certificateBackdateMs, certificateLifetimeMs } from "./limits.ts";
 
 export interface CertificateAuthority {
-  /** PEM. */
+  /** PEM. Only the session's command trusts it. */
   certificate: string;
   credentialsFor(host: string): Promise<Credentials>;
 }
@@ -63,7 +62,7 @@ function makeCertificate(
   extensions: readonly Buffer[],
 ): string {
   const now = Date.now();
-  // A serial number is positive and not longer than 20 bytes.
+  // A serial number is positive and at most 20 bytes long.
   const serial = Buffer.concat([Buffer.of(0x40), randomBytes(15)]);
   const ecdsaWithSha256 = sequence(objectId("1.2.840.10045.4.3.2"));
   const body = sequence(
@@ -120,7 +119,7 @@ function tagged(tag: number, ...parts: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.of(tag, ...lengthBytes), content]);
 }
 
-/** Big-endian; the first bit must be 0. */
+/** Takes big-endian bytes, whose first bit must be 0. */
 function integer(bytes: Buffer): Buffer {
   return tagged(0x02, bytes);
 }

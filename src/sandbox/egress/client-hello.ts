@@ -1,13 +1,10 @@
-/**
- * Reads the server name (SNI) of a TLS client. A command with approval for one host of a large provider could name another
- * host here and reach it through the same address, so a name that differs from the connection's host is refused.
- */
+/** Refuses TLS clients whose server name (SNI) is not the approved host, because many hosts can share one address. */
 import { isIP } from "node:net";
 import { Transform } from "node:stream";
 import { normalizeName } from "./hosts.ts";
 import { maxClientHelloBytes } from "./limits.ts";
 
-/** `other` is not TLS. `more` means that the message is incomplete. `broken` starts like TLS but can't be read. */
+/** `other` is not TLS, `more` is an incomplete message, and `broken` starts like TLS but can't be parsed. */
 export type ServerName =
   | { type: "name"; name: string }
   | { type: "none" }
@@ -38,7 +35,7 @@ export function readServerName(bytes: Buffer): ServerName {
   }
 }
 
-/** Holds back the first bytes until it is clear that they are a TLS ClientHello for `host`, or not TLS at all. */
+/** Holds back the first bytes until they prove to be a TLS ClientHello for `host`, or not TLS at all. */
 export function createNameGate(host: string, onWrongName: () => void): Transform {
   let held: Buffer | undefined = Buffer.alloc(0);
   return new Transform({
@@ -70,7 +67,6 @@ export function isSameHost(serverName: string, host: string): boolean {
   return isIP(serverName) ? serverName === host : normalizeName(serverName) === host;
 }
 
-/** Joins the handshake messages of the first records. Undefined if a record is not part of a handshake. */
 function handshakeBytes(bytes: Buffer): Buffer | undefined {
   const parts: Buffer[] = [];
   let at = 0;
@@ -110,7 +106,7 @@ function nameIn(hello: Buffer): ServerName {
   return found;
 }
 
-/** RFC 6066, section 3: a list of names. Only one type exists, and only one entry is in use. */
+/** RFC 6066, section 3. Only one name type exists, and the list has only one entry in practice. */
 function nameInExtension(extension: Buffer): ServerName {
   const listLength = extension.readUInt16BE(0);
   const nameLength = extension.readUInt16BE(3);

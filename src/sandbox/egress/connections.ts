@@ -1,12 +1,9 @@
-/** One record per connection or forwarded request of a command. */
+/** Records each connection and forwarded request of a command. */
 import type { Socket } from "node:net";
 
 /**
- * - `not-public`: the host's address is in a private network or on this machine
- * - `certificate`: TLS failed, with the client or with the server
- * - `wrong-name`: the TLS client asked for a different host than the one it connected to
- * - `failed`: interrupted
- * - `closed`: closed because the command or its proxy ended
+ * `not-public` is a host in a private network or on this machine. `certificate` is a TLS failure on either side.
+ * `wrong-name` is a TLS server name other than the host. `closed` means that the command or its proxy ended.
  */
 export type EgressOutcome =
   | "open"
@@ -22,23 +19,23 @@ export type EgressOutcome =
   | "closed";
 
 export interface EgressConnection {
-  /** As the command named it, at most 300 characters. Untrusted: escape it wherever you show it. */
+  /** The host as the command named it, up to 300 characters. Untrusted, so escape it wherever it is shown. */
   host: string;
   /** 0 if the command named no port. */
   port: number;
   address?: string;
   startedAt: number;
   durationMs: number;
-  /** Bytes on the network, including those of TLS itself. */
+  /** Bytes on the network, including TLS overhead. */
   bytesOut: number;
   bytesIn: number;
   outcome: EgressOutcome;
 }
 
 export interface OpenConnection {
-  /** Sets the socket to the server, whose bytes are counted. */
+  /** Counts the bytes on the socket to the server. */
   watch(socket: Socket, address: string): void;
-  /** Only the first call counts. */
+  /** Only the first call has an effect. */
   end(outcome: Exclude<EgressOutcome, "open">): void;
 }
 

@@ -1,11 +1,6 @@
 /**
- * Connects to a host on the internet:
- *
- *   1. resolve the host name once
- *   2. check every address: it must be public and not this machine's own, unless `sandbox.network.allow` covers it
- *   3. connect to one of the checked addresses
- *
- * The caller must check first that the host is approved.
+ * Connects to a host, which the caller must have approved. Resolves the name once. Connects only to addresses that are
+ * public and not this machine's own, unless `sandbox.network.allow` covers them.
  */
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
@@ -43,9 +38,7 @@ async function resolveWithSystem(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/**
- * Shares concurrent look-ups of the same name, so that a command with many connections can't block all threads of the process.
- */
+/** Shares look-ups of the same name, so that many connections can't block all threads of the process. */
 function shareLookups(resolve: Resolve): Resolve {
   const lookups = new PQueue({ concurrency: maxConcurrentLookups });
   const pending = new Map<string, Promise<string[]>>();
@@ -61,7 +54,7 @@ function shareLookups(resolve: Resolve): Resolve {
   };
 }
 
-/** Resolves to no addresses after an abort or a timeout. The look-up itself can't be stopped. */
+/** Resolves to no addresses after an abort or a timeout, because the look-up itself can't be stopped. */
 function untilAborted(answer: Promise<string[]>, signal: AbortSignal): Promise<string[]> {
   return new Promise((resolve) => {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(maxResolveMs)]);

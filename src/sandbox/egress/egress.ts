@@ -1,12 +1,7 @@
 /**
- * Network access for approved commands. Each command gets a proxy, which is the only way out of its view.
- *
- *     const session = await egress.open(hosts, signal);
- *     const view = await sandbox.open({ ..., mounts: session.mounts }, signal);
- *     view.start({ text, env: await session.connect(view.pid, signal) });
- *
- * The proxy accepts only the approved hosts and ports, resolves names itself, refuses addresses that are not public, adds
- * secrets, and logs every connection.
+ * Gives each approved command a proxy, which is the only way out of its view. The proxy accepts only approved hosts and
+ * ports, refuses non-public addresses, adds secrets, and logs every connection. Open the session before the view, which
+ * needs its mounts, and connect it once the view has a pid.
  */
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -29,19 +24,19 @@ import { type EgressSecret, type EgressSecretSettings, readSecrets, secretsFor }
 export interface EgressOptions {
   /** `sandbox.network.allow`: hosts, addresses and networks that are allowed although they are not public. */
   allow: readonly string[];
-  /** `sandbox.network.always`: hosts that every command may reach, in the syntax of a call. Default: none. */
+  /** `sandbox.network.always`: hosts that every command may reach, in the syntax of a call. */
   always?: readonly string[];
   /** `sandbox.network.secrets`, with environment variables filled in. */
   secrets: EgressSecretSettings;
-  /** Called once per connection, when it ends. Must not throw. Host names are untrusted: escape them. */
+  /** Called once per connection, when it ends. Must not throw. */
   log(connection: EgressConnection): void;
   resolve?: Resolve;
-  /** PEM. Trusted in addition to the roots of Node, of the system and of NODE_EXTRA_CA_CERTS. */
+  /** PEM. Trusted in addition to the roots of Node, the system and NODE_EXTRA_CA_CERTS. */
   roots?: readonly string[];
 }
 
 export interface Egress {
-  /** True if `always` covers the host on all its ports. `host` has the syntax of a call; false if it is not valid. */
+  /** True if `always` covers the host, given in the syntax of a call, on all its ports. */
   isFree(host: string): boolean;
   describe(hosts: readonly ApprovedHost[]): string[];
   open(hosts: readonly ApprovedHost[], signal: AbortSignal): Promise<EgressSession>;
@@ -49,18 +44,17 @@ export interface Egress {
 }
 
 export interface EgressSession {
-  /** Folders to mount in the view, read-only. Empty if no TLS is terminated. */
+  /** Folders to mount read-only in the view. Empty if no TLS is terminated. */
   mounts: readonly { from: string; at: string }[];
-  /** Starts the proxy on the view's loopback. For `pid`, see `openListener`. At most once. Rejects with code `egress.listen`. */
+  /** Starts the proxy on the view's loopback. Call it at most once. For `pid`, see `openListener`. */
   connect(pid: number, signal: AbortSignal): Promise<Record<string, string>>;
   connections(): EgressConnection[];
-  /** Tells the model what the proxy refused. Empty if it refused nothing. */
   refusals(): string;
   /** Closes every connection immediately. Must not reject. May be called again. */
   close(): Promise<void>;
 }
 
-/** Throws a RemoraError for the operator if a setting is not valid. */
+/** Throws a RemoraError for the operator if a setting is invalid. */
 export function createEgress(options: EgressOptions): Egress {
   const secrets = readSecrets(options.secrets);
   const free = (options.always ?? []).flatMap(readFree);
@@ -177,7 +171,7 @@ function createRoots(more: readonly string[]): Roots {
   };
 }
 
-/** Writes the certificates. Everyone may read them, because the command's user must. wget needs its own settings file. */
+/** The command's user must be able to read the files. wget needs its own settings file. */
 async function writeBundle(certificates: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "remora-egress-"));
   const text = certificates.map((certificate) => `${certificate.trim()}\n`).join("");

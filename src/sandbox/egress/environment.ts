@@ -1,4 +1,4 @@
-/** Environment variables that tell programs to use the proxy and to trust its certificates. */
+/** Sets environment variables that tell programs to use the proxy and to trust its certificates. */
 
 export interface CertificateFiles {
   bundle: string;
@@ -11,15 +11,15 @@ export function proxyEnvironment(port: number, certificates?: CertificateFiles):
   return {
     ...{ http_proxy: proxy, https_proxy: proxy, all_proxy: proxy, no_proxy: direct },
     ...{ HTTP_PROXY: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy, NO_PROXY: direct },
-    // Node's own fetch and http ignore the variables above without this one (22.21 and 24.5 or newer).
+    // Node's own fetch and http ignore the variables above without this one (since 22.21 and 24.5).
     NODE_USE_ENV_PROXY: "1",
-    // Yarn 2 and newer read only their own names.
+    // Yarn since version 2 reads only its own names.
     ...{ YARN_HTTP_PROXY: proxy, YARN_HTTPS_PROXY: proxy },
     ...(certificates === undefined ? {} : certificateEnvironment(certificates)),
   };
 }
 
-/** The files replace the programs' own root certificates, except that NODE_EXTRA_CA_CERTS adds to them. */
+/** The files replace the programs' own root certificates. Only NODE_EXTRA_CA_CERTS adds to them. */
 function certificateEnvironment({ bundle: file, wgetrc }: CertificateFiles): Record<string, string> {
   return {
     SSL_CERT_FILE: file, // OpenSSL, Go, Ruby, Python's ssl

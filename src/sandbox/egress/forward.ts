@@ -1,7 +1,4 @@
-/**
- * Forwards requests that the proxy can read. Each is written anew on a separate connection, so that proxy and server can't
- * read it differently. Secrets are added last, after all checks.
- */
+/** Rewrites each request on a new connection, so that proxy and server read it alike. Adds secrets after all checks. */
 import {
   type ClientRequest,
   type IncomingMessage,
@@ -47,7 +44,7 @@ export async function forwardRequest(
   const { target, connection, socket } = opened;
   const outgoing = send(context, request, opened, ["Connection", "close"]);
   if (outgoing === undefined) return sendReply(response, badRequest("The request can't be forwarded."));
-  // The command waits for status 100 before it sends the body. The server's answer tells whether it accepted the body.
+  // The command waits for status 100 before sending the body. The server's answer shows whether it accepted the body.
   if (request.headers.expect !== undefined && request.httpVersion === "1.1") response.writeContinue();
   let outcome: "failed" | "ended" = "failed";
   outgoing.on("response", (incoming) => {
@@ -139,7 +136,7 @@ async function open(
     connection.end("not-approved");
     return { type: "refused", reply: notApproved(host, port, context.hosts) };
   }
-  // A server answers TRACE with the request, including the secret.
+  // A server may echo a TRACE request, including the secret.
   if (request.method === "TRACE" && findSecret(context.secrets, scheme, host, port) !== undefined) {
     connection.end("bad-request");
     return { type: "refused", reply: badRequest("TRACE is not available for this host.", 405) };
@@ -186,7 +183,6 @@ function handshake(context: ProxyContext, socket: Socket, host: string): Promise
   });
 }
 
-/** Sends the request. If Node refuses to write it, closes the connection and returns undefined. */
 function send(
   context: ProxyContext,
   request: IncomingMessage,

@@ -1,7 +1,4 @@
-/**
- * Hosts that a call asks for, with an optional port (default: 443 and 80). Wildcards are refused, because a person who
- * approves `*.example.com` can't know which machines it covers.
- */
+/** Parses the hosts that a call asks for. Refuses wildcards, because nobody can know which machines they cover. */
 import { isIPv4, isIPv6 } from "node:net";
 import { domainToASCII, domainToUnicode } from "node:url";
 import { shorten } from "../../lib/text/shorten.ts";
@@ -15,7 +12,7 @@ export interface ApprovedHost {
 
 export type HostList = { type: "hosts"; hosts: ApprovedHost[] } | { type: "refused"; message: string };
 
-/** Joins entries for the same host. `message` is one sentence for the model. */
+/** Merges entries for the same host. `message` is for the model. */
 export function parseHosts(list: readonly string[]): HostList {
   if (list.length === 0) return refused("The list of hosts is empty: name each host, such as github.com.");
   if (list.length > maxHosts) return refused(`At most ${maxHosts} hosts can be approved for one call.`);
@@ -34,7 +31,7 @@ export function isApproved(hosts: readonly ApprovedHost[], host: string, port: n
   return hosts.some((approved) => approved.host === host && approved.ports.includes(port));
 }
 
-/** Formats one line of plain text for a card. Shows a name in another script in both forms, Unicode and punycode. */
+/** Formats a host for a card. A name in another script appears in Unicode and in punycode. */
 export function hostLine({ host, ports }: ApprovedHost): string {
   const unicode = domainToUnicode(host);
   const also = unicode === "" || unicode === host ? "" : ` (${unicode})`;
@@ -46,7 +43,6 @@ export function authorityText(host: string, port: number): string {
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Parses the target of a CONNECT request or the authority of a URL. Undefined for anything else. */
 export function parseAuthority(text: string, defaultPort?: number): { host: string; port: number } | undefined {
   const [, bracketed, name, digits] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:@/?#[\]\\%]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const port = digits === undefined ? defaultPort : Number(digits);
@@ -56,14 +52,14 @@ export function parseAuthority(text: string, defaultPort?: number): { host: stri
   return host === undefined ? undefined : { host, port };
 }
 
-/** Returns a name in ASCII, or a dotted IPv4 address. Undefined for other spellings of addresses and for invalid names. */
+/** Returns an ASCII name or a dotted IPv4 address. Undefined for invalid names and other spellings of addresses. */
 export function normalizeName(text: string): string | undefined {
   const withoutDot = text.toLowerCase().replace(/\.$/, "");
   if (isIPv4(withoutDot)) return withoutDot;
   const ascii = domainToASCII(withoutDot);
   if (ascii === "" || ascii.length > maxHostCharacters) return undefined;
   const labels = ascii.split(".");
-  // Some programs read 0x7f.1, 2130706433 and 017700000001 as addresses, others as names.
+  // Programs disagree on whether 0x7f.1, 2130706433 and 017700000001 are addresses or names.
   if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "")) return undefined;
   return labels.every((label) => /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label)) ? ascii : undefined;
 }
@@ -97,7 +93,7 @@ function refused(message: string): HostList {
   return { type: "refused", message };
 }
 
-/** Quotes untrusted text, with control and invisible characters escaped. */
+/** Quotes untrusted text and escapes its control and invisible characters. */
 export function quoted(text: string): string {
   return JSON.stringify(shorten(text, maxQuotedCharacters)).replace(
     /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,

@@ -1,17 +1,17 @@
 /** Limits of a command's network access. */
 
-/** Hosts per call. A person can't judge more on one card. */
+/** Per call. A person can't judge more on one card. */
 export const maxHosts = 16;
-/** The limit of RFC 1035 for a name as text. */
+/** RFC 1035's limit for a name in text form. */
 export const maxHostCharacters = 253;
 export const maxQuotedCharacters = 100;
 export const defaultPorts: readonly number[] = [443, 80];
 
 /** Open connections per command. npm opens up to 15, a browser engine about 100. */
 export const maxOpenConnections = 128;
-/** Total connections and forwarded requests per command; above it, the proxy closes. Also bounds the log. */
+/** Per command, including forwarded requests. Above it, the proxy closes. Also bounds the log. */
 export const maxConnections = 20_000;
-/** Total bytes per command in both directions; above it, the proxy closes. */
+/** Per command, in both directions. Above it, the proxy closes. */
 export const maxSessionBytes = 8 * 1024 ** 3;
 export const byteCheckIntervalMs = 250;
 
@@ -36,5 +36,5 @@ export const maxClientHelloBytes = 16 * 1024;
 export const maxListenMs = 15_000;
 /** Longer than any command runs. Only limits the use of leaked certificates. */
 export const certificateLifetimeMs = 30 * 24 * 60 * 60_000;
-/** The clocks of machines may differ by this much. */
+/** Clocks of different machines may differ by this much. */
 export const certificateBackdateMs = 24 * 60 * 60_000;

@@ -1,7 +1,4 @@
-/**
- * Runs inside a view's network namespace, started by listener.ts. It listens on a free loopback port, hands the socket to
- * Remora and exits.
- */
+/** Runs in a view's network namespace: listens on a free loopback port, hands the socket to Remora and exits. */
 import { spawnSync } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import { createServer } from "node:net";
@@ -12,7 +9,7 @@ const perl = 'socket(my $s, 2, 1, 0) or die; my $r = pack("a16s x14", "lo", 0x41
 const python =
   "import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sH14x', b'lo', 0x41))";
 
-/** In a new namespace the loopback is down, and Node can't bring it up. Every distribution has one of these programs. */
+/** A new namespace's loopback is down, and Node can't bring it up. Every distribution has one of these programs. */
 const loopbackCommands = [
   ["ip", "link", "set", "lo", "up"],
   ["busybox", "ip", "link", "set", "lo", "up"],
@@ -21,7 +18,7 @@ const loopbackCommands = [
   ["python3", "-c", python],
 ];
 
-// `os.networkInterfaces` leaves out interfaces that are down.
+// `os.networkInterfaces` omits interfaces that are down.
 const isUp = () => networkInterfaces().lo !== undefined;
 
 function bringUp() {

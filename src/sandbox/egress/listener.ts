@@ -1,7 +1,4 @@
-/**
- * Opens a listening socket on the loopback of a view's network namespace. A short-lived helper passes it over Node's IPC channel.
- * The socket still belongs to that namespace, so only the view can reach it, and no relay is needed.
- */
+/** Opens a listening socket in a view's network namespace, so that only the view can reach it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readlink } from "node:fs/promises";
 import { Server } from "node:net";

@@ -1,4 +1,4 @@
-/** Recognises commands that failed without network access, so that the model asks for it instead of guessing. */
+/** Recognises commands that failed for lack of network access, so that the model asks for it instead of guessing. */
 
 export const noNetworkHint =
   'This command has no network access. If it needs a host, call shell_exec again with network: ["host"], naming each host. A person will be asked.';
@@ -30,7 +30,6 @@ const failures = [
   /check your internet connection/i,
 ];
 
-/** Guesses from the output why a command failed in a view without network. */
 export function looksLikeNoNetwork(output: string): boolean {
   const end = output.slice(-maxTailCharacters);
   return failures.some((failure) => failure.test(end));

@@ -1,4 +1,4 @@
-/** The data by which the proxy of one session decides about a request. */
+/** What the proxy of one session needs to decide about a request. */
 import type { SecureContext } from "node:tls";
 import type { CertificateAuthority } from "./certificates.ts";
 import type { ConnectionRecords } from "./connections.ts";

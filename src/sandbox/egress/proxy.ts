@@ -1,4 +1,4 @@
-/** The HTTP proxy of one session. It reads the command's requests and limits their number, size and duration. */
+/** Runs the HTTP proxy of one session. Limits the number, size and duration of the command's requests. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket, Server as SocketServer } from "node:net";
 import type { Duplex } from "node:stream";
@@ -25,7 +25,7 @@ export interface Proxy {
   close(): void;
 }
 
-/** Calls `onLimit` once, when the proxy has closed because the command reached its limit of connections or bytes. */
+/** Calls `onLimit` once, when the proxy closes because the command reached its limit of connections or bytes. */
 export function createProxy(context: ProxyContext, onLimit: () => void): Proxy {
   const sockets = new Set<Socket>();
   const terminated = new WeakMap<Duplex, TerminatedHost>();
@@ -130,7 +130,7 @@ function takeOver(stream: Duplex, head: Buffer): Socket {
   return socket;
 }
 
-/** If the proxy has a bug, only the command's connection is closed. */
+/** A bug in the proxy must close only the command's connection. */
 function run(owner: { destroy(): unknown }, work: Promise<void>): void {
   work.catch(() => owner.destroy());
 }

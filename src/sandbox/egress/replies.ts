@@ -1,4 +1,4 @@
-/** The proxy's own answers. They tell the model what it can do. */
+/** The proxy's own answers, which tell the model what it can do. */
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { EgressConnection, EgressOutcome } from "./connections.ts";
@@ -21,7 +21,7 @@ export function badRequest(text: string, status = 400): ProxyReply {
   return { status, text: `${text}\n` };
 }
 
-/** Sends a reply. If the response has already begun, closes the connection instead. */
+/** If the response has already begun, closes the connection instead. */
 export function sendReply(response: ServerResponse, { status, text }: ProxyReply): void {
   if (response.headersSent) return void response.destroy();
   response.writeHead(status, { ...replyHeaders, "content-length": Buffer.byteLength(text) });
@@ -37,7 +37,7 @@ export function writeReply(socket: Socket, { status, text }: ProxyReply): void {
 
 const replyHeaders = { "content-type": "text/plain; charset=utf-8", connection: "close" };
 
-/** Describes what the proxy refused, because many programs print only the status of a response. Empty if it refused nothing. */
+/** Describes what the proxy refused, because many programs print only the status of a response. */
 export function describeRefusals(connections: readonly EgressConnection[], hosts: readonly ApprovedHost[]): string {
   const sentences = connections
     .filter(({ outcome }) => outcome !== "open" && outcome !== "ended" && outcome !== "closed" && outcome !== "failed")
@@ -83,7 +83,7 @@ function failureText(outcome: EgressOutcome, host: string, port: number): string
   }
 }
 
-/** Quotes the target if needed, because the command chooses the text and the model reads it. */
+/** Quotes the target if needed, because the command chooses the target and the model reads it. */
 function targetText(host: string, port: number): string {
   const text = authorityText(host, port);
   return /^[\w.:[\]-]+$/.test(text) ? text : quoted(text);

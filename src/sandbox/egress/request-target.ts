@@ -41,7 +41,7 @@ function pathOf(path: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }
 
-/** True if the Host header names the same target. HTTP/1.0 requests may lack the header. */
+/** HTTP/1.0 requests may lack the Host header. */
 function agrees({ rawHeaders }: IncomingMessage, named: TerminatedHost, defaultPort: number): boolean {
   const hosts = pairsOf(rawHeaders).filter(([name]) => name.toLowerCase() === "host");
   if (hosts.length > 1) return false;
@@ -67,7 +67,7 @@ function refused(why: string): TargetReading {
   return { type: "refused", why };
 }
 
-/** These headers apply only to one connection, like the headers that `Connection` names (RFC 9110, 7.6.1). */
+/** These headers apply to one connection only, like the headers that `Connection` names (RFC 9110, 7.6.1). */
 const hopByHop = new Set(
   ["connection", "keep-alive", "proxy-connection", "proxy-authorization", "proxy-authenticate", "te", "trailer"].concat(
     ["transfer-encoding", "upgrade", "expect", "host", "http2-settings"],
@@ -114,7 +114,7 @@ function endToEnd(rawHeaders: readonly string[], isOnHop: (name: string) => bool
           .map((token) => token.trim()),
       ),
   );
-  // A message must keep its length, even if Connection names it.
+  // Keep the message's length, even if Connection names it.
   named.delete("content-length");
   return pairs.filter(([name]) => !isOnHop(name.toLowerCase()) && !named.has(name.toLowerCase())).flat();
 }

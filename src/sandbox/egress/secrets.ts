@@ -1,10 +1,6 @@
 /**
- * Secrets that the proxy adds to requests, so that commands never have them (`sandbox.network.secrets`):
- *
- *     api.github.com: { Authorization: "Bearer ${GITHUB_TOKEN}" }
- *     http://gateway.internal:8080: { X-Api-Key: "${GATEWAY_KEY}" }
- *
- * A key without a scheme means https. Plain HTTP sends the secret unencrypted, so the key must say http.
+ * Secrets that the proxy adds to requests, so that commands never see them (`sandbox.network.secrets`). A key without a
+ * scheme means https. Plain HTTP sends the secret unencrypted, so its key must say http.
  */
 import { RemoraError } from "../../lib/errors.ts";
 import { type ApprovedHost, isApproved, parseAuthority } from "./hosts.ts";
@@ -19,7 +15,7 @@ export interface EgressSecret {
   headers: { name: string; value: string }[];
 }
 
-/** Headers that frame the message or the connection. Another value would break the message or the connection. */
+/** Headers that frame the message or connection, which other values would break. */
 const reservedHeaders = new Set(
   [
     "host",
@@ -34,7 +30,7 @@ const reservedHeaders = new Set(
   ].concat(["proxy-connection", "proxy-authorization", "proxy-authenticate", "date", "via"]),
 );
 
-/** Throws a RemoraError for the operator. It names keys and headers, never values. */
+/** Throws a RemoraError for the operator. The error names keys and headers, never values. */
 export function readSecrets(settings: EgressSecretSettings): EgressSecret[] {
   return Object.entries(settings).map(([key, headers]) => {
     const [, written = "https", rest = ""] = /^(?:(https?):\/\/)?([^/]*)\/?$/i.exec(key) ?? [];
@@ -70,7 +66,7 @@ export function findSecret(
   return secrets.find((secret) => secret.scheme === scheme && secret.host === host && secret.port === port);
 }
 
-/** Replaces headers of the same names. `headers` has alternating names and values. */
+/** Replaces headers with the same names. `headers` has alternating names and values. */
 export function withSecret(headers: readonly string[], secret: EgressSecret | undefined): string[] {
   if (secret === undefined) return [...headers];
   const names = new Set(secret.headers.map(({ name }) => comparableName(name)));

@@ -50,7 +50,7 @@ export async function connectTunnel(
   join(client, dialled.socket, connection, gate);
 }
 
-/** Connects both directions, each of which can end separately. If one side fails, the other is closed. */
+/** Connects both directions, each of which can end separately. If one side fails, closes the other. */
 export function join(client: Duplex, server: Socket, connection: OpenConnection, gate?: Transform): void {
   let failed = false;
   const cut = () => {
@@ -63,7 +63,7 @@ export function join(client: Duplex, server: Socket, connection: OpenConnection,
   client.once("close", () => server.destroy());
   server.once("close", () => {
     connection.end(failed ? "failed" : "ended");
-    // Pass on the end only after everything that the server sent.
+    // Pass on the end only after all data from the server.
     if (!client.writableEnded) client.destroy();
   });
   server.pipe(client);

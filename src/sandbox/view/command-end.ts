@@ -1,10 +1,9 @@
-/** Describes how a command ended, for the model. */
+/** Describes for the model how a command ended. */
 import { constants } from "node:os";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { CommandEnd, CommandLimit, ViewLimits } from "../../ports/sandbox.ts";
 import type { CommandStatus } from "./view-process.ts";
 
-/** `limit` is what the watchdog reported. `wasKilled` is true if the caller killed the command. */
 export function commandEnd(
   result: CommandStatus,
   { limit, wasKilled, limits }: { limit: CommandLimit | undefined; wasKilled: boolean; limits: ViewLimits },

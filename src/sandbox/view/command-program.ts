@@ -1,13 +1,7 @@
 /**
- * The second program of a view. It runs one command:
- *
- *   1. process 1 forks a child, which confines itself and becomes the command
- *   2. process 1 reaps orphans, and waits until the command ends, the host sends a kill byte, or the host exits
- *   3. process 1 kills and reaps the rest of the view, reports how the command ended, and waits until the host closes the
- *      connection
- *
- * The child enters a second user namespace, where it is an ordinary user without capabilities. The mounts belong to the
- * first namespace, so the command can't undo them, even if its user is root on the host.
+ * The second program of a view. Process 1 forks a child, which confines itself and becomes the command. When the
+ * command ends or the host says so, process 1 kills and reaps the rest. The child is an ordinary user in a second user
+ * namespace. The mounts belong to the first, so the command can't undo them, even as the host's root.
  */
 import { launcherProgram } from "./launcher.ts";
 import { descriptors } from "./mount-steps.ts";
@@ -16,7 +10,7 @@ import { seccompFilter } from "./seccomp.ts";
 import { mapIds } from "./setup-program.ts";
 import type { Processor } from "./system-calls.ts";
 
-/** The command's user inside the view, as in the view's /etc/passwd. */
+/** The command's user in the view, as in the view's /etc/passwd. */
 export const viewUser = { id: 1000, name: "user" } as const;
 
 export interface ResourceLimits {
@@ -119,7 +113,7 @@ function addEnding(program: Program, report: Place): void {
   program.place(reaped);
   program.call("write", [controlFd, report, reportBytes], { onError: gone });
   program.place(stay);
-  // Reads kill bytes that came too late, until the connection ends.
+  // Read kill bytes that came too late, until the connection ends.
   program.call("recvfrom", [controlFd, program.bytes(Buffer.alloc(8)), 1, 0, 0, 0], {
     next: stay,
     onZero: gone,
@@ -175,7 +169,6 @@ function addDropping(program: Program): void {
   program.call("prctl", [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0], { title: "set no-new-privileges" });
 }
 
-/** Executes a program. If a step fails, the report names it. */
 export function executeSteps(file: string, args: readonly string[], env: Readonly<Record<string, string>>): ChildSteps {
   return (program) => {
     const list = (values: readonly string[]) => program.words([...values.map((value) => program.text(value)), 0]);
@@ -185,13 +178,12 @@ export function executeSteps(file: string, args: readonly string[], env: Readonl
   };
 }
 
-/** Exits without running anything, for a refused command. */
 export const endSteps: ChildSteps = (program) => program.call("exit_group", [didNotStart]);
 
 /** A little below 128 KiB, the kernel's limit for a single argument. */
 const maxArgumentBytes = 120 * 1024;
 
-/** Executes a shell with a command of any length. The shell reads a long command from a memory file. */
+/** The shell reads a command that is too long for an argument from a memory file. */
 export function shellSteps(shell: string, text: string, env: Readonly<Record<string, string>>): ChildSteps {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxArgumentBytes) return executeSteps(shell, [shell, "-c", text], env);

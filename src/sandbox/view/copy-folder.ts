@@ -1,8 +1,6 @@
 /**
- * Copies the working folder and applies its layers to the copy, for machines without overlayfs.
- *
- * A layer is an overlay's upper folder. A character device 0:0 deletes the entry below, a folder merges with the folder
- * below, and anything else replaces the entry below.
+ * Copies the working folder and applies its layers to the copy, for machines without overlayfs. In a layer, a device
+ * 0:0 deletes the entry below. A folder merges with the folder below. Anything else replaces the entry below.
  */
 import { execFile } from "node:child_process";
 import { lstat, mkdir, rm } from "node:fs/promises";
@@ -17,14 +15,14 @@ export interface CopyLimits {
 
 const run = promisify(execFile);
 
-/** True if the folder without layers is within the limits. Ignores errors, because the copy will report them. */
+/** Measures the folder without its layers. Ignores errors, because the copy will report them. */
 export async function isCopyable(folder: string, limits: CopyLimits, signal: AbortSignal): Promise<boolean> {
   const total = { files: 0, bytes: 0 };
   await measure(Buffer.from(folder), total, limits, signal).catch(() => undefined);
   return !isOver(total, limits);
 }
 
-/** Copies a folder. `layers` are topmost first. Rejects with code `sandbox.folder-too-large`, or with Node's own error. */
+/** `layers` are topmost first. Rejects with code `sandbox.folder-too-large`. */
 export async function copyFolder(
   source: { folder: string; layers: readonly string[] },
   target: string,
@@ -80,7 +78,7 @@ async function applyLayer(layer: string, target: string, signal: AbortSignal): P
   for (const deletion of deletions) await rm(deletion, { force: true });
 }
 
-/** Removes what the layer deletes or replaces. Returns the paths at which the copy will put the layer's deletions. */
+/** Removes what the layer deletes or replaces. Returns the paths where the copy will put the layer's deletions. */
 async function clearReplaced(layer: Buffer, target: Buffer, signal: AbortSignal): Promise<Buffer[]> {
   const deletions: Buffer[] = [];
   for await (const entry of entriesOf(layer)) {

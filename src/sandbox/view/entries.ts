@@ -1,8 +1,7 @@
-/** Lists folders whose entries may have names that are not valid UTF-8. */
+/** Yields a folder's entries one by one, to save memory. Names need not be valid UTF-8. */
 import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
 
-/** Yields entries one by one, so that a huge folder needs little memory. */
 export async function* entriesOf(folder: Buffer): AsyncGenerator<Dirent<Buffer>> {
   // Node accepts and returns buffers here, but its types say so only for `readdir`.
   const directory = await opendir(folder as unknown as string, { encoding: "buffer" as BufferEncoding });

@@ -1,13 +1,10 @@
-/**
- * Makes the /etc of views: copies of the few files that programs need, all readable for everyone, and never a private key. Views
- * have their own lists of users, groups and hosts, so that they do not reveal the accounts of this machine.
- */
+/** Builds the /etc of views: the few files that programs need, no private keys, and no accounts of this machine. */
 import { type Dirent, readlinkSync, symlinkSync } from "node:fs";
 import { lstat, mkdir, readdir, readFile, realpath, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { viewUser } from "./command-program.ts";
 
-/** Names in /etc; `*` stands for the rest of a name. Missing ones are skipped. */
+/** Names in /etc, where `*` stands for the rest of a name. */
 const needed = [
   // the dynamic linker
   ...["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-*"],
@@ -34,7 +31,7 @@ const needed = [
 ];
 /** Mounted from the host, because it contains hundreds of links to programs and nothing else. */
 export const boundInEtc = "alternatives";
-/** These names, and everything below them, are never copied. */
+/** These names and everything below them are never copied. */
 const neverCopied = new Set(["private", "ssh", "sudoers", "shadow", "gshadow"]);
 const maxFileBytes = 4 * 1024 * 1024;
 const maxFiles = 5_000;
@@ -43,7 +40,7 @@ const source = "/etc";
 /** Links into these folders are copied as links, because every view has the same content there. */
 const sharedFolders = ["/usr", "/etc"];
 
-/** Makes the template. The folder must not exist yet. Rejects with Node's own error if it can't be written. */
+/** The folder must not exist yet. */
 export async function makeEtcTemplate(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o755 });
   const names = await readdir(source, { withFileTypes: true }).catch(() => []);
@@ -91,7 +88,7 @@ async function copyEntry(entry: Dirent, from: string, to: string, budget: { file
 
 /** Replaces a link to another folder, such as /var/lib, with the file that it leads to. */
 async function copyLink(path: string, target: string): Promise<void> {
-  // Synchronous: there are hundreds of links, and each takes microseconds.
+  // Synchronous, because there are hundreds of links and each takes microseconds.
   const link = readlinkSync(path);
   const leadsTo = resolve(dirname(path), link);
   const isShared = sharedFolders.some((folder) => leadsTo.startsWith(folder + sep));

@@ -1,4 +1,4 @@
-/** Explains from the failed step why no view can be made on this machine, and what to do. */
+/** Explains from the failed step why this machine can't create views, and what to do. */
 import { readFile } from "node:fs/promises";
 import type { LauncherFailure } from "./view-process.ts";
 

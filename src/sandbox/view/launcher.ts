@@ -1,8 +1,6 @@
 /**
- * Writes the launcher: a static program of about two kilobytes that creates a view and confines the command in it.
- *
- * The launcher reads lists of system calls from descriptor 3 and makes the calls. This file generates it, so that no
- * compiler or package is needed: an ELF header, the machine code, and a boot program that loads the next list.
+ * Writes the launcher: a static program of about two kilobytes that reads lists of system calls from descriptor 3 and
+ * makes the calls. Generating its ELF file and machine code here avoids a compiler and packages.
  */
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
@@ -23,16 +21,16 @@ const MSG_WAITALL = 0x100;
 const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9;
 
-/** The memory before the boot program's steps contains a failure report (kind, step, result), and a sink for unused results. */
+/** The memory before the boot steps contains a failure report (kind, step, result) and a sink for unused results. */
 const failureReport = memory.boot;
 const sink = memory.boot + reportBytes;
 const bootSteps = sink + 8;
 
-/** Steps of the boot program that other programs jump to. */
+/** Boot steps that other programs jump to. */
 const bootOrder = { load: 1, fail: 4 } as const;
 const bootStep = (index: number) => bootSteps + index * stepBytes;
 
-/** A list jumps here to load the next list. At the end of the connection, the process exits. */
+/** A list jumps here to load the next list. When the connection ends, the process exits. */
 export const loadNext = { address: bootStep(bootOrder.load) };
 
 export function launcherProgram(processor: Processor): Program {
@@ -58,7 +56,7 @@ function bootProgram(processor: Processor): Buffer {
   const [body, end] = [program.label(), program.label()];
   const receive = (to: Parameters<Program["call"]>[1][number], length: number) =>
     program.call("recvfrom", [controlFd, to, length, MSG_WAITALL, 0, 0], { expected: 8, next: end, onError: end });
-  // End when the parent ends. If the parent has already ended, the connection ends.
+  // End with the parent. If it has already ended, the connection ends.
   program.call("prctl", [PR_SET_PDEATHSIG, SIGKILL], { onError: "ignore" });
   receive({ step: body, field: stepFields.args + 16 }, 8);
   receive({ step: body, field: stepFields.expected }, 8);
@@ -88,7 +86,7 @@ export function launcherFile(processor: Processor): Buffer {
   const codeOffset = elfHeaderBytes + segments * segmentHeaderBytes;
   const code = machineCode(processor, { firstStep: bootStep(0), failure: failureReport + 8 });
   const data = bootProgram(processor);
-  // The data starts at a file offset that matches its address for any page size, so it gets separate pages.
+  // The file offset of the data matches its address for any page size, so the data gets separate pages.
   const dataOffset = 0x10000;
   const header = Buffer.alloc(elfHeaderBytes);
   header.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1]); // ELF, 64 bits, little-endian, version 1
@@ -134,7 +132,6 @@ function segmentHeader({ type, flags, offset, address, fileBytes, memoryBytes = 
   return header;
 }
 
-/** Writes the launcher atomically and resolves to its path. Rejects with Node's own error. */
 export async function writeLauncher(folder: string, processor: Processor): Promise<string> {
   await mkdir(folder, { recursive: true });
   const path = join(folder, "remora-view");

@@ -1,7 +1,4 @@
-/**
- * Measures what a view has written. Counts the layer's files only if the file system's used space has grown enough to exceed a
- * limit.
- */
+/** Measures what a view has written. Counts files only if the used disk space has grown enough to exceed a limit. */
 import { readdirSync, statSync } from "node:fs";
 import { lstat, statfs } from "node:fs/promises";
 import { createPace } from "../effects/pace.ts";
@@ -18,12 +15,12 @@ export interface LayerLimits {
 }
 
 export interface LayerMeter {
-  /** Returns the limit that the layer exceeds. `full` means that the disk has too little free space. */
+  /** Returns the exceeded limit. `full` means that the disk has too little free space. */
   check(signal: AbortSignal): Promise<"bytes" | "files" | "full" | undefined>;
 }
 
 const blockBytes = 512;
-/** Maximum open files to read, for all processes together. */
+/** For all processes together. */
 const maxOpenFilesRead = 20_000;
 
 export interface LayerMeterOptions {
@@ -31,7 +28,7 @@ export interface LayerMeterOptions {
   isEmpty: boolean;
   limits: LayerLimits;
   minFreeBytes: number;
-  /** Folders of open files, such as `/proc/7/fd`. Deleted files are counted while they are open. */
+  /** Folders of open files, such as `/proc/7/fd`, because deleted files count while they are open. */
   openFiles(): readonly string[];
 }
 
@@ -56,7 +53,7 @@ export async function createLayerMeter(options: LayerMeterOptions): Promise<Laye
       if (!mayBeOver) return undefined;
       const layer = await countLayer(Buffer.from(folder), limits, signal);
       const deleted = await deletedOpenBytes(options.openFiles());
-      // If there are too many open files to read, count everything by which the disk's used space has grown.
+      // If there are too many open files to read, count the growth of the disk's used space.
       const written = deleted === undefined ? Math.max(layer.bytes, counted.bytes + bytes) : layer.bytes + deleted;
       counted = { bytes: written, files: layer.files };
       at = now;
@@ -77,7 +74,7 @@ async function diskUse(folder: string): Promise<DiskUse> {
   return { bytes: (blocks - bfree) * bsize, freeBytes: bavail * bsize, files: files === 0 ? undefined : files - ffree };
 }
 
-/** Stops counting at the limits, so that even a million files don't take long. */
+/** Stops at the limits, so that even a million files don't take long. */
 async function countLayer(folder: Buffer, limits: LayerLimits, signal?: AbortSignal): Promise<LayerUsage> {
   const total = { bytes: 0, files: 0 };
   const isOver = () => total.bytes > limits.maxLayerBytes || total.files > limits.maxLayerFiles;

@@ -16,10 +16,10 @@ export const defaultViewLimits: ViewLimits = {
 
 export const maxTmpFiles = 50_000;
 export const maxSharedMemoryBytes = 64 * mebibyte;
-/** Size of the text and variables of one command. The launcher has room for twice as much. */
+/** Text and variables of one command. The launcher has room for twice as much. */
 export const maxCommandBytes = 2 * mebibyte;
 export const maxOpenFiles = 4_096;
-/** Multiple of `maxMemoryBytes` that one process may map, because runtimes map stacks and heaps that they do not use. */
+/** Multiple of `maxMemoryBytes` that one process may map, because runtimes map stacks and heaps they do not use. */
 export const mappedMemoryFactor = 2;
 /** The kernel allows this many more than `maxProcesses`, so that the watchdog sees the excess and kills the command. */
 export const sparedProcesses = 64;
@@ -27,9 +27,9 @@ export const sparedProcesses = 64;
 export const reservedProcessIds = 300;
 
 export const watchIntervalMs = 150;
-/** Maximum processes that one check reads. The others are only counted, and read in the next checks. */
+/** Per check. The other processes are only counted, and are read in the next checks. */
 export const maxProcessesRead = 256;
-/** Free disk space and memory that views must leave to the machine. */
+/** Free disk space and memory that views must leave for the machine. */
 export const minFreeDiskBytes = 512 * mebibyte;
 export const minFreeMemoryBytes = 256 * mebibyte;
 

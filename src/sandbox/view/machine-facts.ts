@@ -5,9 +5,9 @@ import { release } from "node:os";
 import { join } from "node:path";
 import type { SystemFolder } from "./mounts.ts";
 
-/** The machine's folders that views show. Other parts of its file system are not shown. */
+/** Views show only these folders of the machine. */
 const systemPaths = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-/** Names in /proc that programs need. They describe the machine as a whole and can't be written. */
+/** Names in /proc that programs need. They describe the entire machine and can't be written. */
 const shownInProc = new Set([
   ...[
     "cpuinfo",
@@ -38,7 +38,7 @@ export async function systemFolders(): Promise<SystemFolder[]> {
   return folders.flat();
 }
 
-/** Names in /proc that a view must not show. Read for each view, because kernel modules add names. */
+/** Lists names in /proc that a view must not show. Runs for each view, because kernel modules add names. */
 export async function maskedProcNames(): Promise<{ maskedFiles: string[]; maskedFolders: string[] }> {
   // Don't ask for file types here, because Node would fail to stat a process that has just ended.
   const names = (await readdir("/proc")).filter((name) => !/^\d+$/.test(name) && !shownInProc.has(name));

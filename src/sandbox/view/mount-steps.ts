@@ -1,4 +1,4 @@
-/** Launcher steps that mount, open and write. File systems of views are built from them. */
+/** Launcher steps that mount, open and write, to build the file systems of views. */
 import type { Place, Program } from "./program.ts";
 
 export const AT_FDCWD = -100;
@@ -18,7 +18,7 @@ export const MNT_DETACH = 2;
 export const attribute = { readOnly: 1, noSuid: 2, noDevices: 4, noExecute: 8 } as const;
 export const S_IFREG = 0o100000;
 
-/** File descriptors. `temporary` is always the lowest free one; those from 10 on are kept open. */
+/** `temporary` is always the lowest free descriptor. Descriptors from 10 on are kept open. */
 export const descriptors = {
   temporary: 4,
   outputEnd: 5,
@@ -51,7 +51,7 @@ export function addBind(program: Program, { from, at, isReadOnly, keepsDevices =
   moveTree(program, at, title, "fail");
 }
 
-/** Covers a name. It may have just disappeared, so errors are ignored. The surrounding mount is protected in any case. */
+/** Ignores errors, because the name may have just disappeared. The surrounding mount is protected in any case. */
 export function addMask(program: Program, from: string, at: string): void {
   openTree(program, from, OPEN_TREE_CLONE);
   moveTree(program, at, `mask /${at}`, "ignore");
@@ -96,7 +96,7 @@ export function openPath(program: Program, path: string, descriptor: number): vo
   keepDescriptor(program, descriptor);
 }
 
-/** Refuses a path with a link in it, which somebody may have just put there. */
+/** Refuses a path that contains a link, which somebody may have just put there. */
 export function openExactly(program: Program, path: string, descriptor: number): void {
   const how = program.words([O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS]);
   const args = [AT_FDCWD, program.text(path), how, 24];

@@ -1,13 +1,7 @@
 /**
- * Builds the file system of a view with launcher steps, in the view's new mount namespace. It is an allow-list:
- *
- *   1. an empty root in memory, the system's folders (read-only) and links, and a small /etc
- *   2. /dev with the harmless devices, and /tmp and /dev/shm in memory with size limits
- *   3. the view's own /proc, read-only, with the entries that describe the machine covered
- *   4. folders that the caller adds; hidden folders are covered
- *   5. the working folder with a layer over it, or its copy
- *
- * All paths inside are relative, because the working directory is the new root.
+ * Builds the file system of a view in its mount namespace. It is an allow-list: read-only system folders, small
+ * versions of /etc, /dev and /proc, memory for /tmp, and the caller's folders. The working folder has a layer over it,
+ * or is a copy. All paths inside are relative, because the working directory is the new root.
  */
 import {
   AT_FDCWD,
@@ -49,11 +43,11 @@ export type ExtraMount =
   | { kind: "copy"; at: string; copy: string };
 
 export interface FileSystemPlan {
-  /** An empty folder of the host, on which the new root is mounted. */
+  /** An empty folder on the host, on which the new root is mounted. */
   root: string;
   system: readonly SystemFolder[];
   etc: string;
-  /** A folder of the host's /etc that views show unchanged; undefined if it does not exist. */
+  /** A folder in the host's /etc that views show unchanged. */
   boundInEtc: string | undefined;
   maskedFiles: readonly string[];
   maskedFolders: readonly string[];
@@ -61,7 +55,7 @@ export interface FileSystemPlan {
   maxTmpBytes: number;
   maxTmpFiles: number;
   maxSharedMemoryBytes: number;
-  /** The view's own kernel.pid_max; undefined if the kernel has only one for the complete machine. */
+  /** The view's own kernel.pid_max. Undefined if the kernel has only one for the entire machine. */
   maxProcessId: number | undefined;
 }
 
@@ -131,7 +125,7 @@ function addDevices(program: Program, folder: MakeFolder, plan: FileSystemPlan):
   addMemory(program, "dev/shm", `mode=1777,size=${plan.maxSharedMemoryBytes},nr_inodes=1000`);
 }
 
-/** Keeps a writable clone of the mount open, to write id maps through it and to let the host count processes. */
+/** Keeps a writable clone of the mount open for writing id maps, and so that the host can count processes. */
 function addProc(program: Program, plan: FileSystemPlan): void {
   const [proc, at] = [program.text("proc"), "proc"];
   program.call("mount", [proc, proc, proc, MS_NOSUID | MS_NODEV | MS_NOEXEC, 0], { title: "mount /proc" });
@@ -207,7 +201,7 @@ function addOverlay(program: Program, mount: Extract<ExtraMount, { kind: "overla
   openPath(program, mount.upper, descriptors.upper);
   openPath(program, mount.work, descriptors.work);
   const folders = `lowerdir=${lower.join(":")},upperdir=${opened(descriptors.upper)},workdir=${opened(descriptors.work)}`;
-  // The mount is volatile, so that closing a view does not wait until the host's disk is synced.
+  // The mount is volatile, so that closing a view does not wait for the host's disk to sync.
   mountOverlay(program, inside(mount.at), `volatile,${folders}`, "fail");
 }
 

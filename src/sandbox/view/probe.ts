@@ -1,10 +1,4 @@
-/**
- * Probes whether views confine commands on this machine, by trying to break out:
- *
- *   1. a command in a real view makes system calls that must fail
- *   2. the command becomes a shell that changes its working folder, and the host checks that folder and a file outside
- *   3. the report names every problem
- */
+/** Probes whether views confine commands on this machine, by trying to break out. Reports every problem. */
 import { lstat, mkdir, mkdtemp, readFile, readlink, realpath, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
@@ -35,7 +29,7 @@ interface Surroundings {
   port: number;
 }
 
-/** Rejects with the error of `open` if no view can be created. `scratch` must be empty, and is empty afterwards. */
+/** Rejects with the error from `open` if no view can be created. `scratch` must be empty, and is empty afterwards. */
 export async function probeView(open: Open, scratch: string, signal: AbortSignal): Promise<SandboxReport> {
   const place = await realpath(await mkdtemp(join(scratch, "try-")));
   const server = createServer((socket) => socket.destroy());

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 
 export interface ProcessUsage {
   threads: number;
-  /** Resident memory. Shared memory counts once for each process. */
+  /** Shared memory counts once for each process. */
   residentBytes: number;
   processorSeconds: number;
   processes: readonly string[];
@@ -12,10 +12,10 @@ export interface ProcessUsage {
 
 /** The unit of times in /proc, fixed since Linux 2.6. */
 const ticksPerSecond = 100;
-/** Indexes of the fields of /proc/…/stat after the name; the third field has index 0. */
+/** Indexes of fields in /proc/…/stat after the name. The third field has index 0. */
 const field = { firstTime: 11, lastTime: 14, threads: 17, resident: 21 } as const;
 
-/** Reads at most `maxProcessesRead` processes, in turn. Each other process counts as one thread. */
+/** Reads at most `maxProcessesRead` processes per call, in turn. Every other process counts as one thread. */
 export function createProcessMeter(proc: string, maxProcessesRead: number, pageBytes: number) {
   let first = 0;
   return (): ProcessUsage => {
@@ -35,9 +35,7 @@ export function createProcessMeter(proc: string, maxProcessesRead: number, pageB
   };
 }
 
-/**
- * Measures memory with shared pages divided among their processes. Slow, because the kernel walks all pages. Stops above `max`.
- */
+/** Divides shared pages among their processes. Slow, because the kernel walks all pages. Stops above `max`. */
 export async function proportionalBytes(proc: string, processes: readonly string[], max: number): Promise<number> {
   let bytes = 0;
   for (const pid of processes) {
@@ -53,7 +51,7 @@ export function availableMemoryBytes(): number | undefined {
   return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
 }
 
-/** The process name in parentheses may contain any bytes, so the fields are counted from the closing parenthesis. */
+/** The process name in parentheses may contain any bytes, so fields are counted from the closing parenthesis. */
 function statFields(proc: string, pid: string): string[] | undefined {
   const text = readOrEmpty(`${proc}/${pid}/stat`);
   const end = text.lastIndexOf(")");

@@ -1,10 +1,10 @@
-/** Removes folders, including subfolders that deny access: commands can deny access to folders, and overlayfs does. */
+/** Removes folders, even with subfolders that deny access, which commands and overlayfs create. */
 import { chmodSync, rmdirSync } from "node:fs";
 import { chmod, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { entriesOf, pathWithin } from "./entries.ts";
 
-/** Must not reject. What can't be removed is left. */
+/** Must not reject. Leaves what it can't remove. */
 export async function removeFolder(folder: string): Promise<void> {
   const remove = () => rm(folder, { recursive: true, force: true });
   await remove()

@@ -1,10 +1,4 @@
-/**
- * The sandbox opens and closes views.
- *
- *   1. once per start of Remora, it prepares the launcher and the template of /etc, and reads facts about the machine
- *   2. for each view, it sets up mounts and processes, and a watchdog while the command runs
- *   3. if no overlay can be mounted over the working folder, it uses a copy of the folder
- */
+/** Opens and closes views. If no overlay can be mounted over the working folder, the view gets a copy of the folder. */
 import { chmodSync, mkdirSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -37,7 +31,7 @@ import { createWatchdog } from "./watchdog.ts";
 export interface SandboxOptions {
   /** For the launcher and other small files. Must not be mounted `noexec`. */
   folder: string;
-  /** Folders that views must not show, although they show a folder above, such as the project below /usr. */
+  /** Folders that views must hide, although they show a folder above, such as a project below /usr. */
   hidden?: readonly string[];
   limits?: Partial<ViewLimits>;
   copyLimits?: Partial<CopyLimits>;
@@ -185,7 +179,7 @@ interface WorkingFolder {
 
 async function overlayFolder({ folder, layers, scratch }: ViewOptions): Promise<WorkingFolder> {
   const [upper, work] = [join(scratch, "upper"), join(scratch, "work")];
-  // The view shows the mode of the layer, not of the folder.
+  // The view shows the layer's mode, not the folder's.
   const { mode } = await stat(folder);
   for (const path of [upper, work]) mkdirSync(path, { recursive: true });
   chmodSync(upper, mode & 0o7777);

@@ -1,10 +1,7 @@
 /**
- * The seccomp filter of a view's command: a classic BPF program over the number and the arguments of each system call.
- *
- *   1. calls of another instruction set (32-bit, x32) kill the process, because their numbers mean other calls
- *   2. calls that only attackers and administrators need fail with EPERM
- *   3. calls that libraries try first but can do without fail with ENOSYS
- *   4. some calls depend on an argument: new namespaces, socket families, input pushed into a terminal
+ * The seccomp filter of a view's command, a classic BPF program. Calls of another instruction set (32-bit, x32) kill
+ * the process, because their numbers mean other calls. Calls that only attackers and administrators need fail with
+ * EPERM. Calls that libraries can do without fail with ENOSYS.
  */
 import { type Processor, type SystemCall, systemCallNumber } from "./system-calls.ts";
 
@@ -37,7 +34,7 @@ const missing: readonly SystemCall[] = ["io_uring_setup", "io_uring_enter", "io_
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const namespaceFlags = 0x7e020000;
-/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. The network namespace confines these families, unlike AF_VSOCK, for example. */
+/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. The network namespace confines these, but not AF_VSOCK, for example. */
 const socketFamilies = [1, 2, 10, 16];
 /** TIOCSTI and TIOCLINUX push input into other terminals. */
 const terminalRequests = [0x5412, 0x541c];
@@ -96,13 +93,13 @@ export function seccompFilter(processor: Processor): Buffer {
   return bytes;
 }
 
-/** Runs `body` for one system call. Its number must already be loaded. The body must end the filter. */
+/** Runs `body`, which must end the filter, for one system call. The call's number must already be loaded. */
 function whenCall(name: SystemCall, processor: Processor, body: readonly Instruction[]): Instruction[] {
   const number = systemCallNumber(name, processor);
   return number === undefined ? [] : [ifEqual(number, 0, body.length), ...body];
 }
 
-/** Compares the low half of an argument. The kernel ignores the high half in all system calls that are checked here. */
+/** Compares the low half of an argument, because the kernel ignores the high half in all calls checked here. */
 function oneOf(argument: number, values: readonly number[], result: number, otherwise: number): Instruction[] {
   const tests = values.map((value, index) => ifEqual(value, values.length - index, 0));
   return [load(data.argument(argument)), ...tests, end(otherwise), end(result)];

@@ -1,11 +1,7 @@
 /**
- * The first program of a view. It runs in two processes:
- *
- *   1. the outer process enters new namespaces, forks the inner process, reports its id and waits for it
- *   2. the inner process is process 1 of the view: it builds the file system, brings up the loopback, makes the output pipe,
- *      and waits for the next program
- *
- * The inner process is root in the view's user namespace. It must not run any part of the command.
+ * The first program of a view. The outer process enters new namespaces and forks the inner process, which is process 1
+ * of the view. Process 1 builds the file system and waits for the next program. It is root in the view's user
+ * namespace, so it must not run any part of the command.
  */
 import { launcherProgram, loadNext } from "./launcher.ts";
 import { AT_FDCWD, descriptors, keepDescriptor, O_PATH, writeText } from "./mount-steps.ts";
@@ -55,7 +51,7 @@ export function setupProgram(processor: Processor, plan: SetupPlan): Program {
   return program;
 }
 
-/** Maps one user and one group. Must run right after the process entered its new user namespace. */
+/** Maps one user and one group. Must run right after the process enters its new user namespace. */
 export function mapIds(
   program: Program,
   self: string,

@@ -43,9 +43,7 @@ async function removeAbandoned(folder: string): Promise<void> {
   }
 }
 
-/**
- * Reads the start time of a process in kernel ticks. Together with the id, it identifies the process. Empty if it does not run.
- */
+/** Reads the start time in kernel ticks, which identifies a process together with its id. Empty if it does not run. */
 async function startTime(pid: number): Promise<string> {
   const text = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
   return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";

@@ -33,7 +33,7 @@ export async function surroundingMounts(options: ViewOptions, hidden: readonly s
   return [...hidden.map((at): ExtraMount => ({ kind: "hidden", at })), ...existing.flat()];
 }
 
-/** Sorts mounts: outer folders come before inner ones. If several are at one path, the last is on top. */
+/** Sorts outer folders before inner ones. If several mounts are at one path, the last is on top. */
 export function inMountOrder(mounts: readonly ExtraMount[]): ExtraMount[] {
   const depth = ({ at }: ExtraMount) => at.split(sep).length;
   return mounts.toSorted((one, other) => depth(one) - depth(other));

@@ -1,7 +1,4 @@
-/**
- * Starts and controls the launcher of a view. When Remora's process exits, the connection ends, process 1 of the view exits, and
- * everything in the view ends. If process 1 is busy, the kernel's parent-death signal kills it.
- */
+/** Controls a view's launcher. If Remora exits, the closed connection or the parent-death signal ends the view. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { getSystemErrorName } from "node:util";
@@ -27,12 +24,12 @@ export type CommandStatus =
   | { type: "gone" };
 
 export interface ViewProcess {
-  /** The process id, on the host, of the view's process 1. */
+  /** The id of the view's process 1 on the host. */
   pid: number;
-  /** Sends the command's program. Resolves when no process of the command runs any more. Call it at most once. */
+  /** Resolves when every process of the command has ended. Call it at most once. */
   run(program: Program): Promise<CommandStatus>;
   killCommand(): void;
-  /** Kills everything in the view. Resolves when everything has ended. */
+  /** Kills everything in the view and waits for its end. */
   end(): Promise<void>;
   gone: Promise<void>;
 }
@@ -43,7 +40,6 @@ type Report =
   | { kind: "ready" }
   | { kind: "ended"; status: number };
 
-/** Rejects with a `LauncherFailure`, or with the signal's reason. */
 export async function startViewProcess(launcher: string, setup: Program, signal: AbortSignal): Promise<ViewProcess> {
   signal.throwIfAborted();
   const child = spawn(launcher, [], {
@@ -83,7 +79,7 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
     async run(program) {
       control.write(framed(program));
       const report = await reports.next();
-      // If the child failed, process 1 reaps it and also reports its end. If process 1 failed, there is no next report.
+      // If the child failed, process 1 reports its end too. If process 1 failed, there is no next report.
       if (report?.kind === "failed") await reports.next();
       return commandStatus(report, program);
     },

@@ -60,7 +60,6 @@ const environment = {
   TERM: "dumb",
 };
 
-/** Rejects with Node's own error if the view has already ended. */
 export async function createView(parts: ViewParts): Promise<StepView> {
   const { process, watchdog, limits, folder, written } = parts;
   const path = (descriptor: number) => `/proc/${process.pid}/fd/${descriptor}`;
@@ -138,7 +137,7 @@ export async function createView(parts: ViewParts): Promise<StepView> {
   };
 }
 
-/** Opens the output of the command. It is a pipe, because commands can open /dev/stderr only on a pipe, not on a socket. */
+/** Opens the command's output. It is a pipe, because commands can't open /dev/stderr on a socket. */
 async function openPipe(path: string): Promise<Socket> {
   const fd = await promisify(openFile)(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return new Socket({ fd, readable: true, writable: false });

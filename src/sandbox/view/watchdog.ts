@@ -1,11 +1,6 @@
 /**
- * Kills commands that exceed the limits of their view. Rlimits apply to single processes; the watchdog checks complete views:
- *
- *   1. processes and threads, resident memory, processor time
- *   2. bytes and files of the layer, and the disk's free space
- *   3. the machine's free memory, so that memory outside of processes is also counted (files in memory, sockets)
- *
- * One timer serves all views. It stops while no command runs.
+ * Kills commands that exceed the limits of their view, because rlimits apply only to single processes. Checking the
+ * machine's free memory covers memory outside of processes, such as files in memory and sockets.
  */
 import type { CommandLimit, ViewLimits } from "../../ports/sandbox.ts";
 import type { LayerMeter } from "./layer-usage.ts";
@@ -31,7 +26,7 @@ export interface WatchdogOptions {
 
 interface State {
   residentBytes: number;
-  /** Checks of the layer and of the memory may take longer than the interval, so they must not overlap. */
+  /** Checks of the layer and of memory may take longer than the interval, but must not overlap. */
   isCheckingLayer: boolean;
   isCheckingMemory: boolean;
 }
@@ -73,7 +68,7 @@ export function createWatchdog({ intervalMs, minFreeMemoryBytes }: WatchdogOptio
     if ((availableMemoryBytes() ?? Number.POSITIVE_INFINITY) < minFreeMemoryBytes) endLargest();
   };
 
-  /** Kills one command per interval, until enough memory is free. */
+  /** Kills the largest command, one per interval, until enough memory is free. */
   const endLargest = () => {
     const [largest] = [...views].sort(([, one], [, other]) => other.residentBytes - one.residentBytes);
     if (largest !== undefined) end(largest[0], "memory");

@@ -6,7 +6,7 @@ import type { Skill, SkillDiagnostic, SkillSet, SkillVerdict } from "../../ports
 import { createDiagnostics } from "../parse/diagnostics.ts";
 import { type ParsedSkill, parseSkill } from "../parse/parse-skill.ts";
 import { findSkills, type SkillFile } from "./find.ts";
-import { type LoadedSkill, chooseSkills } from "./precedence.ts";
+import { chooseSkills, type LoadedSkill } from "./precedence.ts";
 
 /** A file's state from earlier loads: an unchanged file is not read again, a broken one keeps its previous content. */
 export interface RememberedFile {

@@ -46,13 +46,17 @@ export async function executeCall(
  * path of a view. Relative paths are valid in both.
  */
 function withPathsInside(returned: unknown, realFolder: string): unknown {
-  if (typeof returned !== "object" || returned === null || !("files" in returned) || !Array.isArray(returned.files))
-    return returned;
-  const files = (returned.files as unknown[]).map((file) => {
+  if (typeof returned !== "object" || returned === null) return returned;
+  const inside = (file: unknown): unknown => {
     if (typeof file !== "object" || file === null || !("path" in file) || typeof file.path !== "string") return file;
     return isInside(file.path, realFolder) ? { name: file.path, ...file, path: relative(realFolder, file.path) } : file;
-  });
-  return { ...returned, files };
+  };
+  const insideAll = (files: unknown) => (Array.isArray(files) ? (files as unknown[]).map(inside) : files);
+  return {
+    ...returned,
+    ...("files" in returned ? { files: insideAll(returned.files) } : {}),
+    ...("images" in returned ? { images: insideAll(returned.images) } : {}),
+  };
 }
 
 /** Resolves with the result of the work, or rejects on abort. After an abort, the result is ignored. */

@@ -26,7 +26,7 @@ import { createBacklog } from "./backlog.ts";
 import { type Connect, createConnections } from "./connections.ts";
 import { createErrorThrottle } from "./error-throttle.ts";
 import { createJobWaiter, type JobWaiter } from "./job-waiter.ts";
-import { createRetryLimit, createRetryingLedger } from "./redis-retry.ts";
+import { createRetryingLedger, createRetryLimit } from "./redis-retry.ts";
 import { createRunner } from "./runner.ts";
 
 export interface BullQueueOptions extends CallExecutorOptions {

@@ -1,5 +1,5 @@
 /**
- * Open approvals. Whoever uses this page answers as the operator. A row's elements are kept while its approval is open and
+ * Open approvals, which the user answers as the operator. A row's elements are kept while its approval is open and
  * unchanged, so that a half-written reason, the focus and the scroll position survive a refresh.
  */
 import { createChangesView } from "./changes.js";
@@ -10,7 +10,7 @@ export function createApprovalsView(root, onAnswered) {
   const [title, count, said, list, none] = ["title", "count", "said", "list", "none"].map((part) =>
     root.querySelector(`#approvals-${part}`),
   );
-  /** By approval id: the row's element, and the data that it shows. */
+  /** Maps approval ids to the row's element and data. */
   const rows = new Map();
 
   function say(text, isAccepted) {
@@ -49,7 +49,6 @@ export function createApprovalsView(root, onAnswered) {
       ...(approval.choices.includes("diff") ? [diffButton(approval)] : []),
     );
 
-    /** If some files are unchecked, the button keeps only the checked files. */
     function nameApprove() {
       const kept = changes?.chosen();
       approve.textContent = kept === undefined ? labels.approve : `Keep ${kept.length} of ${changes.boxes.length}`;

@@ -1,8 +1,8 @@
-/** Changes to a folder in a row of open approvals. Files can be unchecked if it is possible to keep only some of them. */
+/** Shows changes to a folder. If it is possible to keep only some files, each file has a checkbox. */
 import { diffView } from "./diff.js";
 import { element } from "./elements.js";
 
-/** `chosen()` returns the indexes of the files to keep, or undefined for all. `onChoice` runs when the choice changes. */
+/** `chosen()` returns the indexes of the files to keep, or undefined for all of them. */
 export function createChangesView({ changes, choices }, onChoice) {
   const { title, summary, files, moreFiles, commands, lastOutput, diff } = changes;
   const boxes = choices.includes("part") ? files.map(() => box(onChoice)) : [];

@@ -1,4 +1,4 @@
-/** Renders a snapshot every few seconds, and says when the snapshot is out of date. Inserts every text as plain text. */
+/** Renders a snapshot every few seconds, and says when it is out of date. Inserts all text as plain text. */
 import { createApprovalsView } from "./approvals.js";
 import { duration, element } from "./elements.js";
 
@@ -97,7 +97,7 @@ let shown = "";
 let next;
 const approvals = createApprovalsView(document.getElementById("approvals"), () => refresh());
 
-/** Rebuilds only after a change, so that selection and scroll position are kept. */
+/** Rebuilds only after a change, to keep selection and scroll position. */
 function show(data) {
   approvals.show(data.approvals);
   const text = JSON.stringify(data);

@@ -1,4 +1,3 @@
-/** Shows a diff with coloured lines, in a row or in a dialog. */
 import { diffLines } from "./diff-lines.js";
 import { element } from "./elements.js";
 

@@ -1,4 +1,4 @@
-/** DOM helpers of the dashboard. They insert texts as text, never as markup. */
+/** DOM helpers. They insert text as text, never as markup. */
 
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
