@@ -68,6 +68,9 @@ async function pages(file: DocumentFile, range: PageRange): Promise<DocumentText
     for await (const line of reader.lines(page)) window.add(line);
     lastPage = page;
   }
+  if (window.last < firstLine && window.total > 0) {
+    throw new DocumentProblem(`The chosen pages have ${window.total} lines, so line ${firstLine} does not exist.`);
+  }
   const text = window.text();
   const { last: lastLine, total: totalLines } = window;
   const shownNames = names.slice(0, maxShownNames).map((name) => oneLine(name, maxNameCharacters));

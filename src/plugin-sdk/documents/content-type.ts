@@ -17,7 +17,7 @@ export type Content =
 export type TextEncodingName = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 
 /** How many bytes of the file's beginning `contentOf` needs. */
-export const headBytes = 4_096;
+export const headBytes = 8_192;
 
 const pictures: readonly (readonly [PictureFormat, string])[] = [
   ["jpeg", "ff d8 ff"],

@@ -2,7 +2,8 @@
 import { maxTextCharacters } from "./limits.ts";
 
 export interface LineWindow {
-  add(line: string): void;
+  /** `length` is the full length of a line of which only the beginning is at hand. */
+  add(line: string, length?: number): void;
   /** The requested number of lines or characters is reached. */
   isFull(): boolean;
   readonly total: number;
@@ -17,15 +18,15 @@ export function createLineWindow({ firstLine, lines }: { firstLine: number; line
   let left = maxTextCharacters;
   let isFull = false;
   return {
-    add(line) {
+    add(line, length = line.length) {
       total += 1;
       if (total < firstLine || isFull) return;
-      if (kept.length >= lines || (kept.length > 0 && line.length >= left)) {
+      if (kept.length >= lines || (kept.length > 0 && length >= left)) {
         isFull = true;
         return;
       }
-      kept.push(line.length > left ? cut(line) : line);
-      left -= line.length + 1;
+      kept.push(length > left ? cut(line, length) : line);
+      left -= length + 1;
     },
     isFull: () => isFull || kept.length >= lines || left <= 0,
     get total() {
@@ -38,6 +39,6 @@ export function createLineWindow({ firstLine, lines }: { firstLine: number; line
   };
 }
 
-function cut(line: string): string {
-  return `${line.slice(0, maxTextCharacters)} [… this line has ${line.length} characters and is cut here]`;
+function cut(line: string, length: number): string {
+  return `${line.slice(0, maxTextCharacters)} [… this line has ${length} characters and is cut here]`;
 }
