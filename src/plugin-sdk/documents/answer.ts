@@ -11,7 +11,7 @@ import { type OfficeFile, officeFileIn } from "./office.ts";
 import { bytesAt } from "./open-file.ts";
 import { otherLook } from "./other.ts";
 import { DocumentProblem } from "./problem.ts";
-import type { DocumentReader } from "./reader.ts";
+import { type DocumentReader, moreText } from "./reader.ts";
 import { inspectText } from "./text-look.ts";
 import { openZip, type ZipArchive } from "./zip.ts";
 
@@ -81,7 +81,8 @@ type Opened = { type: "document"; reader: DocumentReader } | { type: "archive"; 
 
 /** Loads the code for a type only when it is needed, because PDF.js alone takes longer to load than most files to read. */
 async function openDocument({ descriptor, size, content }: DocumentFile): Promise<Opened> {
-  const bytes = new Uint8Array(bytesAt(descriptor, 0, size));
+  const { buffer, byteOffset, length } = bytesAt(descriptor, 0, size);
+  const bytes = new Uint8Array(buffer, byteOffset, length);
   if (content.kind === "pdf") return { type: "document", reader: await (await import("./pdf.ts")).openPdf(bytes) };
   if (content.kind !== "zip") throw new DocumentProblem("This type of file has no text that can be read by pages.");
   const zip = openZip(bytes);
@@ -140,7 +141,7 @@ async function beginning(reader: DocumentReader): Promise<{ text: string; isWhol
       parts.push(line);
       length += line.length + 1;
       hasText ||= line.trim() !== "";
-      if (length > maxTextCharacters) return { text: textOf(parts, hasText), isWhole: false };
+      if (line === moreText || length > maxTextCharacters) return { text: textOf(parts, hasText), isWhole: false };
     }
   }
   return { text: textOf(parts, hasText), isWhole: true };

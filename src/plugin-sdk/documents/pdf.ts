@@ -2,7 +2,7 @@
 import { getDocumentProxy } from "unpdf";
 import { maxTextCharacters } from "./limits.ts";
 import { DocumentProblem } from "./problem.ts";
-import type { DocumentReader } from "./reader.ts";
+import { type DocumentReader, moreText } from "./reader.ts";
 
 type PDFDocumentProxy = Awaited<ReturnType<typeof getDocumentProxy>>;
 
@@ -67,7 +67,7 @@ async function pageText(pdf: PDFDocumentProxy, number: number): Promise<string> 
   }
   // Waiting for the reader's cancellation would wait for the rest of the page.
   if (!isCut) page.cleanup();
-  return `${tidied(text)}${isCut ? "\n(this page has more text)" : ""}`;
+  return `${tidied(text)}${isCut ? `\n${moreText}` : ""}`;
 }
 
 function contentText({ items }: { items: readonly object[] }): string {

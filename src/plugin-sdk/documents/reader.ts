@@ -1,6 +1,9 @@
 /** A document that was opened: how many pages, sheets or slides it has, and the lines of each. */
 import type { DocumentPages } from "./documents.ts";
 
+/** The last line of a page whose text was too long, or took too long. */
+export const moreText = "(this page has more text)";
+
 export interface DocumentReader {
   mimeType: string;
   /** What people call this type. */
