@@ -43,10 +43,14 @@ function whatIsShown({ unit, count, firstPage, lastPage, firstLine, lastLine, to
 }
 
 function howToContinue({ count, firstPage, lastPage, lastLine, totalLines }: DocumentPages): string {
-  if (lastLine < totalLines) return `; continue with pages "${firstPage}-${lastPage}", offset ${lastLine + 1}`;
+  if (lastLine < totalLines) return `; continue with pages "${range(firstPage, lastPage)}", offset ${lastLine + 1}`;
   if (lastPage >= count) return "";
   const next = Math.min(count, 2 * lastPage - firstPage + 1);
-  return `; continue with pages "${lastPage + 1}-${next}"`;
+  return `; continue with pages "${range(lastPage + 1, next)}"`;
+}
+
+function range(first: number, last: number): string {
+  return first === last ? String(first) : `${first}-${last}`;
 }
 
 function sheetNames({ names, lastPage, count }: DocumentPages): string {
