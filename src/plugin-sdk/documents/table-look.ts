@@ -6,7 +6,7 @@ import { shorten } from "../../lib/text/shorten.ts";
 import type { TextEncodingName } from "./content-type.ts";
 import { csvParsing, delimiterOf } from "./delimiter.ts";
 import type { DocumentFile } from "./documents.ts";
-import { maxExcerptCharacters } from "./limits.ts";
+import { maxExcerptCharacters, maxInspectionMs } from "./limits.ts";
 import { decodedText } from "./text-file.ts";
 
 interface TableLook {
@@ -16,6 +16,10 @@ interface TableLook {
   rows: string;
 }
 
+/** Why the rows were not counted to their end. */
+type Stop = "broken" | "time";
+
+const rowsBetweenChecks = 1_000;
 const maxShownRows = 10;
 const maxShownColumns = 50;
 const maxNameCharacters = 60;
@@ -36,28 +40,38 @@ export async function tableLook(
   // The callback is empty, because errors reach the code that reads the records.
   pipeline(decodedText(file, encoding), parser, () => {});
   const rows: string[][] = [];
+  const end = performance.now() + maxInspectionMs;
   let count = 0;
-  let isBroken = false;
+  let stop: Stop | undefined;
   try {
     for await (const record of parser as AsyncIterable<string[]>) {
       count += 1;
       if (rows.length <= maxShownRows) rows.push(record);
+      if (count % rowsBetweenChecks === 0 && performance.now() > end) {
+        stop = "time";
+        break;
+      }
     }
   } catch {
-    isBroken = true;
+    stop = "broken";
   }
-  return { mimeType: isTab ? "text/tab-separated-values" : "text/csv", ...described(rows, count - 1, isBroken) };
+  return { mimeType: isTab ? "text/tab-separated-values" : "text/csv", ...described(rows, count - 1, stop) };
 }
 
-function described(rows: readonly string[][], count: number, isBroken: boolean): { summary: string; rows: string } {
+function described(
+  rows: readonly string[][],
+  count: number,
+  stop: Stop | undefined,
+): { summary: string; rows: string } {
   const [columns = []] = rows;
   const names = columns.slice(0, maxShownColumns).map((name) => oneLine(name, maxNameCharacters) || "(no name)");
   const more = columns.length > names.length ? `, and ${columns.length - names.length} more` : "";
   const amount = `${Math.max(0, count).toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;
-  const rest = isBroken ? " before a row that can't be read" : "";
+  const rest = stop === "broken" ? " before a row that can't be read" : "";
+  const least = stop === "time" ? "more than " : "";
   const shown = rows.map((row) => row.map((cell) => oneLine(cell, maxNameCharacters)).join(" | ")).join("\n");
   return {
-    summary: `table of ${amount}${rest} and ${columns.length} columns (${names.join(", ")}${more})`,
+    summary: `table of ${least}${amount}${rest} and ${columns.length} columns (${names.join(", ")}${more})`,
     rows: shorten(shown, maxExcerptCharacters),
   };
 }
