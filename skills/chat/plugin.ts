@@ -1,4 +1,4 @@
-/** The chat tools. They read and write only where the requester can, through the chat service of the call. */
+/** The chat tools use the call's chat service, which reads and writes only where the requester can. */
 import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
@@ -29,7 +29,7 @@ async function execute(tool: string, input: JsonObject, context: PluginContext):
     return await run(tool, input, chat, context);
   } catch (thrown) {
     const problem = tool === "chat_upload" ? explainFileProblem(thrown, textOf(input.path)) : undefined;
-    // Return a refusal as an answer; throw a transient failure, so that the queue retries the call.
+    // Return a refusal as an answer; throw a transient failure so that the queue retries the call.
     if (thrown instanceof RemoraError && !thrown.isRetryable) return failure(thrown.message);
     if (problem !== undefined) return failure(problem);
     throw thrown;
@@ -79,7 +79,7 @@ async function upload(input: JsonObject, chat: PluginChat, context: PluginContex
   });
 }
 
-/** Shares a copy, so that nobody can replace the file between the check and the upload. */
+/** Uploads a copy so that nobody can replace the file between the check and the upload. */
 async function shareElsewhere(
   input: JsonObject,
   chat: PluginChat,

@@ -51,7 +51,7 @@ async function answer(request: DataRequest): Promise<DataAnswer> {
 }
 
 async function chart(request: Extract<DataRequest, { type: "chart" }>, data: Data): Promise<DataAnswer> {
-  // Load the chart code only when needed, because loading takes longer than a query.
+  // Load the chart code on demand, because loading takes longer than a query.
   const { drawChart } = await import("./chart/chart.ts");
   const { createRenderer, startRendering } = await import("./chart/render.ts");
   const sql = request.sql ?? `SELECT * FROM ${quoted(data.tables[0]?.name ?? "")}`;
@@ -61,7 +61,7 @@ async function chart(request: Extract<DataRequest, { type: "chart" }>, data: Dat
     const { type, png } = createRenderer(fonts);
     const { svg, notes } = drawChart(rows, request.chart, type);
     const missing = type.missing();
-    // Replace characters that no font has, because such a character would hide other parts of its text.
+    // Replace characters that no font has, because they would hide other parts of the text.
     const drawable = missing.reduce((all, sign) => all.replaceAll(sign, "\ufffd"), svg);
     return { svg: drawable, notes, png, missing };
   };

@@ -1,4 +1,4 @@
-/** Converts a tool's arguments, already checked against its schema, to a request. */
+/** Converts a tool's arguments, which are already checked against its schema, to a request. */
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 import type { ChartRequest } from "./chart/chart-request.ts";
 import { dataProblem } from "./problem.ts";

@@ -16,7 +16,7 @@ export interface CsvReading {
 const chunkBytes = 256 * 1024;
 const sampleBytes = 128 * 1024;
 const maxFieldCharacters = 4 * 1024 * 1024;
-/** Delimiters in order of preference if several fit equally well. */
+/** In order of preference, if several fit equally well. */
 const delimiters = [",", ";", "\t", "|"];
 
 export function readCsv(file: DataFile, options: CsvOptions): CsvReading {
@@ -40,9 +40,7 @@ export async function* textOf(file: DataFile, encoding: string): AsyncGenerator<
   yield decoder.decode();
 }
 
-/**
- * Detects the encoding by the byte order mark. Without one it is UTF-8, or Windows-1252 if the file is not valid UTF-8.
- */
+/** Detects the encoding: by byte order mark, else UTF-8 if valid, else Windows-1252. */
 export function encodingOf(file: DataFile, [first, second]: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return "utf-16le";
   if (first === 0xfe && second === 0xff) return "utf-16be";
@@ -86,7 +84,7 @@ function scoreOf(lines: string, delimiter: string, skippedLines: number): number
     for (const { length } of records) widths.set(length, (widths.get(length) ?? 0) + 1);
     const several = [...widths].filter(([width]) => width > 1).sort(([, one], [, other]) => other - one);
     const [width = 0, count = 0] = several[0] ?? [];
-    // Of two delimiters that fit equally well, prefer the one that gives more columns.
+    // Of two delimiters that fit equally well, prefer the one with more columns.
     return count * 2 < records.length ? 0 : (count / records.length) * 100 + Math.min(width, 50) / 100;
   } catch {
     return 0;
@@ -108,7 +106,7 @@ async function* recordsOf(
   skippedLines: number,
 ): AsyncGenerator<string[]> {
   const parser = parse({ ...parsing, delimiter, from_line: skippedLines + 1, max_record_size: maxFieldCharacters });
-  // The callback is empty, because a read error destroys the parser and so reaches the code that reads its records.
+  // The callback can be empty: a read error destroys the parser, so the loop below throws the error.
   pipeline(textOf(file, encoding), parser, () => {});
   try {
     for await (const record of parser) yield record as string[];

@@ -1,7 +1,6 @@
 /**
- * The database of one request: in memory, with the tables loaded, then read-only. The SQL comes from a model, so an
- * authorizer permits only SELECT, and no other file can be attached. The isolated process limits time and memory
- * (src/plugin-sdk/isolated-process.ts).
+ * An in-memory database for one request, read-only once its tables are loaded. The SQL comes from a model, so an
+ * authorizer permits only SELECT, and no other file can be attached. The isolated process limits time and memory.
  */
 import { constants, DatabaseSync } from "node:sqlite";
 import { RE2JS } from "re2js";
@@ -61,10 +60,7 @@ export async function select({ database, tables }: Data, sql: string, most: numb
   });
 }
 
-/**
- * Throws if the SQL has several statements or parameters. SQLite would ignore all statements but the first, and read a
- * parameter as NULL, so results would mislead.
- */
+/** Refuses several statements and parameters. SQLite would ignore later statements and read parameters as NULL. */
 function refuseOthers(compiled: string, expanded: string, sql: string): void {
   const rest = sql.slice(sql.indexOf(compiled) + compiled.length).replace(comments, "");
   if (/[^\s;]/.test(rest)) throw dataProblem("sql", "has more than one statement: write one SELECT");
@@ -130,10 +126,7 @@ function compile(pattern: string): RE2JS {
   }
 }
 
-/**
- * Updates count, mean and sum of squared differences in one pass (Welford's method), which avoids large intermediate
- * sums.
- */
+/** Welford's method updates count, mean and squared differences in one pass, without large intermediate sums. */
 function addToDeviation(state: Float64Array, value: unknown): Float64Array {
   if (typeof value !== "number") return state;
   const [count = 0, mean = 0, squares = 0] = state;

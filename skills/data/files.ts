@@ -73,7 +73,7 @@ export async function closeAll(handles: readonly FileHandle[]): Promise<void> {
   await Promise.all(handles.map((handle) => handle.close()));
 }
 
-/** Skips missing fonts, because they are needed for rare characters only. */
+/** Skips missing fonts, because only rare characters need them. */
 export async function openFonts(paths: readonly string[]): Promise<FileHandle[]> {
   const handles: FileHandle[] = [];
   for (const path of paths) {
@@ -106,10 +106,7 @@ export async function freeName(name: string, workingFolder: string): Promise<str
   }
 }
 
-/**
- * Writes a result to the working folder. Must not overwrite an input file or create a file that programs read as
- * settings.
- */
+/** Must not overwrite an input file, or create a file that programs read as settings. */
 export async function saveFile(
   name: string,
   content: Uint8Array,

@@ -1,20 +1,18 @@
 /**
  * Infers the type of a CSV column. A value is a number only if reading it as one loses nothing:
  *
- *   - values with leading zeros, a plus sign, thousands separators or units are text (postcodes, phone numbers, account
- *     numbers)
+ *   - leading zeros, plus signs, thousands separators and units make a value text (postcodes, account numbers)
  *   - integers beyond 64 bits and decimals that a double can't represent are text
- *   - decimals of different lengths with trailing zeros (1.9, 1.10) are text, because they are versions or section
- *     numbers
+ *   - decimals of different lengths with trailing zeros (1.9, 1.10) are text, because they are versions
  *   - a single value of another kind makes the column text; NA, N/A, null and NaN among numbers count as empty
  *
- * If a column looks like numbers but becomes text, a note says why, because SQL compares text character by character.
+ * A note says why a column that looks like numbers is text, because SQL compares text character by character.
  */
 
 export type ColumnType = "INTEGER" | "REAL" | "TEXT";
 
 export interface Inference {
-  /** Adds one value. An empty string means no value. */
+  /** An empty string means no value. */
   add(value: string): void;
   result(): InferredColumn;
 }
@@ -61,7 +59,7 @@ export function createInference(): Inference {
     result() {
       const numbers = wholes + decimals;
       if (numbers > 0 && others === 0) {
-        // Keep such values as text, because 1.1 and 1.10 are different versions but the same number.
+        // Keep these as text, because 1.1 and 1.10 are different versions but the same number.
         if (hasTrailingZero && (lengths.size > 1 || wholes > 0)) {
           return text("text, because its decimals have different lengths, like versions; as a number: CAST(… AS REAL)");
         }
@@ -110,7 +108,7 @@ function isKeptExactly(value: string): boolean {
   );
 }
 
-/** `1,234.50`, `€ 12`, `12 %`, `+5`, `007`, `12,5`: recognises numbers as people write them. */
+/** Recognises numbers as people write them: `1,234.50`, `€ 12`, `12 %`, `+5`, `007`, `12,5`. */
 function looksLikeNumber(value: string): boolean {
   return /^[^\p{L}\d]{0,3}\d[\d.,'\u00a0\u202f ]*[^\p{L}\d]{0,3}$/u.test(value) && value.length < 40;
 }

@@ -1,5 +1,5 @@
 /**
- * Rows of JSON files: an array of objects (or an object with exactly one such array), or one object per line. Integers
+ * Reads rows from an array of objects (or an object with exactly one such array), or from one object per line. Integers
  * beyond JavaScript's safe range are kept exactly, as 64-bit numbers or as text. Nested values become JSON text.
  */
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
@@ -18,7 +18,7 @@ export interface JsonRows {
 
 export interface JsonColumn {
   name: string;
-  /** Empty if the values have several types, so that each keeps its own type. */
+  /** Empty if the column mixes types. Then each value keeps its own type. */
   type: "INTEGER" | "REAL" | "TEXT" | "";
   note: string | undefined;
 }
@@ -28,9 +28,7 @@ type Kind = "whole" | "decimal" | "boolean" | "text" | "nested";
 const maxBytes = 64 * 1024 * 1024;
 const maxColumns = 1_000;
 const largest = 2n ** 63n - 1n;
-/**
- * Matches digits that a double may not preserve. Only then are numbers parsed from their source text, which is slow.
- */
+/** Digits that a double may not preserve. Numbers are then parsed from their source text, which is slow. */
 const longNumber = /\d{16}/;
 
 /** `JSON.rawJSON` keeps a number exactly as written. TypeScript's library does not declare it yet. */

@@ -1,4 +1,4 @@
-/** Derives names of tables and columns that are valid in SQL, unique, and close to the names in the file. */
+/** Derives table and column names that are valid in SQL, unique, and close to the names in the file. */
 
 const maxNameLength = 100;
 
@@ -34,7 +34,7 @@ export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Makes a name unique regardless of case, because SQLite ignores the case of names. */
+/** Ignores case, because SQLite ignores the case of names. */
 function unique(name: string, taken: ReadonlySet<string>): string {
   if (!taken.has(name.toLowerCase())) return name;
   for (let number = 2; ; number += 1) {

@@ -1,6 +1,4 @@
-/**
- * The tools of the data skill. Each tool opens its files and leaves the work to an isolated process (data-process.ts).
- */
+/** The tools of the data skill. Each opens its files and leaves the work to an isolated process (data-process.ts). */
 import { isAbsolute } from "node:path";
 import PQueue from "p-queue";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
@@ -23,12 +21,9 @@ import type { DataAnswer, DataRequest, Source } from "./requests.ts";
 import { type DataSettings, readSettings } from "./settings.ts";
 
 const module = new URL("./data-process.ts", import.meta.url);
-/** The first descriptor that a child process gets for the files. */
+/** The child process's file descriptors for data files start here. */
 const firstDescriptor = 4;
-/**
- * Memory limit for an amount of input in MB. Rows take more space in tables than in files, and large ones are copied
- * once.
- */
+/** Both amounts are in MB. Rows take more space in tables than in files, and large tables are copied once. */
 const processMegabytes = (ofFiles: number) => 350 + 8 * ofFiles;
 const usualRows = 50;
 

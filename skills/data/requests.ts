@@ -1,9 +1,7 @@
-/**
- * Messages between the tools and the isolated process (data-process.ts). All values can be sent by structured clone.
- */
+/** Messages between the tools and the isolated process (data-process.ts). Structured clone can send all values. */
 import type { ChartRequest } from "./chart/chart-request.ts";
 
-/** An open file. The process inherits the file descriptor and opens no file by name. */
+/** The process inherits the file descriptor and opens no file by name. */
 export interface DataFile {
   name: string;
   descriptor: number;
@@ -11,7 +9,7 @@ export interface DataFile {
   format: "csv" | "json" | "json-lines";
 }
 
-/** How to read CSV files. Options that are absent are detected from the file. */
+/** Absent options are detected from the file. */
 export interface CsvOptions {
   delimiter?: string;
   /** If false, the first line is data and the columns are named c1, c2, … */

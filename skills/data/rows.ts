@@ -1,4 +1,4 @@
-/** Rows returned by a query, as the isolated process returns them. */
+/** The rows of a query, as the isolated process returns them. */
 
 export interface Rows {
   columns: string[];

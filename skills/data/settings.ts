@@ -1,8 +1,8 @@
 /**
  * The settings of the data skill, `skills.settings.data` in config/remora.yaml:
  *
- *   megabytes  the maximum size of all files of one call together, in MB
- *   seconds    the time limit of one call in seconds, including reading files
+ *   megabytes  the maximum size of all files of one call together
+ *   seconds    the time limit of one call, including reading files
  *   fonts      font files for characters that the charts' font lacks, such as Chinese
  */
 import { z } from "zod";

@@ -28,7 +28,7 @@ export function lineOf(cells: readonly string[]): string {
   return `| ${clean.join(" | ")} |`;
 }
 
-/** Formats a value for people: numbers with 15 digits, which every double preserves; long texts truncated. */
+/** Shows numbers with 15 digits, which every double preserves, and truncates long texts. */
 export function shownValue(value: Value): string {
   if (value === null) return "NULL";
   if (typeof value === "bigint") return String(value);
@@ -69,7 +69,7 @@ function separated(columns: readonly string[], rows: readonly Value[][], delimit
   return line(columns) + rows.map((row) => line(row.map((value) => (value === null ? "" : plain(value))))).join("");
 }
 
-/** Makes an object of a row. Renames columns with equal names, because they would overwrite each other. */
+/** Renames columns with equal names, because they would overwrite each other. */
 function objectOf(columns: readonly string[], row: readonly Value[]): { [column: string]: unknown } {
   const entries = columns.map((column, index): [string, unknown] => {
     const value = row[index] ?? null;

@@ -1,7 +1,4 @@
-/**
- * Loads files as tables of an in-memory database. CSV is first loaded as text while the column types are inferred, then
- * copied to a table with those types. SQLite converts values that fit a column's type and keeps all others as text.
- */
+/** Loads files into an in-memory database. CSV is loaded as text first, and copied once its column types are known. */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { readCsv } from "./csv.ts";
 import { type ColumnType, createInference, type Inference } from "./inference.ts";

@@ -1,7 +1,4 @@
-/**
- * `edit_file` replaces a passage that occurs exactly once or, on request, all its occurrences. Otherwise it changes
- * nothing.
- */
+/** `edit_file` replaces a passage that occurs exactly once or, on request, all its occurrences. */
 
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
@@ -36,7 +33,7 @@ export function editFile(input: JsonObject, { workingFolder }: PluginContext): P
   });
 }
 
-/** Converts line ends to CRLF for a file that uses CRLF, because models write LF. */
+/** Models write LF, so convert line breaks for a file that uses CRLF. */
 function withCrlf(text: string): string {
   return text.replace(/\r?\n/g, "\r\n");
 }

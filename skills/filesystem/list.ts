@@ -1,6 +1,4 @@
-/**
- * `list_folder`: one line per entry. A folder's line ends in a slash; a file's shows its size, and a link's its target.
- */
+/** `list_folder` returns one line per entry. Folders end in a slash, files show their size, and links their target. */
 import { lstat, readlink } from "node:fs/promises";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";

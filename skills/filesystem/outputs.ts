@@ -1,7 +1,4 @@
-/**
- * Results that were too long for the model are read-only files in `/outputs`. File tools and shell commands see them
- * there.
- */
+/** File tools and shell commands find results that were too long for the model in `/outputs`, read-only. */
 
 import type { PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { atPlace, type Place } from "../../src/plugin-sdk/working-folder.ts";

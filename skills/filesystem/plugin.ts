@@ -1,4 +1,4 @@
-/** The file tools. Each parses its arguments, works inside the working folder (src/lib/working-folder.ts), and answers in text. */
+/** The file tools. Each parses its arguments, works inside the working folder, and answers in text. */
 
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";

@@ -1,6 +1,6 @@
 /**
- * `search_files` finds files by name pattern, and lines in them by text or regular expression. It does not follow links
- * and skips `.git` and `node_modules`. Expressions run on RE2, whose running time is linear for every pattern.
+ * `search_files` finds files by name, and lines in them by text or regular expression. It does not follow links and
+ * skips `.git` and `node_modules`. Expressions run on RE2, whose running time is linear for every pattern.
  */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Reads files as text. If a file can't be read as text, the message says what to do instead. */
+/** Reads files as text. For other files, the error message says what to do instead. */
 import type { FileHandle } from "node:fs/promises";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import { fileProblem } from "../../src/plugin-sdk/working-folder.ts";

@@ -1,6 +1,6 @@
 /**
- * Lists a folder and its subfolders in name order, up to a limit. Links are listed but never followed. Where the system
- * permits, it opens entries through folder handles, so that no folder can be replaced by a link during the walk.
+ * Lists a folder and its subfolders in name order, up to a limit. Never follows links. Where the system permits, it
+ * opens entries through folder handles so that nobody can replace a folder by a link during the walk.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, opendir } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { pathOf } from "../../src/plugin-sdk/working-folder.ts";
 export interface Entry {
   /** Relative to the start folder, with `/` as separator. */
   path: string;
-  /** The path to use in system calls. Valid only until the next entry is requested. */
+  /** For system calls. Valid only until the next entry is requested. */
   place: string;
   kind: "file" | "folder" | "link" | "other";
 }

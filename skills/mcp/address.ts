@@ -1,7 +1,4 @@
-/**
- * Transports of the MCP client for a server at an HTTP address: streamable HTTP and, for older servers, its predecessor
- * (server-sent events). Answers over a size limit are aborted, and floods of output are read more slowly.
- */
+/** Connects by streamable HTTP, or by server-sent events to older servers. Aborts huge answers and slows floods. */
 import { setTimeout as pause } from "node:timers/promises";
 import {
   type FetchLike,
@@ -12,7 +9,7 @@ import {
 import { createPace } from "./pace.ts";
 import type { AddressServer } from "./settings.ts";
 
-/** The limit for one message, equal to the limit for programs. */
+/** Limit for one message, as for programs (program.ts). */
 const maxMessageBytes = 10 * 1024 * 1024;
 const newline = 10;
 const carriageReturn = 13;

@@ -1,12 +1,7 @@
 /**
- * Keeps the connection to one MCP server for the lifetime of the process:
- *
- *   1. connect; report a failure to people and retry with growing pauses
- *   2. offer the server's tools, and offer them again when the server reports a change
- *   3. reconnect when the connection is lost; the tools are kept for a while, so that a restart of the server changes
- *      nothing
- *
- * Only calls to this server's tools wait for the connection, and only briefly.
+ * Keeps the connection to one MCP server for the lifetime of the process. Retries with growing pauses, and offers the
+ * tools again when the server reports a change. After the connection is lost, the tools stay listed for a while so that
+ * a server restart goes unnoticed. Only calls to this server's tools wait for the connection, and only briefly.
  */
 
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
@@ -29,7 +24,7 @@ export interface ConnectionOptions {
 export interface ConnectionTimes {
   firstWait: number;
   maxWaitMs: number;
-  /** After a connection has lasted this long, pauses before retries start again from the shortest. */
+  /** After a connection this long, retries start again with the shortest pause. */
   stable: number;
   forgetAfter: number;
   callWaits: number;
@@ -98,10 +93,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     await looking;
   }
 
-  /**
-   * Lists tools one request at a time and at growing intervals, however often a server reports changes, because each
-   * change rebuilds the gate's rules.
-   */
+  /** Requests one list at a time, at growing intervals, because each change rebuilds the gate's rules. */
   async function lookAgain(): Promise<void> {
     for (let wait = times.betweenLists; isStale && session !== undefined; wait *= 2) {
       isStale = false;

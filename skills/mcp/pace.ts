@@ -1,10 +1,10 @@
-/** Limits how fast a server's output is read, so that no server can keep this process busy. */
+/** Limits how fast a server's output is read so that no server can keep this process busy. */
 
 /** Limits per second. */
 const maxBytes = 32 * 1024 * 1024;
 const maxMessages = 2_000;
 
-/** Call with the amount just read. Returns how many milliseconds to wait before reading more. */
+/** Call with the amount just read. Returns the milliseconds to wait before reading more. */
 export type Pace = (bytes: number, messages: number) => number;
 
 export function createPace(now: () => number = () => performance.now()): Pace {

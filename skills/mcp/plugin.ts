@@ -1,6 +1,4 @@
-/**
- * Tools of Model Context Protocol servers. If no servers are configured, only this file and the settings are loaded.
- */
+/** Tools of Model Context Protocol servers. Without configured servers, only this file and the settings are loaded. */
 import type { Plugin } from "../../src/plugin-sdk/plugin.ts";
 import type { Servers } from "./servers.ts";
 import { readSettings } from "./settings.ts";

@@ -1,13 +1,8 @@
 /**
- * A transport of the MCP client for a server that is a program on this machine. Messages are lines on standard input
- * and output.
- *
- *   - its environment contains PATH, HOME, the locale and certificate variables of this machine, and the variables from
- *     its settings
- *   - the program and its child processes are ended together: first its input is closed, then it gets signals; this
- *     also happens when this process exits, unless it is killed
- *   - a flood of output is read more slowly (pace.ts); invalid messages are skipped
- *   - standard error is reported line by line
+ * Connects the MCP client to a program on this machine, with one message per line on standard input and output. The
+ * program's environment contains only basic variables of this machine and those from its settings. The program and its
+ * child processes end together: first their input is closed, then they get signals. They end with this process too,
+ * unless it is killed. A flood of output is read more slowly (pace.ts), and invalid messages are skipped.
  */
 import { StringDecoder } from "node:string_decoder";
 import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from "@modelcontextprotocol/client";
@@ -23,10 +18,7 @@ export interface ProgramOptions {
   onLine(line: string): void;
 }
 
-/**
- * The MCP client detects a local program by the properties `pid` and `stderr`, because a program may ignore unknown
- * requests.
- */
+/** `pid` and `stderr` tell the MCP client that this is a local program, which may ignore unknown requests. */
 export interface ProgramTransport extends Transport {
   readonly pid: number | null;
   readonly stderr: null;
@@ -34,7 +26,7 @@ export interface ProgramTransport extends Transport {
 
 type Running = ReturnType<typeof startProgram>;
 
-/** Milliseconds to wait before each stronger attempt to end a program. */
+/** Milliseconds from closing a program's input to SIGTERM and to SIGKILL. */
 const patience = { beforeAsking: 300, beforeKilling: 1_000 };
 const maxLineLength = 500;
 
@@ -47,7 +39,7 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
     try {
       received.append(chunk);
     } catch (thrown) {
-      // The message never ends, and the stream can't recover from that.
+      // The message is too long, and the stream can't recover.
       transport.onerror?.(asError(thrown));
       void transport.close();
       return 0;
@@ -90,7 +82,7 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
   return transport;
 }
 
-/** The message omits the arguments, because they may contain secrets. */
+/** Omits the arguments, because they may contain secrets. */
 function notStarted({ command, cwd }: ProgramOptions, code = "unknown error"): Error {
   return new Error(
     `${command} can't be started (${code}): check that it is installed and that the folder ${cwd} exists`,
@@ -107,12 +99,12 @@ function startProgram({ command, args, env, cwd }: ProgramOptions) {
     reject: false,
     encoding: "buffer",
     killDescendants: true,
-    // This signal is used when this process exits, because it can't wait then.
+    // When this process exits, it can't wait for the program to end.
     killSignal: "SIGKILL",
   });
 }
 
-/** The environment that a program needs on this machine. Omits proxy variables, because they may contain a password. */
+/** Omits proxy variables, because they may contain a password. */
 function surroundings(): Record<string, string> {
   const names = ["LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
   const values = names.map((name) => [name, process.env[name]] as const);
@@ -141,7 +133,7 @@ function readPaced(stream: NodeJS.ReadableStream, onChunk: (chunk: Buffer) => nu
   });
 }
 
-/** Truncates long lines as they arrive, so that an endless line is never stored. */
+/** Truncates long lines as they arrive so that an endless line is never stored. */
 function lineReader(onLine: (line: string) => void): (chunk: Buffer) => number {
   const decoder = new StringDecoder();
   let rest = "";

@@ -1,7 +1,4 @@
-/**
- * Converts a server's answer for the model: keeps text unchanged, shows pictures and describes everything else. Images,
- * sounds and other binary data become files in the working folder. Accepts answers of any shape.
- */
+/** Converts any server answer for the model: keeps text, shows pictures, saves binary data as files, and describes everything else. */
 import { randomBytes } from "node:crypto";
 import type { PluginImage, PluginResult, ToolFile } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";

@@ -71,7 +71,7 @@ function failure(error: string) {
   return { success: false, output: "", error };
 }
 
-/** By default a program runs in its own folder, not in Remora's folder, which contains Remora's settings. */
+/** By default a program runs in its own folder, because Remora's folder contains Remora's settings. */
 function programTransport(
   name: string,
   server: ProgramServer,

@@ -12,7 +12,7 @@ import { z } from "zod";
 import { codeOf, messageOf } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
-/** A tool as listed by its server. Any part may be missing or of any type. */
+/** As listed by the server. Any part may be missing or of any type. */
 export interface ListedTool {
   name: string;
   description: unknown;
@@ -28,7 +28,7 @@ export type CallOutcome =
   | { type: "unknown"; message: string };
 
 export interface Session {
-  /** Returns the number of tools without a name in `nameless`, and omits those tools. */
+  /** `nameless` counts the tools without a name, which are omitted. */
   list(signal: AbortSignal): Promise<{ tools: ListedTool[]; nameless: number; isCut: boolean }>;
   call(tool: ListedTool, input: JsonObject, timeoutMs: number, signal: AbortSignal): Promise<CallOutcome>;
   /** Resolves with the reason when the connection is lost or closed. */
@@ -37,7 +37,7 @@ export interface Session {
 }
 
 export interface SessionOptions {
-  /** Transports in the order to try. A later one serves servers that don't support the earlier ones. */
+  /** Tried in this order. Later transports serve servers that don't support the earlier ones. */
   transports: (() => Transport)[];
   connectMs: number;
   onChanged(): void;
@@ -45,14 +45,11 @@ export interface SessionOptions {
 }
 
 const clientVersion = "1.0.0";
-/** Time limit for the version request, because some programs never answer unknown requests. */
+/** Some programs never answer unknown requests, such as the request for the version. */
 const versionMs = 3_000;
 const listMs = 30_000;
 const maxDetailLength = 200;
-/**
- * Errors after which a transport keeps running although data is lost: notifications could not be resumed, an answer
- * exceeded the limit (address.ts), or an older server's event stream ended. The session must end then.
- */
+/** After these errors the transport keeps running but has lost data, so the session must end. */
 const endsIt = /reconnection attempts|answer is longer than|^SSE error/i;
 const maxPages = 50;
 const maxTools = 2_000;
@@ -77,9 +74,7 @@ const toolSchema = z.looseObject({
   inputSchema: z.unknown().optional(),
 });
 
-/**
- * Asks for the protocol version first. Some old servers fail on that request, so the session is then opened without it.
- */
+/** Some old servers fail on the protocol version request. Retries them without that request. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
   const ways = options.transports.flatMap((create) => (["auto", "legacy"] as const).map((mode) => ({ create, mode })));
   let failure: unknown = new TypeError("there is no way to connect");
@@ -130,7 +125,7 @@ async function openWith(
   try {
     await client.connect(transport, { timeout: connectMs, signal: AbortSignal.any([signal, timeUp]) });
   } catch (thrown) {
-    // Close a half-open transport. Otherwise a program would keep running without a client.
+    // Close a half-open transport, because a program would otherwise keep running without a client.
     await transport.close().catch(() => {});
     if (timeUp.aborted) throw new Error(`it was not ready within ${connectMs / 1_000} s`, { cause: thrown });
     if (isNegotiationFailure(thrown) || thrown instanceof SdkHttpError) throw thrown;
@@ -151,9 +146,7 @@ async function openWith(
   };
 }
 
-/**
- * Reads the list page by page and checks each entry separately, so that one invalid tool does not affect the others.
- */
+/** Checks each entry separately so that one invalid tool does not affect the others. */
 async function list(client: Client, signal: AbortSignal) {
   const tools: ListedTool[] = [];
   let nameless = 0;
@@ -182,8 +175,7 @@ async function call(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
-  // Keep the input schema, because it may map arguments to headers. Drop the output schema, because a result that
-  // violates it is still useful.
+  // Pass the input schema, which may map arguments to headers. Omit the output schema: invalid results are useful.
   const schema = z.looseObject({ type: z.literal("object") }).safeParse(inputSchema).data ?? {
     type: "object" as const,
   };
@@ -217,7 +209,7 @@ function outcomeOf(thrown: unknown): CallOutcome {
   return { type: code !== undefined && neverSent.has(code) ? "unsent" : "unknown", message: explained(thrown) };
 }
 
-/** Returns the message of an error's cause, because `fetch` itself only reports that it failed. */
+/** `fetch` itself only reports that it failed, so this adds the cause's message. */
 function explained(thrown: unknown): string {
   const cause = causeOf(thrown);
   return withDetail(messageOf(thrown), cause === undefined ? "" : messageOf(cause) || (codeOf(cause) ?? ""));

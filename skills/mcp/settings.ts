@@ -1,7 +1,4 @@
-/**
- * Reads the servers from `skills.settings.mcp`. Each is checked separately, so that a mistake in one does not affect
- * the others.
- */
+/** Reads `skills.settings.mcp`. Checks each server separately so that a mistake in one does not affect the others. */
 import { z } from "zod";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
@@ -9,15 +6,15 @@ const text = z.string().min(1);
 const texts = z.record(z.string(), z.string());
 const toolNames = z.array(text).optional();
 
-/** Options of every server. `disabled` and `type` are accepted because other programs write them into such lists. */
+/** Accepts `disabled` and `type`, because other programs write them into their server lists. */
 const common = {
   disabled: z.boolean().default(false),
-  /** The tools to offer. If absent, all are offered. */
+  /** If absent, all tools are offered. */
   allow: toolNames,
-  /** Tools that run without approval. */
+  /** These tools run without approval. */
   trust: toolNames,
   seconds: z.number().positive().max(86_400).default(120),
-  /** Time limit in seconds for the server to be ready. A first start may include a download. */
+  /** Time limit for the server to become ready. Its first start may include a download. */
   connectSeconds: z.number().positive().max(3_600).default(60),
 };
 
@@ -45,7 +42,7 @@ const serverName = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/;
 
 export interface ReadSettings {
   servers: Map<string, ServerSettings>;
-  /** One sentence per problem. Must not contain the value of a setting, because it may be a secret. */
+  /** Must not contain the value of a setting, because the value may be a secret. */
   problems: string[];
 }
 

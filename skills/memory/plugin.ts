@@ -1,4 +1,4 @@
-/** The memory tools. They read and write notes that outlive conversations, in the scope of the call. */
+/** The memory tools read and write notes that outlive conversations, in the scope of the call. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type {
   JsonObject,

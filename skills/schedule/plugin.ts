@@ -1,4 +1,4 @@
-/** The schedule tools: they store what the requester wants said or done later in this conversation. */
+/** The schedule tools store what the requester wants said or done later in this conversation. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type {
   JsonObject,

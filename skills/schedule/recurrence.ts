@@ -1,7 +1,4 @@
-/**
- * Turns recurrences in words into cron expressions: `every weekday at 9:30` is `30 9 * * 1-5`. Returns undefined for
- * other texts.
- */
+/** Converts recurrences in words to cron expressions: `every weekday at 9:30` is `30 9 * * 1-5`. */
 
 const days: Readonly<Record<string, string>> = {
   ...{ sunday: "0", monday: "1", tuesday: "2", wednesday: "3", thursday: "4", friday: "5", saturday: "6" },

@@ -1,9 +1,6 @@
 /**
- * Turns times in people's words into schedule times:
- *
- *   1. a recurrence in words ("every weekday at 9") or a cron expression becomes cron
- *   2. anything else is a single time: ISO 8601, or words that chrono-node parses, in the person's time zone, always in
- *      the future
+ * Converts times in people's words to schedule times. A recurrence or cron expression becomes cron. Anything else is a
+ * single future time in the person's time zone, in ISO 8601 or in words that chrono-node parses.
  */
 import { casual, type ParsedComponents } from "chrono-node";
 import { Cron } from "croner";
@@ -55,10 +52,7 @@ function momentOf(text: string, timeZone: string, now: number): number | undefin
   return instants.find((at) => at > now) ?? instants[0];
 }
 
-/**
- * Returns the local times that a text may mean, encoded as if they were UTC: the parsed day and, if the text left part
- * of the date open, later days that fit. This replaces chrono-node's own look-ahead, which `words` disables.
- */
+/** Returns candidate local times, encoded as UTC: on the parsed day, and on later days that also fit the text. */
 function wallsOf(start: ParsedComponents): number[] {
   const part = (name: "year" | "month" | "day" | "hour" | "minute" | "second" | "millisecond") => start.get(name) ?? 0;
   const time = [part("hour"), part("minute"), part("second"), part("millisecond")] as const;
@@ -78,13 +72,10 @@ function wallsOf(start: ParsedComponents): number[] {
   return walls.flat();
 }
 
-/** Two leap days are at most 8 years apart. */
+/** Leap days are at most 8 years apart. */
 const yearOffsets = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
-/**
- * chrono-node without its look-ahead, which compares the person's local time with the machine's and can be off by a
- * week or a year.
- */
+/** chrono-node's look-ahead compares the person's local time with the machine's and can be off by a week or a year. */
 const words = casual.clone();
 words.refiners = words.refiners.filter((refiner) => refiner.constructor.name !== "ForwardDateRefiner");
 
@@ -93,15 +84,12 @@ function isDay(year: number, month: number, day: number): boolean {
   return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
 }
 
-/** True if words are left over. They may change the meaning ("mondays at 9" is not "at 9"). */
+/** Leftover words may change the meaning ("mondays at 9" is not "at 9"). */
 function hasMoreWords(rest: string): boolean {
   return /[\p{L}\p{N}]/u.test(rest.replace(/\b(?:at|on|the|in|by|from|now|o'clock|please)\b/gi, ""));
 }
 
-/**
- * Returns the time at which a clock in the zone shows `wall`, a local time encoded as if it were UTC. If clocks are set
- * back and show it twice, returns the first time. If clocks skip it, returns a time later by the skipped amount.
- */
+/** If local time `wall` occurs twice, returns the first instant. If clocks skip it, moves it forward. */
 function instantOf(wall: number, timeZone: string): number {
   const offsets = [wall - dayMs, wall + dayMs].map((at) => offsetMinutes(at, timeZone));
   const instants = offsets.map((offset) => wall - offset * 60_000);

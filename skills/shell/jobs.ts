@@ -1,4 +1,4 @@
-/** Texts for the model about background commands. */
+/** Describes background commands for the model. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JobSummary, PluginCommands, PluginJobs, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 

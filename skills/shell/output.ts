@@ -1,7 +1,4 @@
-/**
- * Keeps the start and the end of a command's output, because commands usually say first what they do and last what went
- * wrong.
- */
+/** Keeps the start and the end of the output. Commands usually say first what they do and last what went wrong. */
 
 export interface OutputKeeper {
   add(chunk: Uint8Array): void;
@@ -28,7 +25,7 @@ export function createOutputKeeper(): OutputKeeper {
       if (fitting.length === chunk.length) return;
       tail.push(chunk.subarray(fitting.length));
       tailSize += chunk.length - fitting.length;
-      // Let the tail grow to twice its limit before trimming it, so that small pieces are not copied repeatedly.
+      // Trim the tail only at twice its limit so that small pieces are not copied repeatedly.
       if (tailSize < 2 * maxTailBytes) return;
       tail = [Buffer.concat(tail).subarray(-maxTailBytes)];
       tailSize = maxTailBytes;

@@ -1,7 +1,4 @@
-/**
- * Runs a foreground command; none of its processes keeps running afterwards. A non-zero exit code is an answer, so the
- * call is not retried.
- */
+/** Runs a foreground command. None of its processes outlives it. Non-zero exit codes are answers, not failures. */
 
 import type {
   CommandEnd,
@@ -12,7 +9,7 @@ import type {
 } from "../../src/plugin-sdk/plugin.ts";
 import { createOutputKeeper } from "./output.ts";
 
-/** Below the tool's own limit of 120 s, so that the output of a slow command is not lost. */
+/** Below the tool's own limit of 120 s so that a slow command's output is not lost. */
 const maxSeconds = 115;
 /** A command with more output is stopped. */
 const maxOutputBytes = 64 * 1024 * 1024;

@@ -1,9 +1,7 @@
 /**
- * Decides what an agent may write in a skill, even with approval: instructions, and text files beside them.
- *
- * It must never write what decides which code runs and which calls need approval (plugin, tools, patterns), because a
- * person may overlook one line of a card. It must not write a workspace skill with the name of a skill from elsewhere
- * either, because that would replace the other skill and its patterns.
+ * Limits what an agent may write in a skill, even with approval, to instructions and text files beside them. Fields
+ * that control code or approvals must not change, because a person may overlook one line of a card. Names of skills
+ * from elsewhere are refused, because the new skill would replace the other one and its patterns.
  */
 import { join, sep } from "node:path";
 import type { PluginSkills, Skill, SkillDiagnostic } from "../../src/plugin-sdk/plugin.ts";
@@ -11,7 +9,7 @@ import type { PluginSkills, Skill, SkillDiagnostic } from "../../src/plugin-sdk/
 export const mainFile = "SKILL.md";
 
 const skillName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
-/** One part of a path. Excludes hidden files and `..`. */
+/** Excludes hidden files and `..`. */
 const pathPart = /^[A-Za-z0-9_][A-Za-z0-9._ -]*$/;
 const deepest = 4;
 
@@ -79,7 +77,7 @@ function decisionRefusal(skill: Skill, before: Skill | undefined): string | unde
   return `${changed.join(" and ")} may not be ${before === undefined ? "there" : "changed"}. Only people may change these fields, in ${skill.path}.`;
 }
 
-/** Returns the parts of a skill that only people may change. Compares their content, not their position in the file. */
+/** Returns the fields of a skill that only people may change, regardless of their order in the file. */
 function decisionsOf({ tools, rules, gateTests, requires, providesTools, triggers }: Skill) {
   const patterns = (kind: "danger" | "confirm") =>
     rules.filter((rule) => rule.kind === kind).map(({ pattern, reason }) => [pattern, reason ?? null]);
@@ -88,8 +86,7 @@ function decisionsOf({ tools, rules, gateTests, requires, providesTools, trigger
     danger_patterns: patterns("danger"),
     confirm_patterns: patterns("confirm"),
     gate_tests: gateTests.map(({ tool, args, want }) => [tool, args, want]),
-    // A skill with missing requirements is not loaded, nor are skills that require it, so their patterns would no
-    // longer apply.
+    // Adding a missing requirement would unload this skill and its dependents, and thereby their patterns.
     requires,
     provides_tools: providesTools ? [true] : [],
     'the trigger "*"': triggers.includes("*") ? ["*"] : [],

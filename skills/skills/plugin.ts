@@ -1,4 +1,4 @@
-/** The tools of the skills skill: listing (list.ts), and writing instructions with a person's approval (write.ts). */
+/** Lists skills (list.ts), and writes instructions with a person's approval (write.ts). */
 
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";

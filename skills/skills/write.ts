@@ -1,11 +1,7 @@
 /**
- * `write_skill` and `edit_skill` write a text file of a skill in `workspace/skills`, completely or not at all.
- *
- *   1. the name must be free or belong to a workspace skill; a skill from elsewhere is never replaced
- *   2. a SKILL.md is parsed as the loader does; if there is a problem, it is refused with a hint what to do
- *   3. what decides which code runs and which calls need approval (allowed.ts) must not change; other files must not be
- *      code
- *   4. write the file, reload the skills, and report whether the skill is active
+ * `write_skill` and `edit_skill` write a text file of a skill in `workspace/skills`, completely or not at all. A skill
+ * from elsewhere is never replaced. A SKILL.md with a problem is refused. Fields that control code or approvals
+ * (allowed.ts) must not change, and other files must not be code.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /** Decodes text by its byte order mark, the `content-type` header, or its own declaration. */
 
-/** Never throws. Without a declaration the text is UTF-8, or Windows-1252 if it is not valid UTF-8. */
+/** Never throws. Undeclared text is UTF-8, or Windows-1252 if it is not valid UTF-8. */
 export function decodeText(body: Uint8Array, contentType: string): string {
   const start = Buffer.from(body.subarray(0, 2_048)).toString("latin1");
   const declared = [
@@ -14,7 +14,7 @@ export function decodeText(body: Uint8Array, contentType: string): string {
     if (decoder !== undefined) return decoder.decode(body);
   }
   const text = new TextDecoder().decode(body);
-  // Ignore a replacement character at the end: UTF-8 may have been truncated inside a character.
+  // Ignore a replacement character at the end, because UTF-8 may have been truncated inside a character.
   return /\ufffd(?!$)/.test(text) ? new TextDecoder("windows-1252").decode(body) : text;
 }
 

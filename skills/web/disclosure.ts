@@ -1,17 +1,13 @@
 /**
- * Decides which addresses may be fetched without approval, because an address can carry information to its host.
- *
- * A page can tell a model to put private information into an address and fetch it. So `web_fetch` accepts two kinds of
- * addresses: those that appeared literally in a person's message, or in a page or search result of this conversation;
- * and, until the prompt contains text from outside, plain ones that are too short and readable to carry much. All
- * others need `web_fetch_any`, which may need approval.
- *
- * Two channels remain: a plain address has room for a few words, and choosing among links carries information. Both are
- * limited per turn.
+ * Decides which addresses may be fetched without approval. A page can tell a model to put private information into an
+ * address and fetch it. So `web_fetch` accepts addresses that appeared literally in a person's message, or in a page or
+ * search result of this conversation. Until the prompt contains text from outside, it also accepts plain addresses that
+ * are too short and readable to carry much. Two channels remain: the few words in a plain address, and the choice among
+ * links. Both are limited per turn.
  */
 
 export interface Disclosure {
-  /** Returns the reason why this turn must not fetch the address, or undefined if it may. */
+  /** Returns why this turn must not fetch the address, or undefined if it may. */
   objection(visit: Visit, url: URL): string | undefined;
   exhaustion(visit: Visit): string | undefined;
   show(conversationId: string, addresses: Iterable<string>): void;
@@ -87,9 +83,7 @@ export function carriedBy(url: URL): string | undefined {
   return isOpaque ? "contains what looks like a code, key or encoded text" : undefined;
 }
 
-/**
- * Matches text that looks encoded or random: long runs of mixed digits and letters, long numbers, and invalid UTF-8.
- */
+/** Text that looks encoded or random: long runs of digits and letters, long numbers, and invalid UTF-8. */
 const opaque = [
   /(?=[a-z0-9~+=]*\d)(?=[a-z0-9~+=]*[a-z])[a-z0-9~+=]{16,}/i,
   /[a-z0-9]{32,}/i,
@@ -101,12 +95,12 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    // Mark invalid UTF-8, so that it counts as opaque.
+    // Mark invalid UTF-8 so that it counts as opaque.
     return `${part}\ufffd`;
   }
 }
 
-/** Returns the entry of a key and creates it if needed. Drops the least recently used entry beyond the limit. */
+/** Returns the entry, created if missing. Evicts the least recently used entry beyond the limit. */
 function recent<T>(entries: Map<string, T>, key: string, most: number, make: () => T): T {
   const entry = entries.get(key) ?? make();
   entries.delete(key);

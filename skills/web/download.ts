@@ -1,11 +1,7 @@
 /**
- * Fetches an address:
- *
- *   1. check the address of each hop (target.ts), and connect only to the IP addresses that were checked
- *   2. follow at most three redirects, without cookies, credentials or a proxy
- *   3. read the body up to 2 MB, both as sent and after decompression
- *
- * One deadline covers everything. A failure is a RemoraError that the model can read.
+ * Fetches an address within one deadline. Checks the address of each hop (target.ts), and connects only to the IP
+ * addresses that were checked. Follows at most three redirects, without cookies, credentials or a proxy. Reads up to 2
+ * MB, both as sent and after decompression. A failure is a RemoraError that the model can read.
  */
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -26,7 +22,7 @@ export interface Download {
   /** The final address, after redirects. */
   url: URL;
   status: number;
-  /** From the header, e.g. `text/html; charset=utf-8`. Empty if the header is missing. */
+  /** From the header, for example `text/html; charset=utf-8`. Empty if the header is missing. */
   contentType: string;
   contentLength: number | undefined;
   retryAfterMs: number | undefined;
@@ -37,7 +33,7 @@ export interface Download {
 export interface Downloading {
   settings: WebSettings;
   resolve: Resolve;
-  /** Returns false for unsupported types. Their body is not fetched. */
+  /** If false, the body is not fetched. */
   wants(contentType: string): boolean;
 }
 
@@ -110,7 +106,7 @@ function request(target: Target, signal: AbortSignal): Promise<IncomingMessage> 
   });
 }
 
-/** A DNS look-up function that returns only the checked addresses. It is not called if the host is an IP address. */
+/** Resolves the host to the checked addresses only. Not called if the host is an IP address. */
 function pinnedTo({ addresses }: Target): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, { all: wantsAll }, done) => {
@@ -158,7 +154,7 @@ function decoded(response: IncomingMessage, wire: Limited): AsyncIterable<Uint8A
   if (decoder === undefined) {
     throw refusal(encoding.slice(0, 40), "is an encoding of the body that was not requested and can't be read");
   }
-  // Errors need no callback: a failing stream destroys the others, and the reader of the last one gets the error.
+  // The callback can be empty: an error in either stream also reaches the decoder's reader.
   pipeline(wire.chunks(), decoder, () => {});
   return decoder;
 }
@@ -187,9 +183,7 @@ export function retryAfterOf(written: string | undefined): number | undefined {
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-/**
- * The error is retryable if the host is briefly unavailable, but not if it doesn't exist or has an invalid certificate.
- */
+/** Retryable if the host is briefly unavailable, but not if it doesn't exist or has an invalid certificate. */
 function unreachable(url: URL, thrown: unknown): RemoraError {
   const code = codeOf(thrown) ?? "";
   const isPassing = ["ECONNRESET", "EPIPE", "ENETDOWN"].includes(code);

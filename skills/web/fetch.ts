@@ -1,9 +1,6 @@
 /**
- * `web_fetch` and `web_fetch_any` return a page as text.
- *
- *   1. parse the address, and check what it would reveal to its host (disclosure.ts)
- *   2. download it (download.ts), read it in an isolated process (read-page.ts), and cache it for a few minutes
- *   3. return the requested part, and say how to get the next one
+ * `web_fetch` and `web_fetch_any` return a part of a page as text. They check what the address would reveal to its host
+ * (disclosure.ts), download the page, read it in an isolated process, and cache it for a few minutes.
  */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
@@ -119,7 +116,7 @@ function notesOn({ markdown, part }: Page, form: "main" | "whole"): string[] {
   return form === "main" && part === "whole page" ? ["no main text was found, so this is the whole page"] : [];
 }
 
-/** Explains an error status. Throws if it is transient, with the wait that the server asked for. */
+/** Throws if the status is transient, with the wait that the server asked for. */
 function refused(got: Download, kind: Kind): Exclude<PluginResult, string> {
   const { status, url, retryAfterMs } = got;
   const message = `${url.href} answered with status ${status}${meaningOf(status)}.`;

@@ -17,7 +17,7 @@ const names: [RegExp, string][] = [
 ];
 const unknowing = /^(?:application\/octet-stream|binary\/octet-stream|application\/(?:x-)?unknown|\*\/\*)?$/;
 
-/** If the body is not there yet, content of a generic type counts as text, so that it is fetched and then checked. */
+/** Before the body is fetched, a generic type counts as text so that the body is fetched and checked. */
 export function kindOf(contentType: string, body: Uint8Array | undefined): Kind {
   const type = contentType.split(";")[0]?.trim().toLowerCase() ?? "";
   if (unknowing.test(type)) return body === undefined ? { type: "text" } : kindOfBytes(body);

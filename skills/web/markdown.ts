@@ -1,17 +1,11 @@
-/**
- * Converts a part of a page to Markdown for a model: headings, paragraphs, lists, quotes, code, tables, and links with
- * absolute addresses. Drops scripts, forms and hidden elements. Does not escape text, because nobody renders it.
- */
+/** Converts a part of a page to Markdown for a model. Does not escape text, because nobody renders the result. */
 
 import { addressOf, isHidden, nodeTypes, type PageNode, skipped, textOf, withoutInvisible } from "./page-node.ts";
 
 interface Writing {
   base: string;
   depth: number;
-  /**
-   * How many characters may still be used for link addresses. Without this limit, a small page could repeat a long
-   * address very often.
-   */
+  /** Remaining budget for link addresses, because a small page could repeat a long address very often. */
   room: { left: number };
 }
 
@@ -104,7 +98,7 @@ function listOf(node: PageNode, writing: Writing, isOrdered: boolean): string {
   return lines.join("\n");
 }
 
-/** Converts a table. A table used only for layout is replaced by its content. */
+/** Replaces a table that is used only for layout with its content. */
 function tableOf(node: PageNode, writing: Writing): string[] {
   const rows = rowsOf(node, writing.depth);
   const width = Math.max(0, ...rows.map((cells) => cells.length));

@@ -16,7 +16,7 @@ export const skipped = new Set(
     " ",
   ),
 );
-/** Returns the http or https target of a link without its fragment, else undefined. */
+/** Returns the http or https target of a link without its fragment, or undefined for any other link. */
 export function addressOf(href: string | null | undefined, base: string): string | undefined {
   const url = typeof href === "string" ? URL.parse(href.trim(), base) : null;
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) return undefined;
@@ -24,10 +24,7 @@ export function addressOf(href: string | null | undefined, base: string): string
   return url.href;
 }
 
-/**
- * Removes bidirectional controls, zero-width spaces and tag characters, because people can't see them but they can
- * carry instructions.
- */
+/** Removes characters that people can't see but that can carry instructions for a model. */
 export function withoutInvisible(written: string): string {
   return written.replace(/[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu, "");
 }

@@ -1,11 +1,6 @@
 /**
- * Turns a downloaded HTML page into text:
- *
- *   1. decode it: byte order mark, header, the page's own declaration, else UTF-8 or Windows-1252
- *   2. remove hidden elements, and collect the links
- *   3. return the main text (Readability), or the complete page on request or if there is no main text
- *
- * Runs in an isolated process (read-page.ts): anybody can write a page, and some would take forever to parse.
+ * Turns a downloaded HTML page into text: the main text (Readability), or the complete page on request or if there is
+ * no main text. Runs in an isolated process, because anybody can write a page that takes forever to parse.
  */
 import { Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
@@ -30,10 +25,7 @@ export interface Page {
   part: "main text" | "whole page";
 }
 
-/**
- * Limits for Readability, which is slow on more elements and quadratic in nesting depth. A larger page is returned in
- * full.
- */
+/** Limits for Readability, which is slow on many elements and deep nesting. Pages beyond them are returned in full. */
 const readable = { elements: 60_000, depth: 300 };
 
 interface PageElement extends PageNode {
@@ -78,10 +70,7 @@ export function readPage({ body, contentType, url, isWhole }: PageRequest): Page
   return { ...about, markdown: cut(whole || description), part: "whole page" };
 }
 
-/**
- * HTML permits missing or repeated html, head and body elements, but linkedom does not repair them. So this creates the
- * document and inserts the page's content.
- */
+/** Inserts the page into a new document, because linkedom does not repair a page without html and body elements. */
 function parse(html: string): PageDocument {
   const document = parseHTML("<html><head></head><body></body></html>").document as unknown as PageDocument;
   distribute(parseHTML(html).document as unknown as PageNode, document);

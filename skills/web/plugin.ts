@@ -1,4 +1,4 @@
-/** The tools of the web skill, using the system's name resolution. */
+/** The web skill with the system's name resolution. */
 import { lookup } from "node:dns/promises";
 import { createWeb } from "./web.ts";
 

@@ -1,7 +1,4 @@
-/**
- * Reads a page in an isolated process, or extracts plain text if the process exceeds its limits. Runs two processes at
- * a time, because each may need a CPU core.
- */
+/** Reads pages in isolated processes, two at a time. Extracts plain text from a page that exceeds the limits. */
 import PQueue from "p-queue";
 import { runIsolatedProcess } from "../../src/plugin-sdk/isolated-process.ts";
 import { decodeText } from "./decode.ts";
@@ -53,7 +50,7 @@ export function bareText(html: string): string {
   return parts.join(" ").replace(/\s+/g, " ").trim();
 }
 
-/** Returns the position after the closing tag. An unclosed element extends to the end of the page, as in a browser. */
+/** Returns the position after the closing tag. An unclosed element extends to the end, as in a browser. */
 function afterElement(html: string, from: number, name: string): number {
   const end = new RegExp(`</${name}[^>]{0,1000}>`, "gi");
   end.lastIndex = from;

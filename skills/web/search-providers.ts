@@ -1,7 +1,4 @@
-/**
- * The search providers, with the request and the answer format of each. They may be in a private network, because the
- * operator chooses them.
- */
+/** The search providers. They may be in a private network, because the operator chooses them. */
 import { z } from "zod";
 
 export interface SearchResult {

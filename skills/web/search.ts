@@ -1,4 +1,4 @@
-/** `web_search`: queries the configured provider and returns titles, addresses and snippets. */
+/** `web_search` queries the configured provider and returns titles, addresses and snippets. */
 import { messageOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import type { Disclosure } from "./disclosure.ts";
@@ -97,7 +97,7 @@ async function bodyOf(response: Response): Promise<string> {
 
 function readable(provider: SearchProvider, answer: unknown, name: string): SearchResult[] {
   try {
-    // Drop results that can't be fetched or whose address is incomplete.
+    // Omit results that can't be fetched or whose address is incomplete.
     return provider.results(answer).flatMap((result) => {
       const url = addressOf(result.url, result.url);
       return url === undefined ? [] : [{ ...result, url }];

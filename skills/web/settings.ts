@@ -13,10 +13,7 @@ import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type AddressRule, readAddressRule } from "../../src/plugin-sdk/network-addresses.ts";
 import type { JsonObject } from "../../src/plugin-sdk/plugin.ts";
 
-/**
- * The default ports. Others are excluded because mail servers, databases, caches and cluster managers use them, and
- * some of these react to an HTTP request.
- */
+/** Other ports belong to mail servers, databases and cluster managers, some of which react to HTTP requests. */
 const usualPorts = [80, 443, 8080, 8443];
 
 const searchSchema = z.strictObject({

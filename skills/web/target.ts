@@ -1,23 +1,18 @@
 /**
- * Decides whether an address may be fetched, and resolves it:
- *
- *   1. the text must be an http or https URL without user name and password
- *   2. its port must be permitted
- *   3. its host is resolved, and every IP address must be public and not belong to this machine
- *
- * Connect only to the addresses that were checked here, because a second look-up may return others.
+ * Decides whether an address may be fetched, and resolves it. Every IP address of the host must be public and not
+ * belong to this machine. Connect only to the addresses checked here, because a second look-up may return others.
  */
 
 import { codeOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type AddressRule, isPublicAddress, ownAddresses } from "../../src/plugin-sdk/network-addresses.ts";
 import type { WebSettings } from "./settings.ts";
 
-/** Returns the IP addresses of a host. Rejects with the error codes of `dns.lookup`. */
+/** Rejects with the error codes of `dns.lookup`. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 export interface Target {
   url: URL;
-  /** The host without brackets and without a final dot. */
+  /** Without brackets and without a final dot. */
   host: string;
   port: number;
   addresses: string[];

@@ -35,7 +35,7 @@ export function createWeb({ resolve, now = Date.now, reader = createPageReader()
       try {
         return await run(tool, input, context);
       } catch (thrown) {
-        // Return a refusal as an answer. Throw a transient failure, so that the queue retries the call.
+        // Return a refusal as an answer. Throw a transient failure so that the queue retries the call.
         if (thrown instanceof RemoraError && !thrown.isRetryable) return failure(thrown.message);
         throw thrown;
       }

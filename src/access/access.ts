@@ -1,7 +1,7 @@
 /**
  * Decides who may talk to the agent, by the same rules on every platform:
  *
- *   1. bots: only listed ones, and only a limited number of bot messages in a row, so that loops end
+ *   1. bots: only listed ones, and only a limited number of bot messages in a row so that loops end
  *   2. guests and people from other workspaces: only if enabled
  *   3. spaces, channels, people and roles: null means everyone, an empty list means nobody
  *   4. DMs: open, closed, or by pairing: somebody who already has access confirms the code that the DM shows

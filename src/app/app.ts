@@ -41,7 +41,7 @@ import { createWrapPort } from "./wrap-port.ts";
 export interface App {
   report(): AppReport;
   start(): Promise<void>;
-  /** Accepts no new work, lets running turns end or suspends them, and closes everything. */
+  /** Accepts no new work, lets running turns finish or suspends them, then closes everything. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Receipts: the texts for the person who clicked. */
+/** Receipts: what a person reads after clicking. */
 import type { AnswerReceipt } from "../ports/message.ts";
 import { approverNames } from "./authority.ts";
 import { type ApprovalRow, outcomeText } from "./card.ts";

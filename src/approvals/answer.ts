@@ -1,12 +1,7 @@
 /**
- * Answers a person's click on a card, or the operator's decision:
- *
- *   1. find the card by the id; a click from another place is treated like a wrong id
- *   2. expire the rows that are due; select the open rows that this person may answer
- *   3. decide these rows (decide.ts), or act on settled changes (change-action.ts)
- *   4. return a receipt with the current state; a click that decides nothing changes nothing
- *
- * Clicks on one card run one after the other, so "approve all" and "deny all" never mix.
+ * Answers a click on a card, or the operator's decision, with a receipt of the current state. A click from another
+ * conversation or message is treated like an unknown id. Clicks on one card run one by one, so "approve all" and "deny
+ * all" never mix.
  */
 import type { AnswerReceipt } from "../ports/message.ts";
 import { alreadySettledText, notYoursText, refused, unknownCard } from "./answer-text.ts";
@@ -31,7 +26,7 @@ export async function answerCard(context: ApprovalsContext, click: Click): Promi
   });
 }
 
-/** Compares the message only if every message that shows the card is known. */
+/** Checks the message id only if the ids of all messages that show the card are known. */
 function isFromCard({ card }: CardRows, { from, isOperator }: Click): boolean {
   if (isOperator) return true;
   if (from?.platform !== card.platform || from.conversationId !== card.conversationId) return false;
@@ -69,13 +64,13 @@ async function answerRows(
     case "again":
       return refused(unknownCard);
     default:
-      // Reached only by a forged button, which can carry any choice.
+      // Only a forged button carries any other choice.
       click.choice satisfies never;
       return refused(unknownCard);
   }
 }
 
-/** The person must meet both the rule recorded with the request and the current rule. */
+/** The person must satisfy both the rule recorded with the request and the current rule. */
 function mayAnswer(context: ApprovalsContext, { body }: ApprovalRow, { by, isOperator, choice }: Click): boolean {
   const rule = ruleNow(context, body);
   if (isOperator) return body.approvers.length > 0 && rule.approvers.length > 0;

@@ -1,12 +1,6 @@
 /**
- * Approvals are records in the ledger. Each is settled once and redeemed once.
- *
- *   open             asks for the calls of one step                       open.ts
- *   answer, decide   a click, or the operator's decision                  answer.ts
- *   redeem           checks everything again right before the call runs   redeem.ts
- *   cancel, sweep    cancels approvals of what was stopped, and expires those that are due
- *
- * Nothing depends on memory or timers: several processes can share one ledger, and a restart changes nothing.
+ * Approvals are records in the ledger. Each is settled once and redeemed once, right before its call runs. Nothing
+ * depends on memory or timers, so several processes can share one ledger, and a restart changes nothing.
  */
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
@@ -33,7 +27,7 @@ import { createDecisionRecords, grantDecisionsOf } from "./record.ts";
 import { redeemApproval } from "./redeem.ts";
 
 const defaultGrantMs = 30 * 60 * 1000;
-/** How long settled records are kept for audit. */
+/** Settled records are kept this long for audit. */
 const maxKeptMs = 30 * 24 * 60 * 60 * 1000;
 const pruneEveryMs = 60 * 60 * 1000;
 
@@ -79,7 +73,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     await ledger.prune("grant", ["revoked", "expired"], before);
     await ledger.prune("decision", ["recorded"], before - pruneEveryMs);
     await ledger.prune("notice", ["told"], at - pruneEveryMs);
-    // No older card has an open row. Without an expiry this is not certain, so cards are not removed.
+    // Keep cards until all their approvals have expired. If approvals never expire, keep all cards: some may be open.
     const expiryMs = expiryMsOf(options.policy);
     if (expiryMs !== null) await ledger.prune("card", ["made"], before - expiryMs);
   }

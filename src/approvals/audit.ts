@@ -14,11 +14,11 @@ export interface RecordedAnswer {
   choice: AuditMap["approval.answered"]["choice"];
   by: Author;
   isOperator: boolean;
-  /** Only with `edit`: the new arguments as JSON text. */
+  /** The new arguments as JSON; present only with `edit`. */
   input?: string;
 }
 
-/** Resolves when the answer is on disk. If the answer must not take effect, resolves to a sentence for people instead. */
+/** Resolves when the answer is on disk, or to an error message if the answer must not take effect. */
 export async function recordAnswer(
   context: ApprovalsContext,
   rows: Pick<ApprovalRow, "body">[],

@@ -13,20 +13,20 @@ export interface AnswerRule {
 
 export interface ApprovalPolicy extends Partial<AnswerRule> {
   tools?: Readonly<Record<string, Partial<AnswerRule>>>;
-  /** The only people who may answer for the tools of `ownersOnly`. Entries are written as in `approvers`. */
+  /** Only these people may answer for the tools of `ownersOnly`. Entries have the same form as in `approvers`. */
   owners?: string[];
   /** Called for every call. True, for example, for a tool that runs without its sandbox. */
   ownersOnly?(tool: string): boolean;
-  /** Lifetime of a card in milliseconds; null for no limit. The default is one hour. */
+  /** Lifetime of a card; null means no limit. Defaults to one hour. */
   expiryMs?: number | null;
   maxOpenCards?: number;
   grantMs?: number;
 }
 
-/** Stands for the command line and the dashboard. Matches nobody in a chat; rules name it if no owner is configured. */
+/** The default owner: whoever uses the command line or the dashboard. Matches nobody in a chat. */
 const atTheMachine = "operator";
 
-/** `isMasked` means that people do not see all of the call, so only an owner may approve it. */
+/** `isMasked` means that people can't see all of the call, so only an owner may approve it. */
 export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false): AnswerRule {
   const own = policy.tools !== undefined && Object.hasOwn(policy.tools, tool) ? policy.tools[tool] : undefined;
   const rule = {
@@ -44,7 +44,7 @@ export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false):
     : { ...rule, approvers: named };
 }
 
-/** The last of several requesters must not decide alone. Either other approvers decide, or all requesters must approve. */
+/** The last of several requesters must not decide alone: other approvers decide, or else all requesters approve. */
 export function ruleForAll(rule: AnswerRule, { platform, by, alsoAsked = [] }: Requester): AnswerRule {
   if (alsoAsked.length === 0 || rule.notRequester || !rule.approvers.includes("requester")) return rule;
   const others = rule.approvers.filter((entry) => entry !== "requester");
@@ -64,12 +64,12 @@ export interface Person {
   by: Author;
 }
 
-/** `alsoAsked` contains other people whose turns changed the same draft. */
+/** `alsoAsked` lists other people whose turns changed the same draft. */
 export interface Requester extends Person {
   alsoAsked?: readonly string[];
 }
 
-/** The `requester` must come from the record, never from the click. */
+/** Take `requester` from the record, never from the click. */
 export function fits(rule: AnswerRule, person: Person, requester: Requester, choice: "approve" | "deny"): boolean {
   if (person.by.isBot) return false;
   const isThere = person.platform === requester.platform;
@@ -109,7 +109,7 @@ export function hasSameAnswerers(one: ApprovalRecord, rule: AnswerRule, requeste
   return isSameRule && (!dependsOnRequester || (isSameRequester && haveSameAsked));
 }
 
-/** Says why nobody could ever approve; undefined if somebody could. A role may have any number of members. */
+/** Explains why a rule can never be met, or returns undefined. A role may have any number of members. */
 export function impossibilityOf(rule: AnswerRule): string | undefined {
   const people = new Set(rule.approvers);
   if (rule.notRequester) people.delete("requester");
@@ -125,9 +125,7 @@ export function impossibilityOf(rule: AnswerRule): string | undefined {
   return undefined;
 }
 
-/**
- * The people and roles of a rule, such as `Ann (who asked) or user b2`; empty if it names nobody. Names are not escaped.
- */
+/** Names people and roles, such as `Ann (who asked) or user b2`. The result is unescaped, and empty for nobody. */
 export function approverNames(rule: AnswerRule, requesterName: string): string {
   const names = rule.approvers
     .filter((entry) => entry !== "requester" || !rule.notRequester)
@@ -140,7 +138,7 @@ export function approverNames(rule: AnswerRule, requesterName: string): string {
   return names.length === 0 ? last : `${names.join(", ")} or ${last}`;
 }
 
-/** The complete rule in words. Names are not escaped. */
+/** Describes the complete rule. Names are not escaped. */
 export function approversText(rule: AnswerRule, requesterName: string): string {
   const parts = [approverNames(rule, requesterName) || "nobody"];
   if (rule.quorum > 1) parts.push(`${rule.quorum} people must approve`);
@@ -148,7 +146,7 @@ export function approversText(rule: AnswerRule, requesterName: string): string {
   return parts.join("; ");
 }
 
-/** Tells whether a person is among `safety.owners`. The entry `requester` is ignored. */
+/** Checks whether a person is among `safety.owners`. Ignores the entry `requester`. */
 export function createOwnerCheck(owners: readonly string[]): (platform: string, by: Author) => boolean {
   const approvers = owners.filter((entry) => entry !== "requester");
   return (platform, by) =>

@@ -1,22 +1,13 @@
 /**
- * Renders a tool call as text that hides nothing:
- *
- *   escapeHidden   writes invisible, direction-changing and fence-ending characters as escapes such as `\u{202E}`
- *   callText       renders tool and arguments, so that no value can look like another argument
- *   editableJson   renders the arguments for editing, with invisible characters as JSON escapes, so that editing keeps them
- *   callWarning    warns if the call is not what it looks like, for example because a word mixes alphabets
- *   isMasked       tells whether a configured secret is replaced by its name
- *
- * Escaping is one-to-one: two different calls never have the same text. Nothing is truncated here.
+ * Renders a tool call as text that hides nothing and truncates nothing. Escaping is one-to-one, so two different calls
+ * never have the same text.
  */
 import type { Mask } from "../lib/redact.ts";
 import type { Json, JsonObject } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 import { canonicalJson } from "./hash.ts";
 
-/**
- * Control, format, unassigned, private-use, surrogate and default-ignorable characters, and every blank except the space.
- */
+/** Control, format, unassigned, private-use, surrogate and default-ignorable characters; all blanks but the space. */
 const hidden = String.raw`[\p{C}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs}`;
 /** Also matches backslashes that could start an escape, and the third backtick of a code fence. */
 const escaped = new RegExp(String.raw`\\+(?=u\{|${hidden})|${hidden}|(?<=\u0060\u0060)\u0060`, "gu");
@@ -27,12 +18,12 @@ const maxEditCharacters = 20_000;
 const maxNamedCharacters = 8;
 const maxShownLetters = 40;
 
-/** Returns one line, even if `text` has several. */
+/** Escapes invisible, direction-changing and fence-ending characters as in `\u{202E}`. The result is one line. */
 export function escapeHidden(text: string): string {
   return text.replace(escaped, (found) => (found.startsWith("\\") ? found + found : codePointEscape(found)));
 }
 
-/** Makes any text safe for a card: masked, escaped, and on one line. */
+/** Makes text safe for a card: masked, escaped, and on one line. */
 export function cleaner(mask: Mask): (text: string) => string {
   return (text) =>
     escapeHidden(
@@ -42,7 +33,7 @@ export function cleaner(mask: Mask): (text: string) => string {
     );
 }
 
-/** For text with several lines, such as a diff: does not escape line ends and tabs. */
+/** Does not escape line breaks and tabs, because a diff needs them. */
 export function escapeHiddenLines(text: string): string {
   return text
     .split(/([\n\t])/)
@@ -54,7 +45,7 @@ function codePointEscape(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`;
 }
 
-/** Masks each value before escaping it, then the complete text, because two parts can form one secret. */
+/** Masks each value before escaping it, and then the complete text, because two parts can form one secret. */
 export function callText(call: ToolCall, mask: Mask): string {
   const lines = Object.entries(call.input).map(([key, value]) => argumentText(key, value, mask));
   const text = [escapeHidden(call.name), ...(lines.length === 0 ? ["(no arguments)"] : lines)].join("\n");
@@ -70,12 +61,12 @@ function argumentText(key: string, value: Json, mask: Mask): string {
   if (typeof value !== "string") return `${name}: ${escapeHidden(mask(canonicalJson(value)))}`;
   const clean = mask(value);
   if (!clean.includes("\n")) return `${name}: "${escapeHidden(clean)}"`;
-  // The bar prevents a line of a value from reading as another argument or as the end of the call.
+  // Prefix each line with a bar, or it could look like another argument or the end of the call.
   const lines = clean.split("\n").map((line) => `  | ${escapeHidden(line)}`);
   return [`${name}:`, ...lines].join("\n");
 }
 
-/** Undefined if the JSON is too long for a form, or contains a secret. */
+/** Returns undefined if the JSON is too long for a form, or contains a secret. */
 export function editableJson(call: ToolCall, mask: Mask): string | undefined {
   const members = Object.entries(call.input).map(([key, value]) => `  ${JSON.stringify(key)}: ${canonicalJson(value)}`);
   const json = members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n}`;
@@ -84,10 +75,7 @@ export function editableJson(call: ToolCall, mask: Mask): string | undefined {
   return hidesNothing ? withoutHidden(json) : undefined;
 }
 
-/**
- * Escapes hidden characters without changing the JSON value: outside strings, line ends are the only hidden characters in
- * JSON.
- */
+/** Escapes hidden characters inside strings. Outside strings, only line breaks are hidden; they are kept. */
 function withoutHidden(json: string): string {
   return json.replace(hiddenOnly, (found) => (found === "\n" ? found : [...codeUnits(found)].join("")));
 }
@@ -133,7 +121,7 @@ function oddCharacters(texts: string[]): string | undefined {
   return `Some characters are invisible or look like others: ${which}. This call may not do what it seems to.`;
 }
 
-/** Folds the text as the gate does: normalises compatibility forms and removes invisible characters. */
+/** Folds as the gate does: normalises compatibility forms and removes invisible characters. */
 function folded(text: string): string {
   return text.normalize("NFKC").replace(/(?![\t\n\r])[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, "");
 }
@@ -144,9 +132,7 @@ function codePointName(character: string): string {
 
 const foreignLetter = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/u;
 
-/**
- * Finds a word that mixes alphabets. Folding keeps letters that look Latin but are not, and such a mixture is suspicious.
- */
+/** Finds a word with letters of two alphabets: look-alikes of Latin letters survive folding, so a mix is suspicious. */
 function mixedAlphabets(texts: string[]): string | undefined {
   for (const text of texts) {
     for (const [word] of text.matchAll(/\p{L}+/gu)) {

@@ -1,7 +1,6 @@
 /**
- * Builds approval cards from records only: a card contains no text from the model, and every text is escaped. Configured
- * secrets are replaced by their names; nothing is masked only because it looks like a secret. Identical calls share one
- * row, and the row's id answers for all of them.
+ * Builds approval cards from records only: they contain no text from the model, and everything is escaped. Masks
+ * configured secrets, but nothing that only looks like one. Identical calls share a row, whose id answers for all.
  */
 import type { Mask } from "../lib/redact.ts";
 import { describePattern, describeRule } from "../lib/text/describe-rule.ts";
@@ -37,7 +36,7 @@ export function buildCard(id: string, rows: ApprovalRow[], target: ReplyTarget, 
   };
 }
 
-/** Names each group of approvers once, with the tools that this group may answer for. */
+/** Lists each distinct group of approvers once, with the tools it decides on. */
 function whoMayAnswer(rows: ApprovalRow[]): string {
   const open = rows.filter((row) => row.state === "open");
   const asked = open.length === 0 ? rows : open;
@@ -50,7 +49,7 @@ function whoMayAnswer(rows: ApprovalRow[]): string {
   return [...byText].map(([text, tools]) => `${[...tools].join(", ")}: ${text}`).join(" · ");
 }
 
-/** Groups the rows of identical calls, in the order of their first row. */
+/** Orders groups by their first row. */
 export function groupIdentical(rows: ApprovalRow[]): [ApprovalRow, ...ApprovalRow[]][] {
   const groups = new Map<string, [ApprovalRow, ...ApprovalRow[]]>();
   for (const row of rows) {
@@ -73,7 +72,7 @@ const displayRank: Record<ApprovalState, number> = {
 
 function groupItem(group: [ApprovalRow, ...ApprovalRow[]], view: CardView): CardItem {
   const shown = group.reduce((best, row) => (displayRank[row.state] < displayRank[best.state] ? row : best));
-  // Identical calls can have different facts, so the row lists all facts.
+  // Identical calls can have different facts, so list them all.
   const facts = [...new Set(group.flatMap((row) => row.body.facts ?? []))];
   const body = facts.length === 0 ? shown.body : { ...shown.body, facts };
   return rowItem(group[0].id, group.length, { ...shown, body }, view);
@@ -122,14 +121,14 @@ function maskedFacts(body: ApprovalRecord, mask: Mask): string[] {
   return [`${what} configured secrets, shown here by name and length only. Only an owner can approve.`];
 }
 
-/** The choices that the card offers for a row. `answer` accepts the same choices. */
+/** `answer` accepts exactly the choices that the card offers. */
 export function rowChoices(row: ShownRow, mask: Mask): AnswerChoice[] {
   if (row.state !== "open") return row.body.changes === undefined ? [] : settledChangesChoices(row.body.changes);
   if (row.body.changes !== undefined) return openChangesChoices(row.body, row.body.changes);
   // Nobody may edit a call, or allow it in advance, without seeing all of it.
   if (hidesSecrets(row.body, mask)) return ["approve", "deny"];
   const choices: AnswerChoice[] = ["approve", "deny"];
-  // If several people must approve, one of them can neither edit the call nor allow it for the others.
+  // If several people must approve, no single one may edit the call or allow it in advance.
   if (row.body.quorum > 1) return choices;
   if (editableJson(row.body.call, mask) !== undefined) choices.push("edit");
   if (row.body.isTainted !== true && grantableRules(row.body.matches) !== undefined) choices.push("allow");
@@ -147,7 +146,7 @@ function reasonLines(matches: GateMatch[]): string[] {
 /** Shows the pattern only if its skill gives no reason. */
 function reasonLine({ skill, file, pattern, reason, form }: GateMatch): string {
   if (file === "" && reason !== undefined) return reason;
-  // For a pattern that names a tag, the form needs no mention.
+  // A pattern for a tag already implies the form.
   const variant = form === "exact" || form === "tag" ? "" : `, found in its ${form} form`;
   return `${reason ?? `matches “${describePattern(pattern)}”`} (skill ${skill}${variant})`;
 }
@@ -170,7 +169,7 @@ export function progressText({ votes, quorum }: ApprovalRecord): string {
   return `${votes.length} of ${quorum} approvals: ${votes.map((vote) => vote.by.name).join(", ")}`;
 }
 
-/** A row's outcome in one line of plain text, not yet escaped. */
+/** Describes a row's outcome in one line of plain, unescaped text. */
 export function outcomeText({ body, state }: ShownRow): string {
   const why = body.reason === undefined ? "" : `: ${body.reason}`;
   switch (state) {
@@ -193,7 +192,7 @@ export function outcomeText({ body, state }: ShownRow): string {
   }
 }
 
-/** Uses the same word as the label of the button that was pressed. */
+/** Uses the same word as the button that was pressed. */
 function deniedWord({ changes }: ApprovalRecord): string {
   return changes?.shown.labels.deny === "Discard" ? "Discarded" : "Denied";
 }

@@ -1,4 +1,4 @@
-/** What people can do with changes besides deciding: read the complete diff, undo, run again. */
+/** Handles what people can do with changes besides deciding: read the complete diff, undo, run again. */
 import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
 import { accepted, alreadySettledText, notYoursText, refused } from "./answer-text.ts";
 import { type ApprovalRow, rowChoices } from "./card.ts";

@@ -1,4 +1,4 @@
-/** The part of a card that shows changes to a folder: its escaped texts and its choices. */
+/** Builds the section of a card that shows changes to a folder: escaped text and choices. */
 import type { Mask } from "../lib/redact.ts";
 import type { ApprovalRecord, ChangesRecord } from "../ports/approval.ts";
 import type { ApprovalState, ShownChanges } from "../ports/card.ts";
@@ -8,7 +8,7 @@ import { grantableRules } from "./grants.ts";
 
 export function openChangesChoices(body: ApprovalRecord, changes: ChangesRecord): AnswerChoice[] {
   const choices: AnswerChoice[] = ["approve", "deny"];
-  // If several people must approve, one of them can neither choose files nor allow changes in advance.
+  // If several people must approve, no single one may choose files or allow changes in advance.
   const decidesAlone = body.quorum <= 1;
   if (decidesAlone && changes.paths.length > 1 && changes.shown.moreFiles === 0) choices.push("part");
   if (decidesAlone && body.isMasked !== true && grantableRules(body.matches) !== undefined) choices.push("allow");
@@ -20,11 +20,10 @@ export function settledChangesChoices({ undoId, mayRunAgain }: ChangesRecord): A
   return [...(undoId === undefined ? [] : ["undo" as const]), ...(mayRunAgain === true ? ["again" as const] : [])];
 }
 
-/** A settled card leaves out the diff, the commands and their output, because people needed them only to decide. */
+/** Omits the diff, commands and output from a settled card, because people needed them only to decide. */
 export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState, mask: Mask): ShownChanges {
   const line = cleaner(mask);
-  // Line ends are shown as escapes, because a command with several lines could otherwise read as one comment. So are blanks
-  // at the ends of a path.
+  // Escape line breaks, or code after a comment line could look like part of the comment. Escape outer blanks too.
   const exact = (text: string) => escapeHidden(mask(text)).replace(/^ | $/g, "\\u{20}");
   const lines = (text: string) => escapeHiddenLines(mask(text));
   const isOpen = state === "open";

@@ -1,10 +1,7 @@
 /**
- * Approvals of changes to a working folder. Their records follow the same rules as records of calls: quorum, expiry, grants
- * and audit. The differences:
- *
- *   - the hash covers the shown files, not a call
- *   - no turn waits for the decision: the drafts keep or discard the files after it
- *   - a record can also be only a report of kept changes, so that people can undo them
+ * Approves changes to a working folder by the same rules as calls: quorum, expiry, grants and audit. Here the hash
+ * covers the shown files, and no turn waits for the decision. A record may also report changes already kept so that
+ * people can undo them.
  */
 import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
@@ -18,9 +15,9 @@ import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle 
 import { createApprovalId } from "./hash.ts";
 import { problemWithVotes } from "./redeem.ts";
 
-/** Tool name in the approval rules, so that `safety.tools.keep_changes` can name separate approvers. */
+/** Stands in for a tool name in approval rules: `safety.tools.keep_changes` can name separate approvers. */
 const keepChangesTool = "keep_changes";
-/** Stands in the record instead of a skill, because no skill's pattern asks about changes. */
+/** Recorded in place of a skill, because no skill's pattern asks about changes. */
 const changesSource = "changes";
 
 const continuedBelow = "Continued below.";
@@ -31,7 +28,7 @@ export async function openChanges(context: ApprovalsContext, request: ChangesReq
   const { turnId, changes, target } = request;
   const turnRows = await context.ledger.list("approval", { group: turnId });
   const known = turnRows.find(({ body }) => isSameDraft(body, changes));
-  // A card from before a crash shows an older state of the folder, so it is replaced.
+  // A card from before a crash shows an older state of the folder, so replace it.
   for (const { id, body } of turnRows)
     if (body.changes?.draftId === changes.draftId && id !== known?.id)
       await replaceChanges(context, id, continuedBelow);
@@ -97,7 +94,7 @@ async function changesRecord(
   return isMasked ? record : await withGrants(context, record);
 }
 
-/** Checks the complete diff, because people read it before they decide, even if the card does not show it. */
+/** Checks the complete diff, because people can read it even if the card does not show it. */
 async function isHidingSecrets(
   { mask, changes: actions }: ApprovalsContext,
   request: ChangesRequest,
@@ -117,7 +114,7 @@ async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Pr
   if (grants === undefined || giver === undefined) return record;
   const votes = [{ by: giver, at: createdAt, isOperator: false }];
   const granted = { ...record, votes, grantIds: grants.map(({ id }) => id), decidedBy: giver, decidedAt: createdAt };
-  // If a grant can't be recorded, it does not count, and people are asked.
+  // A grant that can't be recorded does not count, so people are asked.
   const unrecorded = await recordAnswer(context, [{ body: granted }], {
     choice: "grant",
     by: giver,
@@ -191,7 +188,7 @@ async function change(
   });
 }
 
-/** Finishes the changes without changing the record's state. */
+/** Adds the outcome without changing the record's state. */
 export async function finishChanges(
   context: ApprovalsContext,
   approvalId: string,
@@ -208,7 +205,7 @@ export async function finishChanges(
   );
 }
 
-/** Cancels the record, because a newer card shows the same draft. */
+/** Cancels a record that a newer card of the same draft has replaced. */
 export async function replaceChanges(context: ApprovalsContext, approvalId: string, reason: string): Promise<void> {
   const row = await context.ledger.get("approval", approvalId);
   if (row === undefined) return;

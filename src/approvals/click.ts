@@ -9,7 +9,7 @@ export interface Click {
   from?: { platform: string; conversationId: string; messageId?: string };
   reason?: string;
   editedJson?: string;
-  /** Only with `part`: indexes of the files to keep, later resolved to the paths in `chosen`. */
+  /** Indexes of the files to keep, present only with `part`. Later resolved to the paths in `chosen`. */
   parts?: number[];
   chosen?: string[];
 }

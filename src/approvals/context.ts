@@ -1,4 +1,4 @@
-/** The context that all parts of the approvals share, and the operations on records that they share. */
+/** Dependencies and record operations shared by all parts of the approvals. */
 import type { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { Mask } from "../lib/redact.ts";
@@ -26,23 +26,20 @@ export interface ApprovalsOptions {
   policy: ApprovalPolicy;
   /** Wakes a parked turn. Not called for approvals that the turn itself settles. */
   wake(turnId: string): void;
-  /**
-   * Called after every change, and again later if it rejects. Absent without platforms: another process then shows the
-   * change.
-   */
+  /** Called after every change, and retried if it rejects. If absent, another process updates the card. */
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
-  /** Writes one line of preference history. Resolves when this line and the events before it are on disk. */
+  /** Appends to the preference history. Resolves when this line and the events before it are on disk. */
   remember(feedback: Feedback): Promise<void>;
-  /** Masks secrets in every text that people decide on. */
+  /** Masks secrets in everything that people see before they decide. */
   mask: Mask;
   log: Log;
   now?: () => number;
-  /** Looks a person up again, right before a call runs. Undefined if the person has left. */
+  /** Looks a person up again right before a call runs. Resolves to undefined if the person has left. */
   authority?(by: Author, target: ReplyTarget): Promise<Author | undefined>;
-  /** Checks edited arguments against the tool's schema. Resolves to a sentence if they are wrong. */
+  /** Checks edited arguments against the tool's schema. Resolves to an error message if they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
   changes?: ChangesActions;
-  /** Changes whenever the content of the tool's skill changes. Undefined for a tool without a skill. */
+  /** Identifies the current content of the tool's skill. Undefined for a tool without a skill. */
   skillFile?(tool: string): string | undefined;
 }
 
@@ -55,7 +52,6 @@ export interface ApprovalsContext extends ApprovalsOptions {
   grantMs: number;
 }
 
-/** Inclusive: a record is expired if `now == expiresAt`. */
 export function isExpired(record: ApprovalRecord, at: number): boolean {
   return record.expiresAt !== null && at >= record.expiresAt;
 }
@@ -74,7 +70,7 @@ export function hashOfCall(
 
 export interface CardRows {
   card: CardRecord;
-  /** The card's rows, oldest first. */
+  /** Oldest first. */
   rows: ApprovalRow[];
 }
 
@@ -86,7 +82,7 @@ export async function cardRows(ledger: Ledger, cardId: string): Promise<CardRows
   return { card: entry.body, rows: rows.sort((one, other) => one.sequence - other.sequence) };
 }
 
-/** Returns one card for each turn that shows it, usually only one. */
+/** Builds the card once per turn that shows it; usually only one turn does. */
 export async function cardsOf(context: ApprovalsContext, cardId: string): Promise<ApprovalCard[]> {
   const found = await cardRows(context.ledger, cardId);
   if (found === undefined) return [];
@@ -96,7 +92,7 @@ export async function cardsOf(context: ApprovalsContext, cardId: string): Promis
 
 type Settled = Exclude<ApprovalState, "open" | "consumed">;
 
-/** The only way in which a record gets its outcome. Of several callers only one succeeds, and only its event is emitted. */
+/** The only way to settle a record. Of several callers only one succeeds, and only its event is emitted. */
 export async function settle(
   context: ApprovalsContext,
   row: ApprovalRow,

@@ -1,7 +1,4 @@
-/**
- * Decisions on rows that are open and that this person may answer. Each is a compare-and-set, so of many clicks only one
- * decides.
- */
+/** Decides the open rows that a person may answer. Of simultaneous clicks, compare-and-set lets only one win. */
 import type { ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { AnswerReceipt, Author } from "../ports/message.ts";
 import { accepted, alreadySettledText, refused } from "./answer-text.ts";
@@ -58,7 +55,7 @@ export async function keepChosenFiles(
   return await approve(context, cardId, [row], keepsAll ? click : { ...click, chosen });
 }
 
-/** One person's approval. It counts only for the version of the record that the person saw. */
+/** An approval counts only for the version of the record that the person saw. */
 async function vote(context: ApprovalsContext, row: ApprovalRow, click: Click): Promise<ApprovalRow | undefined> {
   const at = context.now();
   for (let seen: ApprovalRow | undefined = row; seen !== undefined; seen = await stillOpen(context, seen)) {
@@ -104,7 +101,7 @@ export async function deny(
 ): Promise<AnswerReceipt> {
   const at = context.now();
   const reason = click.reason?.trim();
-  // A denial counts even if it can't be recorded.
+  // A denial takes effect even if recording it fails.
   await recordAnswer(context, rows, auditAnswer(click));
   const changed = await changeRows(context, cardId, rows, (row) =>
     settle(context, row, ["open"], "denied", (body) => ({

@@ -1,13 +1,7 @@
 /**
- * Makes decisions survive a crash: every decision is recorded, every settled card loses its buttons, every parked turn
- * wakes.
- *
- *   1. write a notice before a card's rows or its grants change
- *   2. change them, and wake the turns that wait for these rows
- *   3. in the background, record the decisions and update the card; no click waits for this
- *   4. mark the notice as delivered (state `told`)
- *
- * A sweep delivers the notices that are still due: after a crash, from another process, or after a platform was unreachable.
+ * Makes decisions survive a crash. A notice is written before a card's rows or grants change, and waiting turns are
+ * woken after the change. Decisions are recorded and the card is updated in the background, so no click waits. A sweep
+ * delivers notices that are still due: after a crash, from another process, or after a platform was unreachable.
  */
 import { messageOf } from "../lib/errors.ts";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
@@ -17,7 +11,7 @@ import type { CardNotice, Ledger } from "../ports/ledger.ts";
 import type { ApprovalRow } from "./card.ts";
 import { createApprovalId } from "./hash.ts";
 
-/** A message that can't be updated for that long no longer exists. */
+/** After this long, a message that can't be updated is assumed to be deleted. */
 const maxRetryMs = 24 * 60 * 60 * 1000;
 
 export interface DecisionOutboxOptions {
@@ -31,12 +25,9 @@ export interface DecisionOutboxOptions {
 }
 
 export interface DecisionOutbox {
-  /**
-   * `work` changes rows of the card and returns the changed ones. `wakes` is true if their turns must be woken, because
-   * others caused the change.
-   */
+  /** `work` changes rows of the card and returns them. If `wakes` is true, their turns are woken. */
   around(cardId: string, turnIds: string[], wakes: boolean, work: () => Promise<ApprovalRow[]>): Promise<ApprovalRow[]>;
-  /** For changes that must be recorded but that are not shown on a card. */
+  /** Records changes that no card shows. */
   quietly<T>(cardId: string, work: () => Promise<T>): Promise<T>;
   sweep(now: number): Promise<void>;
   whenIdle(): Promise<void>;
@@ -52,7 +43,7 @@ export function createDecisionOutbox({
 }: DecisionOutboxOptions): DecisionOutbox {
   const inOrder = createKeyedMutex();
   const active = new Set<string>();
-  /** Notices whose delivery failed in this process, and whether their card is up to date. */
+  /** Notices that could not be delivered, and whether their card was updated anyway. */
   const failed = new Map<string, { isShown: boolean }>();
   const delivering = new Set<Promise<void>>();
 
@@ -62,13 +53,13 @@ export function createDecisionOutbox({
     failed.set(id, { isShown: true });
   }
 
-  /** Recording and showing must not block each other. Both read the current card, so they never use an older state. */
+  /** Records and shows in parallel, because neither must block the other. Both read the current card. */
   async function deliverNow(id: string, { cardId, isQuiet }: CardNotice): Promise<void> {
     const seen = (await ledger.get("notice", id))?.body.isChanged;
     const parts = await Promise.allSettled([record(cardId), isQuiet ? undefined : show(id, cardId)]);
     const rejected = parts.find((part) => part.status === "rejected");
     if (rejected !== undefined) throw rejected.reason;
-    // If the rows have changed since, the notice stays due.
+    // If rows changed during delivery, the notice stays due.
     await ledger.transition("notice", id, ["due"], "told", (body) => (body.isChanged === seen ? body : undefined));
     failed.delete(id);
   }
@@ -96,7 +87,7 @@ export function createDecisionOutbox({
     return (await ledger.list("approval", { states: ["open"], group: turnId, limit: 1 })).length > 0;
   }
 
-  /** `isDue` tells whether the result must be recorded and shown. */
+  /** `isDue` tells from the result whether there is anything to record and show. */
   async function noticed<T>(notice: CardNotice, work: () => Promise<T>, isDue: (result: T) => boolean): Promise<T> {
     const id = createApprovalId();
     active.add(id);
@@ -104,7 +95,7 @@ export function createDecisionOutbox({
       await ledger.create("notice", id, { state: "due", body: notice, group: notice.cardId });
       const result = await work();
       const hasChanged = isDue(result);
-      // Another process may have delivered the notice before the change.
+      // Another process may have delivered the notice too early, so mark it due again.
       if (hasChanged) {
         await ledger.transition("notice", id, ["due", "told"], "due", (body) => ({ ...body, isChanged: true }));
       }

@@ -1,4 +1,4 @@
-/** Edits a call. An accepted edit replaces the call in its records, which also store the original. */
+/** Edits a call. An accepted edit replaces the call in its records, which keep the original too. */
 import { describePattern } from "../lib/text/describe-rule.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { JsonObject } from "../ports/message.ts";
@@ -10,7 +10,7 @@ import { type ApprovalsContext, hashOfCall, settle } from "./context.ts";
 
 export type EditResult =
   | { type: "refused"; text: string }
-  /** The edit changed nothing, so it is an ordinary approval. */
+  /** The edit changed nothing, so it counts as an ordinary approval. */
   | { type: "same" }
   | { type: "edited"; input: JsonObject; settle(row: ApprovalRow): Promise<ApprovalRow | undefined> };
 

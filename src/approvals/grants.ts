@@ -1,7 +1,7 @@
 /**
- * Grants: one person's approval in advance for the calls that one pattern of one skill asks about, in one conversation. A
- * grant covers only requests by the person it was given for. The click of the person who gave it must count for the call,
- * and grants must cover every pattern that asks. A grant never covers a question that the gate asks without a pattern.
+ * Grants approve calls in advance: one pattern of one skill, in one conversation, for one person. A call needs grants
+ * of one giver for every pattern that asks, and the giver must still be allowed to approve the call. If the gate asks
+ * without a pattern, no grant applies.
  */
 import { randomBytes } from "node:crypto";
 import { describeRule } from "../lib/text/describe-rule.ts";
@@ -14,11 +14,11 @@ import { type AnswerRule, fits, type Requester } from "./authority.ts";
 export interface GrantRule {
   skill: string;
   pattern: string;
-  /** A text for people. The rule is identified by skill and pattern only. */
+  /** Shown to people. Only skill and pattern identify the rule. */
   reason?: string;
 }
 
-/** The rules of a grant for these matches. Undefined if no grant can cover them. */
+/** Returns the grant rules that cover these matches, or undefined if no grant can. */
 export function grantableRules(matches: GateMatch[]): GrantRule[] | undefined {
   const isGrantable = matches.every(
     ({ kind, file, form }) => kind === "confirm" && file !== "" && form !== "fail-closed",
@@ -41,14 +41,14 @@ interface GrantWanted {
 
 export interface Grants {
   covering(wanted: GrantWanted): Promise<GrantRecord[] | undefined>;
-  /** Creates the grant, or extends it if the same person has already given it for the same person. */
+  /** Creates the grant, or extends the one that the same person has already given to the same person. */
   give(
     place: Pick<GrantRecord, "platform" | "conversationId" | "by">,
     rule: GrantRule,
     expiresAt: number,
     origin: GrantRecord["origin"],
   ): Promise<GrantRecord>;
-  /** True if any of the grants was revoked. An expired grant does not count as revoked: it was active when it was used. */
+  /** Ignores expired grants, because they were active when they were used. */
   isAnyRevoked(ids: string[]): Promise<boolean>;
   list(conversationId?: string): Promise<GrantRecord[]>;
   revoke(id: string, by: Author, conversationId?: string): Promise<{ receipt: AnswerReceipt; grant?: GrantRecord }>;

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Json } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 
-/** 128 random bits, base64url. Never begins with a dash, so that people can type it after a command. */
+/** Returns 128 random bits as base64url. Never begins with a dash so that people can type it after a command. */
 export function createApprovalId(): string {
   for (;;) {
     const id = randomBytes(16).toString("base64url");
@@ -13,11 +13,11 @@ export function createApprovalId(): string {
 
 export interface CallPlace {
   workingFolder: string;
-  /** Changes whenever the content of the tool's skill changes; empty for a tool without a skill. */
+  /** Changes with the content of the tool's skill. Empty for a tool without a skill. */
   skillFile: string;
 }
 
-/** Two hashes are equal if and only if tool, arguments (in any key order), working folder and skill file are equal. */
+/** Hashes are equal if and only if tool, arguments (in any key order), working folder and skill file are equal. */
 export function hashOf(call: Pick<ToolCall, "name" | "input">, place: CallPlace): string {
   const parts = [call.name, canonicalJson(call.input), place.workingFolder, place.skillFile];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
@@ -26,7 +26,7 @@ export function hashOf(call: Pick<ToolCall, "name" | "input">, place: CallPlace)
 /** JSON with sorted keys. Avoids recursion, because arguments can be nested thousands of levels deep. */
 export function canonicalJson(root: Json): string {
   const written: string[] = [];
-  /** What is still to be written, last first. Each entry is text or a value. */
+  /** Pending output, as a stack: strings are written as they are, values must be serialised first. */
   const open: (string | { value: Json })[] = [{ value: root }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (typeof next === "string") written.push(next);

@@ -1,13 +1,8 @@
 /**
- * Records decisions: every approval, denial, expiry, cancellation, grant and revocation becomes an event and a line in the
- * feedback file of its scope, with who decided, when, and after how long.
- *
- *   announce   emits the event when the decision is made
- *   record     writes the missing feedback lines of a card, then marks the decisions in the ledger (called by
- *              decision-outbox.ts)
- *
- * A decision without a mark comes from another process, or from one that died; `record` then emits its event too. A line
- * contains the decision's id and is never written twice. An event can be emitted twice if the process dies in between.
+ * Records every decision as an event and as a line in the feedback file of its scope. `announce` emits the event.
+ * `record` writes missing lines and marks the decisions in the ledger. An unmarked decision was made by another process
+ * or before a crash, so `record` emits its event too. A line has the decision's id and is never written twice; an event
+ * may be emitted twice if the process dies in between.
  */
 import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
 import type { Events } from "../ports/events.ts";
@@ -17,7 +12,7 @@ import type { Author } from "../ports/message.ts";
 import type { ApprovalRow } from "./card.ts";
 
 export interface Decision {
-  /** The id is the same in every process. */
+  /** Identical in every process that records the decision. */
   id: string;
   feedback: Feedback;
   emit(events: Events): void;
@@ -59,7 +54,7 @@ export function createDecisionRecords({ ledger, events, remember }: RecordOption
   };
 }
 
-/** The decisions so far, in order. There can be several: an approved call can still expire before it runs. */
+/** Returns the decisions in order. There can be several, because an approved call can still expire before it runs. */
 export function decisionsOf(row: ApprovalRow): Decision[] {
   const { state, body } = row;
   switch (state) {
@@ -67,7 +62,7 @@ export function decisionsOf(row: ApprovalRow): Decision[] {
       return [];
     case "approved":
     case "consumed":
-      // A report needs no decision, so nobody decided about it.
+      // Nobody decided about a report.
       return body.changes?.kind === "report" ? [] : [approved(row)];
     case "denied":
       return [denied(row)];
@@ -127,7 +122,7 @@ function ended({ id, body }: ApprovalRow, state: "expired" | "cancelled"): Decis
   };
 }
 
-/** For a consumed approval whose call did not run. Its state can no longer change. */
+/** Describes a call that did not run although its approval was consumed. The approval's state stays final. */
 export function cancelledLate(row: ApprovalRow, reason: string, at: number): Decision {
   return ended({ ...row, body: { ...row.body, reason, decidedAt: at } }, "cancelled");
 }
@@ -173,7 +168,7 @@ function revoked(
 function feedbackFor(approvalId: string, body: ApprovalRecord, outcome: string, at: number, by?: Author) {
   const { turnId, scope, call } = body;
   const id = `${approvalId}:${outcome}`;
-  // Later prompts show the summary, and arguments may contain text that others wrote for the model.
+  // Omit tainted arguments: later prompts show the summary, and others may have put instructions in the arguments.
   const summary = body.isTainted === true ? "(asked for after reading what others wrote)" : JSON.stringify(call.input);
   const waitedMs = waitedMsUntil(body, at);
   const who = by === undefined ? {} : { by };

@@ -1,9 +1,6 @@
 /**
- * Redeems an approval right before its call runs. Everything is checked again, because it may have changed:
- *
- *   expiry · the call (tool, arguments, folder, skill file) · the grant · the rights of the approvers · the gate
- *
- * Then a compare-and-set consumes the approval. If anything is in doubt, the call does not run.
+ * Redeems an approval right before its call runs. Checks expiry, call, grant, approvers and gate again, because each
+ * may have changed, and consumes the approval by compare-and-set. If anything is in doubt, the call does not run.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { ApprovalOutcome, ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
@@ -50,15 +47,12 @@ async function redeemApproved(
   const consumed = await context.ledger.transition("approval", row.id, ["approved"], "consumed", (body) =>
     isExpired(body, context.now()) ? undefined : body,
   );
-  // A stop, an expiry or another redemption came first, and the state that it set decides.
+  // A stop, an expiry or another redemption came first, so return its outcome.
   if (consumed === undefined) return await redeemApproval(context, row.id, call, workingFolder);
   return approvedOutcome(consumed);
 }
 
-/**
- * After a crash, the turn redeems again an approval that it had already consumed. If the queue has already started the call,
- * the queue's journal makes sure that the call runs only once. Otherwise everything is checked as in the first redemption.
- */
+/** After a crash, the turn may redeem a consumed approval again. The queue's journal runs a started call only once. */
 async function redeemAgain(
   context: ApprovalsContext,
   row: ApprovalRow,
@@ -93,7 +87,7 @@ export async function problemWithVotes(context: ApprovalsContext, record: Approv
   return (await grantProblem(context, record)) ?? (await authorityProblem(context, record));
 }
 
-/** For a missing record, or for a record whose state can no longer change. */
+/** Used for a missing record, or for a record whose state is final. */
 function refusedNow(reason: string): ApprovalOutcome {
   return { type: "refused", state: "cancelled", reason };
 }
@@ -117,7 +111,7 @@ async function grantProblem(context: ApprovalsContext, { grantIds }: ApprovalRec
   return isRevoked ? "The grant that allowed it was revoked." : undefined;
 }
 
-/** Approvers must meet both the rule recorded with the request and the current rule. */
+/** Approvers must satisfy both the rule recorded with the request and the current rule. */
 async function authorityProblem(context: ApprovalsContext, record: ApprovalRecord): Promise<string | undefined> {
   const rule = ruleNow(context, record);
   const valid = new Set<string>();
@@ -138,7 +132,7 @@ function mayApprove(record: ApprovalRecord, rule: AnswerRule, { by, isOperator }
   return fits(record, person, requester, "approve") && fits(rule, person, requester, "approve");
 }
 
-/** Resolves to a sentence if the look-up fails; the approval then does not count. */
+/** Resolves to an error message if the look-up fails. The approval then does not count. */
 async function lookUp(
   { authority, log }: ApprovalsContext,
   { by, isOperator }: ApprovalVote,

@@ -65,7 +65,7 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
   }
 
   async function writeWaiting(): Promise<void> {
-    // Let the current burst finish, so that it becomes one write.
+    // Let the current burst finish so that it becomes one write.
     await setImmediate();
     while (waiting.length > 0) {
       const lines = waiting;

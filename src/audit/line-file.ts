@@ -61,7 +61,7 @@ async function writeAll(handle: FileHandle, bytes: Buffer, at: number): Promise<
   }
 }
 
-/** Flushes the folder, so that a new file's name survives a power cut. */
+/** Flushes the folder so that a new file's name survives a power cut. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {

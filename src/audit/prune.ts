@@ -1,4 +1,4 @@
-/** Finds files for retention to remove and describes them in a line, so that `verify` accepts exactly these gaps. */
+/** Finds files for retention to remove and describes them in a line so that `verify` accepts exactly these gaps. */
 import { join } from "node:path";
 import { hashOfFile } from "./chain-start.ts";
 import { type AuditFile, endOfFile, firstLine, listAuditFiles } from "./files.ts";
@@ -10,7 +10,7 @@ const dayMs = 86_400_000;
 /** The head up to which the chain was removed. Files from older versions have only a `hash`. */
 export type PrunedFile = ({ file: string; chain: string } & ChainHead) | { file: string; hash: string };
 
-/** Lists files whose name and content are both older than `oldest`, so that renaming a file can't make it expire. */
+/** Lists files whose name and content are both older than `oldest` so that renaming a file can't make it expire. */
 export async function expiredFiles(folder: string, oldest: string): Promise<AuditFile[]> {
   const named = (await listAuditFiles(folder)).filter(({ day }) => day < oldest);
   const firstLines = await Promise.all(named.map((file) => firstLine(folder, file)));

@@ -103,7 +103,7 @@ async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Pro
 
 const onlyAgent = { accepted: false, text: "Only the agent can do that. Use the card or the dashboard." };
 
-/** Only settles records: updating cards, recording decisions and waking turns is up to the agent. */
+/** Only settles records. The agent updates cards, records decisions and wakes turns. */
 async function createDesk(settings: Settings, ledger: Ledger, mask: Mask, audit: Audit): Promise<ApprovalDesk> {
   const set = await loadSkills(skillRootsOf(settings));
   return createApprovals({

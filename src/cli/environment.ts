@@ -14,7 +14,7 @@ export function takeEnvironment(): Environment {
   if (descriptor === undefined) return shown;
   delete process.env[marker];
   try {
-    // The launcher's file has no links. Reading anything else from descriptor 0 could block the start.
+    // The launcher's file is unlinked. Reading anything else from descriptor 0 could block the start.
     const { nlink } = fstatSync(0);
     if (nlink !== 0) throw new Error("descriptor 0 is not the launcher's file");
     const hidden = variables.parse(JSON.parse(readFileSync(0, "utf8")));

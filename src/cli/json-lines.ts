@@ -3,7 +3,7 @@ import { messageOf } from "../lib/errors.ts";
 
 export type InputLine = { number: number; value: unknown } | { number: number; problem: string };
 
-/** Skips blank lines. Yields a problem for invalid JSON, so that every line gets an answer. */
+/** Skips blank lines. Yields a problem for invalid JSON so that every line gets an answer. */
 export async function* readJsonLines(input: NodeJS.ReadableStream): AsyncGenerator<InputLine> {
   let number = 0;
   for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {

@@ -63,7 +63,7 @@ function namesInConfig(env) {
   }
 }
 
-/** Unlinks the file before writing to it, so that no crash leaves a secret behind. */
+/** Unlinks the file before writing to it so that no crash leaves a secret behind. */
 function handOver(text) {
   if (process.platform === "win32") throw new Error("this system can't replace a process");
   const { written, path } = createFile();
@@ -87,7 +87,7 @@ function fillDescriptor() {
   }
 }
 
-/** Prefers a folder that is kept in memory. */
+/** Prefers a folder in memory. */
 function createFile() {
   const name = `remora-${process.pid}-${process.hrtime.bigint()}`;
   for (const folder of ["/dev/shm", tmpdir()]) {

@@ -69,7 +69,7 @@ export async function addSkillsCommand(
   }
 }
 
-/** `set` includes the installed skills, because new skills may require them. */
+/** `set` includes installed skills, because new skills may require them. */
 function choose(set: SkillSet, { roots, shown }: SkillSource, options: AddOptions): Skill[] {
   const isFromHere = (path: string) => roots.some((root) => path === root || path.startsWith(join(root, sep)));
   const skills = set.skills.filter(({ folder }) => isFromHere(folder));
@@ -184,7 +184,7 @@ async function askOnTerminal(question: string): Promise<string> {
   }
 }
 
-/** Renames the folder, so that the agent never sees half a skill. */
+/** Renames the folder so that the agent never sees half a skill. */
 async function putInPlace({ skill, aside, folder }: Prepared, skills: string): Promise<string> {
   const shown = relative(process.cwd(), folder);
   if (!existsSync(folder)) {

@@ -47,7 +47,7 @@ export function describeFacts({ skill, files, diagnostics, replaces }: SkillFact
   return `${lines.map(onOneLine).join("\n")}\n`;
 }
 
-/** A person must read these first, so `--yes` can't confirm them. */
+/** Facts that a person must read, so `--yes` does not skip their confirmation. */
 export function mustBeSeen({ skill }: SkillFacts): string[] {
   const { name, plugin, permissions, providesTools, triggers, tools } = skill;
   const lines = [

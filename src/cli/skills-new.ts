@@ -27,7 +27,7 @@ export async function newSkillCommand(env: Environment, root: string, name: stri
     throw new RemoraError({ code: "skills.taken", place, message });
   }
   await mkdir(skills, { recursive: true });
-  // Use a hidden folder, so that a running agent never sees half a skill.
+  // Use a hidden folder so that a running agent never sees half a skill.
   const aside = await mkdtemp(join(skills, ".new-"));
   try {
     await writeFile(join(aside, "SKILL.md"), skillText(name));

@@ -1,5 +1,5 @@
 /**
- * `/remora forget` removes memory, and says what it removed and what it left. Does nothing without a final `yes`.
+ * `/remora forget` removes memory, and reports what was removed and what remains. Does nothing without a final `yes`.
  *
  *   forget me     removes a person's DM and, in channels, the turns they took part in and the decisions they made
  *   forget here   removes everything in this place; in a channel only for owners, because it belongs to all members
@@ -13,7 +13,7 @@ type Owner = { scope: Scope } | { userId: string };
 export interface ForgetOptions {
   conversations: ConversationRegistry;
   memory(owner: Owner): Promise<{ files: number; entries: number }>;
-  /** With `person`, removes only their exchanges. */
+  /** With `person`, removes only that person's exchanges. */
   history(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   /** Returns the number of removed files. */
   tasks(isTheirs: (task: { conversationId: string; requesterId: string }) => boolean): Promise<number>;

@@ -1,4 +1,4 @@
-/** Platforms turn `/remora skill` into a message; this handler answers only if the name or the text is missing. */
+/** Platforms turn `/remora skill` into a message, so this handler runs only if the name or the text is missing. */
 import type { CommandHandler } from "../ports/command.ts";
 
 export const skillCommand: CommandHandler = {

@@ -49,7 +49,7 @@ export function redisSettings({ redisUrl, config: { redis } }: Settings) {
   return redisUrl === null ? null : { url: redisUrl, ...redis };
 }
 
-/** The local page has no rules, because its token gives access. */
+/** Omits the local page, because its token grants access. */
 export function accessRules({ config: { discord, slack } }: Settings) {
   const { guilds, ...ofDiscord } = discord.access;
   const { workspaces, ...ofSlack } = slack.access;
@@ -66,7 +66,7 @@ export function toolboxSettings({ config: { skills } }: Settings) {
   return { ...accessOf(skills), conversations: Object.fromEntries(conversations), settings };
 }
 
-/** Looks for the conversation's folder, then for that of its channel. */
+/** Looks for the conversation's folder, then for the channel's. */
 export function configuredFolder({ config: { folders } }: Settings, conversationId: string): string | undefined {
   for (let id = conversationId; id !== ""; id = id.slice(0, Math.max(0, id.lastIndexOf(":")))) {
     if (Object.hasOwn(folders, id)) return folders[id];

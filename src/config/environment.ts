@@ -54,14 +54,14 @@ function setIn(target: Record<string, unknown>, path: readonly string[], value: 
     return;
   }
   const child = target[key];
-  // The schema reports this wrong type in the file.
+  // The file's value has the wrong type, which the schema reports.
   if (child !== undefined && child !== null && typeof child !== "object") return;
   const next = { ...(child as Record<string, unknown> | null | undefined) };
   target[key] = next;
   setIn(next, rest, value);
 }
 
-/** Without this report, an incomplete set of tokens would silently turn the platform off. */
+/** Reports an incomplete set of tokens, which would otherwise silently turn the platform off. */
 export function tokenProblems(env: Environment): ConfigProblem[] {
   const has = (name: string) => readVariable(env, name) !== undefined;
   const hasTransport = has("SLACK_APP_TOKEN") || has("SLACK_SIGNING_SECRET");

@@ -4,7 +4,7 @@ import type { JsonObject } from "../ports/message.ts";
 
 const secretKey = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|authorization|credential|private[_-]?key/i;
 
-/** For `Bearer abc`, the last word is a secret too, because it can appear alone. */
+/** Counts the last word of a value such as `Bearer abc` as a secret too, because it can appear alone. */
 export function secretsIn(settings: { [skill: string]: JsonObject }, place: string): NamedSecret[] {
   const found = new Map<string, string>();
   const add = (value: string, name: string) => found.set(value, found.get(value) ?? name);

@@ -1,12 +1,10 @@
 /**
  * Context assembly: everything that the model sees in one step.
  *
- *   1. render the stable prefix: identity, procedures, skill index, tool notes (prefix.ts)
+ *   1. render the stable prefix: identity, procedures, skill index, tool notes
  *   2. add the running turn with its steps; shorten it if it would exceed the budget even without other parts
- *      (shorten.ts)
- *   3. collect candidates: earlier exchanges, memory, triggered skills, each with a score and a cost (candidates.ts)
- *   4. choose the candidates that fit the budget (budget.ts), and record the outcome once the request is sent
- *      (snapshot.ts)
+ *   3. collect candidates (earlier exchanges, memory, triggered skills), and choose those that fit the budget
+ *   4. record the outcome once the request is sent
  *
  * Never calls a model. Brain name: prefrontal.
  */
@@ -46,7 +44,7 @@ interface ContextConfig {
   contextTokens: number;
   shares: Shares;
   maxOutputTokens: number;
-  /** A conversation that was silent for longer than this starts without history. If null, history is always used. */
+  /** A conversation that was silent for longer starts without history. If null, history is always used. */
   historyIdleMs: number | null;
 }
 
@@ -166,8 +164,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
       ...(skills.tooMany.length === 0
         ? []
         : [`skills left out because others match better: ${skills.tooMany.join(", ")}`]),
-      // Leave out memories with text from outside, because nobody asked for them. In the prompt, such text could steer
-      // the turn, and calls that send data would need approval.
+      // Skip memories with text from outside: nobody asked for them, and they could steer the turn or force approvals.
       ...outside.map((hit) => `memory ${hit.path} § ${hit.heading} left out: it contains text from outside`),
       ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history already says it`),
     ],
@@ -200,10 +197,7 @@ function ownMessages(
   return { messages: renderTranscript(transcript, tail), notes: shortened };
 }
 
-/**
- * Parts that depend on the newest message. They come after the stable prefix, so that the provider's cache of the
- * prefix stays valid.
- */
+/** These parts depend on the newest message. They follow the stable prefix so that its cache stays valid. */
 function volatileParts(kept: readonly Piece[], withheld: number): SystemPart[] {
   const textsOf = (section: Piece["section"]) =>
     kept.flatMap((piece) => (piece.type === "text" && piece.section === section ? [piece.text] : []));

@@ -1,7 +1,7 @@
 /**
- * Reads the Markdown that gives the agent its character: `brain/identity/*.md` (`soul.md` first, then `people.md`, then
- * by name) and `brain/prefrontal/*.md`. A file is read again if its modification time or size has changed. HTML
- * comments are notes between owners and never reach the model.
+ * Reads the agent's character: `brain/identity/*.md` (`soul.md`, then `people.md`, then by name) and
+ * `brain/prefrontal/*.md`. Reads a file again if its modification time or size has changed. HTML comments are notes
+ * between owners and never reach the model.
  */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 
 export interface BrainFile {
-  /** The path relative to the workspace, with `/` as separator. */
+  /** Relative to the workspace, with `/` as separator. */
   path: string;
   text: string;
 }
 
-/** Larger than any budget allows for one file. */
+/** No budget allows this much for one file. */
 const maxFileBytes = 256 * 1024;
 const maxFilesPerFolder = 50;
 const firstNames = ["soul.md", "people.md"];

@@ -1,12 +1,11 @@
 /**
- * Chooses the candidates that go into the prompt, by relevance and budget.
+ * Chooses the candidates for the prompt by relevance and budget.
  *
  *   1. include all mandatory candidates, whatever they cost
- *   2. add memory, then skills, best score first, each within its share of the budget and within what is left of the
- *      budget
- *   3. fill the rest of the budget with history, newest first, without gaps
+ *   2. add memory, then skills, best score first, each within its share and the remaining budget
+ *   3. fill the rest with history, newest first, without gaps
  *
- * The result exceeds the budget only if the mandatory candidates already exceed it. Brain name: ras.
+ * Exceeds the budget only if the mandatory candidates already do. Brain name: ras.
  */
 
 export type BudgetSection = "identity" | "prefrontal" | "memory" | "skills" | "history";
@@ -15,7 +14,7 @@ export type BudgetSection = "identity" | "prefrontal" | "memory" | "skills" | "h
 export type Shares = Readonly<Record<BudgetSection, number>>;
 
 export interface ContextItem {
-  /** `always` is for what has no share, such as the running turn and the tools. */
+  /** `always` marks parts without a share, such as the running turn and the tools. */
   section: BudgetSection | "always";
   name: string;
   /** Higher is better. Scores are comparable only within one section. */
@@ -32,7 +31,7 @@ interface Decision<C extends ContextItem> {
 
 interface BudgetRow {
   section: ContextItem["section"];
-  /** In percent. 0 if the section has no share. */
+  /** Percent; 0 if the section has no share. */
   share: number;
   limit: number;
   used: number;
@@ -46,7 +45,7 @@ export interface Allocation<C extends ContextItem> {
   usedTokens: number;
 }
 
-/** History comes last, because it gets what the other sections do not use. */
+/** History comes last, because it gets what the other sections leave. */
 const fillOrder = ["identity", "prefrontal", "memory", "skills", "history"] as const;
 
 export function shareOf(total: number, shares: Shares, section: BudgetSection): number {
@@ -98,7 +97,7 @@ function fill<C extends ContextItem>(
 ): void {
   let left = room;
   let isClosed = false;
-  // The sort is stable, so of candidates with equal scores the earlier one comes first.
+  // The sort is stable, so the earlier of two candidates with equal scores comes first.
   for (const candidate of candidates.toSorted((one, other) => other.score - one.score)) {
     if (!isClosed && candidate.tokens <= left) {
       keep(candidate, "fits");

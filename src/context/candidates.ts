@@ -13,7 +13,7 @@ interface Sourced extends ContextItem {
   origins: readonly Origin[];
 }
 
-/** A part that is sent with the prefix or the running turn. It is here only to be listed in the snapshot. */
+/** Sent with the prefix or the running turn, and listed here only for the snapshot. */
 export interface FixedPiece extends Sourced {
   type: "fixed";
 }
@@ -55,10 +55,7 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
   return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
 }
 
-/**
- * Returns every `*` skill, every skill that a person named, and the three best triggered skills. `tooMany` contains the
- * names of the other triggered skills.
- */
+/** Returns `*` skills, skills that a person named, and the three best triggered ones. `tooMany` names the others. */
 export function skillPieces(
   briefs: readonly SkillBrief[],
   { said, asked }: { said: string; asked: readonly string[] },
@@ -74,10 +71,7 @@ export function skillPieces(
   return { pieces, tooMany: others.slice(maxTriggered).map(({ brief }) => brief.name) };
 }
 
-/**
- * Returns earlier exchanges, oldest first. The newest one is mandatory and contains its tool results; the others
- * contain only stubs of them.
- */
+/** Returns exchanges, oldest first. The newest one is mandatory and has its tool results; the others have stubs. */
 export function historyPieces(exchanges: readonly Exchange[]): HistoryPiece[] {
   return exchanges.map((exchange, index) => {
     const age = exchanges.length - 1 - index;
@@ -108,7 +102,7 @@ export function withoutRepeats(hits: readonly MemoryHit[], shown: readonly Excha
   return { fresh, repeats };
 }
 
-/** Reduces a text to its letters and digits, so that texts can be compared despite wrapping and escaping. */
+/** Reduces a text to its letters and digits so that texts can be compared despite wrapping and escaping. */
 function essence(text: string): string {
   return text
     .slice(0, 2_000)

@@ -1,14 +1,9 @@
-/**
- * Shortens text to a number of tokens. Keeps its start and end, with a line between them that says how much is missing.
- */
+/** Shortens text to a number of tokens. Keeps start and end, and says between them how much is missing. */
 import { estimateTokens } from "./tokens.ts";
 
 const noteTokens = 40;
 
-/**
- * Returns the text, shortened to at most `limit` estimated tokens. If nothing fits, only the note is left. `hint` says
- * how to get the missing text.
- */
+/** Shortens text to `limit` estimated tokens, or to only the note. `hint` says how to get the missing text. */
 export function cutToTokens(text: string, limit: number, hint = ""): string {
   const tokens = estimateTokens(text);
   if (tokens <= limit) return text;

@@ -1,4 +1,4 @@
-/** Finds what the model saw in a turn: the stored snapshots of the turn, oldest first. */
+/** Finds what the model saw in a turn: its stored snapshots, oldest first. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";
@@ -7,7 +7,7 @@ import { snapshotFolder } from "./snapshot.ts";
 export interface SnapshotFile {
   turnId: string;
   step: number;
-  /** The path relative to the workspace. */
+  /** Relative to the workspace. */
   path: string;
 }
 

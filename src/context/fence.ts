@@ -1,9 +1,7 @@
 /**
- * Fences mark foreign text in the prompt as data between tags. Fenced text can't close its fence or open another one.
- *
- * Escaping affects only what a model could read as one of our tags: its `<` becomes `&lt;`, even if the tag is written
- * with other case, invisible characters, spaces or full-width letters. All other text is unchanged, including code and
- * HTML.
+ * Fences mark foreign text in the prompt as data between tags. Such text can't close its fence or open another one.
+ * Escapes only the `<` of what a model could read as one of our tags. Other case, invisible characters, spaces and
+ * full-width letters do not hide a tag. All other text is unchanged, including code and HTML.
  */
 
 export const fenceTags = [
@@ -46,10 +44,7 @@ export function escapeFences(text: string): string {
   return text.replace(openers, (opener, offset: number) => (isOwnTag(text, offset + 1) ? "&lt;" : opener));
 }
 
-/**
- * Makes text fit an attribute or list entry: one line of limited length, without control characters, with quotes and
- * tags escaped.
- */
+/** Makes text fit an attribute or list entry: one short line, no control characters, quotes and tags escaped. */
 export function attributeText(text: string): string {
   const line = text
     .slice(0, maxAttributeLength * 2)
@@ -72,9 +67,8 @@ function openingTag(tag: FenceTag, attributes: Readonly<Record<string, string | 
 }
 
 /**
- * Checks whether the name after a `<` is one of our tags, as a lenient reader would. Stops at the next opener, at the
- * end of the name, or if the name is longer than any of ours, so that no text is read twice. `a < tools` counts as a
- * comparison and is not escaped; `< / tools` counts as a closing tag.
+ * Checks whether a lenient reader would take the name after a `<` for one of our tags. Reads no text twice. `a < tools`
+ * counts as a comparison and is not escaped; `< / tools` counts as a closing tag.
  */
 function isOwnTag(text: string, start: number): boolean {
   let name = "";
@@ -85,7 +79,7 @@ function isOwnTag(text: string, start: number): boolean {
     const character = String.fromCodePoint(text.codePointAt(index) ?? 0);
     index += character.length;
     for (const part of character.normalize("NFKC").toLowerCase()) {
-      // A combining mark may turn the last letter into another one. A reader could then take the name as complete.
+      // A combining mark may turn this letter into another character. A lenient reader may then end the name before it.
       if (nameCharacter.test(part) && isReserved() && /^\p{M}/u.test(text.slice(index, index + 2))) return true;
       if (nameCharacter.test(part)) name += part;
       else if (name === "" && (part === "/" || part === "\\")) isClosing = true;

@@ -3,10 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { listSnapshots } from "./explain.ts";
 
-/**
- * Removes the snapshots of turns for which `isWanted` resolves to true, and returns how many. Flush pending snapshots
- * first.
- */
+/** Returns how many snapshots it removed. Flush pending snapshots first. */
 export async function forgetSnapshots(
   workspace: string,
   isWanted: (turnId: string) => Promise<boolean>,

@@ -1,7 +1,7 @@
 /**
- * Stores earlier exchanges of a conversation: one per turn, in the order in which turns ended. An exchange contains
- * people's messages and the answer in full, shortened tool results and arguments, and no images or attached text. The
- * number of exchanges and characters is limited, but the newest exchange is always kept.
+ * Stores a conversation's earlier exchanges, one per turn, in the order in which turns ended. Messages and answers are
+ * complete, tool results and arguments shortened; images and attached text are left out. Number and size are limited,
+ * but the newest exchange is always kept.
  */
 import { z } from "zod";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
@@ -55,14 +55,13 @@ type StoredExchange = z.infer<typeof exchangeSchema>;
 export type Exchange = StoredExchange & { origins: Origin[] };
 
 export interface History {
-  /** Returns exchanges oldest first, without that of `exceptTurnId`. */
+  /** Oldest first, without the exchange of `exceptTurnId`. */
   read(conversationId: string, exceptTurnId: string, tools: readonly ToolSpec[]): Promise<Exchange[]>;
   add(turn: TurnRecord, tools: readonly ToolSpec[]): Promise<void>;
   /** Removes all exchanges, or only those that `person` took part in. */
   clear(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
 }
 
-/** A conversation that was silent for longer than `idleMs` starts without history. If null, history is always used. */
 export function createHistory(store: Store, log: Log, idleMs: number | null, now: () => number): History {
   const inOrder = createKeyedMutex();
 
@@ -111,10 +110,7 @@ export function renderExchange(exchange: StoredExchange, isStale: boolean): Mode
   return renderTranscript({ messages: exchange.messages, steps });
 }
 
-/**
- * Guesses the origins of an exchange that an earlier version stored: its speakers, and what its tools read according to
- * their descriptions.
- */
+/** Guesses the origins of an exchange that was stored without them, from its speakers and its tools' descriptions. */
 function likelyOrigins({ messages, steps }: StoredExchange, tools: readonly ToolSpec[]): Origin[] {
   const byName = new Map(tools.map((spec) => [spec.name, spec]));
   const ran = steps.flatMap(({ calls }) => calls).filter(({ status }) => !neverRan.has(status));
@@ -147,10 +143,7 @@ function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): 
   return exchange;
 }
 
-/**
- * Shortens a turn's transcript and makes its call ids unique over all turns of the history; they were unique only
- * within the turn.
- */
+/** Shortens a turn's transcript and makes its call ids unique in the whole history, not only within the turn. */
 function shortTranscript(turn: TurnRecord) {
   const { messages, steps } = transcriptOf(turn);
   let calls = 0;
@@ -171,7 +164,7 @@ function shortTranscript(turn: TurnRecord) {
   };
 }
 
-/** Makes the exchange end with words of the assistant, so that the next exchange can start with a person's message. */
+/** Makes the exchange end with the assistant's words so that the next one can start with a person's message. */
 function withEnding<T extends Transcript>(transcript: T, failure: string | undefined): T {
   const { steps, messages } = transcript;
   const last = steps.at(-1);

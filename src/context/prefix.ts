@@ -1,7 +1,4 @@
-/**
- * The stable prefix: identity, procedures, skill index, tool notes. It does not depend on the conversation, so every
- * turn sends the same bytes until files, skills or tools change, and providers can use their prompt caches.
- */
+/** Renders the stable prefix. It changes only with files, skills or tools, so providers can cache it across turns. */
 import type { SkillBrief } from "../ports/context.ts";
 import type { SystemPart } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
@@ -43,9 +40,7 @@ interface Ingredients {
   tools: readonly ToolSpec[];
 }
 
-/**
- * Returns all inputs of the prefix, to be compared with `===`. This works because schemas are never changed in place.
- */
+/** Returns all inputs of the prefix, for comparison with `===`. Schemas are never changed in place. */
 function ingredients(
   identity: readonly BrainFile[],
   procedures: readonly BrainFile[],

@@ -1,12 +1,8 @@
 /**
- * Finds memories for a turn. It searches once and keeps the result while the turn runs, so that all steps of the turn
- * have the same prompt prefix.
- *
- * `prepare` starts the search as soon as a message arrives, in parallel with storing the message. The turn uses that
- * result if it belongs to this message and is recent, and otherwise starts its own search.
- *
- * After a failed search the turn continues without memories. The cache is limited in size. If an entry was dropped, or
- * a turn resumes in another process, the turn searches again.
+ * Finds memories for a turn. Searches once and keeps the result so that all steps have the same prompt prefix.
+ * `prepare` starts the search when a message arrives, in parallel with storing it. The turn uses that result only if it
+ * is recent and belongs to this message. After a failed search the turn continues without memories. If the cache has
+ * dropped the result, the turn searches again.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -30,11 +26,11 @@ export interface Recall {
 
 const maxHits = 24;
 const maxTurns = 200;
-/** A turn whose result is older, because it waited for a person, searches again. */
+/** A turn searches again if its result is older, for example because it waited for a person. */
 const maxAgeMs = 5 * 60_000;
-/** If more messages are waiting, a result would be out of date before its turn starts. */
+/** If more messages wait, a result would be out of date before its turn starts. */
 const maxPrepared = 20;
-/** A result that is older may lack newer turns. */
+/** An older result may lack newer turns. */
 const maxPreparedAgeMs = 2_000;
 
 type Asked = Pick<InboundMessage, "text" | "scope">;

@@ -1,4 +1,4 @@
-/** Renders the sections of the system prompt. An empty section is left out. */
+/** Renders the sections of the system prompt. Empty sections are left out. */
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { ToolSpec } from "../ports/tool.ts";
@@ -12,7 +12,7 @@ import { timeText } from "./transcript.ts";
 const minTokens = 80;
 const shortDescription = 80;
 
-/** Fits files into the limit in order; each may use what the previous files left. Deterministic. */
+/** Fits files into the limit in order; each may use what the previous ones left. */
 export function fitFiles(files: readonly BrainFile[], limit: number): { kept: BrainFile[]; leftOut: BrainFile[] } {
   const kept: BrainFile[] = [];
   const leftOut: BrainFile[] = [];
@@ -112,7 +112,7 @@ export interface RuntimeClock {
   describe(at: number): string;
 }
 
-/** Creates its date formatters only once, because that takes longer than rendering the rest of a small prompt. */
+/** Creates its date formatters only once, because creating them takes longer than rendering a small prompt. */
 export function createRuntimeClock(): RuntimeClock {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
   const local = new Intl.DateTimeFormat("en-GB", { weekday: "long", hour: "2-digit", minute: "2-digit", timeZone });

@@ -1,12 +1,11 @@
 /**
  * Writes snapshots: one Markdown file per model call with exactly what was sent, and why.
  *
- * `brain/prefrontal/.debug/<time>-<turn>-<step>.md` contains the model, the budget and the score of every candidate,
- * then system, messages and tools word for word. Secrets are redacted; images appear as size and hash. The file is
- * written under a temporary name and renamed, without fsync. The newest 50 files are kept.
+ * `brain/prefrontal/.debug/<time>-<turn>-<step>.md` contains the model, the budget and every candidate's score, then
+ * system, messages and tools word for word. Secrets are redacted; images appear as size and hash. The newest 50 files
+ * are kept.
  *
- * A call never waits for its snapshot. Snapshots are written in order once the event loop is free, after the request
- * was sent. The input must not change until its snapshot is written.
+ * A call never waits for its snapshot, so the input must not change until the snapshot is written.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -68,8 +67,7 @@ export function createSnapshots(
   return {
     write(input) {
       const name = snapshotName(input.at, input.turn.id, input.step);
-      // Wait for two rounds of the event loop, because the HTTP client writes the request to its socket in the first
-      // one.
+      // Wait two rounds of the event loop: in the first one, the HTTP client writes the request to its socket.
       if (waiting.length === 0) setImmediate(() => setImmediate(flush));
       // Render the turn's current state now, because the turn continues.
       waiting.push({ name, head: headText(input), input });
@@ -79,7 +77,7 @@ export function createSnapshots(
   };
 }
 
-/** Does not call `fsync`. A power failure may lose a snapshot but never leaves part of one. */
+/** Does not call `fsync`: a power failure may lose a snapshot, but never leaves a part of one. */
 function writeWhole(folder: string, name: string, text: string): void {
   const temporary = join(folder, `.${name}.${process.pid}`);
   try {

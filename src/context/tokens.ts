@@ -1,18 +1,15 @@
 /**
- * Estimates token counts without a tokenizer. Like byte-pair tokenizers, it splits text into runs of one kind of
- * character. The rates fit the o200k vocabulary; a test keeps the estimate within 15 % of the real count per language.
- * Older vocabularies need more tokens for scripts other than Latin, so for those scripts the estimate is a little too
- * low.
+ * Estimates token counts without a tokenizer, from runs of one kind of character, as byte-pair tokenizers do. The rates
+ * fit the o200k vocabulary; a test keeps the estimate within 15 % of the real count per language. For older
+ * vocabularies, the estimate for scripts other than Latin is a little too low.
  */
 
-/** Tokens for one image: the most that any provider charges for an image that it does not scale down. */
+/** The most that any provider charges for an image that it does not scale down. */
 export const imageTokens = 1_600;
 
 type Kind = "lower" | "upper" | "digit" | "space" | "newline" | "mark" | "other";
 
-/**
- * UTF-16 code units from `from` to `to` cost `rate` tokens each, including a preceding space. Ordered, without overlap.
- */
+/** UTF-16 code units from `from` to `to` cost `rate` tokens each, including a preceding space. Sorted, no overlap. */
 const scriptRates: readonly (readonly [from: number, to: number, rate: number])[] = [
   [0x0370, 0x03ff, 0.4],
   [0x0400, 0x052f, 0.25],
@@ -87,10 +84,7 @@ function runCost(kind: Kind, length: number, text: string, start: number, end: n
   }
 }
 
-/**
- * A single space belongs to the word or punctuation mark after it. In a run of several spaces, all but the last are one
- * token.
- */
+/** A single space belongs to the next word or mark. In a longer run, all but the last space are one token. */
 function spaceCost(length: number, next: Kind): number {
   if (next === "newline") return 0.5;
   if (next === "digit") return 1;

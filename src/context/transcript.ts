@@ -1,7 +1,4 @@
-/**
- * Converts turns to model messages. A running turn and one from history have the same shape, so the model sees no
- * difference.
- */
+/** Converts turns to model messages. The model sees no difference between a running turn and one from history. */
 import type { Attachment } from "../ports/message.ts";
 import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
 import type { ToolStatus } from "../ports/tool.ts";
@@ -29,10 +26,10 @@ export interface CalledTool {
 
 export interface TakenStep {
   text: string;
-  /** The number of the turn's messages that existed when the model was called. */
+  /** How many of the turn's messages existed when the model was called. */
   seenMessages: number;
   calls: CalledTool[];
-  /** Exists only in a running turn; history does not store it. */
+  /** Only in a running turn; history does not store it. */
   carry?: Carry;
 }
 
@@ -64,7 +61,7 @@ function stepOf(step: StepRecord, messageCount: number): TakenStep {
 function callOf(record: CallRecord): CalledTool {
   const { raw, result } = record;
   const { id, name, inputJson } = raw;
-  // Normally the model sees only finished calls. But services require a result for every call.
+  // Normally every call is finished by now, but services require a result for every call.
   if (result === undefined) return { id, name, inputJson, status: "none", text: "no result" };
   return { id, name, inputJson, status: result.status, text: result.text };
 }
@@ -146,9 +143,7 @@ export function stepTokens(step: TakenStep): number {
 
 const frameTokens = 4;
 
-/**
- * Estimates from the length of the encrypted data, because encrypted thinking costs about as many tokens as its text.
- */
+/** Encrypted thinking costs about as many tokens as its text, so its length is a good estimate. */
 function carryTokens(carry: Carry | undefined): number {
   return carry === undefined ? 0 : Math.ceil(JSON.stringify(carry.data).length / 4);
 }

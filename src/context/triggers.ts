@@ -3,10 +3,7 @@ import type { SkillBrief } from "../ports/context.ts";
 
 export interface TriggeredSkill {
   brief: SkillBrief;
-  /**
-   * Number of words in the matched triggers, plus a small bonus for repeated matches. `alwaysScore` for `*` and for
-   * skills that a person named.
-   */
+  /** Words in the matched triggers, plus a bonus for repeats. `alwaysScore` for `*` and for skills that people name. */
   score: number;
 }
 
@@ -21,8 +18,8 @@ const unspacedCharacter =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 /**
- * Returns the skills whose body belongs in the prompt: first those named by a person and `*` skills, then triggered
- * skills, best first. A skill that has tools is included only if a person named it.
+ * Returns the skills whose body belongs in the prompt: those that a person named and `*` skills, then triggered skills,
+ * best first. A skill that has tools is included only if a person named it.
  */
 export function triggeredSkills(
   briefs: readonly SkillBrief[],

@@ -1,13 +1,10 @@
-/** A message that begins with `/skill NAME` asks for an answer with the instructions of that skill. */
+/** Handles messages that begin with `/skill NAME`: the answer follows the instructions of that skill. */
 import { asCode } from "../lib/text/sanitize.ts";
 import type { InboundMessage, Notice } from "../ports/message.ts";
 
 const maxShownNameCharacters = 64;
 
-/**
- * Returns a notice if there is no such skill. `resolveSkill` turns any name of a skill into its main name, or returns
- * undefined.
- */
+/** Returns a notice if there is no such skill. `resolveSkill` returns a skill's main name for any of its names. */
 export function withSkill(
   message: InboundMessage,
   resolveSkill: (asked: string, conversationId: string) => string | undefined,

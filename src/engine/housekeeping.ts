@@ -1,15 +1,13 @@
-/**
- * Runs all work that depends on the clock. Nothing in memory waits for this work, so a missed round only causes a delay.
- */
+/** Runs all work that depends on the clock. Nothing in memory waits for it, so a missed round only causes a delay. */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
 
 export interface HousekeepingOptions {
-  /** These run one after the other. A failure does not stop the others. */
+  /** Run one after the other. A failure does not stop the others. */
   sweeps: Record<string, (now: number) => Promise<unknown>>;
   ledger: Ledger;
-  /** These run at the start and once an hour, one after the other. */
+  /** Run at startup and once an hour, one after the other. */
   cleanUps: (() => Promise<unknown>)[];
   log: Log;
 }
@@ -21,7 +19,7 @@ export interface Housekeeping {
 
 const sweepIntervalMs = 2_000;
 const cleanUpIntervalMs = 3_600_000;
-/** Ended records are kept for audit, and so that a repeated delivery is recognised. */
+/** Ended records are kept for audits, and to recognise repeated deliveries. */
 const maxKeptMs = 30 * 86_400_000;
 
 export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
@@ -38,7 +36,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     isSweeping = false;
   }
 
-  /** A turn can wait longer than `maxKeptMs` for an approval, and must still find its posts afterwards. */
+  /** A turn can wait for approval longer than `maxKeptMs`, and must still find its posts afterwards. */
   async function refreshPosts(before: number): Promise<void> {
     for (const turn of await ledger.list("turn", { states: ["running", "parked"] })) {
       if (turn.createdAt >= before) continue;

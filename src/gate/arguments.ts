@@ -1,13 +1,13 @@
 /**
- * Serialises the arguments of a call once, parses them back and freezes them, so that the gate judges exactly what runs.
- * `JSON.parse` turns `__proto__` into an ordinary own key. This file never recurses, but `JSON.stringify` overflows at some
- * thousand levels, so deep arguments are refused well before that. Code that gets a judged input may recurse.
+ * Serialises arguments once, parses them back and freezes them so that the gate judges exactly what runs. `JSON.parse`
+ * turns `__proto__` into an ordinary own key. This file must not recurse. It refuses deep arguments well before
+ * `JSON.stringify` overflows, so code that gets a judged input may recurse.
  */
 import type { JsonObject } from "../ports/message.ts";
 
 const maxArgumentBytes = 1_048_576;
 const maxArgumentDepth = 1_000;
-/** Number of values on all levels together. Each one costs time, however short the text is. */
+/** Limits the number of values on all levels together, because each takes time even if the JSON is short. */
 const maxValues = 50_000;
 
 export type ReadArguments =
@@ -30,7 +30,7 @@ export function readArguments(args: unknown): ReadArguments {
   return freezeDeeply(input) ? { type: "ok", text, input } : { type: "refused", text, why: "args-too-deep" };
 }
 
-/** The result `too-many` is not ambiguous: as JSON text, a string would have quotes. */
+/** Returning `too-many` is unambiguous, because a serialised string would have quotes. */
 function serialise(args: unknown): string | "too-many" | undefined {
   let left = maxValues;
   try {

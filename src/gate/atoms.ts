@@ -1,21 +1,15 @@
-/**
- * Finds which atoms (prefilter.ts) occur in a text. Must never miss an atom. Where chunks meet, it may report an atom that does
- * not occur.
- */
+/** Finds the atoms (prefilter.ts) in a text. Never misses one, but may report a false one at a chunk boundary. */
 import type { Deadline } from "./deadline.ts";
 import { readPattern } from "./pattern-compiler.ts";
 import { atomsOf } from "./prefilter.ts";
 import { setsOf } from "./re2-sets.ts";
 
-/**
- * Characters between two checks of the deadline. Chunks overlap by the longest atom; an atom has no loops, so no match is
- * longer.
- */
+/** The deadline is checked after each chunk. Chunks overlap by the longest possible match of an atom. */
 const chunkCharacters = 16_384;
-/** Up to this many atoms, JavaScript's engine searches for each one; beyond that one automaton is faster. */
+/** Up to this number, JavaScript's engine searches for atoms one by one. Beyond it, one automaton is faster. */
 const maxNativeAtoms = 128;
 const minNativeCharacters = 2_048;
-/** UTF-8 bytes per character. Above this, the text is in a script that shares few characters with atoms. */
+/** UTF-8 bytes per character. Texts above this use scripts that share few characters with atoms. */
 const minNativeBytes = 1.3;
 /** RE2 matches these two characters case-insensitively with `s` and `k`. */
 const foldsToAscii = /[\u017f\u212a]/;
@@ -31,7 +25,7 @@ export function createAtomFinder(atoms: readonly string[]): AtomFinder {
   const numbered = atoms.map((atom, number): NumberedAtom => ({ atom, number }));
   const atStart = numbered.filter(({ atom }) => atom.startsWith("^"));
   const anywhere = numbered.filter(({ atom }) => !atom.startsWith("^"));
-  // One character more than the longest match, so that no match ends at the end of the chunk.
+  // One character longer than the longest match so that a match never ends at the end of the chunk.
   const startLength = longest(atStart) + 1;
   const startSets = setsOf(atStart.map(re2Of));
   const findAutomatically = automaton(anywhere);
@@ -60,7 +54,7 @@ function automaton(atoms: readonly NumberedAtom[]): Find {
   };
 }
 
-/** Undefined if JavaScript's engine would read an atom differently, or if there are too many atoms. */
+/** Returns undefined if JavaScript's engine would read an atom differently, or if there are too many atoms. */
 function nativeFinder(atoms: readonly NumberedAtom[]): Find | undefined {
   if (atoms.length > maxNativeAtoms || !atoms.every(isReadAlike)) return undefined;
   const expressions = atoms.map(({ atom, number }) => ({ expression: new RegExp(atom, "i"), number }));
@@ -81,7 +75,7 @@ function isReadAlike({ atom }: NumberedAtom): boolean {
   return alone?.length === 1 && alone[0]?.length === 1 && alone[0][0] === atom;
 }
 
-/** Length of the longest possible match. Doubled, because `.` can match a surrogate pair. */
+/** Doubled, because `.` can match a surrogate pair. */
 function longest(atoms: readonly NumberedAtom[]): number {
   return 2 * Math.max(0, ...atoms.map(({ atom }) => atom.length));
 }

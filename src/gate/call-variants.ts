@@ -1,10 +1,8 @@
 /**
- * Variants of a call, against which the gate tries the patterns again:
+ * Builds variants of a call that the gate matches too. They never replace the exact match string:
  *
  *   decoded  the tool and all string values in one line, and the tool with each single value
  *   folded   the decoded texts in NFKC, without invisible characters, with each run of white space as one blank
- *
- * Variants add texts. They never replace the exact match string.
  */
 import type { Json, JsonObject } from "../ports/message.ts";
 import { keysIn, stringsIn } from "./arguments.ts";
@@ -16,12 +14,12 @@ export interface CallVariant {
   name: "exact" | "decoded" | "folded" | "shell" | "tag";
 }
 
-/** Values beyond this are matched together, one per line. There, an anchor such as `$` no longer refers to a single value. */
+/** Values beyond this number are joined, one per line, so `$` does not match at the end of each. */
 const maxSeparateValues = 500;
-/** Longest value in the line of all values. A longer value is matched only separately and in the exact string. */
+/** A longer value is matched only separately and in the exact string. */
 const maxJoinedCharacters = 65_536;
 
-/** The variants of a call except its shell reading. Incomplete if time ran out or a folded text was too long. */
+/** Returns all variants except the shell reading. Incomplete if time runs out or a folded text gets too long. */
 export function callVariants(
   tool: string,
   exact: string,

@@ -1,6 +1,4 @@
-/**
- * Compiles the rules of all skills. Only empty rules are dropped; a pattern that no engine accepts is matched as literal text.
- */
+/** Compiles the rules of all skills. Drops only empty rules; a pattern that no engine accepts is matched literally. */
 import type { GateRule, GateRules } from "../ports/gate.ts";
 import type { SkillDiagnostic } from "../ports/skill.ts";
 import { literally, maxPatternCharacters, type Readings, readPattern } from "./pattern-compiler.ts";

@@ -1,9 +1,8 @@
-/** A time limit for one piece of work. */
 export interface Deadline {
   left(): number;
 }
 
-/** Counts the smaller of wall and processor time, so that no time counts while a busy machine suspends the process. */
+/** Counts the smaller of wall and processor time, because time while the process is suspended must not count. */
 export function createDeadline(milliseconds: number): Deadline {
   const startedAt = performance.now();
   const cpuAtStart = process.cpuUsage();

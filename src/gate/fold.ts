@@ -1,32 +1,31 @@
-/** Folds text: NFKC, no invisible characters, one kind of blank. Texts that look like another become that text. */
+/** Folds text to NFKC without invisible characters and with one kind of blank so that patterns match disguises. */
 import type { Deadline } from "./deadline.ts";
 
-/** Maximum characters of a folded text. Folding can turn one character into 18. */
+/** Folding can turn one character into 18. */
 const maxFoldedCharacters = 2_097_152;
 const chunkCharacters = 16_384;
 
 const spaces = / \s+|[^\S ]\s*/g;
-// Format characters, other characters that Unicode does not display, and controls that are not white space.
+// Format characters, other characters without a visible form, and controls that are not white space.
 const invisible =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for them.
   /[\p{Cf}\p{Default_Ignorable_Code_Point}\x00-\x08\x0e-\x1f\x7f-\x9f]+/gu;
-// Normalising sorts runs of combining marks in quadratic time, so longer runs are shortened. Unicode's stream-safe format
-// allows 30 marks.
+// Normalising sorts runs of marks in quadratic time. Unicode's stream-safe format allows 30 marks in a run.
 const maxMarkRun = 30;
 const longMarkRun = /(\p{M}{30})\p{M}+/gu;
 const plain = /^[\x20-\x7e\t\n\r]*$/;
 const otherSpaces = /[^\S\n\r\t ]/g;
-/** Marks, and the letters of Hangul syllables. They fold according to their neighbours. */
+/** Marks, and letters of Hangul syllables. Their folding depends on neighbours. */
 const combining = /[\p{M}\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]/u;
 
 const kinds = {
   unknown: 0,
   itself: 1,
-  /** Folds to another text, whatever its neighbours are. */
+  /** Folds to a different text, whatever its neighbours. */
   other: 2,
   combining: 3,
   unseen: 4,
-  /** Half of a surrogate pair. */
+  /** Half a surrogate pair. */
   half: 5,
 } as const;
 /** Indexed by code unit. Filled on first use of each character. */
@@ -41,7 +40,7 @@ export function withSingleBlanks(text: string): string {
   return text.replace(spaces, " ");
 }
 
-/** Keeps line ends and runs of blanks. Undefined if the folded text gets too long or time runs out. */
+/** Keeps line ends and runs of blanks. Returns undefined if the result gets too long or time runs out. */
 export function foldCharacters(text: string, deadline: Deadline): string | undefined {
   if (isPlain(text)) return text;
   let folded = "";
@@ -54,7 +53,7 @@ export function foldCharacters(text: string, deadline: Deadline): string | undef
   return folded.length > maxFoldedCharacters ? undefined : folded;
 }
 
-/** Finds a position that does not split a surrogate pair. If it is before a combining mark, the mark is folded separately. */
+/** Never splits a surrogate pair. A combining mark at the start of the next piece is folded separately. */
 function cutBefore(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return code >= 0xdc00 && code <= 0xdfff ? at + 1 : Math.min(at, text.length);

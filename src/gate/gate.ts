@@ -1,13 +1,8 @@
 /**
- * The safety gate judges a tool call by the patterns of all skills, in this order:
- *
- *   1. serialise the arguments; block those that are not a JSON object, too large or too deep
- *   2. match the exact string, `tool + " " + JSON.stringify(args)`; the final verdict is at least as strict
- *   3. unless matching is `exact`, match call variants, the reading of shell commands, and tags; these can only be stricter
- *   4. return the strictest match first, each with its pattern, skill, file, line and form
- *
- * A deadline bounds everything. If the check does not end in time, the call needs approval, unless an earlier match already
- * blocks it.
+ * Judges a tool call by the patterns of all skills. First matches the exact string, `tool + " " +
+ * JSON.stringify(args)`. Unless matching is `exact`, then matches call variants, the reading of shell commands, and
+ * tags. These can only make the verdict stricter. Arguments that are not a JSON object, too large or too deep are
+ * blocked. If the check exceeds its deadline, the call needs approval, unless an earlier match already blocks it.
  * Brain name: amygdala.
  */
 import type { Gate, GateMatch, GateRules, Verdict, VerdictClass } from "../ports/gate.ts";
@@ -23,7 +18,7 @@ export interface GateOptions {
   rules: GateRules;
   /** `exact` matches only the exact string, as the specification defines it, without variants and tags. */
   matching: "exact" | "extended";
-  /** Milliseconds for one call, during which the event loop is blocked. Default 90. */
+  /** Limit for one call, during which the event loop is blocked. Default 90. */
   timeLimitMs?: number;
 }
 
@@ -35,7 +30,7 @@ export interface RuleGate extends Gate {
 
 const defaultTimeLimitMs = 90;
 
-/** An input that exercises most of the code that judges commands. */
+/** Runs through most of the code that judges commands. */
 const warmUpInput = {
   command: `cd /srv && npm install "x y" | tee -a log; rm -rf ./build $(git push) <<< 'ｃｕｒｌ' & sudo -u a sh -c 'ls'`,
 };
@@ -62,11 +57,11 @@ export function createGate(options: GateOptions): RuleGate {
   let compiled: CompiledRules | undefined;
   const timeLimitMs = options.timeLimitMs ?? defaultTimeLimitMs;
 
-  /** Compiles on first use, because hundreds of patterns take longer to compile than a process takes to start. */
+  /** Compiles on first use, because compiling hundreds of patterns takes longer than starting a process. */
   function compiledRules(): CompiledRules {
     if (compiled !== undefined) return compiled;
     const fresh = compileRules(rules);
-    // Compile and run everything once now. Otherwise the first call would spend its time limit on that.
+    // Compile and run everything now so that the first call's time limit does not include it.
     fresh.patterns.compileAll();
     judge(fresh, options.matching, warmUpCall, createDeadline(warmUpLimitMs));
     compiled = fresh;
@@ -84,7 +79,7 @@ export function createGate(options: GateOptions): RuleGate {
       try {
         const left = wholeTime.left();
         const inForce = compiledRules();
-        // Compiling happens once and does not count against this call.
+        // The time for compiling does not count against this call.
         const deadline = createDeadline(left);
         const call = { tool, argsJson, input, extraTags };
         return { ...judge(inForce, options.matching, call, deadline), input, argsJson };
@@ -101,7 +96,7 @@ export function createGate(options: GateOptions): RuleGate {
   };
 }
 
-/** Later changes to the caller's lists have no effect. */
+/** Protects the rules from later changes to the caller's lists. */
 function copyOf({ rules, shellParameters }: GateRules): GateRules {
   return { rules: [...rules], shellParameters: new Map(shellParameters) };
 }
@@ -124,7 +119,7 @@ function judge(
     [...tags].map((tag): CallVariant => ({ text: `${tool} ${tag}`, name: "tag" }));
   const tags = new Set(matching === "extended" ? extraTags : []);
   const variants: CallVariant[] = [{ text: `${tool} ${argsJson}`, name: "exact" }, ...tagVariants(tags)];
-  // The exact string goes first, so that its verdict counts even if time runs out for the other texts.
+  // Match the exact string first so that its verdict counts even if time runs out for the other texts.
   let hits = compiled.patterns.match(textsOf(variants), deadline);
   let isComplete = hits.isComplete;
   if (matching === "extended") {
@@ -162,7 +157,7 @@ function shellVariants(
   return { variants: [...texts].map((text) => ({ text, name: "shell" })), tags };
 }
 
-/** Danger first, then in the order of the rules. */
+/** Sorts danger first, and then by the order of the rules. */
 function matchesOf({ rules }: CompiledRules, { first }: PatternHits, variants: readonly CallVariant[]): GateMatch[] {
   const found = [...first].sort(([one], [other]) => one - other);
   const matches = found.flatMap(([ruleIndex, variantIndex]): GateMatch[] => {
@@ -177,10 +172,7 @@ function strictest(matches: readonly GateMatch[]): VerdictClass {
   return matches.length > 0 ? "confirm" : "safe";
 }
 
-/**
- * The gate's own rules, which no skill can switch off. A call that was not checked in time may be harmless, so a person
- * decides.
- */
+/** No skill can switch these rules off. A call that was not checked in time may be harmless, so a person decides. */
 function failClosed(why: keyof typeof failClosedReasons): GateMatch {
   const kind = why === "not-checked-in-time" ? "confirm" : "danger";
   const reason = failClosedReasons[why];

@@ -1,4 +1,4 @@
-/** Warnings for the author of a pattern. A pattern with a warning is still active. */
+/** Warns the authors of patterns about likely mistakes. A pattern with a warning is still active. */
 import type { GateRules } from "../ports/gate.ts";
 import { compileRules, type GateDiagnostic } from "./compile.ts";
 import { createDeadline } from "./deadline.ts";
@@ -10,7 +10,7 @@ interface Warning {
   message: string;
 }
 
-/** `knownTools` lists the names that a pattern may start with after `^`. The result is ordered by file and line. */
+/** A pattern may start with one of `knownTools` after `^`. Warnings are ordered by file and line. */
 export function lintRules(rules: GateRules, knownTools: readonly string[]): GateDiagnostic[] {
   const { diagnostics } = compileRules(rules);
   const warnings = [...rules.rules.flatMap((rule) => toDiagnostics(rule, warningsOf(rule.pattern, knownTools)))];
@@ -55,11 +55,11 @@ function warningsOf(pattern: string, knownTools: readonly string[]): Warning[] {
 }
 
 function endsInAnchor(pattern: string): boolean {
-  // An even number of backslashes before `$`, and no `}` that could end the exact text.
+  // True for an unescaped final `$` that does not follow `}`, because `}` could end the exact text.
   return /(?<!\\)(?:\\\\)*\$$/.test(pattern) && !/\}\)*\$$/.test(pattern);
 }
 
-/** Finds literal text after `^` that no tool name starts with, in any alternative of a group that is not nested. */
+/** Finds literal text after `^` that no tool name starts with. Checks each alternative of an unnested group. */
 function unknownToolAtStart(pattern: string, knownTools: readonly string[]): string | undefined {
   const anchored = /^(?:\(\?i\))?\^(?:\((?:\?:)?([^()]*)\)|([\w-]*))/.exec(pattern);
   const alternatives = anchored?.[1]?.split("|") ?? [anchored?.[2] ?? ""];
@@ -68,7 +68,7 @@ function unknownToolAtStart(pattern: string, knownTools: readonly string[]): str
   return beginnings.find((text) => text !== "" && !tools.some((tool) => tool.startsWith(text.toLowerCase())));
 }
 
-/** Uses the gate's own engines, so that no pattern can make the check hang. */
+/** Uses the gate's own engines so that no pattern can make the check hang. */
 function matches(pattern: string, text: string): boolean {
   const set = createPatternSet([readPattern(pattern)]);
   return set.match([text], createDeadline(100)).first.size > 0;

@@ -1,26 +1,25 @@
 /**
- * RE2 runs a pattern if it can express the pattern's meaning in JavaScript; otherwise JavaScript's engine runs it under a time
- * limit. If the engines interpret a pattern differently, both run it, because a safety rule must not depend on its author's
- * dialect.
+ * RE2 runs each pattern whose JavaScript meaning it can express; JavaScript's engine runs the others under a time
+ * limit. If the engines read a pattern differently, both run it, because safety must not depend on a dialect.
  */
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
 
 export interface Readings {
   source: string;
-  /** In RE2's syntax; absent when RE2 can't express the pattern. */
+  /** In RE2's syntax. Absent if RE2 can't express the pattern. */
   re2?: string;
-  /** In JavaScript's syntax, for the timed engine; absent when RE2 suffices. */
+  /** In JavaScript's syntax, for the timed engine. Absent if RE2 suffices. */
   javascript?: string;
 }
 
 /** A longer pattern is matched as literal text and never compiled. */
 export const maxPatternCharacters = 20_000;
 
-// JavaScript's `\s` and its complement, for use inside an RE2 class. RE2's own `\s` is ASCII only and lacks \v.
+// JavaScript's `\s` and its complement, for RE2 classes. RE2's own `\s` is ASCII only and lacks \v.
 const spaceRanges = "\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
 const otherRanges =
   "\\x00-\\x08\\x0e-\\x1f!-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}";
-// Both engines accept these spellings and read them differently: \a \A \C \E \Q \z \p \P, POSIX classes, `(?U)`.
+// Both engines accept these spellings but read them differently: \a \A \C \E \Q \z \p \P, POSIX classes, `(?U)`.
 const readDifferently = /\\[aACEQzpP]|\[:|\(\?\w*U/;
 const namedReference = /\\k</;
 
@@ -34,7 +33,7 @@ export function readPattern(written: string): Readings | undefined {
   return isJavaScript ? { source: pattern, javascript: pattern } : undefined;
 }
 
-/** Removes a leading `(?i)`, which is the default here and which JavaScript does not support. */
+/** Ignoring case is the default here, and JavaScript does not support a leading `(?i)`. */
 function withoutInlineFlag(pattern: string): string {
   return pattern.replace(/^\(\?i\)/, "");
 }
@@ -57,7 +56,7 @@ function isAccepted(compile: () => unknown): boolean {
     return true;
   } catch (thrown) {
     if (thrown instanceof SyntaxError || thrown instanceof RE2JSException) return false;
-    // Nested too deep for a recursive parser, so treat the pattern as invalid.
+    // The pattern is nested too deeply for a recursive parser, so treat it as invalid.
     if (thrown instanceof RangeError) return false;
     throw thrown;
   }
@@ -83,7 +82,7 @@ function widenSpaces(pattern: string): string {
 
 function spaceEscape(letter: string, isInClass: boolean): string | undefined {
   if (letter === "s") return isInClass ? spaceRanges : `[${spaceRanges}]`;
-  // Don't use `otherRanges` here: folding the case of a million characters would take milliseconds for every `\S`.
+  // Negate `spaceRanges`, because folding the case of a million characters would take milliseconds for every `\S`.
   if (letter === "S") return isInClass ? otherRanges : `[^${spaceRanges}]`;
   return undefined;
 }

@@ -1,14 +1,7 @@
 /**
- * Matches many patterns against several texts in bounded time. For each text:
- *
- *   1. one pass finds the atoms in it, and so the patterns that can match at all (prefilter.ts)
- *   2. each of those patterns is tried separately; patterns without atoms are tried together in one pass
- *   3. what RE2 can't express runs as a JavaScript regular expression for at most 50 ms; a timeout counts as a match
- *
- * On a long text, patterns with loops run under a time limit, because a growing number of states slows down even a linear engine.
- * RE2's automata may be stopped at any point, because they only keep caches, whose entries are complete when they are added.
- *
- * Each pattern is reported once, for the first text that it matches.
+ * Matches many patterns against several texts in bounded time. One pass over a text finds its atoms, and thereby the
+ * patterns that can match at all (prefilter.ts). A JavaScript expression runs for at most 50 ms, and a timeout counts
+ * as a match. RE2 may be stopped at any point, because its automata keep only caches of complete entries.
  */
 import type { RE2Set } from "re2js";
 import { createAtomFinder } from "./atoms.ts";
@@ -27,9 +20,8 @@ export interface PatternHits {
 }
 
 export interface PatternSet {
-  /** Compiles now what would otherwise be compiled on first use. */
   compileAll(): void;
-  /** `earlier` contains the matches of the texts before `start`. Patterns in it are not tried again. */
+  /** `earlier` contains the matches in texts before `start`. Patterns that matched there are not tried again. */
   match(
     texts: readonly string[],
     deadline: Deadline,
@@ -41,15 +33,15 @@ interface Entry {
   index: number;
   re2: string | undefined;
   expression: RegExp | undefined;
-  /** Atom numbers per alternative. All atoms of one alternative must occur. If absent, the pattern is always tried. */
+  /** Atom numbers per alternative, all of which must occur. If absent, the pattern is always tried. */
   atoms: number[][] | undefined;
   isAtom: boolean;
   set: RE2Set | undefined;
 }
 
-/** Even the slowest pattern reads this many characters in tens of milliseconds. Longer texts are read under a time limit. */
+/** Even the slowest pattern reads this many characters in tens of milliseconds. Longer texts get a time limit. */
 const maxUntimedCharacters = 2_048;
-/** Matches of these depend on the position in the text, which the search for atoms ignores. */
+/** These assert a position in the text, which the search for atoms ignores. */
 const isAboutPlace = /[$^]|\\b/i;
 const expressionLimitMs = 50;
 
@@ -75,12 +67,12 @@ export function createPatternSet(patterns: readonly (Readings | undefined)[]): P
       (entry) =>
         entry.re2 !== undefined && entry.atoms !== undefined && !hits.has(entry.index) && canMatch(entry, found),
     );
-    // Compile outside of the time limit, because it must not interrupt the library while it builds shared state.
+    // Compile outside of the time limit, which must not interrupt the library while it builds shared state.
     candidates.forEach(compileEntry);
     const hit = (entry: Entry | undefined) => {
       if (entry !== undefined && !hits.has(entry.index)) hits.set(entry.index, position);
     };
-    // If the work is restarted, it continues here.
+    // Kept across restarts of the work below.
     let next = 0;
     const tried = within(() => {
       for (; next < candidates.length; next += 1) {
@@ -143,7 +135,7 @@ function canMatch({ atoms }: Entry, found: ReadonlySet<number>): boolean {
   return atoms === undefined || atoms.some((branch) => branch.every((atom) => found.has(atom)));
 }
 
-/** Tries the expressions one after the other, each for at most 50 ms. Returns false if the deadline passed first. */
+/** Runs one expression after the other, each for at most 50 ms. Returns false if the deadline passed first. */
 function matchExpressions(
   open: [Entry, number[]][],
   texts: readonly string[],
@@ -151,7 +143,7 @@ function matchExpressions(
   first: Map<number, number>,
 ): boolean {
   let next = 0;
-  /** Time used by the expression at `next`, over all restarts. */
+  /** Time that the expression at `next` has used, over all restarts. */
   let own = { of: -1, time: createDeadline(expressionLimitMs) };
   const run = () => {
     for (; next < open.length; next += 1) {
@@ -166,8 +158,7 @@ function matchExpressions(
     if (limit <= 0) return false;
     if (runWithin(limit, run) !== undefined) continue;
     const [entry, positions] = open[next] ?? [];
-    // Blame the expression only if it had nearly all of the time. Other expressions may have used some of it, or a busy machine
-    // may have suspended the process.
+    // Blame the expression only if it used nearly all of the time itself, not other expressions or a suspension.
     if (own.time.left() > 0.1 * expressionLimitMs || entry === undefined) continue;
     first.set(entry.index, positions?.[0] ?? 0);
     next += 1;

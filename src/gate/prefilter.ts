@@ -1,26 +1,23 @@
 /**
- * The prefilter reduces a pattern to "atoms": short loop-free patterns that every match must contain. If one of them is
- * missing, the pattern can't match and need not be tried.
- *
- * Patterns with loops such as `git\s.*push` stay alive in an automaton to the end of the text. A set of many has states
- * for all combinations: ten kilobytes of ordinary Markdown took 200 ms. Atoms have no loops.
- *
- * Must never exclude a match. `atomsOf` returns undefined for whatever it does not understand.
+ * Reduces a pattern to "atoms": short loop-free patterns that every match must contain. If one is missing from a text,
+ * the pattern need not be tried. Must never exclude a match, so `atomsOf` returns undefined for what it does not
+ * understand. Sets of patterns with loops such as `git\s.*push` need states for all combinations: 10 KB of Markdown
+ * took 200 ms.
  */
 
-/** Minimum literal characters of an atom. Shorter atoms would occur in nearly every text. */
+/** Counts literal characters. Shorter atoms would occur in nearly every text. */
 const minLiterals = 2;
-/** Maximum atoms of one pattern. The longest ones are used. */
+/** If a pattern has more atoms, the longest ones are used. */
 const maxAtoms = 4;
 
 interface Item {
-  /** As written, with non-capturing groups. Empty if the item is not fixed. */
+  /** The pattern's text, with non-capturing groups. Empty if the item is not fixed. */
   source: string;
-  /** The item has no loop, so it may be part of an atom. */
+  /** True if the item has no loop, so it may be part of an atom. */
   isFixed: boolean;
   /** The fewest literal characters of any alternative. */
   literals: number;
-  /** Atoms inside a group that repeats but must match at least once. */
+  /** Atoms inside a group that may repeat but must match at least once. */
   inner: Atom[];
 }
 
@@ -32,16 +29,16 @@ interface Atom {
 interface Reader {
   pattern: string;
   at: number;
-  /** JavaScript's engine runs it; there `.` and negated classes may match half a surrogate pair. */
+  /** True for JavaScript's engine, where `.` and negated classes may match half a surrogate pair. */
   isForJavaScript: boolean;
 }
 
 class NotUnderstood extends Error {}
 
-/** For each alternative, atoms that every match contains. Undefined if the pattern may match any text. */
+/** Returns the atoms of each alternative, or undefined if the pattern may match any text. */
 export function atomsOf(pattern: string, isForJavaScript: boolean): string[][] | undefined {
   const reader: Reader = { pattern, at: 0, isForJavaScript };
-  // One of the engines applies a quantifier after a surrogate pair to its second half only.
+  // One of the engines applies a quantifier only to the second half of a surrogate pair.
   if (/[\ud800-\udfff]/.test(pattern)) return undefined;
   try {
     const alternatives = readAlternatives(reader);
@@ -75,7 +72,7 @@ function readAlternatives(reader: Reader): Piece[][] {
 
 interface Piece {
   item: Item;
-  /** `many` means at least once. */
+  /** `many` means one or more. */
   times: "once" | "many" | "optional";
 }
 
@@ -91,7 +88,7 @@ function atomsIn(pieces: readonly Piece[]): Atom[] {
     if (times === "optional" || !item.isFixed) close();
     else {
       open = { source: open.source + item.source, literals: open.literals + item.literals };
-      // The next pieces follow the last repetition, so start a new atom with this piece.
+      // The next pieces follow the last repetition, so start a new atom with this repeated item.
       if (times === "many") close({ source: item.source, literals: item.literals });
     }
   }
@@ -146,7 +143,7 @@ function readGroup(reader: Reader): Item {
   const alternatives = readAlternatives(reader);
   if (reader.pattern.charAt(reader.at) !== ")") throw new NotUnderstood();
   reader.at += 1;
-  // A lookaround is not part of the match, and with `!` its text must not occur.
+  // A lookaround is not part of the match, and the text of a negative one must not occur.
   if (/[=!]$/.test(opening)) return loose();
   const isFixed = alternatives.every((pieces) => pieces.every(({ item, times }) => item.isFixed && times === "once"));
   if (!isFixed) return { ...loose(), inner: alternatives.length === 1 ? atomsIn(alternatives[0] ?? []) : [] };

@@ -1,4 +1,4 @@
-/** Compiles RE2 patterns into sets: into several if one would be too large. */
+/** Compiles RE2 patterns into one set, or into several if one would be too large. */
 import { RE2JS, RE2JSException, RE2Set } from "re2js";
 
 export interface Re2Sets {

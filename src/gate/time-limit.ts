@@ -1,4 +1,4 @@
-/** Runs work that must end: a `node:vm` time limit stops any synchronous code, even native regular expressions. Costs 0.2 ms. */
+/** Runs work that must end. A `node:vm` time limit costs 0.2 ms and stops any synchronous code, even native regexes. */
 import { createContext, Script } from "node:vm";
 import { codeOf } from "../lib/errors.ts";
 import type { Deadline } from "./deadline.ts";
@@ -6,7 +6,7 @@ import type { Deadline } from "./deadline.ts";
 const call = new Script("work()");
 const minRunMs = 1;
 
-/** Returns undefined if `work` did not end in time. State that `work` was changing is then unreliable. */
+/** Returns undefined on a timeout. State that `work` was changing is then unreliable. */
 export function runWithin<T>(milliseconds: number, work: () => T): { value: T } | undefined {
   let outcome: { value: T } | undefined;
   const context = createContext({
@@ -23,10 +23,7 @@ export function runWithin<T>(milliseconds: number, work: () => T): { value: T } 
   return outcome;
 }
 
-/**
- * If a busy machine suspended the process, the deadline may not have passed when the limit is reached. Then `work` starts
- * again.
- */
+/** Restarts `work` if it hits its limit before the deadline, because a busy machine suspended the process. */
 export function runUntil<T>(deadline: Deadline, work: () => T): { value: T } | undefined {
   for (let left = deadline.left(); left >= minRunMs; left = deadline.left()) {
     const outcome = runWithin(left, work);

@@ -3,6 +3,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import writeFile from "write-file-atomic";
 import { codeOf } from "./errors.ts";
+import { createKeyedMutex } from "./keyed-mutex.ts";
 
 /** Another process may take the temporary file for a crash's leftovers and remove it. */
 const maxTries = 3;
@@ -32,20 +33,8 @@ export type PathOrder = <T>(path: string, work: () => Promise<T>) => Promise<T>;
 
 /** `withLock` can exclude other processes too. */
 export function createPathOrder(withLock: PathOrder = (_path, work) => work()): PathOrder {
-  const lastByPath = new Map<string, Promise<unknown>>();
-  return (path, work) => {
-    const key = resolve(path);
-    const previous = lastByPath.get(key) ?? Promise.resolve();
-    // A failed write must not fail later ones; its own caller gets the error.
-    const begin = () => withLock(path, work);
-    const mine = previous.then(begin, begin);
-    lastByPath.set(key, mine);
-    const forget = () => {
-      if (lastByPath.get(key) === mine) lastByPath.delete(key);
-    };
-    mine.then(forget, forget);
-    return mine;
-  };
+  const inOrder = createKeyedMutex();
+  return (path, work) => inOrder(resolve(path), () => withLock(path, work));
 }
 
 export function createFileWriter(): FileWriter {

@@ -1,4 +1,4 @@
-/** The process's log on standard error. Redacts each finished line, so that no field or message can leak a secret. */
+/** The process's log on standard error. Redacts each finished line so that no field or message can leak a secret. */
 import pino from "pino";
 import type { Log } from "./log.ts";
 import type { Redact } from "./redact.ts";

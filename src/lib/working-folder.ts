@@ -3,7 +3,7 @@
  *
  *   1. check the text: no NUL, relative or absolute inside the working folder, no `..` above it
  *   2. open the folders on the path one by one, and check the real path of each open folder
- *   3. work through the open folder, so that a link created in the meantime changes nothing
+ *   3. work through the open folder so that a link created in the meantime changes nothing
  *
  * Background commands can change links at any time, and this process may write where they may not.
  */

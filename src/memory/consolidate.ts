@@ -1,12 +1,7 @@
 /**
- * Consolidation keeps memory small without asking a model.
- *
- *   1. remove day files older than the retention period, both episodes and feedback; knowledge is kept until someone
- *      removes it
- *   2. if several entries of one day have the same words, keep only the last one, because a scheduled task may give the
- *      same answer every few minutes
- *
- * Idempotent. Skips a file that can't be changed and continues with the next one.
+ * Keeps memory small without asking a model. Removes episodes and feedback older than the retention period; knowledge
+ * is kept until someone removes it. Of a day's entries with the same words, keeps only the last one, because a
+ * scheduled task may repeat its answer every few minutes. Idempotent; skips files that can't be changed.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,7 +21,7 @@ export interface Consolidation {
 export interface ConsolidationOptions {
   workspace: string;
   inOrder: PathOrder;
-  /** If null, everything is kept. */
+  /** Null keeps everything. */
   retentionDays: number | null;
   log: Log;
   now: () => number;

@@ -1,8 +1,6 @@
 /**
- * Turns days into search terms: `on 8 May 2023`, `2023-05-08`, `in May` or `yesterday` in a question match the day of a
- * passage.
- *
- * A passage of 8 May 2023 has the terms `d20230508 m202305 y2023 n05`. A question has the most specific term it names.
+ * Turns days into search terms so that `on 8 May 2023`, `2023-05-08`, `in May` or `yesterday` finds passages of that
+ * day. A passage of 8 May 2023 has the terms `d20230508 m202305 y2023 n05`; a question has only the most specific one.
  */
 
 const months = ["january", "february", "march", "april", "may", "june"].concat([
@@ -17,10 +15,7 @@ const monthName = `(?<month>${months.join("|")}|${months.map((month) => month.sl
 const dayNumber = "(?<day>[0-3]?\\d)(?:st|nd|rd|th)?";
 const yearNumber = "(?<year>(?:19|20)\\d\\d)";
 
-/**
- * The most specific form comes first. A month's name without a year counts only after certain words, because `may` and
- * `march` are also verbs.
- */
+/** Most specific first. A month without a year counts only after certain words, as `may` and `march` are also verbs. */
 const forms = [
   "(?<year>(?:19|20)\\d\\d)-(?<iso>[01]\\d)-(?<day>[0-3]\\d)",
   "(?<year>(?:19|20)\\d\\d)-(?<iso>[01]\\d)(?!-?\\d)",

@@ -1,7 +1,7 @@
 /**
- * One Markdown file per day and scope, in parts (`2026-11-21.md`, then `2026-11-21.2.md`), so that the time to add an
- * entry does not grow with the number of entries of that day. Changes that arrive during a write are then written
- * together. A part that people made too large, or that is not UTF-8 text, stays unchanged and the next part is used.
+ * One Markdown file per day and scope, in parts (`2026-11-21.md`, then `2026-11-21.2.md`) so that adding an entry is
+ * fast even on busy days. Changes that arrive during a write are then written together. A part that people made too
+ * large, or that is not UTF-8, is left alone, and the next part is used.
  */
 import { isUtf8 } from "node:buffer";
 import { readdir, readFile, stat } from "node:fs/promises";
@@ -12,17 +12,14 @@ import type { MemoryScope } from "../ports/message.ts";
 import { dayOf, type MemoryKind, scopeFolder } from "./places.ts";
 
 const maxPartBytes = 64 * 1024;
-/** Larger files are not ours, so they are not read for a change. */
+/** Remora never writes larger files, so they are not read for a change. */
 const maxEditableBytes = 8 * 1024 * 1024;
 
 interface DayChange {
   kind: MemoryKind;
   scope: MemoryScope;
   at: number;
-  /**
-   * The entry to write, and how to find the ids in a text. The part that contains the entry is edited, whatever its
-   * size.
-   */
+  /** The entry to write. A part that already contains it is edited, whatever its size. `idsIn` finds ids in a text. */
   entry?: { id: string; idsIn(text: string): Iterable<string> };
   /** Returns the new text of a part. `current` is empty if the part is new. */
   edit(current: string): string;
@@ -68,7 +65,7 @@ export function createDayFiles(workspace: string, inOrder: PathOrder): DayFiles 
   };
 }
 
-/** Makes all waiting changes and settles their promises. Never rejects. */
+/** Never rejects. */
 async function writeTogether(
   folder: string,
   day: string,
@@ -180,10 +177,7 @@ interface IdCache {
   has(path: string, entry: NonNullable<DayChange["entry"]>): Promise<boolean>;
 }
 
-/**
- * Caches the entry ids of full parts, so that these files need not be read for every turn of a busy day. If people
- * remove an entry from such a part, the cache still lists it, and saving its turn again writes to that part.
- */
+/** Caches entry ids of full parts so that a busy day need not reread them. May list entries that people removed. */
 function createIdCache(): IdCache {
   const most = 200;
   const known = new Map<string, Set<string>>();

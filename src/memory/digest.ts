@@ -1,10 +1,6 @@
 /**
- * Builds the digest for the prompt: what people of one scope approved and denied, and how tool calls ended.
- *
- *   1. read the newest feedback lines, up to a limit
- *   2. merge equal calls of a tool into one row that counts the outcomes
- *   3. order rows by time, the most recent last; if not all fit, leave out the oldest and say how many
- *
+ * Builds the digest for the prompt: what people in one scope approved and denied, and how tool calls ended. Merges
+ * equal calls of a tool into one row, most recent last. Leaves out the oldest rows if not all fit, and says how many.
  * Deterministic: the same files give the same text.
  */
 import { basename } from "node:path";
@@ -16,7 +12,7 @@ import { scopeFolder } from "./places.ts";
 
 const limits = { characters: 2_400, lines: 2_000, summary: 120 };
 
-/** Outcomes in the order in which the digest lists them. People's decisions come before the outcomes of calls. */
+/** In the digest's order: people's decisions come before the outcomes of calls. */
 const knownOutcomes = [
   "approved",
   "denied",
@@ -51,7 +47,7 @@ export async function readDigest(workspace: string, scope: Scope): Promise<strin
   return digestOf(lines.slice(-limits.lines));
 }
 
-/** `lines` must be oldest first. Returns an empty text if there are none. */
+/** `lines` must be oldest first. */
 export function digestOf(lines: readonly (FeedbackLine & { day: string })[]): string {
   const rows = new Map<string, Row>();
   for (const line of lines) {
@@ -61,7 +57,7 @@ export function digestOf(lines: readonly (FeedbackLine & { day: string })[]): st
     row.counts.set(line.outcome, (row.counts.get(line.outcome) ?? 0) + 1);
     row.last = line.day;
     if (line.by !== undefined) row.lastBy = line.by.name;
-    // Delete before setting, so that the map is ordered by latest use.
+    // Delete before setting so that the map is ordered by latest use.
     rows.delete(key);
     rows.set(key, row);
   }

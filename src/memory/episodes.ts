@@ -1,12 +1,7 @@
 /**
- * Stores episodes, that is, what was asked, done and answered. Each turn is one entry in the Markdown file of its day
- * and scope.
- *
- *   1. render the entry: headline, messages with their authors, tool calls with arguments and outcome, and the response
- *   2. name the turn in a hidden marker, so that saving the turn again replaces the entry
- *   3. change the file in one step
- *
- * All words of people, tools and models are quoted, so that none of them can be mistaken for an entry or a marker.
+ * Stores episodes: what was asked, done and answered. Each turn is one entry in the Markdown file of its day and scope.
+ * A hidden marker names the turn so that saving it again replaces the entry. All words of people, tools and models are
+ * quoted so that none can be mistaken for an entry or a marker.
  * Brain name: hippocampus.
  */
 
@@ -58,7 +53,7 @@ export interface DayEntry {
   marker?: EntryMarker;
 }
 
-/** Splits a day file. `preamble` and the `raw` texts of all entries together are the complete file. */
+/** Splits a day file. `preamble` and all `raw` texts together are the complete file. */
 export function parseDay(text: string): { preamble: string; entries: DayEntry[] } {
   const [preamble = "", ...raws] = text.split(/(?<=^|\n)(?=## )/);
   return {
@@ -77,7 +72,7 @@ export function readableEntry(text: string): string {
 }
 
 function withEntry(current: string, turnId: string, entry: string): string {
-  // In most cases the turn is new, so the file need not be parsed.
+  // Usually the turn is new, so the file need not be parsed.
   if (!current.includes(markerStart(turnId))) return `${current.trimEnd()}\n\n${entry}`;
   const { preamble, entries } = parseDay(current);
   const isMine = (found: DayEntry) => found.marker?.turnId === turnId;
@@ -129,10 +124,7 @@ function markerText({ turnId, at, outcome, users, origins }: Episode): string {
   return `${markerStart(turnId)}at=${new Date(at).toISOString()} outcome=${outcome} users=${ids} from=${from} -->`;
 }
 
-/**
- * Returns the origins from the marker on one of the first lines. An entry without a marker was written by people and
- * has none.
- */
+/** Reads the origins from the marker in the first lines. An entry without a marker is by people and has none. */
 export function originsOfEntry(text: string): Origin[] {
   const found = /^\s*<!-- turn=\S* at=\S* outcome=\S* users=(\S*?)(?: from=(\S*))? -->(?:\n|$)/.exec(text);
   const [, users = "", from] = found ?? [];

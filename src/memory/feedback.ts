@@ -1,9 +1,7 @@
 /**
- * Stores feedback: one line for every outcome of a tool call and every decision by a person, in the Markdown file of
- * the day and scope: `- 14:03:22 shell_exec: approved by Ann (U1) after 12 s — {"command":"ls"}`. A line that must not
- * be written twice ends in a marker that Markdown does not render.
- *
- * The digest reads these lines and skips those that people have edited beyond recognition.
+ * Stores feedback in the Markdown file of the day and scope: one line per outcome of a tool call or decision by a
+ * person, such as `- 14:03:22 shell_exec: approved by Ann (U1) after 12 s — {"command":"ls"}`. A line that must not be
+ * written twice ends in a hidden marker. The digest skips lines that people have edited beyond recognition.
  * Brain name: basal ganglia.
  */
 import { createHash } from "node:crypto";
@@ -48,7 +46,7 @@ export function createFeedbackWriter({ days, redact }: { days: DayFiles; redact:
   };
 }
 
-/** Returns a hash, because approval ids must not appear in these files. */
+/** Hashes the id, because approval ids must not appear in these files. */
 function markOf(id: string): string {
   return createHash("sha256").update(id).digest("hex").slice(0, 16);
 }

@@ -1,8 +1,6 @@
 /**
- * The SQLite file of the search index: its schema, its statements, and how to handle an unusable file.
- *
- * The index can always be rebuilt from the Markdown, so a damaged file, or one of another version, is deleted. Another
- * program's database is not touched. In that case, or if the file can't be written, the index is kept in memory.
+ * The SQLite file of the search index. It can always be rebuilt from the Markdown, so a damaged file, or one of another
+ * version, is deleted. Another program's database is never touched. Without a usable file, the index is kept in memory.
  */
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -15,13 +13,12 @@ const applicationId = 0x524d5258;
 const indexVersion = 2;
 const busyTimeoutMs = 5_000;
 /**
- * SQLite's result codes for a damaged file and for a file of another format, and the generic error code. The generic
- * error counts as damage because our statements are correct; it occurs, for example, if a full-text table can't be
- * opened. https://sqlite.org/rescode.html
+ * SQLite's codes for the generic error, a damaged file and a file of another format. The generic error counts as
+ * damage, because our statements are correct. https://sqlite.org/rescode.html
  */
 const damageCodes: readonly number[] = [1, 11, 26];
 
-// `scope` is a column of the full-text table, so that FTS5 never returns a passage of another scope.
+// `scope` is a column of the full-text table so that FTS5 never returns a passage of another scope.
 const schema = `
   CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, scope TEXT NOT NULL, kind TEXT NOT NULL,
                       signature TEXT NOT NULL);

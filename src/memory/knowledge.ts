@@ -1,7 +1,4 @@
-/**
- * Stores notes that outlive conversations, one Markdown file per title. People may edit these files too. Changes to one
- * note run one after another.
- */
+/** Stores notes that outlive conversations, one Markdown file per title. Changes to the same note run one at a time. */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
@@ -18,12 +15,12 @@ import { folderNameOf, scopeFolder } from "./places.ts";
 const titleCharacters = 60;
 
 export interface Knowledge {
-  /** Lists the paths of a scope's notes, relative to the scope's folder. */
+  /** Returns paths relative to the scope's folder. */
   list(scope: MemoryScope): Promise<string[]>;
   read(scope: MemoryScope, title: string): Promise<string | undefined>;
   /** Like `read`, with the note's origins. A note that people wrote themselves has no origins. */
   readMarked(scope: MemoryScope, title: string): Promise<{ text: string; origins: Origin[] } | undefined>;
-  /** Replaces or creates the note and stores the origins. Resolves to the note's absolute path. */
+  /** Replaces or creates the note with its origins. Resolves to the note's absolute path. */
   write(scope: MemoryScope, title: string, text: string, origins?: readonly Origin[]): Promise<string>;
   remove(scope: MemoryScope, title: string): Promise<boolean>;
 }

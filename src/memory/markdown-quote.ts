@@ -1,4 +1,4 @@
-/** Quotes foreign text in Markdown that people read, so that it never becomes a heading, an entry or a marker. */
+/** Quotes foreign text in Markdown that people read so that it never becomes a heading, an entry or a marker. */
 
 export function quoted(text: string): string {
   return text

@@ -1,12 +1,8 @@
 /**
- * Splits a Markdown file into passages for search: the text under one heading, in pieces of readable length.
- *
- *   1. headings outside of code fences divide the file; text before the first one belongs to the file's title
- *   2. remove the quotation marks and markers that Remora wrote
- *   3. split a long section between paragraphs, or else between lines or words
- *   4. take the passage's time from its marker, or else from the file's day and the heading's `HH:MM`
- *
- * People write and edit these files, so every text must be accepted.
+ * Splits a Markdown file into passages for search: the text under one heading, in pieces of readable length. Text
+ * before the first heading belongs to the file's title. A long section is split between paragraphs, or else between
+ * lines or words. A passage's time comes from its marker, or else from the file's day and the heading's `HH:MM`. People
+ * write and edit these files, so every text must be accepted.
  */
 import type { Origin } from "../ports/origin.ts";
 import { dayOfFile } from "./day-files.ts";
@@ -15,16 +11,16 @@ import { readNoteMark } from "./origin-mark.ts";
 
 export interface Passage {
   heading: string;
-  /** The passage's time in ISO 8601. Empty if unknown. */
+  /** ISO 8601; empty if unknown. */
   at: string;
   text: string;
-  /** The headings above the passage's own, outermost first. If there are none, the file's name. */
+  /** The headings above the passage's own, outermost first; the file's name if there are none. */
   trail: string;
   origins: Origin[];
 }
 
 const maxPassageCharacters = 1_200;
-/** Maximum number of passages of one file. */
+/** Per file. */
 const maxPassages = 20_000;
 
 interface Section {
@@ -75,15 +71,12 @@ function isClosingFence(line: string): boolean {
   return /^ {0,3}(?:`{3,}|~{3,})[ \t]*$/.test(line);
 }
 
-/**
- * Finds the line that closes the code fence opened at `index`. A fence without an end is ignored, so that it hides no
- * headings.
- */
+/** Finds the line that closes the code fence opened at `index`. Ignores an unclosed fence: it hides no headings. */
 function endOfFence(lines: readonly string[], fences: number[], index: number): number | undefined {
   const mark = /^ {0,3}(`{3,}|~{3,})/.exec(lines[index] ?? "")?.[1];
   if (mark === undefined) return undefined;
   while ((fences[0] ?? index + 1) <= index) fences.shift();
-  // The look-ahead is limited, so that a file that consists only of fences takes linear time.
+  // The look-ahead is limited so that a file of nothing but fences takes linear time.
   return fences.slice(0, 50).find((end) => lines[end]?.trim().startsWith(mark));
 }
 

@@ -24,13 +24,10 @@ export interface FileInfo {
 
 type ScopeFolders = ReadonlyMap<string, { kind: MemoryKind; folder: string }[]>;
 
-/** A folder's modification time may lag behind its content by this many milliseconds. */
+/** A folder's modification time may lag behind its content by this much. */
 const settledMs = 50;
 
-/**
- * Caches `foldersByScope`, because listing a thousand folders takes longer than the search. Lists again only after a
- * folder was added, renamed or removed.
- */
+/** Caches `foldersByScope`, because listing a thousand folders takes longer than the search. */
 export function createFolderList(workspace: string): () => ScopeFolders {
   let listed: { signature: string; folders: ScopeFolders } | undefined;
   return () => {
@@ -53,10 +50,7 @@ function infoOf(path: string): FileInfo | undefined {
   }
 }
 
-/**
- * Returns the folders of every scope, relative to the workspace. A scope may have several, because its name can be
- * encoded in several ways.
- */
+/** Returns every scope's folders, relative to the workspace. A scope may have several, in different encodings. */
 export function foldersByScope(workspace: string): ScopeFolders {
   const found = new Map<string, { kind: MemoryKind; folder: string }[]>();
   for (const kind of memoryKinds) {

@@ -1,7 +1,4 @@
-/**
- * The agent's memory: writes Markdown for people, and searches it. The index follows all changes on disk, including
- * edits by people.
- */
+/** The agent's memory: Markdown for people, and a search index that follows changes on disk, even people's edits. */
 import { relative, sep } from "node:path";
 import { createPathOrder } from "../lib/atomic-write.ts";
 import type { Log } from "../lib/log.ts";
@@ -27,9 +24,7 @@ export interface MemoryOptions {
   events: Events;
   log: Log;
   redact: Redact;
-  /**
-   * Days after which episodes and feedback are removed. If absent or null, they are kept until someone removes them.
-   */
+  /** Days after which episodes and feedback are removed. If absent or null, only people remove them. */
   retentionDays?: number | null;
   /** Locks out other processes while a file is rewritten. Absent if there is only one process. */
   withLock?: WithLock;
@@ -40,7 +35,7 @@ export interface OwnedMemory extends Memory {
   knowledge: Knowledge;
   /** Removes everything of a scope, or of a person, from files and index. Other people's entries are kept. */
   forget(owner: MemoryOwner): Promise<Forgotten>;
-  /** The files of a scope, or the unchanged parts of files that contain a person's words and decisions. */
+  /** Returns a scope's files, or the unchanged parts of files that contain a person's words and decisions. */
   exportAll(owner: MemoryOwner): Promise<ExportedFile[]>;
   consolidate(): Promise<Consolidation>;
   warmUp(): Promise<void>;
@@ -58,7 +53,7 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     now = Date.now,
     withLock = (_name, work) => work(),
   } = options;
-  // The lock's name uses a relative path, because machines may have the workspace at different paths.
+  // The lock's name uses a relative path, because other machines may have the workspace elsewhere.
   const inOrder = createPathOrder((path, work) => withLock(`file:${relative(workspace, path)}`, work));
   const days = createDayFiles(workspace, inOrder);
   const episodes = createEpisodeWriter({ days, redact });

@@ -1,12 +1,9 @@
-/**
- * Stores origins in Markdown as a hidden comment that foreign text can't get into. In a note it is the line below the
- * title, and people who edit the file may remove it. In an episode it is part of the entry's marker.
- */
+/** Stores origins as a hidden comment: below a note's title, where people may remove it, or in an episode's marker. */
 import { type Origin, originsSchema } from "../ports/origin.ts";
 
 const noteMark = /^(# [^\n]*\n)<!-- from=(\S*) -->\n/;
 
-/** Encodes text, so that it can't end the comment, the value or the list. */
+/** Encodes text so that it can't end the comment, the value or the list. */
 export function markerValue(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replaceAll("-", "%2D");
 }
@@ -15,10 +12,7 @@ export function encodeOrigins(origins: readonly Origin[]): string {
   return markerValue(JSON.stringify(origins));
 }
 
-/**
- * Reads origins. An unreadable marker was written by a later version or edited by a person, so the text's origin is
- * then unknown.
- */
+/** A later version or a person may have written an unreadable marker, so the text's origin is then unknown. */
 export function decodeOrigins(value: string): Origin[] {
   try {
     return originsSchema.parse(JSON.parse(decodeURIComponent(value)));

@@ -1,8 +1,7 @@
 /**
- * Exports or forgets what memory contains about people.
- *
- * For a scope this covers everything in it. For a person it covers their DM and, in channels, the turns that they took
- * part in and their decisions. Other people's words and shared knowledge are kept.
+ * Exports or forgets what memory contains about people. For a scope, this covers everything in it. For a person, it
+ * covers their DM and, in channels, their decisions and the turns that they took part in. Other people's words and
+ * shared knowledge are kept.
  */
 import { readFile, rm, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -23,7 +22,7 @@ export interface Forgotten {
 }
 
 export interface ExportedFile {
-  /** The path relative to the workspace, with `/` as separator. */
+  /** Relative to the workspace, with `/` as separator. */
   path: string;
   text: string;
 }
@@ -59,7 +58,7 @@ export async function forgetMemory(
   return forgotten;
 }
 
-/** From files that contain other people's entries, exports only the person's own entries. */
+/** Exports only the person's own entries from files that other people share. */
 export async function exportMemory(workspace: string, owner: MemoryOwner): Promise<ExportedFile[]> {
   const exported: ExportedFile[] = [];
   const all = "scope" in owner ? isOwn(owner) : () => true;
@@ -95,7 +94,7 @@ async function removeFolders(workspace: string, isWanted: (scope: string) => boo
   }
 }
 
-/** Waits for pending writes to the same day's file, so that none restores what is removed. */
+/** Waits for pending writes to the same day's file so that none restores what was removed. */
 async function changing(path: string, inOrder: PathOrder, work: (path: string) => Promise<void>): Promise<void> {
   const key = dayOfFile(path) === undefined ? path : join(path, "..", dayOfFile(basename(path)) ?? "");
   await inOrder(key, async () => {

@@ -1,7 +1,6 @@
 /**
- * Defines the folders of memory in the workspace, and the folder name for a scope: every character outside of
- * `A-Za-z0-9._:@-` is percent-encoded. So a folder name can be decoded, is never `.`, `..` or empty, and contains no
- * separator.
+ * The folders of memory in the workspace, and the folder name for a scope. Every character outside of `A-Za-z0-9._:@-`
+ * is percent-encoded so that a name can be decoded, contains no separator, and is never `.`, `..` or empty.
  */
 import { join } from "node:path";
 import type { MemoryScope } from "../ports/message.ts";
@@ -24,7 +23,7 @@ export function scopeFolder(workspace: string, kind: MemoryKind, scope: MemorySc
 export function folderNameOf(scope: string): string {
   if (scope === "") return "%";
   if (/^\.+$/.test(scope)) return "%2E".repeat(scope.length);
-  // Iterate by code point, so that an unpaired surrogate, which UTF-8 can't represent, is encoded separately.
+  // Iterate by code point so that an unpaired surrogate, which UTF-8 can't represent, is encoded separately.
   return Array.from(scope, (character) => (/[A-Za-z0-9._:@-]/.test(character) ? character : encoded(character))).join(
     "",
   );
@@ -50,7 +49,7 @@ function encoded(character: string): string {
   return Array.from(Buffer.from(character), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
 }
 
-/** Days and times in memory are UTC, so that no hour repeats or is missing when clocks change. */
+/** Days and times in memory are UTC so that no hour repeats or is missing when clocks change. */
 export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }

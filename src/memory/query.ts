@@ -1,11 +1,7 @@
 /**
- * Turns a question in natural language into a query for the index:
- *
- *   1. days become day terms
- *   2. words that carry meaning become terms; stop words only if there are no others
- *   3. a very long question keeps its most specific words
- *
- * People's text never reaches FTS5 as syntax: a term is letters, marks and digits in quotation marks.
+ * Turns a question into a query for the index: days become day terms, and words that carry meaning become terms. Stop
+ * words count only if there are no other words; a very long question keeps its most specific words. People's text never
+ * reaches FTS5 as syntax, because a term is letters, marks and digits in quotation marks.
  */
 import { askedDaysOf } from "./dates.ts";
 import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "./words.ts";
@@ -17,7 +13,7 @@ const readCharacters = 20_000;
 export interface SearchQuestion {
   terms: AskedTerm[];
   dayTerms: string[];
-  /** Quoted texts with case and accents folded. A passage that contains such a phrase literally ranks higher. */
+  /** Quoted texts with case and accents folded. A passage that contains one literally ranks higher. */
   phrases: string[];
 }
 
@@ -33,10 +29,7 @@ export function questionOf(text: string, now: number): SearchQuestion {
   return { terms: maxTelling(isOnlyEmpty ? all : telling), dayTerms, phrases };
 }
 
-/**
- * Returns the FTS5 expression, or undefined if there is nothing to search for. `scopeTerms` must not contain people's
- * text.
- */
+/** Returns undefined if there is nothing to search for. `scopeTerms` must not contain people's text. */
 export function matchExpression(question: SearchQuestion, scopeTerms: readonly string[]): string | undefined {
   const said = question.terms.map(({ text, isPrefix }) => `"${text}"${isPrefix ? " *" : ""}`);
   const asked = [

@@ -1,12 +1,10 @@
 /**
  * Ranks the candidates of the index, best first.
  *
- *   1. BM25 scores, with a small bonus for recent passages
- *   2. neighbouring passages are usually about the same subject, so a passage gets a part of their scores, more if they
- *      are closer in position and time; it may be found only because of them
- *   3. read the text of the best passages; their score rises if words of the question are close together in it, if it
- *      contains a quoted phrase, or if a person named in the question is the speaker
- *   4. equal texts are returned once
+ *   1. use BM25 scores, with a small bonus for recent passages
+ *   2. add a part of the scores of passages nearby in position and time, because they usually share a subject
+ *   3. raise a passage with the question's words close together, a quoted phrase, or a speaker that the question names
+ *   4. return equal texts once
  *
  * The weights come from a public set of long conversations; bench/memory-retrieval.ts measures them.
  */
@@ -18,10 +16,7 @@ import type { FoundPassage, PassageHit, SearchIndex } from "./search-index.ts";
 import { foldText, wordsOf } from "./words.ts";
 
 const weights = {
-  /**
-   * The share of the scores of the passages one and two positions before. It is larger than that of later passages,
-   * because an answer follows its question.
-   */
+  /** The share of the scores one and two positions before. Larger than `after`, because answers follow questions. */
   before: [0.5, 0.25],
   after: [0.3, 0.1],
   file: 0.1,
@@ -46,10 +41,7 @@ export interface RankingInput {
 
 export type Rank = (input: RankingInput) => MemoryHit[];
 
-/**
- * Creates a ranking. It caches the analysis of passages, because a busy conversation finds the same passages
- * repeatedly.
- */
+/** Caches the analysis of passages, because a busy conversation finds the same ones repeatedly. */
 export function createRanking(): Rank {
   const readingOf = createReadings();
   return (input) => rank(input, readingOf);
@@ -148,9 +140,7 @@ function closeness(question: SearchQuestion, passage: FoundPassage, reading: Rea
   );
 }
 
-/**
- * Returns the share of adjacent word pairs of the question that are within three words of each other in the passage.
- */
+/** Returns the share of the question's adjacent word pairs that are at most three words apart in the passage. */
 function shareTogether(asked: readonly string[], { words, placesByStart }: Reading): number {
   if (asked.length < 2) return 0;
   const places = asked.map((term) =>
@@ -164,7 +154,7 @@ function shareTogether(asked: readonly string[], { words, placesByStart }: Readi
   return together / (asked.length - 1);
 }
 
-/** The first letters of a word. Words that differ in them are never treated as the same word. */
+/** Words that differ in these first letters are never treated as the same word. */
 function startOf(word: string): string {
   return word.slice(0, 4);
 }
@@ -196,14 +186,14 @@ function distinct<T extends { passage: FoundPassage }>(hits: readonly T[]): T[] 
   });
 }
 
-/** Converts a passage to a hit, but only if its scope was requested, whatever the index returned. */
+/** Returns a hit only if the passage's scope was requested, whatever the index returned. */
 function hitOf(passage: FoundPassage, scopes: readonly MemoryScope[], score: number): MemoryHit[] {
   const { path, heading, at, text, origins } = passage;
   const scope = scopes.find((asked) => asked === passage.scope);
   return scope === undefined ? [] : [{ path, heading, at, scope, score: Number(score.toPrecision(6)), text, origins }];
 }
 
-/** The key is unique, because a file has at most 20,000 passages and neighbours are only a few positions away. */
+/** Unique, because a file has at most 20,000 passages and neighbours are only a few positions away. */
 function keyOf(file: number, ordinal: number): number {
   return file * 65_536 + ordinal + 8;
 }

@@ -6,7 +6,7 @@ import { parseDay } from "./episodes.ts";
 import { scopeFolder } from "./places.ts";
 
 export interface RecentEntry {
-  /** ISO 8601. Only the day if the entry has no time. */
+  /** ISO 8601, or only the day if the entry has no time. */
   at: string;
   headline: string;
 }

@@ -1,7 +1,4 @@
-/**
- * Memory for one tool call: notes of the conversation's scope, and search in that scope and in `shared`. Only owners
- * may write or remove shared notes, because every conversation reads them.
- */
+/** Memory for one tool call. Only owners may write or remove shared notes, because every conversation reads them. */
 import { RemoraError } from "../lib/errors.ts";
 import type { MemoryScope } from "../ports/message.ts";
 import { type Origin, originOfPerson, viaStore } from "../ports/origin.ts";
@@ -31,8 +28,7 @@ export function createScopedMemory(
       const scope = await placeFor(call, isShared);
       const before = await memory.knowledge.readMarked(scope, title);
       onRead(viaStore(before?.origins ?? [], "recalled memory"));
-      // Only notes of a channel need the requester as an origin, because nobody else reads the notes of a direct
-      // message, and only owners write shared notes.
+      // Only channel notes need the requester as origin. DM notes have a single reader; owners write shared notes.
       const asker = scope.startsWith("channel:") ? [originOfPerson(call.requester)] : [];
       await memory.knowledge.write(scope, title, text, [...asker, ...(call.untrusted ?? [])]);
       return before?.text;

@@ -1,13 +1,8 @@
 /**
- * The search index over the Markdown of memory: one SQLite file that can always be rebuilt from the Markdown.
- *
- *   1. open the file; delete it if it is damaged or of another version; if it can't be written, keep the index in
- *      memory
- *   2. update the requested scopes from new, changed (time or size) and removed files; of a changed file, write only
- *      the passages that differ
- *   3. search; every query contains its scopes, so a passage of another scope is never even a candidate
- *
- * Runs in its own thread (search-worker.ts), because SQLite and large files block for too long.
+ * The search index over memory's Markdown files: one SQLite file that can always be rebuilt. An update follows new,
+ * changed (time or size) and removed files, and writes only the passages that differ. Every query contains its scopes,
+ * so a passage of another scope is never even a candidate. Runs in its own thread (search-worker.ts), because SQLite
+ * and large files block for too long.
  */
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -35,7 +30,7 @@ export interface PassageHit {
   ordinal: number;
   /** Milliseconds since 1970. NaN if the passage has no time. */
   at: number;
-  /** FTS5's BM25 score with its sign reversed, so that higher is better. */
+  /** FTS5's BM25 score, negated so that higher is better. */
   score: number;
 }
 
@@ -51,17 +46,14 @@ export interface FoundPassage {
 }
 
 export interface SearchIndex {
-  /**
-   * Updates the index from the files on disk, for the given scopes, or for all if none are given. Returns how many
-   * files were read.
-   */
+  /** Updates the index for the given scopes, or for all if none are given. Returns how many files it read. */
   update(scopes: readonly string[]): number;
   scopes(): string[];
   candidates(question: SearchQuestion, scopes: readonly string[], limit: number): PassageHit[];
   neighbours(candidates: readonly PassageHit[], reach: number): Omit<PassageHit, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
   count(scopes: readonly string[]): number;
-  /** Overwrites deleted text, so that the index file contains no trace of it. */
+  /** Overwrites deleted text so that the index file contains no trace of it. */
   purge(): void;
   close(): void;
 }
@@ -76,10 +68,7 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
   let { database, statements } = openIndex(indexFile, onProblem);
   const foldersByScope = createFolderList(workspace);
 
-  /**
-   * Runs work on the index. SQLite finds damage only when it reads a damaged page; then this rebuilds the index once
-   * and repeats the work.
-   */
+  /** SQLite finds damage only when it reads a damaged page. This then rebuilds the index once and repeats the work. */
   function guarded<T>(work: () => T, again = true): T {
     try {
       return work();

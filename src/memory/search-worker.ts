@@ -1,7 +1,4 @@
-/**
- * The thread of the search index. It answers requests in order. During a long update it checks for newer requests after
- * each scope, so that a request does not wait for scopes that it does not need.
- */
+/** The search index's thread. A long update checks for requests after each scope so that they need not wait. */
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";

@@ -1,11 +1,7 @@
 /**
- * Searches memory: what people said, what was done and what was noted, in the scopes that the question may see.
- *
- *   1. send the question to the index's thread, which first follows changes on disk
- *   2. return the passages, best first
- *
- * The thread starts with the first request, does not keep the process alive, and restarts if it dies. If a search
- * fails, it returns no passages and logs the reason.
+ * Searches memory in the scopes that the question may see: what people said, what was done and what was noted. The
+ * index's thread first follows changes on disk. It starts with the first request, does not keep the process alive, and
+ * restarts if it dies. A failed search returns no passages and logs the reason.
  * Brain name: cortex.
  */
 import { getCompileCacheDir } from "node:module";
@@ -17,10 +13,7 @@ import type { SearchAnswer, SearchReply, SearchRequest, SearchWorkerData } from 
 
 const maxHits = 200;
 const maxScopes = 1_000;
-/**
- * Heap limits of the thread. A small young generation saves memory; the old generation has room for one file of maximum
- * size.
- */
+/** A small young generation saves memory; the old generation has room for one file of maximum size. */
 const resourceLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
 
 export interface Search {

@@ -2,9 +2,8 @@
  * Splits text into search terms, in the same way for indexed text and for questions:
  *
  *   1. fold compatibility forms, case, accents, and Arabic and Hebrew vowel signs into one spelling
- *   2. words are runs of letters, marks and digits; each emoji is a word
- *   3. split scripts without spaces into overlapping pairs (Chinese, Japanese, Korean) or triples (Thai and similar),
- *      so that any part of a run can be found
+ *   2. split into words: runs of letters, marks and digits, or single emoji
+ *   3. split scripts without spaces into overlapping pairs (Chinese, Japanese, Korean) or triples (Thai and similar)
  *   4. replace irregular English forms by their base form (`went` → `go`); the index stems regular ones
  */
 
@@ -62,10 +61,7 @@ export interface AskedTerm {
   isPrefix: boolean;
 }
 
-/**
- * Returns the terms of a question. A run that is shorter than its script's pairs or triples matches those that start
- * with it.
- */
+/** A run that is shorter than its script's pairs or triples matches those that start with it. */
 export function askedTermsOf(text: string): AskedTerm[] {
   const exact = (term: string) => ({ text: term, isPrefix: false });
   return wordsOf(text).flatMap((word) => {
@@ -105,10 +101,7 @@ function scriptTerms<T>(word: string, cut: (run: string) => T[], whole?: (text: 
   return terms;
 }
 
-/**
- * Splits a run into overlapping pairs or triples. `withTail` adds the shorter pieces at the end, so that short
- * questions can match them.
- */
+/** Splits a run into overlapping pieces. `withTail` adds shorter ones at the end so that short questions match. */
 function grams(run: string, withTail: boolean): string[] {
   const characters = Array.from(run);
   const size = pieceLength(run);

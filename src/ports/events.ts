@@ -24,7 +24,7 @@ interface JudgedFields extends CallFields {
 
 interface DecisionFields extends JudgedFields {
   approvalId: string;
-  /** The event may come later if another process decided. */
+  /** Earlier than the event if another process took the decision. */
   decidedAt: number;
   waitedMs: number;
 }

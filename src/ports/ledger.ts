@@ -28,7 +28,7 @@ export interface CardNotice {
   cardId: string;
   turnIds: string[];
   isQuiet?: boolean;
-  /** The change is complete. A notice that is already `told` becomes due again. */
+  /** The card has changed. Makes a notice that is already `told` due again. */
   isChanged?: boolean;
 }
 

@@ -21,7 +21,7 @@ export interface Attachment {
   name: string;
   mimeType: string;
   bytes: number;
-  /** What the platform needs to open the file (`Platform.openFile`). Absent once the file was fetched or refused. */
+  /** What the platform needs to open the file (`Platform.openFile`). Absent once the file has been fetched or refused. */
   source?: JsonObject;
   /** Where the fetched file is, relative to the working folder. */
   path?: string;

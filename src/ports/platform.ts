@@ -1,6 +1,6 @@
 /**
  * A platform must acknowledge an event only after the handler has resolved: only then is the event durably stored.
- * `Posts` records every post immediately, so that another process can resume a reply without posting twice.
+ * `Posts` records every post immediately so that another process can resume a reply without posting twice.
  */
 import type { ApprovalCard } from "./card.ts";
 import type { ChatActions } from "./chat.ts";

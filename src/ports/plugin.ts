@@ -115,7 +115,7 @@ export interface PluginContext extends PluginHome, PluginServices {
   conversationId: string;
   turnId: string;
   requester: Author;
-  /** The model had read text from outside when it asked for the call, so that text may have caused the call. */
+  /** The model had read text from outside when it asked for the call, and may have followed it. */
   isTainted: boolean;
   /** Web addresses that the requester wrote in the turn, as complete URLs. */
   givenAddresses: readonly string[];

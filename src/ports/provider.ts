@@ -6,7 +6,7 @@ import type { RemoraError } from "../lib/errors.ts";
 import type { Json } from "./message.ts";
 import type { ToolSpec } from "./tool.ts";
 
-/** Stable parts come first, so that the provider can cache the beginning of the prompt. */
+/** Stable parts come first so that the provider can cache the beginning of the prompt. */
 export interface SystemPart {
   text: string;
   /** Up to and including this part, the next call's prompt is the same, so a cache breakpoint may be set after it. */

@@ -43,7 +43,7 @@ export interface ToolScope {
   scope: Scope;
   requester: Author;
   workingFolder: string;
-  /** A person has approved that the call works on the real folder, without a sandbox. */
+  /** A person has approved running the call on the real folder, without a sandbox. */
   isUnconfined?: boolean;
   /** Origins of text in the call's prompt that the requester did not write. The call's output files get them too. */
   untrusted?: Origin[];

@@ -1,4 +1,4 @@
-/** A turn's record is a journal, written before each next step, so that any process can continue the turn. */
+/** A turn's record is a journal, written before each next step so that any process can continue the turn. */
 import type { AbortCause } from "../lib/abort.ts";
 import type { RemoraError } from "../lib/errors.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";

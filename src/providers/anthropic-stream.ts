@@ -49,7 +49,7 @@ export async function* readAnswer(
         yield endPiece(stop, usage, model, blocks.carry(mark));
         break;
       default:
-        // Ignore event types that are newer than this SDK.
+        // Ignore event types newer than this SDK.
         event satisfies never;
     }
   }
@@ -65,7 +65,7 @@ function shownIn(part: Anthropic.ContentBlock | Anthropic.RawContentBlockDelta):
   return { text: "", isThought: false };
 }
 
-/** Passes on text. Passes on thinking that is meant for people as separate paragraphs, and drops other thinking. */
+/** Passes on text, and thinking for people as separate paragraphs. Drops other thinking. */
 function createParagraphs(isForPeople: boolean) {
   let before: { index: number; isThought: boolean } | undefined;
   return {
@@ -79,7 +79,7 @@ function createParagraphs(isForPeople: boolean) {
   };
 }
 
-/** Arguments usually follow in pieces. Some compatible servers send them completely at the start. */
+/** Arguments usually follow in pieces, but some compatible servers send them completely at the start. */
 function startedCall(block: Anthropic.ToolUseBlock): { id: string; name: string; inputJson: string } {
   const whole = JSON.stringify(block.input ?? {});
   return { id: block.id, name: block.name, inputJson: whole === "{}" ? "" : whole };

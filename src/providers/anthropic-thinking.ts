@@ -1,15 +1,10 @@
 /**
  * Handles the thinking of Claude models within a turn, and how it is sent back to them.
  *
- *   thinkingOf            returns the thinking parameter for a model
- *   createAnswerBlocks    gathers the blocks of an answer for the provider state
- *   createPrefix          computes a short hash of everything before an answer
- *   carriedBlocks         returns the blocks of an earlier answer, if they may be sent back
- *
  * For some accounts the service answers 400 unless thinking is sent back unchanged, in order, to the model that
- * produced it, after exactly the same input. For other accounts it ignores thinking that does not match. Within a turn
- * the input may change: people send further messages, results are shortened, tools reach their limit. So the state
- * includes a hash of the input, and thinking with another hash is left out.
+ * produced it, after exactly the same input. For other accounts it ignores thinking that does not match. But the input
+ * may change within a turn: people send messages, results are shortened, tools reach their limit. So the state includes
+ * a hash of the input, and thinking with another hash is left out.
  */
 import { createHash } from "node:crypto";
 import type Anthropic from "@anthropic-ai/sdk";
@@ -24,12 +19,10 @@ type CarriedBlock = Thinking | { type: "text"; text: string } | { type: "call" }
 const carryKind = "anthropic-messages";
 
 /**
- * Returns undefined for every model that is not listed. Without this parameter, older models answer without thinking,
- * newer models decide for themselves, and none refuses the request.
- *
- * Only Sonnet 5.5 gets `between_tools`. By default it hides what it says between tool calls in empty thinking blocks,
- * so people would see nothing while it works. `display: "summarized"` would mix that text with reasoning that is not
- * meant for people. With `between_tools`, all returned thinking is meant for people, and the answer starts immediately.
+ * Models that are not listed get no parameter: older ones then answer without thinking, newer ones decide for
+ * themselves, and none refuses the request. Only Sonnet 5.5 gets `between_tools`. By default it hides what it says
+ * between tool calls in empty thinking blocks, so people would see nothing while it works. `display: "summarized"`
+ * would mix that text with reasoning that is not meant for people.
  */
 export function thinkingOf(model: string): Anthropic.ThinkingConfigBetweenTools | undefined {
   return /\bclaude-sonnet-5-5\b/.test(model) ? { type: "between_tools" } : undefined;
@@ -95,7 +88,7 @@ export function createPrefix(system: Anthropic.TextBlockParam[], tools: Anthropi
   };
 }
 
-/** Returns the complete answer, including its thinking. If undefined, send only text and calls. */
+/** Returns the complete answer, including its thinking, or undefined if only text and calls may be sent. */
 export function carriedBlocks(
   message: Extract<ModelMessage, { role: "assistant" }>,
   model: string,

@@ -1,7 +1,4 @@
-/**
- * Anthropic's Messages API through its SDK, loaded with the first request. The SDK never retries, because the cascade
- * decides about retries.
- */
+/** Anthropic's Messages API through its SDK. The SDK never retries, because the cascade decides about retries. */
 import type Anthropic from "@anthropic-ai/sdk";
 import type { ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import { readAnswer } from "./anthropic-stream.ts";
@@ -18,7 +15,7 @@ export interface AnthropicOptions {
   timeouts?: Timeouts;
 }
 
-/** The maximum number of cache breakpoints that the service accepts in one request. */
+/** The maximum that the service accepts in one request. */
 const breakpoints = 4;
 const cacheMark = { cache_control: { type: "ephemeral" as const } };
 
@@ -62,10 +59,7 @@ async function* ask(
   yield* readAnswer(stream, place.model, mark);
 }
 
-/**
- * Builds the request. Must not send sampling parameters, a prefilled answer or a forced tool, because current models
- * refuse them.
- */
+/** Must not send sampling parameters, a prefilled answer or a forced tool, because current models refuse them. */
 function messagesBody(
   request: ModelRequest,
   model: string,
@@ -109,10 +103,7 @@ function toolsOf(request: ModelRequest): Anthropic.Tool[] {
   }));
 }
 
-/**
- * Declares the tools of calls in the history, because the service refuses such calls otherwise. `messagesBody` forbids the
- * model to call these tools.
- */
+/** Declares the tools of past calls, because the service would refuse the history. The model must not use them. */
 function calledTools(messages: ModelMessage[]): Anthropic.Tool[] {
   const names = messages.flatMap((message) =>
     message.role === "assistant" ? message.toolCalls.map((call) => wireName(call.name)) : [],
@@ -124,13 +115,13 @@ function calledTools(messages: ModelMessage[]): Anthropic.Tool[] {
   }));
 }
 
-/** Converts messages. The results of one step are sent in one user message, before any other text. */
+/** The results of one step are sent in one user message, before any other text. */
 function messagesOf(messages: ModelMessage[], model: string, prefix: Prefix): Anthropic.MessageParam[] {
   const params: { role: "user" | "assistant"; content: Anthropic.ContentBlockParam[] }[] = [];
   for (const message of messages) {
     const role = message.role === "assistant" ? "assistant" : "user";
     const last = params.at(-1);
-    // Hash only where the role changes, because the preceding messages are complete only there.
+    // Hash only where the role changes, because only there the preceding messages are complete.
     const carried =
       message.role === "assistant" && last?.role === "user"
         ? carriedBlocks(message, model, () => prefix.mark(params))
@@ -169,9 +160,7 @@ function text(value: string): Anthropic.TextBlockParam {
   return { type: "text", text: wellFormed(value) };
 }
 
-/**
- * Converts a part of a user message. Omits blank text and unsupported image types, because the service refuses them.
- */
+/** Omits blank text and unsupported image types, because the service refuses them. */
 function userBlock(part: UserPart): Anthropic.ContentBlockParam[] {
   if (part.type === "text") return part.text.trim() === "" ? [] : [text(part.text)];
   const { mimeType, base64 } = part;

@@ -1,12 +1,10 @@
 /**
- * The cascade presents several providers as one.
+ * Presents several providers as one.
  *
  *   1. use the configured order, but try the model that a person chose for the conversation first
  *   2. skip models with an open circuit breaker; if all are open, ask the model whose breaker closes first
- *   3. after a transient failure before any output, open the model's breaker and ask the next model; return any other
- *      failure, and any failure after the first text or tool call
- *   4. if all models with a closed breaker have failed, ask one with an open breaker; if there is only one model, retry
- *      it once after a pause
+ *   3. after a transient failure before any output, open the breaker and ask the next model; return other failures
+ *   4. if all models with a closed breaker have failed, ask one with an open breaker; a single model gets one retry
  *
  * Brain name: thalamus.
  */
@@ -18,14 +16,11 @@ import type { ModelEvent, ModelRequest, Provider } from "../ports/provider.ts";
 import { type CircuitBreaker, createCircuitBreaker } from "./circuit-breaker.ts";
 
 export interface CascadeOptions {
-  /** At least one provider, the preferred one first. */
+  /** At least one, the preferred one first. */
   providers: Provider[];
   events: Events;
   now?: () => number;
-  /**
-   * Milliseconds before the single retry. If the provider asks for a longer wait, that is used, but only up to
-   * `longestPauseMs`.
-   */
+  /** Before the single retry. If the provider asks for a longer wait, that is used, up to `longestPauseMs`. */
   pauseMs?: number;
   longestPauseMs?: number;
 }
@@ -124,10 +119,7 @@ function candidatesOf(providers: Provider[], preferred: string | undefined): Ran
   return [{ provider: owner, model: preferred }, ...candidates.filter(({ model }) => model !== preferred)];
 }
 
-/**
- * Yields models with a closed breaker. It checks each model only when it is needed, because another turn may have
- * opened its breaker by then.
- */
+/** Checks each model's breaker only when needed, because another turn may have opened it by then. */
 function* awake(candidates: RankedProvider[], breaker: CircuitBreaker): Generator<RankedProvider> {
   let isAny = false;
   for (const candidate of candidates) {

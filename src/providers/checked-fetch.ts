@@ -1,10 +1,6 @@
 /**
- * The `fetch` function that every client library uses. It
- *
- *   1. tags the request with an id, so that `onSent` is called when the request has been sent
- *   2. turns an error status, a web page, or plain JSON instead of a stream into a failure, in the same way for all
- *      libraries
- *   3. keeps whatever it throws in `thrown`, because libraries wrap errors and some lose them
+ * The `fetch` function of every client library. Calls `onSent` when the request has been sent. Turns an error status, a
+ * web page, or plain JSON instead of a stream into a failure, in the same way for all libraries.
  */
 
 import { randomUUID } from "node:crypto";
@@ -15,11 +11,11 @@ import type { ProviderPlace } from "./failure-kinds.ts";
 
 export interface CheckedFetch {
   fetch: typeof globalThis.fetch;
-  /** Returns the error of the last request, because libraries wrap errors and some lose them. */
+  /** Returns the error of the last request, because libraries wrap errors and lose some. */
   thrown(): unknown;
 }
 
-/** How much of a body is read to find its error. */
+/** This much of a body suffices to find its error. */
 const maxErrorBodyBytes = 64_000;
 
 export function createCheckedFetch(place: ProviderPlace, signal: AbortSignal, onSent: () => void): CheckedFetch {
@@ -47,10 +43,7 @@ export function createCheckedFetch(place: ProviderPlace, signal: AbortSignal, on
   return { fetch: checkedFetch, thrown: () => thrown };
 }
 
-/**
- * Uses the diagnostics channel of the HTTP client, because `fetch` can't distinguish a slow connection from a slow
- * answer.
- */
+/** Uses the HTTP client's diagnostics channel: `fetch` can't distinguish a slow connection from a slow answer. */
 function watchSent(id: string, onSent: () => void): () => void {
   const channel = "undici:client:sendHeaders";
   const listener = (message: unknown) => {

@@ -1,16 +1,12 @@
 /**
- * The circuit breaker of the cascade. It is per model, because one model's rate limit does not affect other models.
- * After a failure the model is paused. The pause doubles with every further failure in a row; it is longer if the
- * provider asks for that. A success ends the pause.
+ * After a failure, pauses only the model that failed, because its rate limit does not affect other models. The pause
+ * doubles with every further failure in a row, and is longer if the provider asks for that. A success ends it.
  */
 export interface CircuitBreaker {
   now(): number;
-  /** The end of the model's pause in milliseconds since 1970. If it is in the past, the breaker is closed. */
+  /** When the pause ends, in milliseconds since 1970. If that is in the past, the breaker is closed. */
   until(model: string): number;
-  /**
-   * Call before a request. If the model has failed before, this pauses it for other requests, so that only one at a
-   * time tries it.
-   */
+  /** Call before a request. Pauses a failed model for other requests so that only one at a time tries it. */
   begin(model: string): void;
   failed(model: string, retryAfterMs?: number): void;
   clear(model: string): void;

@@ -1,11 +1,6 @@
 /**
- * Turns every failure of a provider into an error that people and the cascade can act on.
- *
- *   statusFailure   for an answer with an error status
- *   reportedFailure for an error inside a stream thrownFailure for a connection that could not be made, broke, or did
- *   not follow the protocol
- *
- * What a provider says about a wrong key is not repeated, because a message must never contain a key.
+ * Turns every failure of a provider into an error that people and the cascade can act on. What a provider says about a
+ * wrong key is not repeated, because a message must never contain a key.
  */
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";
@@ -34,7 +29,7 @@ export function failure(place: ProviderPlace, kind: FailureKind, details: Failur
   });
 }
 
-/** For an answer with an error status. `isPage` means that the body was HTML, as from a proxy or a wrong address. */
+/** `isPage` means that the body was HTML, as from a proxy or a wrong address. */
 export function statusFailure(
   place: ProviderPlace,
   status: number,
@@ -77,10 +72,7 @@ function kindOfBody({ message, type, code }: ErrorBody): FailureKind | undefined
   return /invalid_request/.test(named) ? "badRequest" : undefined;
 }
 
-/**
- * For anything that a client library or `fetch` threw. If there is a RemoraError among the causes, returns that error
- * unchanged.
- */
+/** For anything that a client library or `fetch` threw. A RemoraError among the causes is returned unchanged. */
 export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraError {
   const chain = causesOf(thrown);
   const known = chain.find((link) => link instanceof RemoraError);

@@ -1,7 +1,4 @@
-/**
- * The phrases that the demo model understands, and its answers. It finds a tool by name, and the tool's schema
- * determines which argument gets the text.
- */
+/** The phrases of the demo model. They find a tool by name, and by its schema the argument for the text. */
 import type { JsonObject } from "../ports/message.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 
@@ -10,7 +7,7 @@ export interface DemoAnswer {
   call?: { name: string; inputJson: string };
 }
 
-/** Every answer starts with this label, so that nobody takes it for the answer of a real model. */
+/** Every answer starts with this label so that nobody takes it for a real model's. */
 export const demoLabel = "*(demo model, no AI)*";
 
 interface Phrase {
@@ -81,7 +78,7 @@ const phrases: Phrase[] = [
     example: 'call shell_exec {"command":"date"}',
     does: "calls any tool with your arguments",
     pattern: /^call\s+([A-Za-z0-9_-]+)\s*([\s\S]*)$/i,
-    // Pass the arguments on unchecked, so that invalid calls can be tried too.
+    // Pass the arguments on unchecked so that invalid calls can be tried too.
     answer: ([, name = "", inputJson = ""]) => ({ text: `I'll call \`${name}\`.`, call: { name, inputJson } }),
   },
   {

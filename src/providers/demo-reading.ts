@@ -1,7 +1,4 @@
-/**
- * Reads a prompt for the demo model: people's words and tool output, with or without the tags that context assembly
- * puts around them.
- */
+/** Reads a prompt for the demo model: people's words and tool output, with or without the tags around them. */
 import type { ModelMessage } from "../ports/provider.ts";
 
 export function newestUserText(messages: ModelMessage[]): string {

@@ -1,10 +1,7 @@
 /**
- * The demo model: a labelled stand-in without AI. It lets people try all of the product without a key or a network.
- *
- *   - it reports the results of the tools that it just called
- *   - otherwise it matches the newest message against a few phrases (demo-phrases.ts)
- *
- * Except for the time of day, the same request always gets the same answer.
+ * The demo model: a labelled stand-in without AI, to try the product without a key or a network. Reports the results of
+ * the tools that it just called; otherwise matches the newest message against phrases (demo-phrases.ts). Except for the
+ * time of day, the same request always gets the same answer.
  */
 
 import { pause } from "../lib/backoff.ts";
@@ -14,7 +11,7 @@ import { type DemoAnswer, demoAnswer, demoLabel } from "./demo-phrases.ts";
 import { newestUserText, readResult } from "./demo-reading.ts";
 
 export interface DemoOptions {
-  /** Pause between two words, in milliseconds. */
+  /** Between two words. */
   delayMs?: number;
   now?: () => Date;
 }
@@ -64,7 +61,7 @@ function newestResults(messages: ModelMessage[]): ToolMessage[] {
   return results;
 }
 
-/** True for a message that contains only notes for the model, which may follow the results. No person wrote them. */
+/** True if the message contains only notes for the model, which may follow the results. */
 function isOnlyNotes(message: ModelMessage): boolean {
   return newestUserText([message]) === "";
 }
@@ -91,7 +88,7 @@ function said(name: string, status: string): string {
   }
 }
 
-/** Quotes text in a fence that is longer than any fence in the text, so that the text can't close it. */
+/** Quotes text in a fence that is longer than any fence in the text so that the text can't close it. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);

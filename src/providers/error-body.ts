@@ -19,10 +19,7 @@ export function errorBodyOf(value: unknown): ErrorBody {
   return { message: textOf(fields.message), type: textOf(fields.type), code: textOf(fields.code) };
 }
 
-/**
- * Reads `retry-after-ms`, or `retry-after` in seconds or as a date. Returns milliseconds, or undefined if neither is
- * usable.
- */
+/** Reads `retry-after-ms`, or `retry-after` in seconds or as a date. Returns milliseconds. */
 export function retryAfterOf(headers: Headers, now: number): number | undefined {
   const milliseconds = Number.parseFloat(headers.get("retry-after-ms") ?? "");
   if (milliseconds >= 0) return Math.min(milliseconds, maxRetryAfterMs);

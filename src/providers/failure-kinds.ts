@@ -1,7 +1,4 @@
-/**
- * The kinds of provider failures: each with a permanent code, whether a retry may help, and a message that says what to
- * do.
- */
+/** The kinds of provider failures: a permanent code, whether a retry may help, and what to do. */
 
 export interface ProviderPlace {
   name: string;
@@ -19,7 +16,7 @@ interface Kind {
   say(place: ProviderPlace, said: string): string;
 }
 
-/** One message for each kind of failure. `said` is what the service reported, in brackets; it may be empty. */
+/** `said` is what the service reported, in brackets; it may be empty. */
 export const failureKinds = {
   wrongKey: {
     code: "provider.wrong-key",

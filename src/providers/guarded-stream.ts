@@ -1,12 +1,7 @@
 /**
- * Enforces the contract of the provider port for every provider: a stream never throws, and ends with exactly one `end`
- * or `error`.
- *
- *   1. read from the provider's generator, with the timeout of the current phase: connect, first token, idle, thinking
- *   2. pass on the generator's output; progress events (reasoning, pieces of arguments) only restart the idle timeout
- *   3. end the stream with an `error` after an abort, a timeout, an exception, a missing end or an empty answer
- *   4. drop provider state that is too long
- *   5. after the end, read the response to its last byte, so that the connection can be reused
+ * Enforces the provider port's contract: a stream never throws, and ends with exactly one `end` or `error`. Each phase
+ * (connect, first token, idle, thinking) has its timeout. An abort, a timeout, an exception, a missing end or an empty
+ * answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
  */
 import type { RemoraError } from "../lib/errors.ts";
 import { type ModelEvent, maxProviderStateLength } from "../ports/provider.ts";
@@ -15,14 +10,11 @@ import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 
 export interface Timeouts {
-  /** Time limit in milliseconds until the request is sent. */
+  /** Until the request is sent. */
   connectMs: number;
-  /** Time limit from sending the request to the model's first output. */
+  /** From sending the request to the model's first output. */
   firstTokenMs: number;
-  /**
-   * Time limit between two outputs. Multiplied by `thinkingFactor` while the model thinks, because services send
-   * nothing then.
-   */
+  /** Between two outputs. Multiplied by `thinkingFactor` while the model thinks, because services are silent then. */
   idleMs: number;
 }
 
@@ -47,7 +39,7 @@ export interface StreamAttempt {
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
-/** How many milliseconds a finished response may take to close before its connection is dropped. */
+/** If a finished response takes longer to close, its connection is dropped. */
 const drainMs = 1_000;
 
 export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal): AsyncGenerator<ModelEvent> {
@@ -92,19 +84,13 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   }
 }
 
-/**
- * Drops provider state that is too long for the journal. It is not truncated, because a service would refuse a part of
- * it.
- */
+/** Drops all provider state if it is too long for the journal, because a service would refuse a part of it. */
 function withinBounds(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {
   const { carry, ...rest } = end;
   return carry === undefined || JSON.stringify(carry).length <= maxProviderStateLength ? end : rest;
 }
 
-/**
- * Returns the next piece, or undefined at the end of the stream. Rejects as soon as the signal aborts, even if the
- * library does not react.
- */
+/** Undefined at the end of the stream. Rejects as soon as the signal aborts, even if the library does not react. */
 async function pull(
   iterator: AsyncIterator<StreamPiece>,
   deadline: Deadline,

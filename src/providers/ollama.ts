@@ -1,12 +1,7 @@
 /**
- * Ollama through its client library, for local models, including small ones.
- *
- *   probeOllama            lists the models at a host, if it answers
- *   createOllamaProvider   streams answers; recognises a tool call that a small model writes as JSON text
- *
- * The library can't abort a request that has no answer yet, skips lines that it can't parse, and treats an image given
- * as text as a file path. So the signal is passed to `fetch`, lines are checked before the library reads them, and
- * images are passed as bytes.
+ * Ollama through its client library, for local models, including small ones. The library can't abort a request without
+ * an answer, so `fetch` gets the signal. It skips lines that it can't parse, so lines are checked first. It takes an
+ * image given as text for a file path, so images are passed as bytes.
  */
 import type { ChatRequest, ChatResponse, Message } from "ollama";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
@@ -18,7 +13,7 @@ import { inputOf, isJsonObject, modelOf, systemTextOf, wellFormed, wireName } fr
 import { textToolCall } from "./text-tool-call.ts";
 
 export interface OllamaOptions {
-  /** If absent, the default address on this machine is used. */
+  /** If absent, the default address on this machine. */
   host?: string;
   model: string;
   timeouts?: Timeouts;
@@ -197,7 +192,7 @@ function checkingLines(place: ProviderPlace, fetch: typeof globalThis.fetch): ty
         }
       },
       flush(controller) {
-        // The last line may be truncated if it has no line end, so accept it only if it is complete JSON.
+        // A last line without a line end may be truncated, so accept it only if it is complete JSON.
         if (rest.trim() !== "" && parsed(rest) === undefined) throw failure(place, "cut");
         check(rest);
         if (!hasLines) throw failure(place, "empty");

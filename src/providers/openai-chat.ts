@@ -1,9 +1,7 @@
 /**
- * OpenAI's Chat Completions, as spoken by OpenAI and many compatible servers.
- *
- * Calls come in pieces by index and are complete only with the answer. Some servers send several complete calls under
- * one index, distinguished by their ids. `reasoning_content` is sent back to the same model within the turn, because
- * several servers refuse calls without the reasoning that led to them. OpenAI itself sends no reasoning in this API.
+ * OpenAI's Chat Completions, as spoken by OpenAI and many compatible servers. Calls come in pieces by index and are
+ * complete only with the answer. Some servers send several calls under one index, with different ids.
+ * `reasoning_content` is sent back to the same model within the turn, because several servers refuse calls without it.
  */
 import type OpenAI from "openai";
 import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, Usage } from "../ports/provider.ts";
@@ -45,8 +43,7 @@ function completionBody(
     model,
     stream: true,
     stream_options: { include_usage: true },
-    // Compatible servers support the old name. OpenAI's reasoning models, even behind a gateway, accept only
-    // `max_completion_tokens`.
+    // Compatible servers support the old name. OpenAI's reasoning models accept only `max_completion_tokens`.
     ...(isOpenAi || isReasoningModel(model) ? { max_completion_tokens: limit } : { max_tokens: limit }),
     messages: [
       ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
@@ -134,7 +131,7 @@ function carriedReasoning(message: Extract<ModelMessage, { role: "assistant" }>,
   return { reasoning_content: data.reasoning };
 }
 
-/** True for a chunk with output. Checks all fields but `role`, because servers use several names for reasoning. */
+/** True if a chunk has output. Checks all fields but `role`, because servers use several names for reasoning. */
 function saysAnything(delta: object | undefined): boolean {
   return Object.entries(delta ?? {}).some(([key, value]) => key !== "role" && Boolean(value));
 }

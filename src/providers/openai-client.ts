@@ -1,7 +1,4 @@
-/**
- * Shared by both OpenAI APIs: their address, their settings, and the client library, which is loaded with the first
- * request.
- */
+/** What both OpenAI APIs share: address, settings, and the client library, which the first request loads. */
 import type OpenAI from "openai";
 import type { ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -12,7 +9,7 @@ import { createSharedClient, type WithClient } from "./shared-client.ts";
 export interface OpenAiOptions {
   /** Absent for a compatible server without keys. */
   apiKey?: string;
-  /** The address up to and including `/v1`. If absent, OpenAI's own address is used. */
+  /** Includes `/v1`. If absent, OpenAI's own address is used. */
   baseUrl?: string;
   model: string;
   timeouts?: Timeouts;
@@ -43,10 +40,7 @@ async function createOpenAiClient({ apiKey, baseUrl }: OpenAiOptions, fetch: typ
   });
 }
 
-/**
- * True for the names of OpenAI's reasoning models: o1 and up, gpt-5 and up except its chat variants. These models
- * refuse the old name of the output limit (`max_tokens`). Other models refuse a request for encrypted reasoning.
- */
+/** o1 and up, gpt-5 and up, except chat variants. These refuse `max_tokens`; others refuse encrypted reasoning. */
 export function isReasoningModel(model: string): boolean {
   return /(?:^|[/:])(?:o[1-9]|gpt-(?:[5-9]|[1-9]\d))(?:$|[-.])/.test(model) && !/-chat\b/.test(model);
 }

@@ -1,11 +1,6 @@
 /**
- * Handles the reasoning of models at OpenAI's Responses API within a turn.
- *
- *   createReasoningItems   gathers the items of an answer, in order, for the provider state
- *   carriedItems           returns these items as input for the same model
- *
- * The service stores nothing for us, so only encrypted reasoning can be sent back. The service ignores reasoning that
- * no longer matches its input.
+ * Handles the reasoning of models at OpenAI's Responses API within a turn. The service stores nothing for us, so only
+ * encrypted reasoning can be sent back. It ignores reasoning that no longer matches its input.
  */
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";
@@ -14,7 +9,7 @@ import { inputOf, isJsonObject, wellFormed, wireName } from "./request-mapping.t
 
 type InputItem = OpenAI.Responses.ResponseInputItem;
 type Reasoning = OpenAI.Responses.ResponseReasoningItem;
-/** `phase` says whether the text is commentary or the answer. It must be sent back to the model. */
+/** `phase`: whether the text is commentary or the answer. Must be sent back to the model. */
 type Said = { type: "message"; text: string; phase?: "commentary" | "final_answer" };
 /** The calls themselves are in the message, in the same order. */
 type CarriedItem = Reasoning | Said | { type: "call" };
@@ -38,7 +33,7 @@ export function createReasoningItems(): ReasoningItems {
       // Drop reasoning at the end, because the service refuses it if nothing follows.
       const kept = items.slice(0, items.findLastIndex((item) => item.type !== "reasoning") + 1);
       if (!kept.some((item) => item.type === "reasoning" || "phase" in item)) return undefined;
-      // Copy as plain JSON, so that fields of a later API version are sent back too.
+      // Copy as plain JSON so that fields of a later API version are sent back too.
       return { kind: carryKind, items: JSON.parse(JSON.stringify(kept)) };
     },
   };
@@ -49,7 +44,7 @@ function saidIn(item: OpenAI.Responses.ResponseOutputMessage): Said {
   return { type: "message", text, ...(item.phase ? { phase: item.phase } : {}) };
 }
 
-/** Returns the complete answer, including its reasoning. If undefined, send only text and calls. */
+/** Returns the complete answer, including its reasoning, or undefined if only text and calls may be sent. */
 export function carriedItems(
   message: Extract<ModelMessage, { role: "assistant" }>,
   model: string,

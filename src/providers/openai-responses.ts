@@ -1,6 +1,6 @@
 /**
- * OpenAI's Responses API without state at the service: every request contains the complete conversation. If a stream
- * ends without `response.completed` or `response.incomplete`, it was cut off.
+ * OpenAI's Responses API without state at the service: every request contains the complete conversation. A stream that
+ * ends without `response.completed` or `response.incomplete` was cut off.
  */
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";

@@ -20,9 +20,7 @@ export function inputOf(inputJson: string): JsonObject {
   return { malformed_arguments: wellFormed(inputJson) };
 }
 
-/**
- * Returns a valid name for a tool in the history, because the model may have invented a name that the service refuses.
- */
+/** Makes a past tool name valid, because the model may have invented one that the service refuses. */
 export function wireName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
 }

@@ -1,7 +1,4 @@
-/**
- * Selects the usable providers from the settings, in order. The demo model is used only if no other model is ready, or
- * if the settings name it.
- */
+/** Selects the usable providers in order. The demo model counts only if settings name it or no other is ready. */
 import type { Provider } from "../ports/provider.ts";
 import { createAnthropicProvider } from "./anthropic.ts";
 import { shownUrl } from "./classify-failure.ts";
@@ -12,7 +9,7 @@ import { createOpenAiChatProvider } from "./openai-chat.ts";
 import { createOpenAiResponsesProvider } from "./openai-responses.ts";
 
 export interface ProviderSettings {
-  /** Provider names, the preferred one first. Unknown names are reported. */
+  /** The preferred one first. Unknown names are reported. */
   order: string[];
   anthropic: { apiKey?: string; baseUrl?: string; model: string };
   openai: { apiKey?: string; baseUrl?: string; model: string; api: "chat" | "responses" };
@@ -105,10 +102,7 @@ function openAiCandidate({ api, ...options }: ProviderSettings["openai"], timeou
   return { provider, status: { name: "openai", model, isReady: true, hint: whereOf(options.baseUrl) } };
 }
 
-/**
- * Returns what is missing in the settings. A key is required only for the default address, because other servers may
- * need none.
- */
+/** Returns what is missing. Requires a key only for the default address, because other servers may need none. */
 function problemOf(options: { apiKey?: string; baseUrl?: string }, prefix: string): string | undefined {
   if (options.baseUrl !== undefined && !isWebAddress(options.baseUrl))
     return `${prefix}_BASE_URL is not an http(s) address: ${shownUrl(options.baseUrl)}`;
@@ -132,7 +126,7 @@ async function ollamaCandidate(
   const models = await probeOllama(host, AbortSignal.any([signal, AbortSignal.timeout(probeMs)]));
   const model = options.model ?? models?.[0];
   const status = { name: "ollama", model: model === undefined ? "ollama" : `ollama/${model}` };
-  // A configured host may start later, but then the settings must name the model.
+  // A configured host may start later, but only the settings can then tell the model.
   const isUsable = models !== undefined || (options.host !== undefined && isAddress(host));
   if (model === undefined || !isUsable) return { status: { ...status, isReady: false, hint: missing(host, models) } };
   const provider = createOllamaProvider({ host, model, timeouts });

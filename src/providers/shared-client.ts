@@ -1,7 +1,4 @@
-/**
- * Shares one client of a library among all requests of a provider. It is created with the first request, because that
- * is slow. Each request supplies its own `fetch` through the async context.
- */
+/** Shares one client, because creating it is slow. Each request supplies its own `fetch` through the async context. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { StreamCall } from "./guarded-stream.ts";
 

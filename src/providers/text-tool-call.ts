@@ -1,7 +1,4 @@
-/**
- * Recognises a tool call that a small model wrote as text, but only if the complete text is one JSON object that names
- * a known tool.
- */
+/** Recognises a tool call that a small model wrote as text: one JSON object, nothing else, naming a known tool. */
 import type { ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { isJsonObject } from "./request-mapping.ts";

@@ -1,7 +1,4 @@
-/**
- * Cleans text to show and store: removes control characters except newlines and tabs, and unpaired surrogates. A pair
- * that is split between two pieces is kept.
- */
+/** Removes control characters (except newlines and tabs) and unpaired surrogates. A pair may span two pieces. */
 
 export interface TextCleaner {
   add(piece: string): boolean;

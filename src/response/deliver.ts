@@ -1,11 +1,6 @@
 /**
- * Delivers a reply while it grows.
- *
- *   show       passes the newest text to the platform; during a send only the latest text waits
- *   activity   passes the newest status line, in the same way
- *   ask, question, finish, fail   wait for the current send, so that they are sent last
- *
- * All text for people passes through here and is redacted.
+ * Delivers a reply while it grows. While a send is in progress, only the latest text and status line are kept for the
+ * next one. Cards, questions and the end wait for the text before them. Redacts all text for people.
  * Brain name: broca.
  */
 import { messageOf } from "../lib/errors.ts";
@@ -73,7 +68,7 @@ function createLatest(send: (latest: string) => Promise<void>, log: Log) {
     while (waiting !== undefined) {
       const latest = waiting;
       waiting = undefined;
-      // Only log if a partial text can't be sent, because only the final text matters.
+      // Only log a partial text that can't be sent, because only the final text matters.
       await send(latest).catch((thrown: unknown) =>
         log.warn({ error: messageOf(thrown) }, "could not show a partial reply"),
       );

@@ -1,4 +1,4 @@
-/** The replies that this process writes. A question that a tool asks during a turn goes into the reply of that turn. */
+/** The replies that this process writes. A question that a tool asks during a turn joins that turn's reply. */
 import { RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { ReplyTarget } from "../ports/message.ts";
@@ -16,10 +16,7 @@ export interface DeliveriesOptions {
 }
 
 export interface Deliveries {
-  /**
-   * A reply for a single message, such as a card. Rejects with `platform.off` if the platform is not connected in this
-   * process.
-   */
+  /** Opens a reply for one message, such as a card. Rejects with `platform.off` if the platform is not connected. */
   open(target: ReplyTarget): Promise<Delivery>;
   begin(target: ReplyTarget): Promise<Delivery>;
   /** Returns the reply of the turn if the turn runs in this process, else a new reply. */

@@ -1,12 +1,10 @@
 /**
- * Reads one model answer:
+ * Reads one model answer. Passes on its cleaned text while it arrives, each time all text so far. Uses no tool call
+ * before the answer has ended properly; each call then gets an id unique in its turn and is checked against its tool's
+ * schema.
  *
- *   1. clean text and pass it on as it arrives, each time all text so far
- *   2. gather tool calls, and use none before the answer has ended properly
- *   3. give each call an id that is unique in its turn, parse it, and check it against its tool's schema
- *
- * An unusable call becomes a problem: a sentence that the model reads instead of a result. Arguments are never guessed;
- * a call without arguments runs with `{}` only if the tool requires none.
+ * An unusable call becomes a problem, which the model reads instead of a result. Arguments are never guessed; a call
+ * without arguments runs with `{}` only if the tool requires none.
  * Brain name: wernicke.
  */
 
@@ -20,7 +18,7 @@ import { uniqueCallId } from "./call-ids.ts";
 import { createTextCleaner } from "./clean-text.ts";
 import { createSchemaChecker } from "./schema-check.ts";
 
-/** Shared by all turns: it is only a cache, and each entry depends only on its schema. */
+/** Shared by all turns, because each entry depends only on its schema. */
 const checker = createSchemaChecker();
 
 export const readModel: ReadModel = async (events, tools, usedCallIds, onText) => {
@@ -91,10 +89,7 @@ async function parseAll(
   return parsed;
 }
 
-/**
- * The last call of a truncated answer never runs, because a service may close unfinished arguments so that they look
- * complete.
- */
+/** The last call of a truncated answer never runs, because a service may have closed its unfinished arguments. */
 function cutProblem(raw: ModelToolCall): string {
   return `Not run: your answer reached the output limit while you wrote the arguments of ${shown(raw.name)}. Call it again with shorter arguments, in several steps if necessary.`;
 }

@@ -1,7 +1,4 @@
-/**
- * Checks arguments against their tool's JSON Schema. Must not coerce values or fill in defaults, because the tool runs
- * with exactly these arguments.
- */
+/** Checks arguments against their tool's JSON Schema. Never coerces or adds values: the tool gets exactly these. */
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { messageOf } from "../lib/errors.ts";
 import type { JsonObject } from "../ports/message.ts";
@@ -40,7 +37,7 @@ export function createSchemaChecker(): SchemaChecker {
   };
 }
 
-/** Compiles a schema with its own ajv instance, so that two skills may use the same `$id`. */
+/** Gives each schema its own ajv instance so that two skills may use the same `$id`. */
 async function compile(schema: JsonSchema): Promise<Compiled> {
   // Remove `$schema`, because ajv would look up the meta-schema by name. The code below chooses the dialect.
   const { $schema: dialect, ...rest } = schema;

@@ -1,7 +1,6 @@
 /** Runs commands without a sandbox, on the real folder with this process's rights. An owner must have approved them. */
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
-import { execa } from "execa";
 import type { RunningCommand } from "../ports/sandbox.ts";
 import { findProgram, programFolders } from "./find-program.ts";
 
@@ -9,6 +8,8 @@ import { findProgram, programFolders } from "./find-program.ts";
 const joinStreams = 'exec "$0" -c "$1" 2>&1';
 
 export async function startUnconfined(text: string, folder: string): Promise<RunningCommand> {
+  // Loaded only here: its 140 modules would slow down every start, and most installations have a sandbox.
+  const { execa } = await import("execa");
   const shell = (await findProgram("bash")) ?? "/bin/sh";
   const env = { PATH: process.env.PATH ?? programFolders.join(delimiter), HOME: homedir(), LANG: "C.UTF-8" };
   const started = execa(shell, ["-c", joinStreams, shell, text], {

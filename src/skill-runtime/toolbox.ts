@@ -1,12 +1,7 @@
 /**
- * The toolbox lists the tools of a conversation and makes one attempt at a call.
- *
- *   1. the tools are those of the active skills that the conversation may use, and the built-in `load_skill`
- *   2. a call runs in the plugin of the skill that owns the tool; calls to `load_skill` are answered here
- *   3. the result is redacted
- *   4. plugins that provide tools start in the background (tool-providers.ts)
- *
- * Patterns of a loaded skill apply everywhere, even in conversations that may not use the skill.
+ * Lists the tools of a conversation and makes one attempt at a call. The tools are those of the active skills that the
+ * conversation may use, and the built-in `load_skill`. Patterns of a loaded skill apply everywhere, even in
+ * conversations that may not use the skill.
  * Brain name: cerebellum.
  */
 import { mkdir, stat } from "node:fs/promises";
@@ -49,9 +44,7 @@ export interface ToolboxOptions {
   library: SkillLibrary;
   log: Log;
   workspace: string;
-  /**
-   * Working folders below this folder are created when a call needs them. Working folders elsewhere must already exist.
-   */
+  /** Working folders below this one are created when a call needs them. Others must already exist. */
   filesRoot: string;
   dataFolder: string;
   config: ToolboxConfig;
@@ -59,7 +52,7 @@ export interface ToolboxOptions {
   drafts?: Pick<Drafts, "runCall">;
   outputsFolder?(scope: Scope): string;
   servicesFor?: ServicesFor;
-  /** Decides for whom skills may be written, in addition to a person's approval. If absent, for everybody. */
+  /** Restricts for whom skills may be written, in addition to a person's approval. If absent, everybody may. */
   mayWriteSkills?(scope: ToolScope): Promise<boolean>;
   redact?: Redact;
   /** If absent, the model gets no pictures. */
@@ -79,7 +72,7 @@ export interface SkillToolbox extends Toolbox {
   close(): Promise<void>;
 }
 
-/** Stands for no particular conversation: includes skills that only some conversations may not use. */
+/** Matches no conversation filter, so it includes skills that only some conversations may not use. */
 const anywhere = "";
 
 export function createToolbox(options: ToolboxOptions): SkillToolbox {
@@ -180,10 +173,7 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
   };
 }
 
-/**
- * Returns the path that a call names. Omits it for shell commands, because their text does not reliably tell what they
- * read.
- */
+/** Omits the path for shell commands, because their text does not reliably tell what they read. */
 function namedPath({ shellParameters }: ToolSpec, { path }: JsonObject): { path?: string } {
   return shellParameters.length === 0 && typeof path === "string" ? { path } : {};
 }

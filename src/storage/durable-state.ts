@@ -9,9 +9,9 @@ import type { RedisConnection } from "./redis/connection.ts";
 
 export interface RedisSettings {
   url: string;
-  /** The prefix of all keys, which is put in braces. Installations with different prefixes are independent. */
+  /** The prefix of all keys, put in braces. Installations with different prefixes are independent. */
   prefix: string;
-  /** How many milliseconds after its owner has died a lock expires. */
+  /** A lock expires this long after its owner has died. */
   lockMs: number;
   waitMs: number;
 }
@@ -29,8 +29,5 @@ export interface DurableState {
   close(): Promise<void>;
 }
 
-/**
- * Called if Redis is not reachable at startup, with a function that returns the reason. The function that it resolves
- * to is called when the wait is over.
- */
+/** Called if Redis is unreachable at startup; `detail` says why. The resolved function is called after the wait. */
 export type OnWaiting = (detail: () => string) => Promise<() => Promise<void>>;

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 
-/** Other users get no access to the data folder, because it is private. */
+/** The data folder is private, so other users get no access to it. */
 export async function makeFolders(workspace: string, data: string): Promise<void> {
   for (const folder of [workspace, data, join(workspace, "files"), join(workspace, "skills")]) {
     try {

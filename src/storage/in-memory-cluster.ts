@@ -16,7 +16,7 @@ export function createInMemoryLeases(): Leases {
   };
 }
 
-/** Calls listeners in the same tick. If a listener throws, the bus logs the error and calls the others. */
+/** Calls listeners in the same tick. If one throws, the bus logs the error and calls the others. */
 export function createInMemoryBus(log: Log): Bus {
   const listeners = new Set<(message: BusMessage) => void>();
   return {

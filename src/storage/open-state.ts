@@ -1,9 +1,6 @@
 /**
- * Opens durable state, and the means by which processes coordinate:
- *
- *   without Redis   SQLite files in the data folder, which only this process uses
- *   with Redis      ledger, store, leases and bus in Redis, shared by any number of processes; private files (the
- *                   search index) are in a subfolder of the data folder
+ * Opens durable state: SQLite files in the data folder for one process, or Redis for any number of processes. With
+ * Redis, private files such as the search index are in a subfolder of the data folder.
  */
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";

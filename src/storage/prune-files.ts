@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";
 
 /**
- * Removes files last written before `before` (milliseconds since 1970) at any depth. Removes links without following
- * them. Removes an empty folder only if it is equally old, because a new folder may be about to receive files. If
- * `folder` is missing, does nothing.
+ * Removes files last written before `before` (milliseconds since 1970) at any depth, and links without following them.
+ * Keeps a newer empty folder, because it may be about to receive files. Does nothing if `folder` is missing.
  */
 export async function pruneFiles(folder: string, before: number): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(ignoreGone(() => []))) {
@@ -20,10 +19,7 @@ export async function pruneFiles(folder: string, before: number): Promise<void> 
   }
 }
 
-/**
- * Ignores errors about files that are already gone and folders that are not empty, because another process may prune or
- * fill the same folder.
- */
+/** Ignores missing files and folders that are not empty, because other processes may prune or fill the folder. */
 function ignoreGone<T>(otherwise: () => T): (thrown: unknown) => T {
   return (thrown) => {
     if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(codeOf(thrown) ?? "")) throw thrown;

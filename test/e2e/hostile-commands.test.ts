@@ -14,9 +14,9 @@ import { createOracleWorld, type OracleWorld } from "./oracle/world.ts";
 /** Enough time to reach a limit, even on a busy machine. */
 const commandSeconds = 100;
 const testMs = 400_000;
-/** Deleting drafts of 100,000 files takes long on a slow, shared disk. */
+/** Deleting drafts of many files takes long on a slow, shared disk. */
 const clearedMs = 180_000;
-const manyFiles = 50_000;
+const manyFiles = 20_000;
 
 let world: OracleWorld;
 let inspector: Inspector;

@@ -20,7 +20,7 @@ export interface BarChart {
   xTitle: string;
   yTitle: string;
   isStacked: boolean;
-  /** If undefined, bars are horizontal when the labels are long. */
+  /** If undefined, long labels make the bars horizontal. */
   isHorizontal: boolean | undefined;
 }
 
@@ -217,7 +217,7 @@ export function drawHistogram(type: Typesetter, { values, bins, title, xTitle, y
   return picture(look.width, look.height, [...head.parts, ...axis.draw(box), ...bars, ...below.draw(box)]);
 }
 
-/** Counts values in bins with round edges. The last one includes its upper edge. */
+/** The bins have round edges. The last bin includes its upper edge. */
 export function binned(values: readonly number[], wanted: number): { from: number; step: number; counts: number[] } {
   const [low, high] = extent(values);
   const step = low === high ? niceStep(Math.abs(low) / 50 || 1) : niceStep((high - low) / wanted);

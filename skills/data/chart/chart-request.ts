@@ -1,9 +1,7 @@
-/** The options of a chart. */
-
 export interface ChartRequest {
   type: "bar" | "line" | "area" | "scatter" | "pie" | "histogram";
   x: string | undefined;
-  /** If empty, all remaining columns with numbers are drawn. */
+  /** If empty, all remaining numeric columns are drawn. */
   y: string[];
   series: string | undefined;
   title: string;

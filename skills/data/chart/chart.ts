@@ -1,4 +1,4 @@
-/** Draws a chart from the rows of a query, as SVG, with notes for the reader of the chart. */
+/** Draws a query's rows as an SVG chart, with notes for its reader. */
 
 import { dataProblem } from "../problem.ts";
 import type { Rows } from "../rows.ts";

@@ -1,7 +1,7 @@
-/** Reads character widths from a font file (TrueType, OpenType, or the first font of a collection): tables `cmap` and `hmtx`. */
+/** Reads character widths from a TrueType or OpenType file, or from the first font of a collection. */
 
 export interface Font {
-  /** The width relative to the font size. Undefined for a character that the font lacks. */
+  /** Relative to the font size. Returns undefined for a character that the font lacks. */
   widthOf(codePoint: number): number | undefined;
 }
 
@@ -42,7 +42,7 @@ function tagAt(view: DataView, offset: number): string {
   return String.fromCharCode(...[0, 1, 2, 3].map((index) => view.getUint8(offset + index)));
 }
 
-/** Maps a code point to a glyph; 0 means missing. Format 12 covers all of Unicode, format 4 the first plane. */
+/** Maps a code point to a glyph; 0 means missing. Format 12 covers all of Unicode, format 4 only the first plane. */
 function characterMap(view: DataView, cmap: number): (codePoint: number) => number {
   const found = new Map<number, number>();
   for (let index = 0; index < view.getUint16(cmap + 2); index += 1) {

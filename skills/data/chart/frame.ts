@@ -1,7 +1,4 @@
-/**
- * Draws what surrounds a plot: title, legend, and axes with labels and titles. Each function returns the space that its
- * part takes.
- */
+/** Draws what surrounds a plot: title, legend and axes. Each function returns the space that its part takes. */
 import { type Box, line, look, rectangle, text } from "./paint.ts";
 import type { Scale } from "./scales.ts";
 import type { Typesetter } from "./text.ts";
@@ -98,10 +95,7 @@ export function scaleAxis(type: Typesetter, scale: Scale, title: string): { room
 const slope = { degrees: -40, cosine: Math.cos((40 * Math.PI) / 180), sine: Math.sin((40 * Math.PI) / 180) };
 const maxSlopedWidth = 190;
 
-/**
- * Draws names below a plot: on one line if they fit, else on two lines or sloped. Leaves some out if there are too
- * many.
- */
+/** Draws names below a plot on one line if they fit, else on two lines or sloped. Omits some if there are too many. */
 export function categoryAxis(
   type: Typesetter,
   labels: readonly string[],

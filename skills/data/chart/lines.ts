@@ -1,4 +1,4 @@
-/** Draws line, area and scatter charts, with points along an axis of numbers, times or names. */
+/** Draws line, area and scatter charts over numbers, times or names. */
 import { legendOf } from "./bars.ts";
 import { categoryAxis, scaleAxis, titleAndLegend, valueAxis } from "./frame.ts";
 import { circle, colorOf, look, path, picture } from "./paint.ts";
@@ -38,7 +38,7 @@ export function drawLines(type: Typesetter, chart: LineChart): string {
     [left + width * across.at(x), box.top + box.height * (1 - scale.at(y))] as const;
   const isNamed = plot.x.kind === "category";
   const parts = layers.map(({ points }, index) => marksOf(kind, points, colorOf(index), place, isNamed));
-  // Reverse the order: the first series comes first in the legend but is drawn last, on top of the others.
+  // The first series comes first in the legend but is drawn last, on top of the others.
   const marks = parts.reverse().flat();
   return picture(look.width, look.height, [...head.parts, ...axis.draw(box), ...across.draw(box), ...marks]);
 }
@@ -102,7 +102,7 @@ function flat({ name, points }: Series): Layer {
   return { name, points: points.map((point) => ({ ...point, from: 0 })) };
 }
 
-/** Stacks the series on top of each other. Where a series has no value, it counts as zero. */
+/** If a series has no value at some `x`, it counts as zero there. */
 function stacked(series: readonly Series[]): Layer[] {
   const places = [...new Set(series.flatMap(({ points }) => points.map(({ x }) => x)))].sort(
     (one, other) => one - other,

@@ -1,4 +1,4 @@
-/** SVG elements and their style. All lengths are in SVG units; the PNG has more pixels. */
+/** SVG elements and their style. Lengths are in SVG units; the PNG has more pixels. */
 import { escaped, type Weight } from "./text.ts";
 
 export const look = {
@@ -9,7 +9,7 @@ export const look = {
   color: { text: "#1f2328", muted: "#57606a", grid: "#e4e7eb", axis: "#8c959f", background: "#ffffff" },
 };
 
-/** Ten hues that most people with a colour vision deficiency can tell apart, then two further ones. */
+/** Ten colors that most color-blind people can tell apart, then two more. */
 const palette = "#4269d0 #efb118 #ff725c #3ca951 #a463f2 #6cc5b0 #ff8ab7 #9c6b4e #97bbf5 #9498a0 #1b7f79 #c2410c".split(
   " ",
 );
@@ -30,7 +30,7 @@ interface TextOptions {
   color?: string;
   anchor?: "start" | "middle" | "end";
   weight?: Weight;
-  /** In degrees, around the text's own position. */
+  /** In degrees, around the point (`x`, `y`). */
   rotation?: number;
 }
 

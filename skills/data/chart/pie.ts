@@ -1,4 +1,4 @@
-/** Draws pie charts, with slices on the left, names with values and shares on the right. */
+/** Draws pie charts: slices on the left, and names with values and shares on the right. */
 import { titleAndLegend } from "./frame.ts";
 import { colorOf, look, picture, rectangle, text } from "./paint.ts";
 import { shownNumber } from "./scales.ts";
@@ -75,9 +75,7 @@ function legend(
   });
 }
 
-/**
- * Draws a slice clockwise from the top. A full circle is drawn as a circle element, because a path can't express it.
- */
+/** Draws a slice clockwise from the top. A path can't express a full circle, so it becomes a circle element. */
 function sliceShape(
   { x, y }: { x: number; y: number },
   radius: number,

@@ -1,14 +1,11 @@
-/**
- * The content of a chart, from the rows of a query. If something can't be drawn, the error says what to change in the
- * query.
- */
+/** Converts the rows of a query to the content of a chart. Errors say what to change in the query. */
 
 import { dataProblem } from "../problem.ts";
 import type { Rows, Value } from "../rows.ts";
 import type { ChartRequest } from "./chart-request.ts";
 
 export interface Point {
-  /** The index of a category, a number, or milliseconds since 1970. */
+  /** A category index, a number, or milliseconds since 1970. */
   x: number;
   y: number;
 }
@@ -72,7 +69,7 @@ export function columnIndex({ columns }: Rows, name: string, option: string): nu
 export function numberIn(value: Value, column: string): number | undefined {
   if (value === null) return undefined;
   const number = typeof value === "bigint" ? Number(value) : value;
-  // Limit the range of numbers, because the computation of scales would overflow beyond it.
+  // Limit the range of numbers, because computing the scales would overflow beyond it.
   if (typeof number === "number" && Math.abs(number) < 1e-300) return 0;
   if (typeof number === "number") return Math.abs(number) < 1e300 ? number : undefined;
   throw dataProblem(column, "contains text instead of numbers: use CAST(… AS REAL) in sql, or another column");
@@ -154,7 +151,7 @@ function placeOf(value: Value, kind: Plot["x"]["kind"], labels: Map<string, numb
   }
 }
 
-/** Parses ISO 8601 dates and times; a blank may replace the `T`. A time without a zone is UTC. */
+/** Parses ISO 8601 dates and times; a space may replace the `T`. A time without a zone is UTC. */
 export function timeOf(text: string): number | undefined {
   const [, date, clock = "", zone = ""] =
     /^(\d{4}(?:-\d\d(?:-\d\d)?)?)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:?\d\d)?$/.exec(text.trim()) ?? [];

@@ -1,4 +1,4 @@
-/** Renders SVG to PNG, with the bundled font, and with other fonts for characters that the bundled one lacks. */
+/** Renders SVG to PNG with the bundled font, and with other fonts for characters that the bundled font lacks. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { initWasm, Resvg } from "@resvg/resvg-wasm";

@@ -1,4 +1,4 @@
-/** Scales of a chart's axes: the position of a value, and the values with a tick. */
+/** Axis scales: where a value lies on an axis, and which values get a tick. */
 
 export interface Scale {
   /** Maps a value to a position between 0 and 1. */
@@ -6,14 +6,14 @@ export interface Scale {
   ticks: { value: number; label: string }[];
 }
 
-/** A scale with round limits that includes all values. `hasZero` includes zero, where bars and areas start. */
+/** Starts and ends at round numbers and covers all values. `hasZero` adds zero, where bars and areas start. */
 export function linearScale(
   values: readonly number[],
   options: { ticks: number; hasZero: boolean; isPlain?: boolean },
 ): Scale {
   let [low, high] = extent(values);
   if (options.hasZero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-  // Treat values as equal if doubles can't tell them apart.
+  // Treat a range too narrow for doubles as a single value.
   const isOne = high - low <= Math.max(Math.abs(low), Math.abs(high)) * 1e-12;
   if (isOne) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 2, high + Math.abs(high) / 2];
   const step = niceStep((high - low) / Math.max(1, options.ticks));
@@ -22,14 +22,14 @@ export function linearScale(
   const marks = Array.from({ length: count + 1 }, (_, index) => from + index * step);
   const format = numberFormat(step, Math.max(Math.abs(from), Math.abs(to)), options.isPlain === true);
   const ticks = marks.map((mark) => {
-    // Round near zero, because adding steps accumulates errors (0.1 + 0.2 is 0.30000000000000004).
+    // Floating-point error can put a mark next to zero (-0.3 + 3 * 0.1 is 5.6e-17), so snap it to zero.
     const value = Math.abs(mark) < step / 1e6 ? 0 : mark;
     return { value, label: format(value) };
   });
   return { at: (value) => (value - from) / (to - from), ticks };
 }
 
-/** A scale for times in milliseconds since 1970, in UTC. */
+/** Times are in milliseconds since 1970, and labels in UTC. */
 export function timeScale(values: readonly number[], maxTicks: number): Scale {
   let [low, high] = extent(values);
   if (low === high) [low, high] = [low - day / 2, high + day / 2];

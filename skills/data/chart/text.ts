@@ -1,4 +1,4 @@
-/** Texts in a chart: measures them and makes them fit. No text extends beyond an edge. */
+/** Measures the text of a chart, and shortens or wraps it to fit. */
 import type { Font } from "./font.ts";
 
 export type Weight = "regular" | "bold";
@@ -6,7 +6,7 @@ export type Weight = "regular" | "bold";
 export interface Typesetter {
   width(text: string, size: number, weight?: Weight): number;
   shortened(text: string, size: number, room: number, weight?: Weight): string;
-  /** Returns at most `lines` lines. The last one ends in an ellipsis if text is left. */
+  /** Returns at most `lines` lines. The last one ends in an ellipsis if the text does not fit. */
   wrap(text: string, size: number, room: number, lines: number, weight?: Weight): string[];
   missing(): string[];
 }
@@ -18,7 +18,7 @@ export interface Fonts {
   others: Font[];
 }
 
-/** A factor for measured widths. Kerning is ignored, so a text may be a little wider than measured. */
+/** Kerning is ignored, so a text may be a little wider than measured. */
 const reserve = 1.01;
 const fallbackWidth = 1;
 

@@ -1,4 +1,4 @@
-/** Reads the active turns from the ledger, and requests that turns end, in whichever process they run or wait. */
+/** Lists the active turns in the ledger, and asks turns to end, in whichever process they run or wait. */
 import type { AbortCause } from "../../lib/abort.ts";
 import type { Bus } from "../../ports/cluster.ts";
 import type { Ledger } from "../../ports/ledger.ts";
@@ -13,7 +13,7 @@ export async function activeTurns(
   return entries.map((entry) => entry.body);
 }
 
-/** False if the answer came while the turn was being parked. The caller must then wake the turn. */
+/** False if the answer arrived while the turn was being parked. The caller must then wake the turn. */
 export async function isWaitingForApproval(ledger: Ledger, turn: TurnRecord): Promise<boolean> {
   const approvals = await ledger.list("approval", { states: ["open"], group: turn.id });
   return approvals.length > 0;
@@ -22,15 +22,15 @@ export async function isWaitingForApproval(ledger: Ledger, turn: TurnRecord): Pr
 export interface TurnEnderOptions {
   ledger: Ledger;
   bus: Bus;
-  /** Cancels the turn's approvals, so that later answers do not count. */
+  /** Cancels the turn's approvals so that later answers do not count. */
   cancelApprovals(turnId: string): Promise<void>;
 }
 
-/** Returns the number of turns that it asked to end. Other turns had already ended. */
+/** Returns the number of turns that it asked to end. The others had already ended. */
 export type EndTurns = (turns: readonly TurnRecord[], cause: AbortCause) => Promise<number>;
 
 export function createTurnEnder({ ledger, bus, cancelApprovals }: TurnEnderOptions): EndTurns {
-  /** Stores the request in the ledger for the turn's current or next worker, and publishes it on the bus for speed. */
+  /** Stores the request in the ledger for the turn's current or next worker. The bus message only speeds this up. */
   async function end({ id: turnId, conversationId }: TurnRecord, cause: AbortCause): Promise<boolean> {
     const marked = (turn: TurnRecord) => ({ ...turn, abort: cause });
     if ((await ledger.transition("turn", turnId, ["running"], "running", marked)) !== undefined) {

@@ -1,7 +1,4 @@
-/**
- * Registers conversations for `forget`. Must be called before anything about a conversation is stored. Stores no message
- * texts.
- */
+/** Registers conversations for `forget`. Call this before storing anything about one. Stores no message texts. */
 import type { ConversationRegistry } from "../../ports/conversation.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 

@@ -1,17 +1,14 @@
 /**
- * Makes turns from accepted messages: one turn at a time in each conversation, many conversations side by side.
+ * Makes turns from accepted messages: one turn at a time in each conversation, many conversations in parallel.
  *
  *   accept    store the message durably, then schedule its conversation
  *   wake      resume a parked turn after an answer or an expiry
- *   stop      end the running turn and the waiting messages of a conversation
- *   recover   after a start, resume orphaned turns and start turns from stored messages
+ *   stop      end the running and parked turns of a conversation
+ *   recover   at startup, resume orphaned turns and start turns from stored messages
  *
- * A parked turn does not block its conversation. A message leaves the queue only as part of a turn, or if its author
- * deletes it.
- *
- * Several processes can share one ledger. Only the holder of a conversation's lease works on the conversation. A worker
- * also claims each turn, so that a process that has lost its lease can't write to the turn. Bus messages only make work
- * start sooner than the next sweep would.
+ * A parked turn does not block its conversation. A message leaves the queue only in a turn, or if its author deletes
+ * it. Several processes can share one ledger: only the holder of a conversation's lease works on it. A worker also
+ * claims each turn so that a process without the lease can't write to it. Bus messages only make work start earlier.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
@@ -24,10 +21,7 @@ import { createScheduler } from "./scheduler.ts";
 import { createTurnStarter, type TurnStarterOptions } from "./start-turn.ts";
 import { createWorker, type WorkerOptions } from "./worker.ts";
 
-/**
- * What happens to a message that arrives while its author's turn runs: it waits, joins the next step, or replaces the turn.
- * Messages of other people always wait.
- */
+/** A message during its author's turn waits, joins the next step, or replaces the turn. Others' messages wait. */
 export type Overlap = "queue" | "steer" | "interrupt";
 
 export interface ConversationsOptions
@@ -36,13 +30,13 @@ export interface ConversationsOptions
     Pick<TurnStarterOptions, "workingFolder"> {
   /** If false, this process stores messages and wakes turns, but other processes run the turns. */
   takesTurns: boolean;
-  /** Interval between searches for orphaned turns, in milliseconds. Each search reads all active turns. */
+  /** Interval between searches for orphaned turns. Each search reads all active turns. */
   resumeOrphansEveryMs: number;
   overlap: Overlap;
   concurrency: number;
 }
 
-/** If a message waits longer than this, no worker seems to be running. */
+/** A message that waits longer suggests that no worker is running. */
 const maxUnattendedMs = 30_000;
 const minWarningIntervalMs = 60_000;
 
@@ -74,14 +68,14 @@ export function createConversations(options: ConversationsOptions): Conversation
     const entry = await ledger.get("turn", turnId);
     if (entry === undefined) return;
     const hasEnded = entry.state !== "parked" && entry.state !== "running";
-    // For an ended turn, the worker only settles the changes that people have decided on.
+    // If the turn has ended, the worker only settles the changes that people have decided on.
     if (!hasEnded) events.emit("turn.resumed", { ...turnFields(entry.body), because: "answer" });
     bus.publish({ type: "work", conversationId: entry.body.conversationId, turnId });
   }
 
   /** Resumes orphaned turns: their process died, or the bus message that should have woken them was lost. */
   async function resumeOrphans(because: "answer" | "restart"): Promise<void> {
-    // Read before the turns, so that every taken message has its turn in the list.
+    // Read before the turns so that every taken message has its turn in the list.
     const taken = await messages.taken();
     // Read in one query, because a parked turn may start to run between two queries.
     const turns = await ledger.list("turn", { states: ["running", "parked"] });
@@ -103,7 +97,7 @@ export function createConversations(options: ConversationsOptions): Conversation
   async function sweep(now = Date.now()): Promise<void> {
     if (!options.takesTurns) return await warnOfUnattended(now);
     for (const conversationId of await messages.waitingConversations()) scheduler.schedule(conversationId);
-    // If the clock was set back, the search must not be delayed.
+    // A clock that was set back must not delay the search.
     if (now >= orphansResumedAt && now - orphansResumedAt < options.resumeOrphansEveryMs) return;
     orphansResumedAt = now;
     await resumeOrphans("answer");

@@ -9,10 +9,10 @@ export interface Inbox {
   keep(message: InboundMessage): Promise<boolean>;
   /** Like `keep`, but for a message that needs no turn. */
   keepAnswered(message: InboundMessage): Promise<boolean>;
-  /** Queued messages, oldest first. */
+  /** Oldest first. */
   queued(conversationId: string): Promise<InboundMessage[]>;
   waitingConversations(): Promise<string[]>;
-  /** Takes messages out of the queue and returns their current content, without the withdrawn messages. */
+  /** Takes messages from the queue and returns their current content, without withdrawn messages. */
   take(messages: readonly InboundMessage[]): Promise<InboundMessage[]>;
   answered(messages: readonly InboundMessage[]): Promise<void>;
   taken(): Promise<InboundMessage[]>;
@@ -26,10 +26,7 @@ export function messageKey(platform: string, messageId: string): string {
   return `${platform}:${messageId}`;
 }
 
-/**
- * The id of the turn that begins with this message. It is always the same, so a crash never creates a second turn. Ids sort
- * by time and are safe as file names.
- */
+/** The id depends only on the message, so no crash creates a second turn. Ids sort by time and are safe file names. */
 export function turnIdFor(first: InboundMessage): string {
   const key = messageKey(first.platform, first.id);
   const time = Math.max(0, Math.floor(first.at)).toString(36).padStart(9, "0");

@@ -1,6 +1,6 @@
 /**
- * Orders the work in each conversation, one piece at a time, and limits how many conversations run at once. After each piece
- * a conversation moves to the back of the queue, so that no conversation has to wait forever.
+ * Runs one piece of work at a time in each conversation, and limits how many conversations run at once. After each
+ * piece, a conversation moves to the back of the queue so that none has to wait forever.
  */
 import PQueue from "p-queue";
 import { TurnAbort } from "../../lib/abort.ts";
@@ -8,9 +8,9 @@ import type { Lease } from "../../ports/cluster.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 
 export interface ScheduledConversation {
-  /** Ids of turns to resume before any new turn starts, oldest first. */
+  /** Turns to resume before any new turn starts, oldest first. */
   wokenTurnIds: string[];
-  /** Present while only this process may work on the conversation. */
+  /** Set while only this process may work on the conversation. */
   lease?: Lease;
   running?: { turn: TurnRecord; controller: AbortController };
 }
@@ -22,7 +22,7 @@ export interface Scheduler {
   running(conversationId: string): ScheduledConversation["running"];
   isBusy(conversationId: string): boolean;
   whenIdle(): Promise<void>;
-  /** Starts no new work. After `graceMs`, aborts what is still running, with the cause `shutdown`. */
+  /** Starts no new work. After `graceMs`, aborts running work with the cause `shutdown`. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -31,10 +31,7 @@ export function createScheduler(
   concurrency: number,
   work: (conversationId: string, conversation: ScheduledConversation) => Promise<boolean>,
 ): Scheduler {
-  /**
-   * `isRescheduled` is true if the conversation was scheduled again while it worked, so a result of "no work" may be out of
-   * date.
-   */
+  /** `isRescheduled` means scheduled again during work, so a result of "no work" may be out of date. */
   const scheduled = new Map<string, ScheduledConversation & { isBusy: boolean; isRescheduled: boolean }>();
   const pool = new PQueue({ concurrency });
   let isClosing = false;

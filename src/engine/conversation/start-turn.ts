@@ -18,9 +18,8 @@ export type StartNextTurn = (conversationId: string) => Promise<TurnRecord | und
 
 export function createTurnStarter({ ledger, messages, events, workingFolder }: TurnStarterOptions): StartNextTurn {
   /**
-   * One person's consecutive messages become one turn. The next person's messages wait for the next turn, so that one
-   * person's rights never count for another's request. The turn is written before its messages are taken. A crash in between
-   * loses nothing and creates no second turn, because the first message determines the turn's id.
+   * One turn contains only one person's consecutive messages so that nobody's rights count for another's request. It
+   * is written before its messages are taken. After a crash in between, the first message gives the same turn id.
    */
   async function next(conversationId: string): Promise<TurnRecord | undefined> {
     const waiting = await messages.queued(conversationId);

@@ -1,9 +1,6 @@
 /**
- * The conversation worker does one piece of work in a conversation:
- *
- *   1. take the conversation's lease; if another process holds it, leave the work to that process
- *   2. claim a turn: a woken one, an orphan of a dead process, or a new one from the queued messages
- *   3. run it, and handle its end
+ * Does one piece of work in a conversation: takes its lease, claims a turn, and runs the turn to its end. The turn is a
+ * woken one, an orphan of a dead process, or a new one from the queued messages.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
@@ -48,7 +45,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
         return true;
       }
       await releaseLease(conversation);
-      // While this process held the lease, no other process could take new messages.
+      // No other process could take new messages while this one had the lease.
       return (await messages.queued(conversationId)).length > 0;
     } catch (thrown) {
       log.error(
@@ -60,7 +57,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     }
   }
 
-  /** False if another process holds the lease; that process also learns of new work. */
+  /** False if another process has the lease; that process also learns of new work. */
   async function holdLease(conversationId: string, conversation: ScheduledConversation): Promise<boolean> {
     if (conversation.lease?.signal.aborted === true) await releaseLease(conversation);
     if (conversation.lease !== undefined) return true;
@@ -75,7 +72,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     return !lease.signal.aborted;
   }
 
-  /** While this process holds the lease, no other process runs these turns. They are resumed before any new turn starts. */
+  /** No other process runs these turns while this one has the lease. They resume before any new turn starts. */
   async function wakeOrphans(conversationId: string, conversation: ScheduledConversation): Promise<void> {
     const running = await activeTurns(ledger, conversationId, ["running"]);
     // The process may have crashed before it took the turn's messages.

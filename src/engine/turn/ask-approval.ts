@@ -1,4 +1,4 @@
-/** Asks people about those calls of a step that need an approval. */
+/** Asks people about the calls in a step that need approval. */
 import { messageOf } from "../../lib/errors.ts";
 import { type Origin, originText, withoutRememberedPeople } from "../../ports/origin.ts";
 import type { ToolCall } from "../../ports/tool.ts";
@@ -34,8 +34,7 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
     for (const [index, record] of asked.entries()) {
       const approvalId = approvalIds[index] ?? "";
       record.approvalId = approvalId;
-      // A grant, or the lack of approvers, may already have settled the approval. The card does not show this, because its
-      // rows also stand for identical calls of other turns.
+      // The card can't show that the approval is already settled, because its rows also stand for other turns' calls.
       if ((await deps.ledger.get("approval", approvalId))?.state !== "open") continue;
       record.cardId = card.id;
       const at = { ...fields, callId: record.raw.id, tool: record.raw.name, approvalId };
@@ -65,8 +64,7 @@ async function postCards(run: TurnRun, asked: CallRecord[]): Promise<void> {
   for (const cardId of cardIds) {
     const card = await run.deps.approvals.card(cardId);
     if (card === undefined) continue;
-    // If a crash came between posting the card and recording it, the platform finds the message again, even for an answered
-    // card.
+    // After a crash between posting and recording a card, the platform finds the message, even for an answered card.
     const isKnown = (await run.deps.ledger.get("post", `${run.turn.id}:card:${cardId}`)) !== undefined;
     if (isKnown && card.items.every((item) => item.state !== "open")) continue;
     try {

@@ -15,7 +15,7 @@ import type { Permit } from "../../ports/usage.ts";
 import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
 
-/** Resolves to a sentence for people if the model failed. */
+/** Resolves to an explanation for people if the model failed. */
 export async function askModel(run: TurnRun): Promise<string | undefined> {
   const { turn, deps, fields } = run;
   const began = performance.now();
@@ -78,7 +78,7 @@ async function askWithPermit(
   return undefined;
 }
 
-/** For invalid calls, and for calls beyond `maxCalls`, the result describes the problem. */
+/** The results of invalid calls, and of calls beyond `maxCalls`, describe the problem. */
 function callRecords(calls: readonly ParsedCall[], maxCalls: number): CallRecord[] {
   const tooMany = `Too many tool calls in one step: ${calls.length} calls, and at most ${maxCalls} run. Make the other calls in the next step.`;
   return calls.map((parsed, index) => {
@@ -92,7 +92,7 @@ function invalid(raw: ParsedCall["raw"], text: string): CallRecord {
   return { raw, result: { callId, name, status: "invalid", text, attempts: 0, durationMs: 0, files: [] } };
 }
 
-/** The tools of the next step. Once a limit is reached: no tools, and a note for the model. */
+/** Returns the next step's tools. Once a limit is reached, returns no tools and a note for the model. */
 function offeredTools(run: TurnRun): { tools: ToolSpec[]; notes: string[] } {
   const { turn, deps } = run;
   const refusals = callsOf(turn).filter(

@@ -1,4 +1,4 @@
-/** Helpers for the records of a step's calls: the call, its tool, its refusal, its feedback. */
+/** Helpers for the records of a step's calls. */
 import { isFromOutside, type Origin, taintTags } from "../../ports/origin.ts";
 import { networkOf, type ToolCall, type ToolSpec, type ToolStatus } from "../../ports/tool.ts";
 import type { CallRecord, StepRecord } from "../../ports/turn.ts";
@@ -14,7 +14,7 @@ export function callSpec({ turn, deps }: TurnRun, tool: string): ToolSpec | unde
   return deps.toolbox.specs(turn.conversationId).find(({ name }) => name === tool);
 }
 
-/** Untrusted text in the prompt of this step, without text that the turn has read since. */
+/** Returns untrusted text in this step's prompt, without text that the turn has read since. */
 export function untrustedBefore({ turn, deps }: TurnRun, step: StepRecord): Origin[] {
   return untrustedIn(turn, step, deps.toolbox.specs(turn.conversationId));
 }
@@ -30,7 +30,7 @@ export function refuse(record: CallRecord, status: ToolStatus, text: string, ori
   record.result = { callId, name, status, text, attempts: 0, durationMs: 0, files: [], ...read };
 }
 
-/** Records feedback once per call and outcome, even if a crash repeats this. */
+/** Records feedback once per call and outcome, even if repeated after a crash. */
 export async function recordFeedback(
   run: TurnRun,
   step: StepRecord,
@@ -41,7 +41,7 @@ export async function recordFeedback(
   const { id: turnId, scope } = turn;
   const call = parsedCall(record);
   const id = `${turnId}-${call.id}:${outcome}`;
-  // Later prompts show the summary, and arguments may contain text that outsiders wrote for the model.
+  // Later prompts show this summary, so it must not carry on what outsiders wrote for the model.
   const summary = isFromOutside(untrustedBefore(run, step))
     ? "(asked for after reading text from outside)"
     : callSummary(call);

@@ -1,6 +1,6 @@
 /**
- * Judges what a call could do outside its draft. A contained call, which can do nothing there, runs without asking, and
- * runs again after a crash. All other calls ask, whatever the rules of skills say. No grant covers these questions.
+ * Judges what a call could do outside its draft. A contained call can't affect anything there, so it runs without
+ * asking, and may run again after a crash. All other calls ask, whatever the rules of skills say, and grants never apply.
  */
 import type { Containment } from "../../ports/containment.ts";
 import type { GateMatch } from "../../ports/gate.ts";
@@ -10,12 +10,12 @@ import { networkOf, type ToolSpec } from "../../ports/tool.ts";
 export interface ContainmentOptions {
   sandboxHolds: boolean;
   fits(folder: string): Promise<boolean>;
-  /** True with `safety.shell: ask`: every command asks first. */
+  /** True if `safety.shell` is `ask`: every command then asks first. */
   asksForCommands: boolean;
   /** True if the settings let every command reach this host. `host` is spelled as in a call. */
   isFreeHost(host: string): boolean;
   problemWithHosts(hosts: readonly string[]): string | undefined;
-  /** Lines for people that describe the hosts, their ports and secrets. */
+  /** Describes the hosts, their ports and secrets for people, line by line. */
   describeHosts(hosts: readonly string[]): string[];
   changedPaths(conversationId: string): Promise<string[]>;
 }

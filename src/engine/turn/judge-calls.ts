@@ -1,6 +1,4 @@
-/**
- * Judges the calls of a step by the gate and by what they could do. Refuses calls that are blocked, impossible or unknown.
- */
+/** Judges a step's calls by the gate and by what they could do. Refuses blocked, impossible and unknown calls. */
 import { setImmediate } from "node:timers/promises";
 import type { GateMatch, Verdict } from "../../ports/gate.ts";
 import type { CallRecord, StepRecord } from "../../ports/turn.ts";
@@ -23,13 +21,13 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
     }
     const wasJudged = record.verdict !== undefined;
     const spec = specs.find(({ name }) => name === call.name);
-    // Decided only once, so that a call is not taken out of its view if the folder grows later.
+    // Decided only once so that a call keeps its view even if the folder grows later.
     record.isUnconfined = await deps.containment.isUnconfined(spec, run.turn.workingFolder);
     const verdict = stricter(
       deps.gate.classify(call.name, call.input, callTags(spec, call, untrusted)),
       deps.containment.reasons(spec, call.input, { isUnconfined: record.isUnconfined, untrusted }),
     );
-    // Lets other conversations continue, because judging many long calls takes time.
+    // Let other conversations continue, because judging many long calls takes time.
     await setImmediate();
     // From here on, exactly this call is shown, hashed, queued and executed.
     if (verdict.input !== undefined) record.call = { ...call, input: verdict.input };
@@ -50,21 +48,17 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
   await run.save();
 }
 
-/** Combines the gate's verdict with the reasons of the containment. The stricter of the two counts. */
 function stricter(verdict: Verdict, reasons: GateMatch[]): Verdict {
   if (reasons.length === 0 || verdict.class === "block") return verdict;
   return { ...verdict, class: "confirm", matches: [...verdict.matches, ...reasons] };
 }
 
-/**
- * A safe call may have waited while the rules changed, so it is judged again. A call that asks is judged again when its
- * approval is redeemed.
- */
+/** A safe call may have waited while rules changed. A call that asks is judged again when its approval is redeemed. */
 function needsVerdict({ verdict, startedAt }: CallRecord): boolean {
   return verdict === undefined || (verdict.class === "safe" && startedAt === undefined);
 }
 
-/** Names the skill but not the rule, so that the model does not work around the rule. */
+/** Names the skill but not the rule so that the model does not work around the rule. */
 function blockedText(verdict: Verdict): string {
   const skills = [...new Set(verdict.matches.filter((match) => match.kind === "danger").map((match) => match.skill))];
   return `Blocked by the safety rules${skills.length === 0 ? "" : ` of ${skills.join(", ")}`}: this call was not run and can't be approved. Tell the person, and do not try it in another form.`;

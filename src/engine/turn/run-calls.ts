@@ -1,11 +1,7 @@
 /**
- * Runs the tool calls of one step, in the model's order:
- *
- *   1. judge every call; a blocked call gets its refusal as result
- *   2. put all calls that ask on one card, and park the turn until people have answered
- *   3. run the permitted calls; neighbouring read-only calls run side by side
- *
- * The turn store contains every step before the next step begins. After a crash, every part can run again.
+ * Runs one step's tool calls, in the model's order. Judges every call, then puts all calls that ask on one card and
+ * parks the turn until people have answered. Then runs the permitted calls; neighbouring read-only calls run in
+ * parallel. Every step is stored before the next one begins so that after a crash every part can run again.
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -60,7 +56,7 @@ async function redeemPermit(run: TurnRun, record: CallRecord): Promise<"run" | "
   const why = outcome.reason === undefined ? "" : ` Reason given: ${outcome.reason}`;
   const said = { denied: `was denied${who}`, expired: "expired: nobody answered in time", cancelled: "was cancelled" };
   const text = `Not run: the approval of this call ${said[outcome.state]}.${why} Do not try the same call again; say what you did not do.`;
-  // The reason is in the words of the person who denied the call, so this person is its origin.
+  // The reason is in the words of the person who denied the call, so its origin is that person.
   const theirs = outcome.by === undefined || outcome.reason === undefined ? [] : [originOfPerson(outcome.by)];
   refuse(record, "denied", text, theirs);
   return "refused";
@@ -84,7 +80,7 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
   const call = parsedCall(record);
   record.startedAt ??= Date.now();
   await run.save();
-  // People can read the task file while the tool runs. The tool does not wait until it is written.
+  // People can read the task file while the tool runs, but the tool does not wait for it.
   const shown = deps.taskFiles.save(turn, "running").catch((thrown: unknown) => {
     deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not write a task file");
   });
@@ -92,7 +88,7 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
   const result = await deps.queue.run(toolJob(run, step, record), run.signal);
   await shown;
   if (delivery.takeAsked()) record.hasAsked = true;
-  // After a shutdown, the call has no result yet. The next start submits it again, and the queue still has its progress.
+  // If a shutdown interrupted the call, leave it without a result. The next start submits it again.
   if (result.status === "interrupted" && run.signal.aborted && abortCauseOf(run.signal) === "shutdown") return;
   const note =
     record.editedBy === undefined

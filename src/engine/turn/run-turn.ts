@@ -1,12 +1,11 @@
 /**
- * `runTurn` does the next unfinished step of a turn, again and again, until the turn ends or parks:
+ * Does the next unfinished step of a turn, again and again, until the turn ends or parks:
  *
  *   1. a step with open calls: judge the calls, ask about them, run them (run-calls.ts)
  *   2. a step without calls is the answer: deliver it, write it to memory, end the turn (end-turn.ts)
- *   3. otherwise ask the model for the next step (ask-model.ts): with tools for at most `limits.steps` steps, then once
- *      without tools, so that there is always an answer
+ *   3. otherwise ask the model (ask-model.ts), the last time without tools so that there is always an answer
  *
- * After a crash or a park, any process can call it again for the same turn.
+ * After a crash or a park, any process can continue the turn.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
@@ -20,7 +19,7 @@ export async function runTurn(turn: TurnRecord, deps: TurnDeps, workerSignal: Ab
   const delivery = await deps.deliver(turn.target);
   const requested = new AbortController();
   const signal = AbortSignal.any([workerSignal, requested.signal]);
-  /** Needed if another process requested an abort and its bus message was lost. */
+  /** Needed if another process requested an abort but its bus message was lost. */
   const abortIfRequested = () => {
     if (turn.abort !== undefined && !signal.aborted) requested.abort(new TurnAbort(turn.abort));
   };

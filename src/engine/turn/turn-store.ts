@@ -1,7 +1,6 @@
 /**
- * Writes the record of a running turn. Only the process that has claimed the turn may write it: `saveTurn` is a
- * compare-and-set on the state `running` and on the claim. After `TurnOwnershipLost` the caller must stop working on
- * the turn.
+ * Writes the record of a running turn. `saveTurn` checks the state `running` and the claim, so only the process that
+ * claimed the turn can write it. After `TurnOwnershipLost`, the caller must stop working on the turn.
  */
 import { randomUUID } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
@@ -17,7 +16,7 @@ export class TurnOwnershipLost extends Error {
   }
 }
 
-/** How a run ended. With `suspended`, the turn is still running in the ledger, and the next worker resumes it. */
+/** How a run ended. A `suspended` turn is still running in the ledger, and the next worker resumes it. */
 export type TurnEnd = "done" | "failed" | "stopped" | "parked" | "suspended";
 
 export interface TurnRun {
@@ -33,12 +32,12 @@ export function turnFields(turn: TurnRecord): TurnFields {
   return { turnId: turn.id, conversationId: turn.conversationId, userId: requesterOf(turn).id };
 }
 
-/** Claims the turn, so that every other run of it loses its ownership. */
+/** Claims the turn so that every other run of it loses ownership. */
 export function claimed(turn: TurnRecord): TurnRecord {
   return { ...turn, owner: randomUUID() };
 }
 
-/** Writes the record and moves it to `state`. Does not overwrite an abort that somebody else wrote into the record. */
+/** Writes the record and moves it to `state`. Keeps an abort that somebody else wrote into the record. */
 export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnState = "running"): Promise<void> {
   const kept = await ledger.transition("turn", turn.id, ["running"], state, (stored) => {
     if (stored.owner !== turn.owner) return undefined;

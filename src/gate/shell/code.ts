@@ -1,7 +1,4 @@
-/**
- * Commands that run code. Code in the command's own text is judged like a command. If the code comes from elsewhere, the
- * command gets a tag.
- */
+/** Finds commands that run code. Inline code is judged like a command; code from elsewhere adds a tag. */
 import { baseName } from "./flags.ts";
 import type { ShellWord } from "./words.ts";
 
@@ -33,7 +30,7 @@ const interpreters: Interpreter[] = [
   { name: /^(?:lua|luajit|tclsh|osascript|Rscript)[\d.]*$/i, code: /^-e/ },
   { name: /^(?:pwsh|powershell)$/i, code: /^-(?:c|command|e|encodedcommand)$/i },
 ];
-// `-v` is not in the list, because for some interpreters it only adds output.
+// Omits `-v`, because for some interpreters it only adds output.
 const tellsAboutItself = /^(?:--version|--help|-V|-h)$/;
 
 export function codeSourceOf(words: readonly ShellWord[]): CodeSource | undefined {
@@ -87,7 +84,7 @@ function interpreterSource(
   return { type: "stdin", isShell: false };
 }
 
-/** GNU sed executes what it matched with the command `e` and with the flag `e` of `s`. */
+/** GNU sed's command `e` and the flag `e` of its `s` command execute text as shell code. */
 function runsMatches(script: string): boolean {
   if (/^\d*\s*e(?:\s|$)/.test(script)) return true;
   const flags = script.slice(script.lastIndexOf(script.charAt(1)) + 1);

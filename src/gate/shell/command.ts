@@ -1,4 +1,4 @@
-/** One simple command: its words as the program gets them, its redirects, what it wraps, and the texts to match against. */
+/** Reads one simple command: its words as the program gets them, its redirects, what it wraps, and texts to match. */
 import type { Assignment, Command, Redirection, Word } from "unbash";
 import { baseName, evenPath, spellingsOf } from "./flags.ts";
 import type { ShellRedirect, SimpleCommand } from "./reading.ts";
@@ -15,7 +15,7 @@ export interface Layer {
 
 const declares = /^(?:export|declare|typeset|local|readonly)$/;
 
-/** Reads a simple command, and records the variables that it sets to plain text. */
+/** Also updates `variables` with the command's assignments of plain text. */
 export function readCommand(node: Command, variables: Variables): SimpleCommand {
   const parts = node.name === undefined ? node.args : [node.name, ...node.args];
   const words = parts.flatMap((part) => (part.type === "Word" ? readWord(part, variables) : [assignmentWord(part)]));
@@ -48,7 +48,7 @@ export function readRedirections(
   for (const redirection of redirections) {
     if (redirection.type === "HereDoc") {
       const { text, parts } = redirection.body;
-      // The end must be unambiguous, because commands follow it.
+      // Unless the heredoc's end is unambiguous, its text might include later commands.
       const isClear =
         redirection.closing !== undefined && /^(?:\w+|'\w+'|"\w+")$/.test(redirection.delimiter?.text ?? "");
       input = { text, isDynamic: !isClear || (parts?.some(({ type }) => type !== "Literal") ?? false) };
@@ -64,7 +64,7 @@ export function readRedirections(
   return input === undefined ? { redirects } : { redirects, input };
 }
 
-/** Undefined if a descriptor is only duplicated or closed. */
+/** Returns undefined if a descriptor is only duplicated or closed. */
 function operatorOf(written: string, target: Word): ShellRedirect["operator"] | undefined {
   if (written === "<") return "<";
   if (written === "<&") return undefined;
@@ -72,7 +72,7 @@ function operatorOf(written: string, target: Word): ShellRedirect["operator"] | 
   return written.endsWith(">>") ? ">>" : ">";
 }
 
-/** The command, what it wraps, what that wraps, and so on. Undefined if the nesting is too deep. */
+/** Returns the command, what it wraps, what that wraps, and so on. Returns undefined if the nesting is too deep. */
 export function layersOf(words: ShellWord[]): Layer[] | undefined {
   const layers: Layer[] = [];
   const open: Pick<Layer, "words" | "outer">[] = [{ words, outer: [] }];
@@ -86,7 +86,7 @@ export function layersOf(words: ShellWord[]): Layer[] | undefined {
   return layers;
 }
 
-/** The texts of one layer with its redirects: alone, and after each command name that wraps it. */
+/** Renders one layer with its redirects: on its own, and after each command name that wraps it. */
 export function layerVariants({ words, outer }: Layer, redirects: readonly ShellRedirect[]): string[] {
   const spellings = spellingsOf(words.map(({ value }) => value));
   const written = redirects.map(({ operator, target }) => `${operator} ${target.value}`);

@@ -6,7 +6,7 @@ type Letters = ReadonlyMap<string, string>;
 interface Options {
   /** Maps a long option to its letter. */
   letters: Letters;
-  /** Options before the subcommand that take a value. Present only if the command has subcommands. */
+  /** Options before the subcommand that take a value. Absent if the command has no subcommands. */
   globalsWithValue?: string[];
 }
 
@@ -57,7 +57,7 @@ export function baseName(name: string): string {
   return name.slice(name.lastIndexOf("/") + 1);
 }
 
-/** The words as written, and canonical orders of the flags of known commands. Without redirects. */
+/** Returns the words as written, and with the flags of known commands in canonical orders. Omits redirects. */
 export function spellingsOf(words: readonly string[]): string[] {
   const [first, ...rest] = words;
   if (first === undefined) return [];
@@ -74,7 +74,7 @@ export function spellingsOf(words: readonly string[]): string[] {
   return [...new Set([plain, short, long])];
 }
 
-/** The position after the global options. Undefined for a command without subcommands. */
+/** Returns the subcommand's index, after the global options. Undefined for a command without subcommands. */
 function subcommandAt(rest: string[], globalsWithValue: string[] | undefined): number | undefined {
   if (globalsWithValue === undefined) return undefined;
   let index = 0;
@@ -92,7 +92,7 @@ function splitFlags(words: string[]): { flags: string[]; operands: string[] } {
   };
 }
 
-/** One cluster of letters, `r` and `f` first, then the options without a letter. */
+/** Joins the letters into one cluster, `r` and `f` first, followed by the options without a letter. */
 function asLetters(flags: string[], letters: Letters): string[] {
   const cluster = new Set<string>();
   const others: string[] = [];
@@ -124,7 +124,7 @@ function longName(written: string, letters: Letters): string {
   return meant.length === 1 ? (meant[0] ?? written) : written;
 }
 
-/** `//etc/./x/../passwd` and `/proc/self/root/etc/passwd` → `/etc/passwd`. Other words are unchanged. */
+/** Turns `//etc/./x/../passwd` and `/proc/self/root/etc/passwd` into `/etc/passwd`. Other words are unchanged. */
 export function evenPath(word: string): string {
   if (!word.startsWith("/")) return word;
   return posix.normalize(word).replace(/^\/proc\/(?:self|thread-self|\d+)\/root(?=\/|$)/, "") || "/";

@@ -1,6 +1,4 @@
-/**
- * Finds code that flows between commands: `curl … | sudo bash`, `bash <(curl …)` and `eval "$(curl …)"` become `curl … | bash`.
- */
+/** Finds code that flows between commands: `curl … | sudo bash` and `eval "$(curl …)"` become `curl … | bash`. */
 import { type Command, forEachChild, type Pipeline, type Function as ShellFunction, type SyntaxNode } from "unbash";
 import { codeSourceOf } from "./code.ts";
 import { type Layer, layersOf, lineOf, readCommand } from "./command.ts";
@@ -8,7 +6,7 @@ import { baseName } from "./flags.ts";
 import { addForm, type SimpleCommand, type Walk } from "./reading.ts";
 import type { Variables } from "./words.ts";
 
-/** Maximum commands of one stage, and maximum stages of one pipeline. */
+/** Limits the commands of one stage, and the stages of one pipeline. */
 const maxPaired = 12;
 
 interface Stage {
@@ -18,7 +16,7 @@ interface Stage {
 
 export function readPipeline(node: Pipeline, walk: Walk, readScript: (text: string, walk: Walk) => void): void {
   const { reading, variables } = walk;
-  // A stage's variables are set when the walk visits its commands; this only looks ahead, with a copy.
+  // Look ahead with a copy, because the walk sets the variables only when it visits the commands.
   const stages = node.commands.slice(0, maxPaired).map((stage) => stageOf(stage, new Map(variables)));
   addForm(reading, stages.map(({ commands }) => lineOf(commands[0]?.words ?? [])).join(" | "));
   for (const [index, stage] of stages.entries()) {
@@ -54,7 +52,7 @@ function isInput({ operator }: { operator: string }): boolean {
   return operator === "<";
 }
 
-/** The text that a stage prints, if the command contains that text: `echo 'rm x'`, `cat <<EOF`. */
+/** Returns what a stage prints, if the command contains it: `echo 'rm x'`, `cat <<EOF`. */
 function textWrittenBy(stage: Stage | undefined): string | undefined {
   const [command, ...more] = stage?.commands ?? [];
   if (command === undefined || more.length > 0) return undefined;
@@ -78,7 +76,7 @@ export function substitutedInto(node: Command, command: SimpleCommand, variables
     .map(({ words }) => `${lineOf(words)} | ${shown}`);
 }
 
-/** True for a function that pipes itself into itself, whatever its name. */
+/** Detects a function that pipes itself into itself, whatever its name. */
 export function isForkBomb(node: ShellFunction): boolean {
   const name = node.name.value;
   let isFound = false;

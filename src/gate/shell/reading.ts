@@ -1,7 +1,4 @@
-/**
- * The result of reading a shell command: texts to match, and tags. Its size is limited; a tag reports that something exceeded
- * the limit.
- */
+/** What the gate reads from a shell command: texts to match, and tags. If a limit is exceeded, a tag says so. */
 
 import type { ShellWord, Variables } from "./words.ts";
 
@@ -23,7 +20,7 @@ export interface ShellRedirect {
 export interface SimpleCommand {
   words: ShellWord[];
   redirects: ShellRedirect[];
-  /** Literal text on its standard input: a heredoc or a here-string. */
+  /** Literal standard input: a heredoc or a here-string. */
   input?: { text: string; isDynamic: boolean };
 }
 
@@ -39,7 +36,7 @@ export interface Walk {
   depth: number;
 }
 
-/** Limits for one call: number of commands, and characters of all texts together. */
+/** Limits for one call. `characters` counts all texts together. */
 const most = { commands: 500, characters: 131_072 };
 
 export function createReading(): ShellReading {
@@ -53,7 +50,7 @@ export function addForm(reading: ShellReading, form: string): void {
   else reading.forms.add(form);
 }
 
-/** Counts one command. If there are too many, tags the reading and returns false. */
+/** Counts one command. If there are too many, adds a tag and returns false. */
 export function countCommand(reading: ShellReading): boolean {
   reading.left.commands -= 1;
   if (reading.left.commands >= 0) return true;

@@ -1,12 +1,8 @@
 /**
- * Reads a shell command for the gate:
- *
- *   1. parse it, and walk every statement, substitution and function body
- *   2. for each simple command, collect its texts, what it wraps, and the scripts that it runs, recursively
- *   3. for each pipeline, join its stages, and check whether code flows into an interpreter (pipes.ts)
- *
- * Must never fail. The tag `#shell:parse-error` marks a command that can't be parsed, is nested deeper than 6 or exceeds
- * a limit. What was found before that is kept.
+ * Reads a shell command for the gate. Walks every statement, substitution and function body, collects each command with
+ * what it wraps and which scripts it runs, and joins the stages of pipelines (pipes.ts). Must never fail. The tag
+ * `#shell:parse-error` marks a command that can't be parsed, is nested deeper than 6 or exceeds a limit. Earlier
+ * findings are kept.
  */
 import { type Command, forEachChild, parse, type SyntaxNode } from "unbash";
 import type { Deadline } from "../deadline.ts";
@@ -20,12 +16,12 @@ import { addForm, countCommand, createReading, type ShellReading, type SimpleCom
 import { wordsOf } from "./wrappers.ts";
 
 const maxScriptCharacters = 65_536;
-/** Any text up to this length is read quickly. Longer texts are read under a time limit. */
+/** Texts up to this length are read quickly. Longer texts are read under a time limit. */
 const maxUntimedScript = 512;
 const readingLimitMs = 40;
 const deleters = /^(?:rm|unlink|shred|rmdir)$/i;
 
-/** `value` is a command's text or an argument vector. Anything else is tagged as unreadable. */
+/** `value` is a command line or an argument vector. Anything else is tagged as unreadable. */
 export function readShell(value: unknown, deadline: Deadline): ShellReading {
   const reading = createReading();
   const isVector = Array.isArray(value) && value.every((element) => typeof element === "string");
@@ -34,13 +30,13 @@ export function readShell(value: unknown, deadline: Deadline): ShellReading {
     if (typeof text !== "string" || text.length > maxScriptCharacters) reading.tags.add("#shell:parse-error");
     else readInTime(text, isVector ? value : undefined, reading, deadline);
   } catch {
-    // Even if a hostile text makes the parser fail, this tag lets a person decide.
+    // A hostile text may make the parser fail. This tag lets a person decide.
     reading.tags.add("#shell:parse-error");
   }
   return reading;
 }
 
-/** Nested constructs make the parser read a text repeatedly, so a long text runs under a time limit. */
+/** Nested constructs make the parser read a text repeatedly, so long texts get a time limit. */
 function readInTime(text: string, vector: string[] | undefined, reading: ShellReading, deadline: Deadline): void {
   const read = () => {
     readText(text, reading, deadline);
@@ -59,7 +55,7 @@ function readText(text: string, reading: ShellReading, deadline: Deadline): void
   else if (folded !== text) readScript(folded, { reading, variables: new Map(), depth: 0 });
 }
 
-/** A tool may start the words as they are, or join them for a shell. Reads both ways. */
+/** Reads the vector both ways, because a tool may start it directly or join it for a shell. */
 function readVector(values: string[], reading: ShellReading): void {
   judge({ words: wordsOf(values), redirects: [] }, { reading, variables: new Map(), depth: 0 });
 }

@@ -1,14 +1,11 @@
-/**
- * Words of a shell command as a program would get them. Expansions that the script itself resolves are replaced (`$IFS`,
- * `$(echo rm)`); others are left as written.
- */
+/** Converts shell words to the arguments that the program receives. Expands only what the script itself resolves: `$IFS`, `$(echo rm)`. */
 import type { DoubleQuotedChild, ParameterExpansionPart, ParsedScript, Word, WordPart } from "unbash";
 
 export interface ShellWord {
   value: string;
-  /** It contains `$…`, a substitution, or braces with more than plain text, so its value may be a guess. */
+  /** True for `$…`, a substitution, or braces with more than plain text. Then `value` may be a guess. */
   hasExpansion: boolean;
-  /** An unquoted pattern that the shell replaces by file names. */
+  /** True for an unquoted pattern that the shell replaces with file names. */
   hasGlob: boolean;
 }
 
@@ -16,9 +13,9 @@ export type Variables = Map<string, string>;
 
 /** A word with more alternatives is not expanded. */
 const maxAlternatives = 64;
-/** Maximum characters of a substitution that is resolved. Substitutions nest, so resolving long ones would take too much time. */
+/** Longer substitutions are not resolved, because they nest and would take too much time. */
 const maxEchoCharacters = 200;
-/** Marks where an unquoted expansion splits a word. No program argument can contain it. */
+/** Marks where an unquoted expansion splits a word. No program argument can contain NUL. */
 const split = "\0";
 
 interface Reading {
@@ -86,7 +83,7 @@ function append(reading: Reading, endings: string[]): void {
   reading.alternatives = reading.alternatives.flatMap((start) => used.map((end) => start + end));
 }
 
-/** The value of an expansion, if the script itself contains that value. */
+/** Returns the value of an expansion if the script itself contains that value. */
 function knownValue(part: WordPart | DoubleQuotedChild, variables: Variables): string | undefined {
   if (part.type === "SimpleExpansion") return variableValue(part.text.slice(1), variables);
   if (part.type === "ParameterExpansion") return parameterValue(part, variables);
@@ -123,7 +120,7 @@ function echoedValue(script: ParsedScript | undefined, variables: Variables): st
     .join(" ");
 }
 
-/** The alternatives of `{a,b{c,d}}`. Undefined for a range, or if there are too many. */
+/** Returns the alternatives of `{a,b{c,d}}`, or undefined for a range or too many alternatives. */
 function expandBraces(text: string): string[] | undefined {
   const inner = text.slice(1, -1);
   const choices: string[] = [];

@@ -1,13 +1,10 @@
-/**
- * Commands that run another command: `sudo -u ann env A=1 rm x` contains `env A=1 rm x`, which contains `rm x`. The wrapped
- * commands are judged too.
- */
+/** Finds commands inside commands: `sudo -u ann env A=1 rm x` wraps `env A=1 rm x`, which wraps `rm x`. */
 import { baseName } from "./flags.ts";
 import { literalWord, type ShellWord } from "./words.ts";
 
 export type Wrapped =
   | { type: "command"; words: ShellWord[] }
-  /** If `isDynamic`, the text contains expansions, so more than this text may run. */
+  /** `isDynamic` means that the text contains expansions, so what runs may differ. */
   | { type: "script"; text: string; isDynamic: boolean };
 
 interface Wrapper {
@@ -15,9 +12,9 @@ interface Wrapper {
   longWithValue?: string[];
   /** Operands between the options and the command: `timeout 5 CMD`, `ssh HOST CMD`. */
   operands?: number;
-  /** The words are joined to a script, as `ssh` and `watch` do. */
+  /** True if the words are joined into a script, as by `ssh` and `watch`. */
   isScript?: boolean;
-  /** With one of these options the command runs nothing. */
+  /** With one of these options, the wrapper runs nothing. */
   asks?: string[];
 }
 
@@ -102,7 +99,7 @@ function takesNext(option: string, { withValue = "", longWithValue = [] }: Wrapp
   return withValue.includes(option.charAt(option.length - 1)) && /^-[A-Za-z]+$/.test(option);
 }
 
-/** `-c VALUE`, `-lc VALUE`, `-cVALUE`, `--command VALUE`, `--command=VALUE`. */
+/** Accepts `-c VALUE`, `-lc VALUE`, `-cVALUE`, `--command VALUE` and `--command=VALUE`. */
 function optionValue(words: readonly ShellWord[], letter: string, long: string): ShellWord | undefined {
   for (const [index, word] of words.entries()) {
     if (word.value === `--${long}` || new RegExp(`^-[A-Za-z]*${letter}$`).test(word.value)) return words[index + 1];
@@ -134,7 +131,7 @@ function executedByFind(rest: readonly ShellWord[]): Wrapped[] {
   return wrapped;
 }
 
-/** `docker exec … NAME CMD`, `docker run … IMAGE CMD`, `kubectl exec … -- CMD`, `docker compose exec …`. */
+/** Handles `docker exec … NAME CMD`, `docker run … IMAGE CMD`, `kubectl exec … -- CMD`, `docker compose exec …`. */
 function executedInContainer(name: string, rest: readonly ShellWord[]): Wrapped[] | undefined {
   if (!["docker", "podman", "kubectl", "nerdctl"].includes(name)) return undefined;
   const start = rest.findIndex(({ value }) => value === "exec" || value === "run");
@@ -145,7 +142,7 @@ function executedInContainer(name: string, rest: readonly ShellWord[]): Wrapped[
   return unwrap(rest.slice(start + 1), { ...options, operands: 1 });
 }
 
-/** Converts an argument vector without shell syntax: each element is one word. */
+/** Each element is one word, without shell syntax. */
 export function wordsOf(values: readonly string[]): ShellWord[] {
   return values.map(literalWord);
 }

@@ -1,15 +1,14 @@
 /**
- * Formats and parses Discord's conversation ids. No other file does this.
+ * The only code that formats and parses Discord's conversation ids:
  *
  *   discord:dm:<channel>                   a DM with the bot
- *   discord:<guild>:<channel>:<thread>     a thread; the thread's id is that of its first message, even before it exists
+ *   discord:<guild>:<channel>:<thread>     a thread; its id is that of its first message, even before the thread exists
  *   discord:<guild>:<channel>              the channel itself, for commands and for replies in the channel
  */
 import type { Scope } from "../../ports/message.ts";
 
 export type DiscordConversation =
   | { type: "dm"; channel: string }
-  /** `thread` is null for the channel itself. */
   | { type: "guild"; guild: string; channel: string; thread: string | null };
 
 export function formatConversationId(conversation: DiscordConversation): string {

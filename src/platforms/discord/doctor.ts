@@ -77,7 +77,7 @@ function intentFinding({ flags }: APIApplication): DiscordFinding {
       };
 }
 
-/** If one server can't be checked, the findings about the others are still reported. */
+/** Reports a server that can't be checked so that the findings about the others still appear. */
 function refusedBy({ name }: RESTAPIPartialCurrentUserGuild, thrown: unknown): DiscordFinding[] {
   if (codeOfRefusal(thrown) === undefined || fatalProblem(thrown) !== undefined) throw thrown;
   return [
@@ -104,7 +104,7 @@ async function checkGuild(
   const lacking = channels
     .filter(({ type }) => type === ChannelType.GuildText || type === ChannelType.GuildAnnouncement)
     .map((channel) => ({ channel, bits: permissionsIn(channel, guild, member, botId) }))
-    // Skips channels that are hidden from the bot: that may be intentional.
+    // Skip channels hidden from the bot, because that may be intentional.
     .filter(({ bits }) => bits !== 0n)
     .map(({ channel, bits }) => ({ name: channel.name ?? channel.id, missing: missingFrom(bits) }))
     .filter(({ missing }) => missing.length > 0);

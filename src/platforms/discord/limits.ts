@@ -1,23 +1,22 @@
-/**
- * Every number that Discord sets, with its source. Our own limits are in the files that use them.
- * Lengths are in characters (UTF-16 units).
- */
+/** The numbers that Discord sets, with sources; our own are in the files that use them. Lengths are in UTF-16 units. */
 
 /** https://discord.com/developers/docs/resources/message#create-message */
 export const maxMessageLength = 2_000;
 export const maxNonceLength = 25;
+/** `MessageCreateRequest` in https://github.com/discord/discord-api-spec */
 export const maxAttachments = 10;
-/** One request, including all its files: https://discord.com/developers/docs/reference#uploading-files */
+/** One request, including all its files: https://discord.com/developers/docs/resources/message#create-message */
 export const maxRequestBytes = 25 * 1024 * 1024;
-/** The size of a file that every server accepts; boosted servers accept more. Same source. */
+/** One file; boosted servers accept more: https://discord.com/developers/docs/reference#uploading-files */
 export const maxAttachmentBytes = 10 * 1024 * 1024;
 
 /** All embeds of a message together: https://discord.com/developers/docs/resources/message#embed-object-embed-limits */
 export const maxEmbedLength = 6_000;
 export const maxEmbedTitleLength = 256;
 
-/** https://discord.com/developers/docs/components/reference#action-row */
+/** https://discord.com/developers/docs/components/reference#legacy-message-component-behavior */
 export const maxButtonRows = 5;
+/** https://discord.com/developers/docs/components/reference#action-row */
 export const maxButtonsPerRow = 5;
 /** https://discord.com/developers/docs/components/reference#button */
 export const maxButtonLabelLength = 80;
@@ -37,14 +36,14 @@ export const maxSubcommands = 25;
 export const maxCommandDescriptionLength = 100;
 export const commandNamePattern = /^[-_\p{Ll}\p{N}]{1,32}$/u;
 
-/** Messages per history request: https://discord.com/developers/docs/resources/message#get-channel-messages */
+/** https://discord.com/developers/docs/resources/message#get-channel-messages */
 export const maxHistoryPage = 100;
 /** https://discord.com/developers/docs/resources/channel#trigger-typing-indicator */
 export const typingShownMs = 10_000;
-/** Edits in one channel, from the rate-limit headers: https://discord.com/developers/docs/topics/rate-limits */
+/** Edits in one channel, undocumented; from the headers: https://discord.com/developers/docs/topics/rate-limits */
 export const editsPerWindow = 5;
 export const editWindowMs = 5_000;
-/** Applies to every bot; larger bots get more: https://discord.com/developers/docs/topics/rate-limits#global-rate-limit */
+/** Larger bots can ask for more: https://discord.com/developers/docs/topics/rate-limits#global-rate-limit */
 export const globalRequestsPerSecond = 50;
 /** The first second of 2015: https://discord.com/developers/docs/reference#snowflakes */
 export const snowflakeEpochMs = 1_420_070_400_000;

@@ -1,10 +1,4 @@
-/**
- * Discord behind the platform port.
- *
- *   connect   registers the commands, opens the gateway, and handles missed and new events (inbound.ts, interactions.ts)
- *   reply     writes through the REST API only, so any process can do it (reply.ts)
- *   chat      what else tools can do (chat-actions.ts)
- */
+/** Discord behind the platform port. Replies need only the REST API, so any process can write them. */
 import {
   type APIInteraction,
   type Client,
@@ -44,10 +38,10 @@ import { createDiscordReply } from "./outbound/reply.ts";
 
 export interface DiscordPlatformOptions {
   token: string;
-  /** Without the version. If absent, Discord's own address is used. */
+  /** Excludes the version. By default, Discord's own address. */
   apiUrl?: string;
   replyIn: "thread" | "channel";
-  /** An emoji added to every message that will be answered; null for none. */
+  /** This emoji is added to every message that will be answered; null adds none. */
   ackReaction: string | null;
   shards: number | "auto";
   store: Store;
@@ -145,7 +139,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     noteReturn();
   }
 
-  /** Reports only reconnections, because the caller of `connect` already knows about the first connection. */
+  /** Reports only reconnections, because the caller of `connect` knows about the first connection. */
   function noteReturn(): void {
     if (isLost) events?.emit("platform.connected", { platform: "discord" });
     isLost = false;
@@ -233,7 +227,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   };
 }
 
-/** Discord also sends an update when it adds a link preview. Such an update has no edit time. */
+/** Discord also sends an update when it adds a link preview, but without an edit time. */
 function isEdit({ author, edited_timestamp, webhook_id }: Partial<RawMessage>, botId: string): boolean {
   return Boolean(edited_timestamp) && author !== undefined && author.id !== botId && webhook_id === undefined;
 }

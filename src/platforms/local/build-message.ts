@@ -1,4 +1,4 @@
-/** Builds the messages that the chat stores, and the inbound messages that the agent gets. */
+/** Builds the messages that the chat stores and the inbound messages that the agent receives. */
 import { randomUUID } from "node:crypto";
 import type { Attachment, Author, InboundMessage } from "../../ports/message.ts";
 import { agent, type ChatFile, type ChatMessage, type Person, type StoredMessage } from "./chat-message.ts";

@@ -1,4 +1,4 @@
-/** What tools may do in the local chat. Everybody on the page can see the channels; a DM can be seen only by its person. */
+/** What tools may do in the local chat. Everybody on the page can see the channels; only its person can see a DM. */
 import { createHash } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
 import type { ChatActions, ChatLine, ChatPlace } from "../../ports/chat.ts";
@@ -44,7 +44,7 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
     return id;
   }
 
-  /** Reads further pages if a page contains too few messages among cards, receipts and unfinished replies. */
+  /** Reads further pages while cards, receipts and unfinished replies leave too few messages. */
   function saidIn(viewer: string, place: Scope, before: number, limit: number): StoredMessage[] {
     const found: StoredMessage[] = [];
     let page: StoredMessage[] = [];

@@ -1,10 +1,10 @@
-/** The data of the local chat, as it is stored and as the page receives it. Plain JSON. */
+/** The data of the local chat, as stored and as sent to the page: plain JSON. */
 import type { ApprovalCard } from "../../ports/card.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { QuestionCard } from "../../ports/question.ts";
 
 export interface Person {
-  /** Lower-case, derived from the name. Identifies the person in rules and in the ledger. */
+  /** Lower-case and derived from the name. Rules and the ledger identify the person by it. */
   id: string;
   name: string;
 }
@@ -16,21 +16,21 @@ export interface ChatFile {
   bytes: number;
 }
 
-/** `receipt` is the answer to a command, or the reason why a message gets no answer. */
+/** `receipt` answers a command, or says why a message gets no answer. */
 export type ChatMessageType = "message" | "card" | "question" | "receipt";
 
 /** `streaming` means that more text is coming; `waiting`, that people can still answer the card or question. */
 export type ChatMessageState = "done" | "streaming" | "failed" | "waiting";
 
 export interface ChatMessage {
-  /** A person's page chooses the id, so a repeated request is the same message. The agent's ids derive from the turn. */
+  /** A page chooses its messages' ids, so a repeated request adds no duplicate. The agent's derive from the turn. */
   id: string;
   type: ChatMessageType;
   place: Scope;
   /** The id of the thread's first message; null outside threads. */
   thread: string | null;
   author: Person & { isBot: boolean };
-  /** A person's text as typed; the agent's text as standard Markdown. */
+  /** What a person typed, or the agent's standard Markdown. */
   text: string;
   at: number;
   state: ChatMessageState;
@@ -47,9 +47,9 @@ export interface ChatMessage {
 
 export interface StoredMessage extends ChatMessage {
   sequence: number;
-  /** Position of this message's last change among the changes of all messages. Event streams resume from it. */
+  /** Sequence number of this message's last change, counted over all messages. Event streams resume from it. */
   revision: number;
-  /** Number of replies that everybody can see, in the thread that this message started. */
+  /** Counts the replies that everybody can see in the thread that this message started. */
   replies: number;
   lastReplyAt: number | null;
   waitingCards: number;

@@ -1,7 +1,6 @@
 /**
- * Stores the local chat in one SQLite file. Every change to a message takes the next revision number, computed inside the
- * writing statement, so that two processes never use the same number. Only a message's newest state is stored. A finished
- * write survives `kill -9`.
+ * Stores the newest state of each message of the local chat in one SQLite file. The writing statement itself computes
+ * the next revision number, so two processes never use the same one. A finished write survives `kill -9`.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -13,25 +12,21 @@ import type { ChatFile, ChatMessage, Person, StoredMessage } from "./chat-messag
 
 export interface ChatStore {
   people(): Person[];
-  /** Returns false and changes nothing if the id is already taken. */
   addPerson(person: Person): boolean;
   get(id: string): StoredMessage | undefined;
-  /**
-   * Returns false if the id is already taken. `isHandedOver` is false while the agent has not durably stored the message.
-   */
+  /** Returns false if the id is taken. `isHandedOver` is false until the agent has durably stored the message. */
   insert(message: ChatMessage, isHandedOver: boolean): boolean;
   /** Creates or replaces the message. A replaced message keeps its position. */
   put(message: ChatMessage): void;
   markHandedOver(id: string): void;
   notHandedOver(): StoredMessage[];
-  /** Messages outside threads that are older than `before`, newest last. */
+  /** Returns messages outside threads that are older than `before`, newest last. */
   page(viewer: string, place: Scope, before: number, limit: number): StoredMessage[];
-  /** The first message of a thread, then its newest replies, newest last. */
+  /** Returns the first message of a thread, then its newest replies, newest last. */
   thread(viewer: string, id: string, limit: number): StoredMessage[];
   /** True if the agent was addressed in the thread or has written in it. */
   isAgentsThread(id: string): boolean;
   revision(): number;
-  /** Changes that `viewer` may see, in order of revision. */
   changes(viewer: string, since: number, limit: number): StoredMessage[];
   saveFile(file: ChatFile, content: Uint8Array): void;
   file(id: string): { file: ChatFile; content: Uint8Array } | undefined;
@@ -87,7 +82,7 @@ export function createChatStore(path: string): ChatStore {
     return rows(`SELECT ${columns} FROM messages message ${rest}`, values).map(storedMessage);
   }
 
-  /** Uses one transaction, so that readers always see a matching reply count. */
+  /** Writes in one transaction so that readers always see a matching reply count. */
   function write(message: ChatMessage, isHandedOver: boolean, conflict: string): boolean {
     database.exec("BEGIN IMMEDIATE");
     try {

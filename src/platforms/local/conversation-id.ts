@@ -1,17 +1,14 @@
 /**
- * Formats and parses the conversation ids of the local platform. No other file does this.
+ * The only code that formats and parses local conversation ids. Parts are percent-encoded, so a colon in a name is never taken for a separator.
  *
  *   local:dm:<person>                           a person's private conversation with the agent
  *   local:channel:<channel>:<message>           the thread that a message started
  *   local:channel:<channel>                     the channel itself, for commands and unprompted posts
- *
- * Parts are percent-encoded, so that a colon in a name never splits it.
  */
 import type { Scope } from "../../ports/message.ts";
 
 export type LocalConversation =
   | { type: "dm"; person: string }
-  /** `thread` is the id of the thread's first message, or null for the channel itself. */
   | { type: "channel"; channel: string; thread: string | null };
 
 export function formatConversationId(conversation: LocalConversation): string {

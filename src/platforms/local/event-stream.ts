@@ -1,7 +1,6 @@
 /**
- * Live updates as Server-Sent Events. The event id is the revision, so a browser resumes from `Last-Event-ID`. There is
- * no queue: the stream reads what changed since the last revision it sent, so a slow reader gets only the newest
- * states.
+ * Streams live updates as Server-Sent Events. The event id is the revision, so a browser resumes from `Last-Event-ID`.
+ * There is no queue: a stream reads what changed since its last revision, so a slow reader gets only the newest states.
  */
 import type { Context } from "hono";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
@@ -11,7 +10,7 @@ import { maxEventStreams } from "./limits.ts";
 /** Polling finds changes that other processes make. */
 const pollMs = 250;
 const heartbeatMs = 15_000;
-/** A page that is further behind must reload everything. So must one that is ahead because the chat was replaced. */
+/** A page further behind must reload, and so must a page that is ahead, because the chat was replaced. */
 const maxCatchUpChanges = 500;
 
 const tooMany = `Too many pages are open (${maxEventStreams}). Close some, or try again later.`;
@@ -20,7 +19,7 @@ export function createEventStreams(store: ChatStore, signal: AbortSignal) {
   let open = 0;
   return (context: Context, person: string, since: number): Response => {
     if (open >= maxEventStreams) return context.json({ error: tooMany }, 429);
-    // Stops proxies and browsers from buffering the stream.
+    // Stop proxies and browsers from buffering the stream.
     context.header("X-Accel-Buffering", "no");
     open += 1;
     return streamSSE(context, async (stream) => {
@@ -68,7 +67,7 @@ async function sendChanges(stream: SSEStreamingApi, { store, person, since, clos
   }
 }
 
-/** Call this before reading, so that no change is missed. */
+/** Call this before reading so that no change is missed. */
 function nextChange(store: ChatStore, closed: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

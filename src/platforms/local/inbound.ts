@@ -1,11 +1,7 @@
 /**
- * What people do in the local chat, on its way to the agent:
- *
- *   say                             stores the message, hands it over, and resolves when the agent has durably stored it
- *   edit, remove, answer, command   do the same for edits, deletions, answers and commands
- *   redeliver                       at connect: hands over messages that an earlier process stored but did not hand over
- *
- * A refusal is thrown as a `Refusal` with an HTTP status and a sentence for the person. Anything else thrown is a bug.
+ * Passes what people do in the local chat to the agent. Each function resolves once the agent has durably stored the
+ * action. At connect, `redeliver` hands over the messages that an earlier process stored but did not hand over. A
+ * refusal is thrown as a `Refusal` with an HTTP status and a message for the person. Anything else thrown is a bug.
  */
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
@@ -48,7 +44,7 @@ export interface Inbound {
   remove(person: string, id: string): Promise<void>;
   answer(answer: ClickedAnswer): Promise<AnswerReceipt>;
   pick(pick: { person: string; messageId: string; questionId: string; option: number }): Promise<AnswerReceipt>;
-  /** `/remora ask …` creates a message. A receipt answers every other command. */
+  /** `/remora ask …` creates a message. Every other command is answered with a receipt. */
   command(command: Spot & { name: string; rest: string }): Promise<StoredMessage>;
   redeliver(): Promise<void>;
 }
@@ -203,7 +199,7 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
     },
     async redeliver() {
       for (const message of store.notHandedOver()) {
-        // If a message fails again, it must block neither the others nor the start. The next connect tries again.
+        // A message that fails again must block neither the others nor the start. The next connect retries it.
         await handOver(message).catch((thrown: unknown) =>
           log.error({ messageId: message.id, error: messageOf(thrown) }, "could not redeliver a message"),
         );

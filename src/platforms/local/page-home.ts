@@ -6,9 +6,9 @@ import { codeOf } from "../../lib/errors.ts";
 import type { Leases } from "../../ports/cluster.ts";
 import type { Store } from "../../ports/store.ts";
 
-/** Only processes with the same data folder can answer in its chat, so the page of only one folder is served at a time. */
+/** Only processes with the same data folder can answer in its chat, so only one folder's page is served at a time. */
 export interface PageHome {
-  /** Call this repeatedly: a dead process holds the page until its lease expires, and a live process may lose its lease. */
+  /** Call this repeatedly: a dead process holds the page until its lease expires, and a live one may lose its lease. */
   claim(): Promise<boolean>;
   isHere(): Promise<boolean>;
 }
@@ -25,7 +25,7 @@ export function createPageHome(options: { data: string; store: Store; leases: Le
       const isFreeAgain = lease !== undefined && !wasFree;
       wasFree = lease !== undefined;
       if (lease === undefined) return false;
-      // If a live process with another folder has lost its lease, let it take the page back before the next claim.
+      // A live process with another folder may have lost its lease. Let it take the page back first.
       if (isFreeAgain && !(await isHere())) {
         await lease.release();
         return false;

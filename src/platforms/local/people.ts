@@ -1,4 +1,4 @@
-/** Adds people to the local chat. Derives an id from any name. */
+/** Adds people to the local chat. Derives their ids from their names. */
 import type { Person } from "./chat-message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";

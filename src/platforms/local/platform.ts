@@ -1,10 +1,4 @@
-/**
- * The local platform: a small chat on this machine, behind the same port as Discord and Slack.
- *
- *   connect   redelivers messages that were never handed over, then accepts new ones
- *   reply     writes into the chat (reply.ts)
- *   mount     adds the page and its API to a web server, which must check access
- */
+/** The local platform: a small chat on this machine, behind the same port as Discord and Slack. */
 import type { Hono } from "hono";
 import type { Log } from "../../lib/log.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";

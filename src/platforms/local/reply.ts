@@ -1,7 +1,4 @@
-/**
- * One reply in the local chat. Each segment is one message, edited in place; cards and questions appear between segments.
- * Ids derive from the turn, segment and card, so a reply resumed after a crash writes the same messages.
- */
+/** One reply in the local chat. Ids derive from turn, segment and card, so a resumed reply writes the same messages. */
 import { readFile, stat } from "node:fs/promises";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -59,7 +56,6 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     return `r.${target.turnId}.text.${segment.number}`;
   }
 
-  /** Throws `platform.no-route` if the conversation does not exist. */
   function spot(): Pick<ChatMessage, "place" | "thread"> {
     const conversation = parseConversationId(target.conversationId);
     if (conversation === undefined || !options.isOpen(conversation)) throw noRoute(target.conversationId);
@@ -107,7 +103,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     await show(state, attached.files);
   }
 
-  /** A card may follow an answer that has ended, and must not change it. */
+  /** A card that follows an ended answer must not change that answer. */
   function hasEnded(): boolean {
     const state = store.get(textId())?.state;
     return timer === undefined && (state === "done" || state === "failed");

@@ -1,12 +1,6 @@
 /**
- * The HTTP routes of the local chat: the page under `/` and `/local/`, the API under `/local/api/`.
- *
- *   GET             state, messages, events, files/:id
- *   POST            messages (202 once durably stored), answers, picks, commands, people
- *   PATCH, DELETE   messages/:id
- *
- * The server must check token, origin and host before a request gets here. Bodies are JSON, limited in size, and validated;
- * an invalid body is refused with a sentence for people.
+ * The HTTP routes of the local chat: the page under `/` and `/local/`, the API under `/local/api/`. The server must
+ * check token, origin and host before a request gets here. Bodies are JSON, limited in size and validated.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -111,7 +105,7 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
     const people = store.people();
     const me = people.find((person) => person.id === context.req.query("person")) ?? people[0];
     if (me === undefined) return context.json({ error: "There are no people in this chat." }, 404);
-    // Read before the messages: changes after this revision arrive again as events.
+    // Read this before the messages so that changes made meanwhile arrive again as events.
     const revision = store.revision();
     const places: Scope[] = [...channels.map((channel): Scope => `channel:${channel}`), `dm:${me.id}`];
     const messages = Object.fromEntries(
@@ -144,7 +138,7 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
 }
 
 function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
-  /** Validates the body and does the work. Answers a refusal with its sentence. */
+  /** Validates the body and does the work. Answers a refusal with its message. */
   async function taking<T>(
     context: Context,
     body: z.ZodType<T>,

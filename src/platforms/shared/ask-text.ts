@@ -1,4 +1,4 @@
-/** `/remora ask TEXT` and `/remora skill NAME TEXT` are messages to the agent, unlike all other commands. */
+/** Unlike all other commands, `/remora ask TEXT` and `/remora skill NAME TEXT` are messages to the agent. */
 
 export function askText(commandName: string, rest: string): string | undefined {
   const text = rest.trim();

@@ -1,4 +1,4 @@
-/** Connects the platforms. If several processes have a page, one of them serves it. */
+/** Connects the platforms. If several processes have a page, only one of them serves it. */
 import type { Log } from "../../lib/log.ts";
 import type { Events } from "../../ports/events.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
@@ -12,9 +12,9 @@ export interface ConnectionsOptions {
 }
 
 export interface PlatformConnections {
-  /** All platforms that are connected or connecting. */
+  /** Includes platforms that are still connecting. */
   all(): Platform[];
-  /** `connected` resolves when all platforms are connected, so that other work need not wait for them. */
+  /** Does not wait for the platforms: `connected` resolves when all of them are connected. */
   start(handlers: PlatformHandlers, signal: AbortSignal): Promise<{ connected: Promise<unknown> }>;
   servePage(handlers: PlatformHandlers, signal: AbortSignal): Promise<void>;
 }

@@ -1,11 +1,10 @@
 /**
- * Classifies each line of a Markdown text, as far as splitting the text requires. Fences may be indented, follow list
- * markers, or stand in quotes, because models write them like that; a quoted fence ends with its quote. An opening line
- * longer than `maxOpeningLength` can't be repeated in every part, so it counts as plain text.
+ * Classifies the lines of a Markdown text for splitting. Models indent fences, quote them, and put them after list
+ * markers. A quoted fence ends with its quote. An opening line longer than `maxOpeningLength` counts as text.
  */
 
 export interface Fence {
-  /** Blanks and quote marks before the fence. A list marker counts as blanks of its width. */
+  /** Spaces and quote marks before the fence. A list marker is replaced by as many spaces. */
   prefix: string;
   marks: string;
   info: string;
@@ -65,7 +64,7 @@ export function openedBy(line: string, maxOpeningLength: number): Fence | undefi
   const found = opening.exec(line);
   if (found === null || line.length > maxOpeningLength) return undefined;
   const [, prefix = "", marks = "", info = ""] = found;
-  // With more backticks in the line, this is a code span.
+  // Backticks later in the line make it a code span, not a fence.
   if (marks.startsWith("`") && info.includes("`")) return undefined;
   return { prefix: prefix.replace(/[^\s>]/g, " "), marks, info: info.trimEnd() };
 }

@@ -1,4 +1,4 @@
-/** Finds spans within a line that must not be split. Every pattern is bounded, so that no text is slow to scan. */
+/** Finds spans within a line that must not be split. Every pattern is bounded so that no text is slow to scan. */
 
 export interface Span {
   start: number;
@@ -12,7 +12,7 @@ const patterns = [
   /(\*\*|__|~~|\|\|)(?=\S)[^\n]{1,300}?(?<=\S)\1/g,
 ];
 
-/** Offsets of the spans that start in `text`, in order. Overlapping spans are merged. */
+/** Returns the spans that start in `text`, as offsets in order. Merges overlapping spans. */
 export function unbreakableSpans(text: string): Span[] {
   const spans = codeSpans(text);
   for (const pattern of patterns) {
@@ -33,7 +33,6 @@ function merged(spans: Span[]): Span[] {
   return result;
 }
 
-/** Finds spans from a run of backticks to the next run of the same length in the same line. */
 function codeSpans(text: string): Span[] {
   const spans: Span[] = [];
   for (const line of text.matchAll(/[^\n]+/g)) {

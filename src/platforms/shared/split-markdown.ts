@@ -1,14 +1,9 @@
 /**
- * Splits standard Markdown into parts of at most `limit` characters (UTF-16 units):
- *
- *   1. classifies the lines (markdown-lines.ts)
- *   2. fills each part and picks the best cut: between paragraphs and blocks, then lines, then lines of code, then table
- *      rows, then words, then graphemes
- *   3. closes a fence that is open at a cut or at the end, and reopens it after the cut with the same info string
- *
- * Without those added lines, the joined parts are the original text, except for blanks at the cuts. A link, code span or
- * table row is split only if it is longer than a part. A blank text has no parts. The file is over 250 lines because all of
- * its functions share one model of a cut.
+ * Splits standard Markdown into parts of at most `limit` characters (UTF-16 units). Prefers cuts between paragraphs and
+ * blocks, then lines, lines of code, table rows, words, and graphemes. Closes an open fence at a cut, and reopens it
+ * after the cut with the same info string. Otherwise the joined parts are the original text, except for blanks at the
+ * cuts. A link, code span or table row is split only if it is longer than a part. A blank text has no parts. The file
+ * is over 250 lines because all of its functions share one model of a cut.
  */
 import { closes, type Fence, type Line, openedBy, scanLines } from "./markdown-lines.ts";
 import { type Span, unbreakableSpans } from "./markdown-spans.ts";
@@ -69,10 +64,7 @@ function closingLength(fence: Fence | undefined): number {
   return fence === undefined ? 0 : closingOf(fence).length + 1;
 }
 
-/**
- * Minimum fill of a part, as a fraction, for a cut of each rank, best rank first. Below it, a worse cut that fills more is
- * chosen.
- */
+/** Minimum fill of a part, as a fraction, per rank of the cut. Below it, use a lower-ranked cut that fills more. */
 const minFill = [0.5, 0.5, 0.5, 0.4, 0.4];
 const minFillBeforeWords = 0.25;
 const neverRank = minFill.length;
@@ -106,7 +98,7 @@ function nextCut(source: Source, from: number, index: number, room: number): Cut
   return last === undefined ? hardCut(source, overflowing, from, room) : at(last);
 }
 
-/** If true, the row or fence line starts the next part rather than being split. */
+/** True if the row or fence line fits into a part, so it should start the next part rather than be split. */
 function isWholeInOnePart(line: Line, limit: number): boolean {
   const isOneLine = line.type.startsWith("table") || line.type === "fence-open" || line.type === "fence-close";
   return isOneLine && line.end - line.start <= limit;
@@ -123,7 +115,6 @@ function lineCuts({ text, lines }: Source, from: number, index: number, room: nu
     const length = end - from + closingLength(fence);
     if (length > room) continue;
     overflowing = line;
-    // A cut after a blank line would be the same as the cut before it.
     if (end <= from || (before.type === "blank" && fence === undefined)) continue;
     cuts.push({ rank: rankOf(before, line), length, end, line });
   }
@@ -138,7 +129,7 @@ function cutAt(end: number, next: number, fence: Fence | undefined): Cut {
   return fence === undefined ? { end, next } : { end, next, fence };
 }
 
-/** How bad a cut between two lines is: 0 is best, and `neverRank` is used only if there is no other cut. */
+/** Rates a cut between two lines: 0 is best, and `neverRank` is used only if there is no other cut. */
 function rankOf(before: Line, line: Line): number {
   switch (line.type) {
     case "blank":
@@ -175,7 +166,7 @@ function cutInLine(source: Source, line: Line, from: number, room: number): Cut 
   return end > from ? cutAt(endOfText(text, from, end), skipBlanks(text, end), undefined) : undefined;
 }
 
-/** Cuts after the last word outside spans, else before the span in the way, else after any word, else anywhere. */
+/** Prefers to cut after the last word outside spans, then before the span at the limit, after any word, anywhere. */
 function wordCut(source: Source, line: Line, range: { from: number; start: number; most: number }): number {
   const { text, limit } = source;
   const { from, start, most } = range;
@@ -206,10 +197,10 @@ function isWordEnd(text: string, at: number): boolean {
   return /[\s。、！？，；：]/u.test(text[at - 1] ?? "") || /\s/u.test(text[at] ?? "");
 }
 
-/** Limits the search, because a line that contains only fence marks has no safe place. */
+/** Limits the search, because a line that consists of fence marks has no safe position. */
 const maxSteps = 100;
 
-/** Moves the cut to the left as long as the text on either side of it would read as a new fence. */
+/** Moves the cut left while the text on either side of it would read as a new fence. */
 function safeCut({ text, limit }: Source, line: Line, start: number, wanted: number): number {
   const isFence = (piece: string) =>
     line.type === "fence-body" && line.fence !== undefined
@@ -247,7 +238,6 @@ function skipBlanks(text: string, at: number): number {
   return at + (/^\s*/.exec(text.slice(at))?.[0].length ?? 0);
 }
 
-/** Skips blank lines, and keeps the indentation of the line that follows. */
 function skipBlankLines(text: string, at: number): number {
   return at + (/^(?:[^\S\n]*\n)*/.exec(text.slice(at))?.[0].length ?? 0);
 }

@@ -1,17 +1,13 @@
 /**
- * Shows states that replace each other, with a minimum time between updates. An example is a message that is edited while
- * its text grows.
- *
- *   offer   shows the first state immediately; of the states that come too soon, only the newest is kept and shown later
- *   stop    drops the waiting state and resolves when the running update has ended
- *
- * The newest state is always shown in the end. A failed update is retried with growing pauses, unless a newer state has
- * replaced it. The pause starts when an update ends, so that an update that waited for a rate limit is not followed
- * immediately by another.
+ * Shows states that replace each other, such as a growing message, with a minimum time between updates. `offer` shows
+ * the first state immediately; if more come too soon, it stores only the newest of them. `stop` drops the waiting state
+ * and resolves when the running update has ended. The newest state is always shown in the end: a failed update is
+ * retried with growing pauses, unless a newer state has replaced it. Pauses start when an update ends, so an update
+ * that waited for a rate limit is not immediately followed by another.
  */
 
 export interface ThrottledUpdatesOptions<T> {
-  /** Milliseconds between the end of an update and the start of the next one. */
+  /** From the end of an update to the start of the next one. */
   minIntervalMs: number;
   /** Called for one state at a time. Rejects if the state could not be shown. */
   show(state: T): Promise<void>;
@@ -20,9 +16,7 @@ export interface ThrottledUpdatesOptions<T> {
 }
 
 export interface ThrottledUpdates<T> {
-  /**
-   * If the update starts immediately, resolves when the state was shown; otherwise when the state is queued. Never rejects.
-   */
+  /** Never rejects. Resolves when the state was shown if its update starts immediately, else when it is queued. */
   offer(state: T): Promise<void>;
   stop(): Promise<void>;
 }
@@ -82,7 +76,7 @@ export function createThrottledUpdates<T>({
       clearTimeout(timer);
       timer = undefined;
       await running;
-      // A failed update has put its state back, so drop the state again.
+      // If the running update failed, it put its state back into `waiting`. Drop it again.
       waiting = undefined;
       clearTimeout(timer);
       timer = undefined;

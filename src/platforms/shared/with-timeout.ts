@@ -1,7 +1,6 @@
 /** Stops waiting for slow work; the work itself continues. */
 import { pause } from "../../lib/backoff.ts";
 
-/** Resolves to undefined if `work` takes longer than `maxMs`. */
 export async function withTimeout<Result>(maxMs: number, work: Promise<Result>): Promise<Result | undefined> {
   const done = new AbortController();
   try {

@@ -1,11 +1,11 @@
 /**
- * Formats and parses the ids of Slack's conversations and messages. No other file does this.
+ * The only code that formats and parses the ids of Slack's conversations and messages:
  *
  *   slack:<team>:<channel>                a DM, or a channel itself (for commands and unprompted posts)
  *   slack:<team>:<channel>:<thread_ts>    a thread, including one of the assistant pane in a DM
  *   <channel>:<ts>                        a message
  *
- * Slack's ids contain no colon. The id of a DM starts with D. Group DMs count as channels, because several people see them.
+ * Slack's ids contain no colon. A DM's id starts with D. Group DMs count as channels, because several people see them.
  */
 import type { Scope } from "../../ports/message.ts";
 
@@ -39,7 +39,7 @@ export function formatMessageId({ channel, ts }: SlackMessageId): string {
   return `${channel}:${ts}`;
 }
 
-/** Undefined for ids of messages that are not in Slack, such as those that schedules create. */
+/** Returns undefined for messages outside Slack, such as those that schedules create. */
 export function parseMessageId(id: string): SlackMessageId | undefined {
   const [channel = "", ts = "", ...rest] = id.split(":");
   return rest.length === 0 && channelPattern.test(channel) && tsPattern.test(ts) ? { channel, ts } : undefined;
@@ -53,7 +53,7 @@ export function scopeOf(channel: string, userId: string): Scope {
   return isDirect(channel) ? `dm:${userId}` : `channel:${channel}`;
 }
 
-/** A thread's first message has its own ts as `thread_ts` once it has replies, but it does not count as in the thread. */
+/** Once a thread has replies, its first message has its own ts as `thread_ts`, but counts as outside the thread. */
 export function threadOf(ts: string, threadTs: string | undefined): string | null {
   return threadTs === undefined || threadTs === ts ? null : threadTs;
 }

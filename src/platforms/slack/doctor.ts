@@ -1,10 +1,4 @@
-/**
- * The Slack checks of `remora doctor`, one line per finding:
- *
- *   1. the bot token: whether Slack accepts it, who it belongs to, and which of the manifest's scopes it lacks
- *   2. the app token, or the signing secret
- *   3. this machine's clock, compared with Slack's
- */
+/** The Slack checks of `remora doctor`: bot token and scopes, app token or signing secret, and this machine's clock. */
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";

@@ -1,9 +1,6 @@
 /**
- * Slack behind the platform port. Receives through Bolt, by Socket Mode or signed HTTP; writes through the Web API.
- *
- *   connect   accepts events and fetches missed messages
- *   reply     writes into a conversation (reply.ts), even in a process that receives nothing
- *   mount     with HTTP: adds `/slack/events` to a web server, which must let Slack's requests through
+ * Slack behind the platform port. Receives through Bolt, by Socket Mode or signed HTTP; writes through the Web API,
+ * even in a process that receives nothing. The server that calls `mount` must let requests to `/slack/events` through.
  */
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";
@@ -62,7 +59,7 @@ export interface SlackPlatform extends Platform {
 }
 
 const nothing = z.unknown();
-/** The start waits this long for Slack, then connecting continues in the background. */
+/** Startup waits this long for Slack; then connecting continues in the background. */
 const maxConnectMs = 10_000;
 const maxReactionMs = 5_000;
 const waitForSlackMs = 86_400_000;
@@ -126,7 +123,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
           ...{ ignoreSelf: false, convoStore: false, logger: createSdkLogger(log) },
           ...(access.apiUrl === undefined ? {} : { clientOptions: { slackApiUrl: access.apiUrl } }),
         });
-        // Rethrows, so that the receiver handles a listener's failure.
+        // Rethrow so that the receiver handles a listener's failure.
         app.error((thrown) => Promise.reject(thrown));
         addListeners(app, {
           ...{ inbound, interactions, commands, home, pane },
@@ -203,9 +200,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   };
 }
 
-/**
- * In a channel, only the author sees the notice. A thread without replies would not show it, so it is sent to the channel.
- */
+/** In a channel, only the author sees the notice. A thread without replies would hide it, so the channel gets it. */
 async function sendNotice(
   ephemeral: ReturnType<typeof createEphemeralReplies>,
   message: InboundMessage,

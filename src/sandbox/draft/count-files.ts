@@ -1,4 +1,4 @@
-/** Counts files up to a maximum, so that a large folder does not take long. An unreadable folder counts as empty. */
+/** Counts files up to a maximum so that a large folder does not take long. An unreadable folder counts as empty. */
 import { opendir } from "node:fs/promises";
 
 export async function countFiles(folder: string, max: number): Promise<number> {

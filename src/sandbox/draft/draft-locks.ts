@@ -16,7 +16,7 @@ interface Lock {
   acquiring: Promise<void> | undefined;
   readers: number;
   writer: boolean;
-  /** First come, first served, so that readers can't starve a writer. */
+  /** First come, first served so that readers can't starve a writer. */
   waiting: { mode: "shared" | "exclusive"; admit(): void }[];
 }
 

@@ -1,4 +1,4 @@
-/** Combines calls, jobs, decisions and undo. Changing or deciding a draft requires its lock (draft-locks.ts). */
+/** Creates the drafts of all conversations from their parts: calls, jobs, decisions and undo. Changing or deciding a draft requires its lock (draft-locks.ts). */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Log } from "../../lib/log.ts";

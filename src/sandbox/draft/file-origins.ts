@@ -1,7 +1,8 @@
 /**
  * Marks files with the origins of untrusted text in them, by path and content hash. Marks of earlier contents are kept,
  * because Undo can restore those contents. If a call writes many files, one mark covers the top-level folder. Above the
- * limit, drops the oldest stale marks, then merges the oldest ones for the entire working folder.
+ * limit, drops the oldest stale marks. If that is not enough, one mark for the whole working folder replaces the oldest
+ * remaining ones.
  */
 import { createHash } from "node:crypto";
 import { readlink } from "node:fs/promises";

@@ -29,7 +29,7 @@ export async function runAgain(
   if (draft?.state === "open") await discardDraft(draft.body);
   const message = {
     ...first,
-    // The id is fixed, so that a second click after a crash does not start a second turn.
+    // The id is fixed so that a second click after a crash does not start a second turn.
     id: `schedule:again-${approvalId}:${record.createdAt}`,
     author: requesterOf(turn.body),
     text: turn.body.messages.map(({ text }) => text).join("\n\n"),

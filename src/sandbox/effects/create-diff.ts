@@ -29,7 +29,7 @@ const defaultDiffLimits: DiffLimits = {
   maxMs: 2_000,
 };
 
-/** Reads the files again. Approvals must use the hash of `effects`, so that keeping fails if a file has changed. */
+/** Reads the files again. Approvals must use the hash of `effects` so that keeping fails if a file has changed. */
 export async function createDiff(
   { base, layer }: DraftFolders,
   { effects }: Pick<Effects, "effects">,

@@ -108,7 +108,7 @@ export async function readChanges(journal: string, id: string): Promise<JournalC
   return changes;
 }
 
-/** Removes `entry.json` first, so that recovery can remove the rest after a crash. */
+/** Removes `entry.json` first so that recovery can remove the rest after a crash. */
 export async function removeEntry(journal: string, id: string): Promise<void> {
   const folder = entryFolder(journal, id);
   await rm(join(folder, "entry.json"), { force: true });

@@ -35,7 +35,7 @@ export type KeepResult =
   | { type: "failed"; path: string; reason: string; notRestored: string[] }
   | TooLarge;
 
-/** Can be aborted until it starts to change base. Must never change the layer. */
+/** Can be aborted until it starts to change the base folder. Must never change the layer. */
 export function keepEffects(options: KeepOptions, signal: AbortSignal): Promise<KeepResult> {
   return withinLimits(async () => {
     const { undoFolder, id } = options;

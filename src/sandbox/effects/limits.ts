@@ -1,4 +1,4 @@
-/** Limits of drafts, and a counter that stops the walk over a tree that is too large. */
+/** Draft limits, and a counter that stops walking a tree that is too large. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 
 export interface WalkLimits {

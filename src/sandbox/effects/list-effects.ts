@@ -96,7 +96,7 @@ function createLineCounter() {
   };
 }
 
-/** Latin-1 maps bytes one to one, so that texts in any encoding differ exactly where their bytes do. */
+/** Latin-1 maps bytes one to one so that texts in any encoding differ exactly where their bytes do. */
 function linesOf(content: Buffer): string[] {
   return splitLines(content.toString("latin1"));
 }

@@ -70,7 +70,7 @@ async function planOverlayMerge(
   async function walkFolder(level: Level, name: Buffer, stat: BigIntStats, path: RawPath, depth: number) {
     add({ path, action: "write", type: "folder", mode: modeOf(stat) });
     const mergedStat = level.merged?.stat(name);
-    // Overlayfs reports one hard link for a merged folder, and more for a folder that hides the layers below. On btrfs,
+    // Overlayfs reports a link count of 1 for a merged folder and a higher one for an opaque folder. On btrfs,
     // every folder has one link, so the names in the lower folders are always compared there.
     const isMerged = mergedStat?.nlink === 1n && stat.nlink > 1n;
     const merged = level.merged && openChild(level.merged, name);

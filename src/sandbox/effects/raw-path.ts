@@ -42,7 +42,7 @@ export function joinPath(parent: RawPath, name: Buffer): RawPath {
   return parent === "" ? encoded : `${parent}/${encoded}`;
 }
 
-/** Escapes characters that hide, reorder or break text, so that different names look different. */
+/** Escapes characters that hide, reorder or break text so that different names look different. */
 export function displayPath(raw: RawPath): string {
   const text = raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16)));
   return escapeHidden(text).replace(invisibleInNames, codePointText);

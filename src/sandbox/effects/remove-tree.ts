@@ -10,7 +10,7 @@ import { codeOf } from "../../lib/errors.ts";
 const run = promisify(execFile);
 const discardedMark = ".discarded-";
 
-/** Renames the tree first, so that the path is free immediately. After a crash, `sweepDiscarded` removes the rest. */
+/** Renames the tree first so that the path is free immediately. After a crash, `sweepDiscarded` removes the rest. */
 export async function discardLayer(path: string): Promise<void> {
   const aside = join(dirname(path), `${basename(path)}${discardedMark}${randomBytes(6).toString("hex")}`);
   try {

@@ -108,7 +108,7 @@ async function saveEarlier(
   return now === undefined ? "changed" : stampOf(now);
 }
 
-/** Runs syncs in parallel, so that they share writes to the file system's journal. */
+/** Runs syncs in parallel so that they share writes to the file system's journal. */
 async function syncAll({ changes, area, saved }: Staging): Promise<void> {
   const files = changes.flatMap((change, index) => (change.to.type === "file" ? [area.after.path(nameAt(index))] : []));
   if (saved !== undefined) {

@@ -1,4 +1,4 @@
-/** Stores file versions while changes are kept or undone, on the base folder's file system, so that renames work. */
+/** Stores file versions while changes are kept or undone, on the base folder's file system so that renames work. */
 import { fstatSync, mkdirSync, readFileSync, rmdirSync, unlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { entryFolder, type JournalEntry } from "./journal-entry.ts";

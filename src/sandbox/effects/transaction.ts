@@ -41,7 +41,7 @@ export type TransactionResult =
   | { type: "conflict"; paths: RawPath[]; notRestored: RawPath[] }
   | (ChangeFailure & { notRestored: RawPath[] });
 
-/** Can be aborted until it starts to change base. A journal entry with this id must not exist yet. */
+/** Can be aborted until it starts to change the base folder. A journal entry with this id must not exist yet. */
 export async function runTransaction(options: TransactionOptions, signal: AbortSignal): Promise<TransactionResult> {
   const { journal, onStep } = options;
   const entry = newEntry(options);

@@ -1,4 +1,4 @@
-/** Stores old versions of kept changes for some days, up to a total size. Undo needs unchanged files and is final. */
+/** Stores the previous versions of changed files for a few days and up to a total size. Undo needs unchanged files and is final. */
 import { linkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ export type UndoResult =
 export interface UndoJournal {
   /** Lists entries, newest first, of `base` or of all folders. */
   list(base?: string): Promise<UndoEntry[]>;
-  /** Can be aborted until it starts to change base. Repeating a finished undo returns `unknown`. */
+  /** Can be aborted until it starts to change the base folder. Repeating a finished undo returns `unknown`. */
   undo(id: string, signal: AbortSignal): Promise<UndoResult>;
   /** Removes entries that are too old, then the oldest while the total is too large, except the newest. */
   prune(now: number): Promise<UndoEntry[]>;

@@ -38,7 +38,7 @@ async function resolveWithSystem(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/** Shares look-ups of the same name, so that many connections can't block all threads of the process. */
+/** Shares look-ups of the same name so that many connections can't block all threads of the process. */
 function shareLookups(resolve: Resolve): Resolve {
   const lookups = new PQueue({ concurrency: maxConcurrentLookups });
   const pending = new Map<string, Promise<string[]>>();

@@ -1,4 +1,4 @@
-/** Rewrites each request on a new connection, so that proxy and server read it alike. Adds secrets after all checks. */
+/** Rewrites each request on a new connection so that proxy and server read it alike. Adds secrets after all checks. */
 import {
   type ClientRequest,
   type IncomingMessage,

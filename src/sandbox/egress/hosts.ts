@@ -31,7 +31,7 @@ export function isApproved(hosts: readonly ApprovedHost[], host: string, port: n
   return hosts.some((approved) => approved.host === host && approved.ports.includes(port));
 }
 
-/** Formats a host for a card. A name in another script appears in Unicode and in punycode. */
+/** Formats a host for a card. A non-ASCII name appears in punycode, followed by Unicode in parentheses. */
 export function hostLine({ host, ports }: ApprovedHost): string {
   const unicode = domainToUnicode(host);
   const also = unicode === "" || unicode === host ? "" : ` (${unicode})`;

@@ -1,4 +1,4 @@
-/** Opens a listening socket in a view's network namespace, so that only the view can reach it. */
+/** Opens a listening socket in a view's network namespace so that only the view can reach it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readlink } from "node:fs/promises";
 import { Server } from "node:net";

@@ -1,4 +1,4 @@
-/** Recognises commands that failed for lack of network access, so that the model asks for it instead of guessing. */
+/** Recognises commands that failed for lack of network access so that the model asks for it instead of guessing. */
 
 export const noNetworkHint =
   'This command has no network access. If it needs a host, call shell_exec again with network: ["host"], naming each host. A person will be asked.';

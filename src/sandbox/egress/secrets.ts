@@ -1,5 +1,5 @@
 /**
- * Secrets that the proxy adds to requests, so that commands never see them (`sandbox.network.secrets`). A key without a
+ * Secrets that the proxy adds to requests so that commands never see them (`sandbox.network.secrets`). A key without a
  * scheme means https. Plain HTTP sends the secret unencrypted, so its key must say http.
  */
 import { RemoraError } from "../../lib/errors.ts";

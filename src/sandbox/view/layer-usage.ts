@@ -74,7 +74,7 @@ async function diskUse(folder: string): Promise<DiskUse> {
   return { bytes: (blocks - bfree) * bsize, freeBytes: bavail * bsize, files: files === 0 ? undefined : files - ffree };
 }
 
-/** Stops at the limits, so that even a million files don't take long. */
+/** Stops at the limits so that even a million files don't take long. */
 async function countLayer(folder: Buffer, limits: LayerLimits, signal?: AbortSignal): Promise<LayerUsage> {
   const total = { bytes: 0, files: 0 };
   const isOver = () => total.bytes > limits.maxLayerBytes || total.files > limits.maxLayerFiles;

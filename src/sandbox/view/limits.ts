@@ -21,7 +21,7 @@ export const maxCommandBytes = 2 * mebibyte;
 export const maxOpenFiles = 4_096;
 /** Multiple of `maxMemoryBytes` that one process may map, because runtimes map stacks and heaps they do not use. */
 export const mappedMemoryFactor = 2;
-/** The kernel allows this many more than `maxProcesses`, so that the watchdog sees the excess and kills the command. */
+/** The kernel allows this many more than `maxProcesses` so that the watchdog sees the excess and kills the command. */
 export const sparedProcesses = 64;
 /** After its first round, a pid namespace assigns ids from 300 on. */
 export const reservedProcessIds = 300;

@@ -1,7 +1,7 @@
 /**
  * Builds the file system of a view in its mount namespace. It is an allow-list: read-only system folders, small
  * versions of /etc, /dev and /proc, memory for /tmp, and the caller's folders. The working folder has a layer over it,
- * or is a copy. All paths inside are relative, because the working directory is the new root.
+ * or is a copy. Paths in the program are relative, because the process has changed its current directory to the new root.
  */
 import {
   AT_FDCWD,
@@ -175,7 +175,7 @@ function protectCover(program: Program, at: string): void {
   program.call("mount_setattr", args, { onError: "ignore" });
 }
 
-/** Uses an overlay, so that sockets and pipes in the folder don't work. A folder with submounts needs a plain bind. */
+/** Uses an overlay so that sockets and pipes in the folder are unusable. A folder with submounts needs a plain bind. */
 function addReadable(program: Program, from: string, at: string, hasSubmounts: boolean): void {
   if (hasSubmounts) {
     addBind(program, { from, at, isReadOnly: true });
@@ -201,13 +201,13 @@ function addOverlay(program: Program, mount: Extract<ExtraMount, { kind: "overla
   openPath(program, mount.upper, descriptors.upper);
   openPath(program, mount.work, descriptors.work);
   const folders = `lowerdir=${lower.join(":")},upperdir=${opened(descriptors.upper)},workdir=${opened(descriptors.work)}`;
-  // The mount is volatile, so that closing a view does not wait for the host's disk to sync.
+  // The mount is volatile so that closing a view does not wait for the host's disk to sync.
   mountOverlay(program, inside(mount.at), `volatile,${folders}`, "fail");
 }
 
 const opened = (descriptor: number) => `/proc/self/fd/${descriptor}`;
 
-/** Names folders by open descriptors, so that paths need no escaping. */
+/** Names folders by open descriptors so that paths need no escaping. */
 function mountOverlay(
   program: Program,
   at: string,

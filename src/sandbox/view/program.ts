@@ -1,5 +1,5 @@
 /**
- * Programs for the launcher: lists of system calls with their data. They are made for a fixed address, so that pointers are
+ * Programs for the launcher: lists of system calls with their data. They are made for a fixed address so that pointers are
  * plain numbers. After each call a program continues with the next step. An error ends it, unless the step says otherwise.
  *
  *   const program = createProgram(processor);

@@ -34,7 +34,7 @@ export interface SetupPlan {
 export function setupProgram(processor: Processor, plan: SetupPlan): Program {
   const program = launcherProgram(processor);
   const inner = program.label();
-  // Close inherited descriptors, so that the view does not get them and the numbers from 4 on are free.
+  // Close inherited descriptors so that the view does not get them and the numbers from 4 on are free.
   program.call("close_range", [descriptors.temporary, maxDescriptor, 0]);
   program.call("unshare", [newNamespaces], { title: "make namespaces" });
   program.call("prctl", [PR_SET_PDEATHSIG, SIGKILL]);

@@ -1,7 +1,4 @@
-/**
- * Decides which skills a conversation may use. Other skills are not offered, not listed by `load_skill`, and can't be
- * called.
- */
+/** Decides which skills a conversation may use. Others are not offered, not listed by `load_skill` and not callable. */
 import type { Skill } from "../../ports/skill.ts";
 
 /** Names of skills. `deny` overrides `allow`. If `allow` is absent, every skill is allowed. */
@@ -11,10 +8,7 @@ interface SkillFilter {
 }
 
 export interface SkillAccess extends SkillFilter {
-  /**
-   * Filters by conversation id, or by a prefix of the id up to a colon (`slack:T1:C1` is that channel with all its
-   * threads).
-   */
+  /** Keys are conversation ids or prefixes up to a colon: `slack:T1:C1` is a channel with all its threads. */
   conversations?: { [conversation: string]: SkillFilter };
 }
 

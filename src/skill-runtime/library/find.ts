@@ -1,11 +1,7 @@
 /**
- * Finds the SKILL.md files below a root, level by level and in path order:
- *
- *   1. a folder with a SKILL.md is a skill, even the root; everything below that folder belongs to the skill
- *   2. links are followed only inside the root
- *   3. the search stops four levels down, and after 2,000 folders without a skill
- *
- * Hidden folders and `node_modules` contain no skills. Everything else that is skipped is reported.
+ * Finds the SKILL.md files below a root, level by level and in path order. A folder with a SKILL.md is a skill and owns
+ * everything below it. Links are followed only inside the root. Hidden folders and `node_modules` are ignored, and
+ * anything else that is skipped is reported.
  */
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
@@ -17,10 +13,10 @@ import { createDiagnostics } from "../parse/diagnostics.ts";
 
 export interface SkillFile {
   path: string;
-  /** The path with links resolved, so that a file found twice counts as one skill. */
+  /** The path with links resolved so that a skill found twice counts once. */
   realPath: string;
   plugin: string | null;
-  /** Problems with the file's location and name. If one has severity `error`, the file must not be read. */
+  /** Problems with the location and the name. If one is an `error`, the file must not be read. */
   diagnostics: SkillDiagnostic[];
 }
 
@@ -72,7 +68,7 @@ export async function findSkills(root: string): Promise<FoundSkills> {
   return found;
 }
 
-/** True for `.agents/skills`, which may be missing because it belongs to other programs too. */
+/** `.agents/skills` may be missing, because it belongs to other programs too. */
 function isConventional(root: string): boolean {
   return root.endsWith(join(sep, ".agents", "skills"));
 }
@@ -107,7 +103,7 @@ async function lookAt(folder: string, realRoot: string, seen: Set<string>): Prom
         message: "this link leads out of the folder of skills, so it was not followed",
       };
     }
-    // The folder has already been visited, so this is a link to it. This check also ends cycles of links.
+    // Already visited, so one of the paths is a link. This check also ends cycles of links.
     if (seen.has(real)) return { type: "folders", below: [] };
     seen.add(real);
     const entries = await readdir(real, { withFileTypes: true });
@@ -169,7 +165,7 @@ async function pluginIn(folder: string, real: string, names: string[], realRoot:
   return undefined;
 }
 
-/** True for regular files only, because opening a pipe could wait forever. */
+/** Accepts regular files only, because opening a pipe could block forever. */
 async function isFile(path: string): Promise<boolean> {
   return await stat(path).then(
     (found) => found.isFile(),

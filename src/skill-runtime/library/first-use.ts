@@ -10,9 +10,9 @@ import { describePermissions } from "../parse/permissions.ts";
 
 export interface FirstUse {
   rules(set: SkillSet): GateRule[];
-  /** Call when a tool of the skill runs, because then a person has approved it. Resolves to true for the first call. */
+  /** Call when a tool of the skill runs, which implies a person's approval. Resolves to true the first time. */
   accept(skill: Skill): Promise<boolean>;
-  /** Reads which declarations this and other processes have accepted. Resolves to true if there is a new one. */
+  /** Reads what this and other processes have accepted. Resolves to true if anything is new. */
   refresh(set: SkillSet): Promise<boolean>;
 }
 

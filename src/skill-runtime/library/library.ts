@@ -1,12 +1,7 @@
 /**
- * Keeps the active skills up to date with their files:
- *
- *   1. `reload` builds a new set and then replaces the old one; if that fails, the old set is kept
- *   2. `watch` reloads shortly after a file below a root has changed
- *   3. tools that plugins offer at run time become part of the set as if their files had declared them
- *   4. each change is announced once: in the log, as an event, and to the listeners
- *
- * A broken file keeps its previous content, with a diagnostic. The skill of a deleted file is removed.
+ * Keeps the active skills up to date with their files. `reload` builds a new set and keeps the old one if that fails.
+ * Each change is announced once: in the log, as an event, and to the listeners. A broken file keeps its previous
+ * content, with a diagnostic. The skill of a deleted file is removed.
  */
 import { realpath } from "node:fs/promises";
 import { type FSWatcher, watch } from "chokidar";
@@ -31,19 +26,16 @@ export interface SkillLibraryOptions {
 export interface SkillLibrary {
   /** Empty until the first `reload` resolves. A set is never changed in place. */
   current(): SkillSet;
-  /** Resolves with a set that was read after the call, even during another reload. Never rejects. */
+  /** Resolves with a set read after the call, even during another reload. Never rejects. */
   reload(): Promise<SkillSet>;
   watch(): Promise<void>;
-  /**
-   * Adds tools to the skill whose SKILL.md is at `path`. If the skill does not exist yet, the tools are stored until it
-   * appears.
-   */
+  /** Adds tools to the skill whose SKILL.md is at `path`, or stores them until that skill appears. */
   offer(path: string, source: string, offer: Partial<ValidOffer>): void;
   onChange(listener: (set: SkillSet) => void): () => void;
   close(): Promise<void>;
 }
 
-/** Editors write a file in several steps, so a reload waits until nothing has changed for this many milliseconds. */
+/** Editors write a file in several steps, so a reload waits this long after the last change. */
 const quietMs = 100;
 /** Levels below the roots: four levels of folders, the skill's own folder, and its plugin folder. */
 const maxWatchedDepth = 6;
@@ -114,7 +106,7 @@ function tell(listener: (set: SkillSet) => void, set: SkillSet, log: Log): void 
 }
 
 async function startWatching(roots: string[], onChange: () => void, log: Log): Promise<FSWatcher> {
-  // The watcher does not follow links (one may lead to /), so resolve a root that is a link first.
+  // Resolve linked roots first. The watcher does not follow links, because one may lead to /.
   const folders = await Promise.all(roots.map((root) => realpath(root).catch(() => root)));
   const watcher = watch(folders, {
     ignoreInitial: true,
@@ -130,7 +122,6 @@ async function startWatching(roots: string[], onChange: () => void, log: Log): P
   return watcher;
 }
 
-/** Announces only what has changed since the previous set. */
 function announce(
   before: SkillSet,
   next: SkillSet,
@@ -148,21 +139,17 @@ function announce(
   }
   const paths = new Set(next.skills.map(({ path }) => path));
   const gone = before.skills.filter(({ path }) => !paths.has(path)).map(({ name }) => name);
-  // The first set does not count as a change. The caller reports the number of skills.
+  // The first set is not a change. The caller reports how many skills it contains.
   if (fresh.length + gone.length === 0 || before.skills.length === 0) return;
   log.info({ skills: next.skills.length, changed: fresh.length, gone }, "the skills in force have changed");
 }
 
-/**
- * Returns the rules for the gate. Patterns of every active skill apply to every tool. A pattern with `{offered_tool}`
- * becomes one pattern for each tool that the skill's plugin offers or has offered, so that a grant for one of these
- * tools does not cover the others.
- */
+/** Expands `{offered_tool}` to one pattern per offered tool so that a grant for one tool does not cover the others. */
 export function gateRules({ skills }: SkillSet): GateRules {
   const shellParameters = new Map<string, readonly string[]>();
   for (const tool of skills.flatMap((skill) => skill.tools)) {
     if (tool.shellParameters.length === 0) continue;
-    // If two tools have the same name, each may be active in some conversation, so both lists apply.
+    // Two tools with one name may each be active in some conversation, so both lists apply.
     const others = shellParameters.get(tool.name) ?? [];
     shellParameters.set(tool.name, [...new Set([...others, ...tool.shellParameters])]);
   }
@@ -178,7 +165,7 @@ export function gateRules({ skills }: SkillSet): GateRules {
 function inForce(rule: GateRule, { providesTools, offered }: Skill): GateRule[] {
   if (!providesTools || !rule.pattern.includes(offeredToolMark)) return [rule];
   const names = (rule.kind === "danger" ? offered?.ever : offered?.asking) ?? [];
-  // Names need no escaping: they consist of letters, digits, _ and -, which are literal in a pattern.
+  // Names need no escaping, because letters, digits, _ and - are literal in a pattern.
   return names.map((name) => {
     const pattern = rule.pattern.replaceAll(offeredToolMark, name);
     const reason = rule.reason?.replaceAll(offeredToolMark, name);
@@ -186,7 +173,7 @@ function inForce(rule: GateRule, { providesTools, offered }: Skill): GateRule[] 
   });
 }
 
-/** If a tool was renamed because providers refuse its name, patterns with the old name must match the new name too. */
+/** A tool whose name providers refuse is renamed. Patterns that use the old name must match the new name too. */
 function rulesForRenamed({ rules, renamedTools, offered }: Skill): GateRule[] {
   const ofFile = Object.entries(renamedTools).filter(([name]) => offered?.current.includes(name) !== true);
   return ofFile.flatMap(([name, written]) =>
@@ -205,9 +192,8 @@ export function briefs({ skills }: SkillSet): SkillBrief[] {
 }
 
 /**
- * Returns a text that changes with the skill that owns the tool, so that an approval given under other rules becomes
- * invalid. For an offered tool it contains only that tool's description, because other offered tools appear and
- * disappear with their servers.
+ * Returns a fingerprint of the skill that owns the tool: if it changes, earlier approvals become invalid. For an
+ * offered tool, only its own description counts, because other offered tools appear and disappear with their servers.
  */
 export function contentOf({ skills }: SkillSet, tool: string): string | undefined {
   const owner = skills.findLast((skill) => skill.tools.some((spec) => spec.name === tool));

@@ -1,6 +1,6 @@
 /**
- * The built-in tool `load_skill` reads a skill's instructions and bundled files. A name is looked up in the index and never
- * joined to a path. A bundled file must be in the skill's folder after resolving all links.
+ * The built-in tool `load_skill` looks names up in the index and never joins them to a path. A bundled file must be in
+ * the skill's folder after all links are resolved.
  */
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";

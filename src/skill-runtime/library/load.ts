@@ -8,7 +8,7 @@ import { type ParsedSkill, parseSkill } from "../parse/parse-skill.ts";
 import { findSkills, type SkillFile } from "./find.ts";
 import { chooseSkills, type LoadedSkill } from "./precedence.ts";
 
-/** A file's state from earlier loads: an unchanged file is not read again, a broken one keeps its previous content. */
+/** State from earlier loads. Unchanged files are not read again, and broken files keep their previous content. */
 export interface RememberedFile {
   stamp: string;
   parsed: ParsedSkill;
@@ -16,21 +16,16 @@ export interface RememberedFile {
 }
 
 export interface LoadOptions {
-  /**
-   * File states by path of the SKILL.md. The caller keeps this map between loads; entries of deleted files are removed.
-   */
+  /** By path of the SKILL.md. The caller keeps the map between loads, and each load removes deleted files. */
   memory?: Map<string, RememberedFile>;
 }
 
-/** The report on one SKILL.md, as `remora skills check --json` prints it. */
+/** The report on one SKILL.md, as printed by `remora skills check --json`. */
 export interface SkillReport {
   path: string;
   name: string | null;
   verdict: SkillVerdict;
-  /**
-   * True if the skill is active. False for a skipped file, and for a valid skill whose name is taken or whose
-   * `requires` are not met.
-   */
+  /** False for skipped files, and for valid skills whose name is taken or whose `requires` are not met. */
   loaded: boolean;
   description: string;
   version: string | null;
@@ -50,7 +45,7 @@ interface ReadFile {
 const maxFileBytes = 1024 * 1024;
 const maxOpenFiles = 32;
 
-/** A root is a folder of skill folders, or one skill folder. Later roots override earlier ones. */
+/** A root is a folder of skill folders or a single skill folder. Later roots override earlier ones. */
 export async function loadSkills(roots: string[], options: LoadOptions = {}): Promise<SkillSet> {
   const { files, diagnostics } = await readSkills(roots, options);
   const chosen = chooseSkills(candidatesOf(files));
@@ -60,7 +55,7 @@ export async function loadSkills(roots: string[], options: LoadOptions = {}): Pr
   };
 }
 
-/** Reports every SKILL.md below the roots, loaded or not, root by root in path order, and then the skipped folders. */
+/** Reports every SKILL.md, loaded or not, root by root in path order, and then the skipped folders. */
 export async function checkSkills(roots: string[]): Promise<SkillReport[]> {
   const { files, diagnostics } = await readSkills(roots, {});
   const chosen = chooseSkills(candidatesOf(files));

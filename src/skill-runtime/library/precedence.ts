@@ -1,10 +1,7 @@
 /**
- * Chooses the active skills among all that were found:
- *
- *   1. of several skills with one name, choose the one from the latest root, then the one with the highest version,
- *      then the first in path order; report the others
- *   2. keep only skills whose `requires` are also active and contain no cycle
- *   3. of several tools with one name, use the one of the later skill; a warning names both
+ * Chooses the active skills. Of several with one name, the latest root wins, then the highest version, then path order.
+ * Skills whose `requires` are missing or form a cycle are dropped. If two skills have tools with the same name, the
+ * later skill's tool wins. Everything dropped is reported.
  */
 import type { Skill, SkillDiagnostic } from "../../ports/skill.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
@@ -53,7 +50,7 @@ function beats(later: LoadedSkill, earlier: LoadedSkill): boolean {
   return compareVersions(later.skill.version, earlier.skill.version) > 0;
 }
 
-/** Compares by semantic versioning, as far as the texts follow it. A missing version is lower than any version. */
+/** Compares by semantic versioning as far as the versions follow it. A missing version is the lowest. */
 export function compareVersions(one: string | null, other: string | null): number {
   const [left, right] = [versionParts(one), versionParts(other)];
   for (let index = 0; index < Math.max(left.numbers.length, right.numbers.length); index += 1) {
@@ -71,10 +68,7 @@ function versionParts(version: string | null): { numbers: number[]; preview: str
   return { numbers: numbers === "" ? [-1] : numbers.split(".").map(Number), preview };
 }
 
-/**
- * Removes skills with missing requirements, repeatedly until there are no more, and then skills that require
- * themselves.
- */
+/** Repeatedly removes skills with missing requirements, then removes skills that require themselves. */
 function withRequirements(skills: Skill[]): Chosen {
   const diagnostics: SkillDiagnostic[] = [];
   const refuse = (skill: Skill, code: string, message: string) => {
@@ -121,7 +115,7 @@ function reaches(from: Skill, target: Skill, index: ReadonlyMap<string, Skill>):
   return false;
 }
 
-/** Returns skills by name and alias. A skill's name takes precedence over another skill's alias. */
+/** A skill's name takes precedence over another skill's alias. */
 export function byAnyName(skills: Skill[]): Map<string, Skill> {
   const aliases = skills.flatMap((skill) => skill.aliases.map((alias) => [alias, skill] as const));
   return new Map([...aliases, ...skills.map((skill) => [skill.name, skill] as const)]);

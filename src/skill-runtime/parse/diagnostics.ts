@@ -1,13 +1,10 @@
-/**
- * Problems found while a skill is read. They are collected instead of thrown, so that one bad line does not prevent the
- * rest of the file from being read.
- */
+/** Collects problems in a skill file instead of throwing so that one bad line does not hide the others. */
 import type { SkillDiagnostic } from "../../ports/skill.ts";
 
 export interface Notes {
   readonly list: SkillDiagnostic[];
   warn(line: number, code: string, message: string): void;
-  /** Reports a problem because of which the skill, or the part that the message names, is not loaded. */
+  /** Reports a problem that keeps the skill, or the part named in the message, from being loaded. */
   error(line: number, code: string, message: string): void;
 }
 

@@ -1,10 +1,6 @@
 /**
- * Splits a SKILL.md into frontmatter and body. Never evaluates anything.
- *
- *   1. decode: drop a BOM; replace and report bytes that are not UTF-8
- *   2. find the opening `---`, after blank lines at most; `---js` and `+++` are refused, because they start other
- *      languages
- *   3. find the closing `---` or `...` at the start of a line
+ * Splits a SKILL.md into frontmatter and body; never evaluates anything. Replaces and reports bytes that are not UTF-8.
+ * Refuses `---js` and `+++`, because they announce languages other than YAML.
  */
 import type { Notes } from "./diagnostics.ts";
 
@@ -12,7 +8,7 @@ const maxFrontmatterBytes = 64 * 1024;
 
 export interface Frontmatter {
   yaml: string;
-  /** The number of lines above the first line of `yaml` in the file. */
+  /** The number of lines in the file above `yaml`. */
   linesAbove: number;
   body: string;
 }
@@ -57,7 +53,7 @@ export function splitFrontmatter(bytes: Uint8Array, notes: Notes): Frontmatter |
 
 function decode(bytes: Uint8Array, notes: Notes): string {
   const text = new TextDecoder().decode(bytes);
-  // Report only a failed decoding, because a valid file may contain a replacement character.
+  // Check the bytes too, because a valid file may contain a replacement character.
   if (text.includes("\ufffd") && !isUtf8(bytes)) {
     notes.warn(0, "invalid-utf8", "the file is not valid UTF-8: save it as UTF-8; unreadable bytes were replaced");
   }

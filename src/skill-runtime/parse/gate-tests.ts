@@ -1,5 +1,5 @@
 /**
- * `gate_tests` of a SKILL.md: calls with the verdict that the author expects. There are two spellings:
+ * Reads `gate_tests` of a SKILL.md: calls with the verdict that the author expects, in either of two forms:
  *
  *   - { tool: shell_exec, args: { command: "rm -rf /" }, want: block }
  *

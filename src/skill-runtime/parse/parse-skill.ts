@@ -1,4 +1,4 @@
-/** Parses one SKILL.md. Any content gives a skill or an error with the reason. Reads no files and runs no code. */
+/** Parses one SKILL.md. Any content yields a skill or an error. Reads no files and runs no code. */
 import { basename, dirname } from "node:path";
 import { isScalar, isSeq } from "yaml";
 import type { GateRule } from "../../ports/gate.ts";
@@ -15,12 +15,12 @@ import { textOf, textsOf } from "./values.ts";
 import { type Fields, readFields } from "./yaml-fields.ts";
 
 export interface ParsedSkill {
-  /** Absent if the file is not a valid skill; then a diagnostic says why. */
+  /** Absent if the file is not a valid skill; a diagnostic says why. */
   skill?: Skill;
   diagnostics: SkillDiagnostic[];
 }
 
-/** The model never gets more than this in one call. */
+/** One call never returns more than this to the model. */
 export const maxBodyBytes = 100_000;
 const maxDescription = 300;
 const maxFormatDescription = 1024;
@@ -32,7 +32,7 @@ export function parseSkill(bytes: Uint8Array, path: string, plugin: string | nul
     const skill = readSkill(bytes, path, plugin, notes);
     return skill === undefined ? { diagnostics: notes.list } : { skill, diagnostics: notes.list };
   } catch {
-    // The parsers are third-party code; a defect in one must not affect other skills.
+    // The parsers are third-party code, and a bug in one must not affect other skills.
     notes.error(0, "unreadable", "the file can't be read as a skill: check its frontmatter");
     return { diagnostics: notes.list };
   }
@@ -74,10 +74,7 @@ function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes
   };
 }
 
-/**
- * Marks the tool as sending or reading foreign data if its plugin's permissions make that possible, whatever its author
- * declares.
- */
+/** Marks the tool as sending or reading foreign data if its permissions allow that, whatever its author declares. */
 function withReach(tool: ToolSpec, { network, services }: SkillPermissions): ToolSpec {
   const hasNetwork = network.length > 0;
   return {
@@ -104,7 +101,7 @@ function readName(fields: Fields, folderName: string, notes: Notes): string | un
       "a name is at most 64 of a-z 0-9, with single hyphens between them: other programs refuse this one",
     );
   } else if (name !== folderName && !folderName.startsWith(`${name}-`)) {
-    // Accept such folder names with a warning, because archives unpack into `name-1.2.0` or `name-main`.
+    // Archives unpack into `name-1.2.0` or `name-main`, so such folder names cause only a warning.
     notes.warn(
       field.line,
       "name-differs",

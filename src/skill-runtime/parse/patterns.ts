@@ -1,9 +1,6 @@
 /**
- * Reads the patterns of a SKILL.md, each with its line number: a list of strings, one string, or
- * `{ pattern, reason, level }`.
- *
- * Only an empty pattern, which would match every call, is dropped and reported. The gate matches an invalid regular
- * expression as literal text. If YAML parsed an entry as a map, the text of the line is the pattern.
+ * Reads patterns with their line numbers: a list of strings, one string, or `{ pattern, reason, level }`. Drops only
+ * empty patterns, which would match every call. The gate matches an invalid expression as literal text.
  */
 import { RE2JS } from "re2js";
 import { isAlias, isMap, isSeq, type Node } from "yaml";
@@ -11,15 +8,10 @@ import type { GateRule } from "../../ports/gate.ts";
 import type { Notes } from "./diagnostics.ts";
 import { type FieldName, type Fields, isPlainString, scalarText } from "./yaml-fields.ts";
 
-/**
- * A placeholder for each tool that the plugin offers. Used in patterns and reasons of a skill with
- * `provides_tools: true`.
- */
+/** Stands for each tool that the plugin offers, in patterns and reasons of a skill with `provides_tools: true`. */
 export const offeredToolMark = "{offered_tool}";
 
-/**
- * Removed from block texts (`|` or `>`): they end with a line end, which the author does not mean and no call contains.
- */
+/** A block string (`|` or `>`) ends with a line break that the author does not mean and no call contains. */
 const endOfBlock = /\n+$/;
 
 interface Pattern {
@@ -65,12 +57,12 @@ function readPattern(node: Node | null, near: number, name: FieldName, fields: F
   return [{ pattern: text, ...(reason === undefined ? {} : { reason }), line }];
 }
 
-/** Resolves an alias to its anchor, so that the rules there apply here too. */
+/** Resolves an alias to its anchor so that the rules there apply here too. */
 function resolved(node: unknown, fields: Fields): Node | null {
   return (isAlias(node) ? (node.resolve(fields.document) ?? node) : (node ?? null)) as Node | null;
 }
 
-/** Returns the text of a line. An entry such as `- rm: -rf` is a map in YAML, but its author meant it as text. */
+/** An entry such as `- rm: -rf` is a map in YAML, but its author meant text. */
 function textOfLine(node: Node | null, line: number, name: FieldName, fields: Fields, notes: Notes): string {
   if (node === null || (!isMap(node) && fields.sourceOf(node) === "")) return "";
   notes.warn(line, "not-a-string", `YAML does not read a pattern of ${name} as text: put it in quotes`);
@@ -82,7 +74,7 @@ function isRegularExpression(pattern: string): boolean {
     new RegExp(pattern, "i");
     return true;
   } catch {
-    // Try RE2 as well, because it accepts some syntax that JavaScript does not, such as a leading `(?i)`.
+    // Try RE2 too, because it accepts some syntax that JavaScript does not, such as a leading `(?i)`.
   }
   try {
     RE2JS.compile(pattern);

@@ -1,4 +1,4 @@
-/** Reads `permissions` in SKILL.md: what the plugin of the skill may use. Everything else is denied to the plugin. */
+/** Reads `permissions` from SKILL.md. Its plugin is denied everything else. */
 
 import type { SkillPermissions } from "../../ports/skill.ts";
 import type { Notes } from "./diagnostics.ts";
@@ -54,7 +54,7 @@ export function readPermissions(fields: Fields, notes: Notes): SkillPermissions 
   };
 }
 
-/** True if the plugin needs the working folder. Programs that it starts run there. */
+/** True if the plugin needs the working folder. Programs that it starts run there too. */
 export function usesFolder({ files, commands }: SkillPermissions): boolean {
   return files !== "none" || commands;
 }

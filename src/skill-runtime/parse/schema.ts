@@ -1,13 +1,12 @@
 /**
- * Converts the parameters of a tool, in every form that skills use, to a JSON Schema of an object:
+ * Converts a tool's parameters to a JSON Schema of an object. Skills write them in these forms:
  *
  *   nothing, or `{}`                              an object without properties
- *   `{ type: object, properties, required }`      used as it is
- *   `arg: { type, description, required }`        a flat map; an argument is required unless it has `required: false`
- *                                                 or a default
+ *   `{ type: object, properties, required }`      used unchanged
+ *   `arg: { type, description, required }`        a flat map; required unless it has `required: false` or a default
  *   `- { name, type, description, required }`     a flat map written as a list
  *
- * Arguments of a flat map may be called `type` or `properties`; the values of those keys decide which form it is.
+ * A flat map may have arguments called `type` or `properties`; the values of those keys decide which form it is.
  */
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { JsonSchema } from "../../ports/tool.ts";
@@ -15,7 +14,7 @@ import { isJsonObject } from "./values.ts";
 
 export interface ToolParameters {
   schema: JsonSchema;
-  /** Arguments marked `format: shell`. This format is Remora's own and not part of the schema that models get. */
+  /** Arguments with `format: shell`. The schema for models omits this format, because it is Remora's own. */
   shellParameters: string[];
   problems: string[];
 }

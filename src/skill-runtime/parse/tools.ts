@@ -1,7 +1,4 @@
-/**
- * Converts the tools of a SKILL.md to specs that every provider accepts: a valid name, one description, and a JSON
- * Schema of an object. An invalid name is repaired and reported; the plugin still gets the name that its author wrote.
- */
+/** Converts tools to specs that every provider accepts. A plugin still gets a repaired tool's original name. */
 import { isMap, isSeq } from "yaml";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { FolderUse, ToolSpec } from "../../ports/tool.ts";
@@ -13,11 +10,11 @@ import type { Fields } from "./yaml-fields.ts";
 
 export interface SkillTools {
   tools: ToolSpec[];
-  /** Maps a tool's valid name to the name in the file, if they differ. */
+  /** Maps a repaired name to the name in the file. */
   renamedTools: { [name: string]: string };
 }
 
-/** The name of the toolbox's own tool, which no skill can use. */
+/** The toolbox's own tool. No skill can use this name. */
 export const loadSkillName = "load_skill";
 
 export const defaultTimeoutMs = 120_000;
@@ -103,7 +100,7 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
   };
 }
 
-/** Reads how the tool uses the folder. An unknown value means that it works on a draft. */
+/** An unknown value counts as `write` so that the tool works on a draft. */
 function folderUse(written: Json | undefined, name: string, line: number, notes: Notes): FolderUse {
   if (written === undefined) return "none";
   if (written === "none" || written === "read" || written === "write") return written;
@@ -111,7 +108,7 @@ function folderUse(written: Json | undefined, name: string, line: number, notes:
   return "write";
 }
 
-/** Reads a flag. A value that is not a boolean counts as the safer one. */
+/** A value that is not a boolean counts as the safer one. */
 function flagOf(
   written: JsonObject,
   key: "readOnly" | "idempotent" | "untrusted" | "outward",

@@ -1,16 +1,13 @@
-/** Converts YAML nodes to plain JSON and to texts. */
+/** Converts YAML nodes to plain JSON and strings. */
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node } from "yaml";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { Notes } from "./diagnostics.ts";
 import { type Field, type Fields, isPlainString, scalarText } from "./yaml-fields.ts";
 
-/** More than the depth of any schema or test that people write. */
+/** Deeper than any schema or test that people write. */
 const maxDepth = 64;
 
-/**
- * Converts a node. Values that JSON lacks become null. If a key is repeated, the first one counts. `__proto__` is an
- * ordinary key.
- */
+/** Values that JSON lacks become null. Of repeated keys, the first one counts. `__proto__` is an ordinary key. */
 export function toJson(node: unknown, document: Document, depth = 0): Json {
   if (depth > maxDepth) return null;
   if (isAlias(node)) return toJson(node.resolve(document), document, depth + 1);
@@ -33,10 +30,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/**
- * Returns the text of a field, or the text of its line if YAML does not parse it as a string. Returns undefined if
- * absent or blank.
- */
+/** Falls back to the source line if YAML does not parse the field as a string. Returns undefined if it is blank. */
 export function textOf(field: Field | undefined, name: string, notes: Notes): string | undefined {
   if (field === undefined || field.node === null) return undefined;
   const { node, line, source } = field;

@@ -1,13 +1,11 @@
 /**
- * Reads the fields of a frontmatter, each with its YAML node, its line and its source text:
+ * Reads the fields of a frontmatter, each with its YAML node, line and source:
  *
- *   1. parse as YAML; aliases are limited, must not contain themselves, and nothing is merged or instantiated
- *   2. if a file with tools or patterns has a YAML error, refuse it, because a safety rule must never be guessed
- *   3. if another file has an error, replace tabs with spaces, quote plain top-level values, and parse again
- *   4. if that fails too, use the lines that start with `name:` and `description:` as written
+ *   1. parse as YAML; limit aliases, and merge or instantiate nothing
+ *   2. refuse a file with tools or patterns that has an error, because a safety rule must never be guessed
+ *   3. repair any other file: replace tabs and quote plain values, else use only its `name:` and `description:` lines
  *
- * The names of known fields are compared without case, hyphens and underscores. If a name is repeated, the first field
- * counts; of patterns, all lists count.
+ * Field names ignore case, hyphens and underscores. Of repeated fields, the first counts; of patterns, all lists count.
  */
 import { type Document, isMap, isScalar, LineCounter, type Node, type ParsedNode, parseDocument, visit } from "yaml";
 import type { Notes } from "./diagnostics.ts";
@@ -15,7 +13,7 @@ import type { Notes } from "./diagnostics.ts";
 export interface Field {
   /** The line number in the file, starting at 1. */
   line: number;
-  /** Null if the field has no value, or if the value could not be parsed, so that only `source` counts. */
+  /** Null if the value is missing or could not be parsed. Then only `source` counts. */
   node: ParsedNode | null;
   source: string;
 }
@@ -49,7 +47,7 @@ const retiredFields = new Map([
 
 const maxAliases = 100;
 const bySpelling = new Map<string, FieldName>(fieldNames.map((name) => [plainSpelling(name), name]));
-/** Matches files that have, or may have, fields that matter for safety. */
+/** Matches files that may contain fields on which safety depends. */
 const safetyField =
   /(?:danger|confirm)[_-]?patterns|^[ \t{,?"']*(?:tools|provides[_-]?tools|gate[_-]?tests)["']?[ \t]*:/im;
 
@@ -92,7 +90,7 @@ function parse(yaml: string): Parsed | string {
   const lines = new LineCounter();
   try {
     const document = parseDocument(yaml, { uniqueKeys: false, logLevel: "silent", lineCounter: lines });
-    // Expand the aliases only to count them, because many nested aliases make a small file huge.
+    // Expand aliases only to count them, because nested aliases can make a small file huge.
     if (document.errors.length === 0 && yaml.includes("*")) {
       if (hasCircle(document)) return "an alias contains itself";
       document.toJS({ maxAliasCount: maxAliases });
@@ -106,7 +104,7 @@ function parse(yaml: string): Parsed | string {
   }
 }
 
-/** True if an alias contains itself. The alias count does not find this, and the alias would expand forever. */
+/** Finds an alias that contains itself and would expand forever. The alias count does not catch it. */
 function hasCircle(document: Document): boolean {
   const anchored = new Map<string, unknown>();
   let isCircular = false;
@@ -147,7 +145,6 @@ function collect({ document, lines }: Parsed, yaml: string, linesAbove: number, 
   return { all, first: (name) => all(name)[0], lineOf, sourceOf, document };
 }
 
-/** Reports repeated keys below the top level. */
 function noteRepeatedKeys(document: Document, lineOf: Fields["lineOf"], notes: Notes): void {
   visit(document, {
     Map(_key, { items }, path) {
@@ -168,7 +165,7 @@ function whatCounts(name: FieldName): string {
   return name.endsWith("_patterns") ? ": both lists count; join them" : ": the first one counts; remove one";
 }
 
-/** Returns the text from the colon to the end of the value. Unlike the node, it includes tags and anchors. */
+/** Returns the source from the colon to the end of the value, including tags and anchors. */
 function lineSource(yaml: string, keyEnd: number, node: ParsedNode | null): string {
   const end = Math.max(node?.range?.[1] ?? keyEnd, keyEnd);
   return yaml
@@ -181,7 +178,7 @@ function plainSpelling(name: string): string {
   return name.toLowerCase().replace(/[_-]/g, "");
 }
 
-/** Quotes every top-level value that is plain text or invalid YAML. The number of lines does not change. */
+/** Quotes top-level values that are plain or invalid YAML. Line numbers do not change. */
 function quotePlainValues(yaml: string): string {
   const lines = yaml.split("\n").map((line) => line.replace(/^[\t ]+/, (indent) => indent.replaceAll("\t", "  ")));
   const result: string[] = [];
@@ -206,9 +203,7 @@ function needsQuotes(value: string): boolean {
   return typeof alone === "string" || alone.document.errors.length > 0;
 }
 
-/**
- * Keeps only `name` and `description`, each with the text after its first colon. The number of lines does not change.
- */
+/** Keeps only `name` and `description`. Line numbers do not change. */
 function bareLines(yaml: string): string {
   const bare = yaml.split("\n").map((line) => {
     const [, key, value = ""] = /^(name|description)[ \t]*:(.*)$/i.exec(line) ?? [];

@@ -1,13 +1,8 @@
 /**
- * Turns the parameters of an offered tool into a schema that every provider accepts. One bad schema would make a
- * provider refuse every request of the conversation. So:
- *
- *   1. keep only known keywords: no dialects, ids or regular expressions (matching one may take forever)
- *   2. the top level must be a plain object without alternatives, and argument names must be valid; otherwise the tool
- *      gets no schema
- *   3. the schema must compile and be short; otherwise it is reduced to names, types and descriptions
- *
- * The tool's own program checks its arguments too, so a simpler schema at worst costs the model a second attempt.
+ * Turns the parameters of an offered tool into a schema that every provider accepts, because one bad schema would make
+ * a provider refuse every request of the conversation. Keeps only known keywords: no dialects, ids or regular
+ * expressions, whose matching may take forever. Reduces a schema that does not compile or is too long to names, types
+ * and descriptions. At worst the model needs a second attempt, because the tool's own program checks its arguments too.
  */
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { JsonSchema } from "../../ports/tool.ts";
@@ -20,7 +15,7 @@ const maxBytes = 24_000;
 const maxArguments = 100;
 const maxDepth = 16;
 const maxText = 1_000;
-/** Matches argument names that all providers accept. */
+/** All providers accept these argument names. */
 const argumentName = /^[A-Za-z0-9_.-]{1,64}$/;
 const typeNames = new Set(["string", "number", "integer", "boolean", "array", "object", "null"]);
 
@@ -37,7 +32,7 @@ const mapWords = new Set(["properties", "$defs", "definitions", "dependentSchema
 /** At least one provider refuses these keywords at the top level. */
 const notAtTheTop = new Set(["anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref"]);
 
-/** Tests whether a schema compiles. Creating the test is slow, so use one for many schemas. */
+/** Returns the reason if a schema does not compile. Creating a probe is slow, so use one for many schemas. */
 export type SchemaProbe = (schema: JsonSchema) => string | undefined;
 
 export async function createSchemaProbe(): Promise<SchemaProbe> {

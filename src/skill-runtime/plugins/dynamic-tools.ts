@@ -1,10 +1,7 @@
 /**
- * Adds the tools that plugins offer at run time to their skills:
- *
- *   1. a source's new offer is validated (validate-tools.ts) and replaces its previous one
- *   2. `merge` gives every offered tool a name that no tool declared in a SKILL.md has, and adds the tool to its skill
- *   3. a name belongs to the same tool, and rules keep applying, for the lifetime of the process, because a tool that
- *      was briefly unavailable must not return under another name or without its rules
+ * Adds the tools that plugins offer at run time to their skills. A source's new offer replaces its previous one. A name
+ * belongs to one tool for the lifetime of the process, and its rules keep applying: a tool that was briefly unavailable
+ * must not return under another name or without its rules.
  */
 import type { OfferedNames, Skill, SkillSet } from "../../ports/skill.ts";
 import type { JsonSchema, ToolSpec } from "../../ports/tool.ts";
@@ -25,12 +22,12 @@ export interface ValidOffer {
 }
 
 export interface DynamicTools {
-  /** An offer without `tools` keeps the source's previous tools. Returns false if nothing changes. */
+  /** Keeps the source's previous tools if the offer has no `tools`. Returns false if nothing changes. */
   set(skillPath: string, source: string, offer: Partial<ValidOffer>): boolean;
   merge(set: SkillSet): SkillSet;
 }
 
-/** Some providers refuse requests with more than 128 tools, and models choose badly among that many tools. */
+/** Some providers refuse requests with more than 128 tools, and models choose badly among that many. */
 const maxTools = 100;
 /** Names are never freed, so their number is limited. */
 const maxNames = 2_000;
@@ -78,7 +75,7 @@ export function createDynamicTools(): DynamicTools {
   };
 }
 
-/** Adds a stand-in tool `offered_tool` to each skill that provides tools, for checks that must not run plugins. */
+/** Adds a placeholder tool `offered_tool` to each skill that provides tools, for checks that must not run plugins. */
 export function withStandIns(set: SkillSet): SkillSet {
   const name = "offered_tool";
   const names: OfferedNames = { current: [name], ever: [name], asking: [name] };
@@ -126,10 +123,7 @@ function mergeOne(skill: Skill, known: Known, ofFiles: string, isTaken: (name: s
   return known.last;
 }
 
-/**
- * Chooses tools from all sources in turns, each tool once, so that a source with hundreds of tools does not displace
- * the others.
- */
+/** Takes tools from all sources in turn so that a source with hundreds of tools does not displace the others. */
 function choose({ sources }: Known): { chosen: ValidTool[]; problems: string[] } {
   const inOrder = [...sources].sort(([one], [other]) => (one < other ? -1 : 1));
   const problems = inOrder.flatMap(([, offer]) => offer.problems);
@@ -164,7 +158,7 @@ function nameFor(written: string, { names, ever }: Known, isTaken: (name: string
   return name;
 }
 
-/** Builds the spec of an offered tool. It is assumed to change, read and send anything, whatever its source says. */
+/** Assumes that an offered tool can change, read and send anything, whatever its source says. */
 function toSpec({ written, description, parameters, timeoutMs }: ValidTool, name: string, skill: string): ToolSpec {
   return {
     name,

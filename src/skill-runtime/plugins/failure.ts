@@ -1,4 +1,4 @@
-/** Turns a plugin's exception into a failed attempt: the text for the model, and whether a retry may help. */
+/** Turns a plugin's exception into a failed attempt: a message for the model, and whether a retry may help. */
 import { codeOf, isAbort, messageOf, RemoraError } from "../../lib/errors.ts";
 import { isTransientCode } from "../../lib/transient-errors.ts";
 import type { ToolAttempt } from "../../ports/tool.ts";
@@ -7,7 +7,7 @@ const maxCauses = 8;
 /** Replaces Node's own message, which names a command-line flag that nobody can set here. */
 const undeclared = "The skill's SKILL.md does not declare this under `permissions`. Tell the operator.";
 
-/** Converts whatever was thrown, even `undefined` or an object with throwing properties. */
+/** Accepts whatever was thrown, even `undefined` or an object whose properties throw. */
 export function attemptOf(thrown: unknown, place: string): ToolAttempt {
   try {
     const retryAfterMs = retryAfterOf(thrown);

@@ -2,7 +2,7 @@
 import { relative } from "node:path";
 import { isInside } from "../library/find.ts";
 
-/** People and models see these files, so they may come only from where the call may write. */
+/** A result may include only files from these folders. People see the files, and the call may write only here. */
 export interface FilePlaces {
   workingFolder: string;
   dataFolder: string;

@@ -1,4 +1,4 @@
-/** Loads one version of a plugin, including its `init`, and destroys it. */
+/** Loads one version of a plugin, runs its `init`, and destroys it. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../../lib/errors.ts";
@@ -17,7 +17,7 @@ export type ServicesFor = (call: BoundCall, signal: AbortSignal) => PluginServic
 
 export interface PluginHostOptions {
   workspace: string;
-  /** The parent folder of all skills' data folders. */
+  /** Contains the data folders of all skills. */
   dataFolder: string;
   outputsFolder(scope: Scope): string;
   outbox: string;
@@ -79,7 +79,7 @@ export function loadPlugin(
   return loaded;
 }
 
-/** Returns the name of a skill's data folder. Never starts with a dot. */
+/** The name never starts with a dot. */
 export function dataFolderName({ name }: Skill): string {
   return encodeURIComponent(name).replace(/^\.+/, "_");
 }

@@ -41,10 +41,7 @@ export async function executeCall(
   return guard.run(call.skill.name, async () => plugin.execute(call.tool, call.input, context));
 }
 
-/**
- * Makes paths relative. An isolated process sees the real path of the working folder, but here the folder may be at the
- * path of a view. Relative paths are valid in both.
- */
+/** Makes paths relative, because an isolated process and a view may see the working folder at different paths. */
 function withPathsInside(returned: unknown, realFolder: string): unknown {
   if (typeof returned !== "object" || returned === null) return returned;
   const inside = (file: unknown): unknown => {
@@ -59,7 +56,7 @@ function withPathsInside(returned: unknown, realFolder: string): unknown {
   };
 }
 
-/** Resolves with the result of the work, or rejects on abort. After an abort, the result is ignored. */
+/** Rejects on abort, and then ignores the result of the work. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);

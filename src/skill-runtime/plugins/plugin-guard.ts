@@ -1,12 +1,8 @@
 /**
- * Protects the bot from what plugins do to the process:
- *
- *   - `process.exit` and other functions that end the process throw an error in the plugin, even if it imports them
- *   - plugin output is written to the log, because standard output belongs to Remora's commands
- *   - exceptions outside of a call (in a timer, in a promise that nobody awaits) are logged
- *
- * The asynchronous context tells whose code is running, so other code is not affected. An endless loop in a plugin
- * can't be stopped from inside the process.
+ * Protects the process from plugins. `process.exit` and similar functions throw in a plugin, even if it imports them.
+ * Plugin output goes to the log, because standard output belongs to Remora's commands. Exceptions outside of a call are
+ * logged. The asynchronous context tells whose code is running, so other code is not affected. An endless loop in a
+ * plugin can't be stopped from inside the process.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { syncBuiltinESMExports } from "node:module";
@@ -17,7 +13,7 @@ import type { Log } from "../../lib/log.ts";
 export interface PluginGuard {
   /** Runs code of a skill. The first use installs the guard. */
   run<T>(skill: string, code: () => T): T;
-  /** Creates a log for a plugin. The guard does not treat its lines as the plugin's standard output. */
+  /** A log whose lines the guard does not mistake for the plugin's standard output. */
   logFor(skill: string): Log;
   close(): void;
 }
@@ -92,8 +88,7 @@ function guardExits(running: AsyncLocalStorage<string | undefined>): () => void 
       refuseToPlugins();
       return abort.call(process);
     }) satisfies typeof abort as typeof abort,
-    // Signal 0 only checks whether a process exists. SIGKILL is permitted, because nobody sends it to the own process
-    // by accident, and tests use it.
+    // Signal 0 only tests for existence. SIGKILL is allowed: nobody sends it to itself by accident, and tests use it.
     kill: ((pid, signal) => {
       const isOwn = [process.pid, -process.pid, 0, -1].includes(pid);
       if (isOwn && signal !== 0 && signal !== "SIGKILL") refuseToPlugins();

@@ -1,12 +1,7 @@
 /**
- * Runs the code of skills. For each call:
- *
- *   0. if the plugin did not come with Remora, run it in its own processes (isolated/) and skip the following steps
- *   1. load the plugin if it is new or one of its files has changed (plugin-modules.ts), and await its `init`
- *   2. run `execute` with the call's signal; an abort ends the wait, whatever the plugin does
- *   3. turn the result or exception into an attempt
- *
- * A replaced or removed plugin is destroyed once, after its last running call. Must not throw.
+ * Runs the code of skills. Plugins that did not come with Remora run in their own processes (isolated/). An abort ends
+ * the wait, whatever the plugin does. A replaced or removed plugin is destroyed once, after its last running call. Must
+ * not throw.
  */
 import { join } from "node:path";
 import { pause } from "../../lib/backoff.ts";
@@ -29,10 +24,7 @@ import { readResult } from "./plugin-result.ts";
 
 export interface PluginHost {
   run(call: PluginCall, signal: AbortSignal): Promise<ToolAttempt>;
-  /**
-   * Loads a plugin, if it is new or changed, without calling a tool. Rejects if that fails. Later calls then resolve to
-   * false until the file changes.
-   */
+  /** Loads the plugin if it is new or changed. A failure rejects once; then it resolves to false until a change. */
   start(skill: Skill): Promise<boolean>;
   mountsFor(skill: Skill): Promise<ViewMount[]>;
   keepOnly(skills: Skill[]): void;
@@ -76,7 +68,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
     const loaded = loadPlugin(skill, path, version, options, modules);
     inForce.set(path, loaded);
     all.add(loaded);
-    // Forget a failed load, so that the next call tries again.
+    // Forget a failed load so that the next call tries again.
     loaded.ready.catch(() => {
       if (inForce.get(path) === loaded) inForce.delete(path);
       all.delete(loaded);
@@ -101,8 +93,7 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         const returned = await untilAborted(work, signal);
         const { dataFolder } = loaded.home;
         const outbox = join(options.outbox, fileNameOf(`${call.scope.turnId}-${call.id}`));
-        // A plugin without file access must not make Remora read files by returning their names, so accept only files
-        // in its data folder.
+        // A plugin without file access must not make Remora read files by returning their names.
         const isBlind = isolatedFor(skill, options) !== undefined && skill.permissions.files === "none";
         const workingFolder = isBlind ? dataFolder : call.folder.path;
         const places = { workingFolder, dataFolder, outbox };

@@ -1,11 +1,7 @@
 /**
- * Loads the modules of plugins. Node caches every module permanently, an ES module by its URL and a CommonJS module by
- * its path. So for each version of a plugin
- *
- *   1. its file, and every file of its skill that it imports, gets a unique URL
- *   2. CommonJS modules are removed from Node's cache
- *
- * If one of these files changes, the plugin gets a new version. Other files, such as `node_modules`, are loaded once.
+ * Loads the modules of plugins. Node caches modules permanently, ES modules by URL and CommonJS modules by path. So
+ * each version of a plugin gets unique URLs for its files, and its CommonJS modules are removed from Node's cache.
+ * Other files, such as `node_modules`, are loaded once.
  */
 import { hash } from "node:crypto";
 import { statSync } from "node:fs";
@@ -16,10 +12,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { isInside } from "../library/find.ts";
 
 export interface PluginModules {
-  /**
-   * Resolves to a version that changes with the file and with the files of its skill that it imports. Rejects if the
-   * file does not exist.
-   */
+  /** The version changes with the file and with the skill's files that it imports. Rejects if the file is missing. */
   versionOf(path: string): Promise<string>;
   load(path: string, folder: string, version: string): Promise<{ default?: unknown }>;
   close(): void;
@@ -28,13 +21,13 @@ export interface PluginModules {
 interface Version {
   /** The skill's folder, with links resolved. */
   folder: string;
-  /** The modification times before the import, by path with links resolved. */
+  /** Modification times before the import, by path with links resolved. */
   imported: Map<string, number>;
 }
 
 interface Known {
   version: Version | undefined;
-  /** How often the module must be loaded anew although the file's modification time has not changed. */
+  /** Incremented to force a reload although the file's modification time is the same. */
   changes: number;
 }
 
@@ -93,7 +86,7 @@ export function createPluginModules(): PluginModules {
       try {
         return await import(/* @vite-ignore */ withKey(pathToFileURL(path).href, key));
       } catch (thrown) {
-        // Use a new URL next time, because Node also caches a failed load, even if the missing file exists by then.
+        // Use a new URL next time, because Node also caches failed loads, even if the missing file exists by then.
         known.changes += 1;
         throw thrown;
       }

@@ -1,4 +1,4 @@
-/** Turns a plugin's return value into an attempt. Accepts values of any shape, because plugins are foreign code. */
+/** Turns a plugin's return value into an attempt. Accepts any value, because plugins are foreign code. */
 import { createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -56,15 +56,12 @@ function toText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    // The value can't be written as JSON, for example because of a cycle or a bigint. Show it without running its code.
+    // JSON can't express the value, for example a cycle or a bigint. Show it without running its code.
     return inspect(value, { ...unabridged, customInspect: false, getters: false });
   }
 }
 
-/**
- * Opens each file once, inside its folder, and copies it during the call. So people get the file that the tool wrote,
- * even if the path changes later.
- */
+/** Copies each file during the call so that people get the file that the tool wrote even if the path changes later. */
 async function readFiles(listed: unknown, places: FilePlaces): Promise<{ files: ToolFile[]; problems: string[] }> {
   const files: ToolFile[] = [];
   const problems: string[] = [];

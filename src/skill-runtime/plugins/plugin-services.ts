@@ -1,7 +1,6 @@
 /**
- * Creates the services for a tool call, bound to its conversation and requester, so that no tool argument can name
- * others. Conversation and requester come from the turn's record in the ledger, because the call may run in another
- * process.
+ * Binds the services of a call to its conversation and requester so that no tool argument can name others. Both come
+ * from the turn's record in the ledger, because the call may run in another process.
  */
 
 import { RemoraError } from "../../lib/errors.ts";

@@ -5,7 +5,7 @@ import type { Plugin } from "../../ports/plugin.ts";
 import type { Skill } from "../../ports/skill.ts";
 
 /**
- * Also accepts another common shape: `{ name, tools, init?, execute(tool, args, signal?), destroy? }`. Both may be
+ * Accepts another common shape too: `{ name, tools, init?, execute(tool, args, signal?), destroy? }`. Either may be
  * inside an additional `default`, which compilers to CommonJS add.
  */
 export function asPlugin(exported: unknown, skill: Skill): Plugin {

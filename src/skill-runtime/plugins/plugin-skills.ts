@@ -1,4 +1,4 @@
-/** What tools may learn about skills: the active skills, and the diagnostics for a new SKILL.md text. */
+/** Tells tools which skills are active, and checks the text of a new SKILL.md. */
 import { dirname } from "node:path";
 import type { PluginSkills } from "../../ports/plugin.ts";
 import type { SkillLibrary } from "../library/library.ts";

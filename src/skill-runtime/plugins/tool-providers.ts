@@ -1,10 +1,7 @@
 /**
- * Manages skills whose plugins offer tools at run time:
- *
- *   1. if the settings are unchanged, the offers of the last run are used immediately, so that prompts are identical
- *      after a restart and a pending approval for such a tool is still valid
- *   2. plugins start in the background, and again when they change; nothing ever waits for them
- *   3. an offer is validated, activated and stored for the next start; offers of one skill are handled in order
+ * Starts the plugins that offer tools at run time, in the background, and again when they change; nothing waits for
+ * them. Each offer is validated, activated and stored. The next start uses stored offers immediately if the settings
+ * are unchanged so that prompts are identical after a restart and pending approvals for these tools are still valid.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -35,7 +32,6 @@ export interface ProvidersOptions {
 
 export interface Providers {
   onOffer(skill: Skill, source: string, offer: ToolOffer): void;
-  /** Starts all plugins in the background; nothing waits for them. */
   startAll(): void;
   close(): Promise<void>;
 }
@@ -125,10 +121,7 @@ export function createProviders(options: ProvidersOptions): Providers {
   };
 }
 
-/**
- * Stored offers are valid only for the settings at that time. Only a hash of the settings is stored, because they may
- * contain secrets.
- */
+/** Stored offers are valid only for the same settings. Only a hash is stored, because settings may contain secrets. */
 function fingerprint(settings: JsonObject): string {
   return createHash("sha256")
     .update(JSON.stringify(sorted(settings)))
@@ -142,7 +135,7 @@ function sorted(value: Json): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
 
-/** Reads stored offers. Synchronous, because tools and rules must exist before the first call is judged. */
+/** Synchronous, because tools and rules must exist before the gate judges the first call. */
 function read(file: string, settings: string, log: Log): { [source: string]: ValidTool[] } {
   try {
     const content = keptSchema.parse(JSON.parse(readFileSync(file, "utf8")));

@@ -1,4 +1,4 @@
-/** Validates what a plugin offers. Accepts values of any shape, because plugins pass on what other programs wrote. */
+/** Validates what a plugin offers. Accepts any value, because plugins pass on what other programs wrote. */
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { ToolOffer } from "../../ports/plugin.ts";
 import { cleanLine, withoutUnseen } from "../parse/text.ts";

@@ -1,7 +1,4 @@
-/**
- * The store on Keyv and the shared ioredis connection. The key `{remora}:store::KEY` contains
- * `{"value":…,"expires":…}`.
- */
+/** The store on Keyv and the shared ioredis connection. `{remora}:store::KEY` contains `{"value":…,"expires":…}`. */
 import { Keyv, keyvStorageCapability } from "keyv";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Json } from "../../ports/message.ts";
@@ -18,7 +15,7 @@ export interface RedisStoreOptions {
 
 export function createRedisStore(options: RedisStoreOptions): Store {
   const place = `store ${options.connection.address.name}`;
-  // Nobody listens for Keyv's `error` event, so Keyv throws a failed command to its caller.
+  // Nobody listens for Keyv's `error` event, so Keyv throws failures to its caller.
   const keyv = new Keyv({ store: createRedisAdapter(options) });
   let isClosed = false;
 
@@ -53,7 +50,7 @@ function createRedisAdapter({ connection, prefix = defaultPrefix, waitMs }: Redi
   const redisKey = (key: string) => `${namespace}::${key}`;
   const commands = {
     get: (key: string) => connection.run(runOptions, async (client) => (await client.get(redisKey(key))) ?? undefined),
-    /** `expires` is the expiry time in milliseconds since 1970. */
+    /** `expires` is in milliseconds since 1970. */
     set: (key: string, value: string, expires?: number) =>
       connection.run(runOptions, async (client) => {
         if (expires === undefined) await client.set(redisKey(key), value);

@@ -1,7 +1,4 @@
-/**
- * The store on Keyv and one SQLite file. Rejects on failure; Keyv by default would return `undefined` for an unreadable
- * file.
- */
+/** The store on Keyv and one SQLite file. Rejects if the file is unreadable; Keyv by default returns `undefined`. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { KeyvSqlite } from "@keyv/sqlite";
@@ -18,7 +15,7 @@ export interface KeyvStoreOptions {
 
 const hourMs = 3_600_000;
 
-/** Opens the file on first use. The first call rejects with a RemoraError if the file can't be used. */
+/** Opens the file on first use. Rejects with a RemoraError if the file can't be used. */
 export function createKeyvStore({ path }: KeyvStoreOptions): Store {
   const place = `store ${path}`;
   const isFile = path !== ":memory:";
@@ -32,7 +29,7 @@ export function createKeyvStore({ path }: KeyvStoreOptions): Store {
     const adapter = new KeyvSqlite({ uri: `sqlite://${path}`, driver: "node:sqlite", wal: isFile, busyTimeout: 5_000 });
     await adapter.ready;
     await adapter.query("PRAGMA synchronous = NORMAL");
-    // Nobody listens for Keyv's `error` event, so Keyv throws a failure to its caller.
+    // Nobody listens for Keyv's `error` event, so Keyv throws failures to its caller.
     return { keyv: new Keyv({ store: adapter }), adapter };
   }
 
@@ -55,8 +52,7 @@ export function createKeyvStore({ path }: KeyvStoreOptions): Store {
     set: (key, value, ttlMs) =>
       guarded(async ({ keyv, adapter }) => {
         await keyv.set(key, value, ttlMs);
-        // Remove expired values that nobody reads; others are removed when they are read. This is not done in a timer,
-        // because an exception there would end the process.
+        // Remove expired values that nobody reads. Not in a timer, because an exception there would end the process.
         if (ttlMs === undefined || Date.now() - sweptAt < hourMs) return;
         sweptAt = Date.now();
         await adapter.clearExpired();

@@ -1,7 +1,6 @@
 /**
- * The bus between processes: one Redis channel. Listeners in the sending process get a message in the same tick, others
- * when Redis delivers it. A message that can't be sent immediately is dropped; that is safe, because listeners also
- * poll regularly.
+ * The bus between processes: one Redis channel. Local listeners get a message in the same tick, others when Redis
+ * delivers it. A message that can't be sent immediately is dropped, because listeners also poll regularly.
  */
 import { randomBytes } from "node:crypto";
 import { Cluster } from "ioredis";
@@ -20,15 +19,9 @@ export interface RedisBusOptions {
   prefix?: string;
 }
 
-/**
- * The maximum number of messages that Redis has not acknowledged. If there are more, Redis is not responding and
- * further messages are dropped.
- */
+/** If Redis has not acknowledged this many messages, it is not responding, and further messages are dropped. */
 const maxUnanswered = 1_000;
-/**
- * Milliseconds between pings. Without pings, a broken connection would go unnoticed, because the subscription may
- * receive nothing for a long time.
- */
+/** Without pings a broken connection would go unnoticed, because the subscription may be silent for a long time. */
 const pingIntervalMs = 10_000;
 
 const cause = z.enum(["stopped", "interrupted", "shutdown"]);
@@ -48,7 +41,7 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
   let underWay = 0;
   let isClosed = false;
 
-  /** Returns the client for sending: always the same node of a cluster, so that messages keep their order. */
+  /** Always returns the same node of a cluster so that messages keep their order. */
   function sender(): RedisClient {
     const client = connection.client();
     return client instanceof Cluster ? (client.nodes("master")[0] ?? client) : client;
@@ -67,7 +60,7 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
       log.error({ channel, error: messageOf(thrown) }, "the bus can't subscribe; only sweeps notice other processes");
   });
   const pings = setInterval(() => {
-    // Ping only if connected, so that pings don't pile up in the client while Redis is unreachable.
+    // Ping only if connected so that pings don't pile up in the client while Redis is unreachable.
     if (subscriber.status === "ready") subscriber.ping().catch(() => undefined);
   }, pingIntervalMs);
   pings.unref();
@@ -92,7 +85,7 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
       clearInterval(pings);
       await here.close();
       subscriber.off("message", hear);
-      // Do not await this, because it does not settle while Redis is unreachable.
+      // Do not wait for this, because it does not settle while Redis is unreachable.
       if (subscriber.listenerCount("message") === 0) subscriber.unsubscribe(channel).catch(() => undefined);
     },
   };

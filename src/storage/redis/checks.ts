@@ -1,7 +1,4 @@
-/**
- * Checks a working Redis server for settings that endanger Remora's data: eviction, or loss on restart. Checks every
- * server that stores keys. Skips settings that a server does not reveal, as managed servers do.
- */
+/** Warns if a Redis server may evict keys or lose them on restart. Skips settings that a server does not reveal. */
 import { Cluster, type Redis } from "ioredis";
 import type { RedisClient } from "./clients.ts";
 import { isAnswer } from "./errors.ts";

@@ -5,8 +5,7 @@ import type { RedisAddress } from "./url.ts";
 export type RedisClient = Redis | Cluster;
 
 /**
- * - `commands`: never queues. Immediately rejects commands that can't be sent or whose connection was cut; the sender
- *   decides what to do (wait.ts).
+ * - `commands`: immediately rejects commands that can't be sent or whose connection was lost. Their sender decides whether to retry.
  * - `subscriber`: subscribes again automatically after reconnecting.
  * - `queue`: adds jobs; rejects immediately while Redis is unreachable.
  * - `worker`: waits for jobs with blocking commands, without a time limit.
@@ -18,13 +17,10 @@ type Options = Omit<CommonRedisOptions, "replyMapping">;
 const maxReconnectDelayMs = 2_000;
 const connectTimeoutMs = 5_000;
 const keepAliveMs = 10_000;
-/** After a primary has become a replica, the minimum time in milliseconds between two searches for the new primary. */
+/** Limits searches for the new primary after a primary has become a replica. */
 const minSearchIntervalMs = 2_000;
 
-/**
- * Connects immediately. The caller must listen for `error`. If a command gets no answer for `silenceMs`, the connection
- * is considered cut.
- */
+/** The caller must listen for `error`. A connection without an answer for `silenceMs` is considered cut. */
 export function openRedisClient(address: RedisAddress, role: RedisRole, silenceMs: number): RedisClient {
   const options = { connectionName: `remora-${role}`, ...commonOf(address), ...patienceOf(role, silenceMs) };
   const tls = address.isTls ? { tls: {} } : {};
@@ -61,9 +57,8 @@ export function openRedisClient(address: RedisAddress, role: RedisRole, silenceM
 }
 
 /**
- * Every node of a cluster receives all published messages, so one connection suffices. If the connection is cut, it
- * connects to the next node. ioredis's `Cluster` would do the same, but would retry without a pause while no node is
- * reachable.
+ * One connection suffices, because every node of a cluster receives all published messages. If that connection is cut,
+ * the client connects to the next node. ioredis's `Cluster` would retry without a pause while no node is reachable.
  */
 function openClusterSubscriber({ nodes }: RedisAddress & { type: "cluster" }, options: Options): Redis {
   let current = 0;

@@ -20,9 +20,9 @@ export interface RunOptions {
 
 export interface RedisConnection {
   address: RedisAddress;
-  /** Texts that must never be shown: the password, if there is one. */
+  /** Must never be shown: the password, if there is one. */
   secrets: string[];
-  /** How many milliseconds a command waits while Redis is unreachable. */
+  /** How long a command waits while Redis is unreachable. */
   waitMs: number;
   /** The shared client. It immediately rejects commands that can't be sent, whereas `run` waits. */
   client(): RedisClient;
@@ -32,16 +32,13 @@ export interface RedisConnection {
    */
   run<T>(options: RunOptions, send: (client: RedisClient) => Promise<T>): Promise<T>;
   subscriber(): RedisClient;
-  /**
-   * A new client for BullMQ: `queue` to add jobs, `worker` for workers and events. It is closed together with this
-   * connection.
-   */
+  /** Opens a client for BullMQ, closed with this connection: `queue` adds jobs, `worker` is for workers and events. */
   forBullMq(role: "queue" | "worker"): RedisClient;
   health(): RedisHealth;
   checks(): Promise<string[]>;
   /** Waits until Redis is reachable. Rejects if Redis refuses the password, or with the signal's reason on abort. */
   whenReady(signal: AbortSignal): Promise<void>;
-  /** Call when the process is about to end. From then on, commands wait only briefly for Redis. */
+  /** Call when the process is about to end. From then on, commands wait only briefly. */
   hurry(): void;
   close(): Promise<void>;
 }
@@ -49,7 +46,7 @@ export interface RedisConnection {
 export interface RedisConnectionOptions {
   waitMs?: number;
   reminderMs?: number;
-  /** If a command gets no answer for this many milliseconds, the connection is considered cut. */
+  /** If a command gets no answer for this long, the connection is considered cut. */
   silenceMs?: number;
 }
 

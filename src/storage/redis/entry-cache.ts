@@ -1,7 +1,4 @@
-/**
- * Caches the entries that this process saw last, by key. They may be out of date, so the ledger checks every write that
- * is based on them. Number and size are limited; the entry that was seen longest ago is dropped first.
- */
+/** Caches recently seen entries by key, within limits. They may be out of date, so the ledger checks every write. */
 export interface EntryCache<T> {
   get(key: string): T | undefined;
   set(key: string, entry: T, characters: number): void;

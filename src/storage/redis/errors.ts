@@ -1,5 +1,5 @@
 /**
- * Explains errors of Redis and says what to do. The clients' errors contain the command with its arguments (messages,
+ * Explains Redis's errors and says what to do. The clients' errors contain the command with its arguments (messages,
  * passwords), so only their message is used, and they never become a `cause`.
  */
 import { RemoraError } from "../../lib/errors.ts";
@@ -62,17 +62,14 @@ function refused(): Meaning {
   };
 }
 
-/** Errors that usually pass within seconds. A command is retried after them, as while Redis is unreachable. */
+/** Errors that usually pass within seconds, so commands are retried after them. */
 const passing = ["LOADING", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN"];
 
 export function isAnswer(thrown: unknown): thrown is Error {
   return thrown instanceof Error && thrown.name === "ReplyError";
 }
 
-/**
- * True if the command may be retried; it may or may not have run. False for bugs: JavaScript's own exceptions, and
- * Redis's errors about the command.
- */
+/** True if the command may be retried; it may or may not have run. False for bugs, in our code or in the command. */
 export function isWorthWaiting(thrown: unknown): boolean {
   const bugs = [RemoraError, TypeError, RangeError, ReferenceError, SyntaxError];
   if (bugs.some((bug) => thrown instanceof bug)) return false;
@@ -105,10 +102,7 @@ export function asRedisError(thrown: unknown, place: string): unknown {
   return new RemoraError({ code, place, message: `${what} (${thrown.message}).`, isRetryable });
 }
 
-/**
- * Explains the error `LAYOUT found known` of our scripts: the version found, and the version that this program
- * supports.
- */
+/** Explains our scripts' error `LAYOUT found known`: the version found, and the version that this program supports. */
 function otherLayout({ message }: Error, place: string): RemoraError {
   const [, found = "unknown", known = "unknown"] = /LAYOUT (\S+) (\S+)/.exec(message) ?? [];
   return new RemoraError({
@@ -131,10 +125,7 @@ export function unreachable(place: string, waitMs: number, detail: string): Remo
   });
 }
 
-/**
- * Returns the first word of an error, such as `OOM` in "OOM command not allowed …". For errors in scripts, Redis before
- * 7 adds "ERR Error running script …: -" in front.
- */
+/** Finds words such as `OOM`. Redis before 7 puts "ERR Error running script …: -" in front of errors in scripts. */
 function firstWord(error: Error): string {
   const [, inScript, first = ""] =
     /^(?:ERR Error running script.*?-([A-Z]{3,})\b|([A-Z]{3,})\b)/.exec(error.message) ?? [];

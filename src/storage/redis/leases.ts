@@ -1,12 +1,8 @@
 /**
- * Leases in Redis: a key with a random token and an expiry time.
- *
- *   acquire   sets the key if it does not exist
- *   renew     extends all leases of this process with one script, three times per lifetime; more often after a failure
- *   lose      a lease is lost if another process has the key, or if its lifetime has passed since the last renewal was
- *             *sent*, because then Redis may have expired the key; local clocks measure this, even while Redis is
- *             unreachable
- *   release   removes the key if it is still ours
+ * Leases in Redis: a key with a random token and an expiry time. One script renews all leases of this process, three
+ * times per lifetime, and more often after a failure. A lease is lost if another process has the key. It is also lost
+ * once its lifetime has passed since the last renewal was *sent*, because Redis may then have expired the key. Local
+ * clocks measure this, even while Redis is unreachable.
  */
 import { randomBytes } from "node:crypto";
 import { TurnAbort } from "../../lib/abort.ts";
@@ -19,7 +15,7 @@ export interface RedisLeasesOptions {
   connection: RedisConnection;
   prefix?: string;
   lockMs: number;
-  /** How many milliseconds `acquire` waits while Redis is unreachable. The default is half of `lockMs`. */
+  /** How long `acquire` waits while Redis is unreachable. The default is half of `lockMs`. */
   waitMs?: number;
 }
 
@@ -107,7 +103,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
   }
 
   async function renewAll(): Promise<void> {
-    // Check for lost leases first: after the event loop was blocked, this may run before expiry timers that are due.
+    // Check for lost leases first: after the event loop was blocked, this may run before due expiry timers.
     for (const lease of owned()) watch(lease);
     const leases = owned();
     const batches = Array.from({ length: Math.ceil(leases.length / batchSize) }, (_, index) =>
@@ -162,7 +158,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
         since: instant(),
         expiry: undefined,
       };
-      // Register the lease before Redis answers, so that a second call in this process does not interfere.
+      // Register the lease before Redis answers so that a second call in this process does not interfere.
       held.set(name, lease);
       try {
         const answer = await connection.run({ place: "leases", waitMs }, (client) => {

@@ -3,10 +3,7 @@ import { RemoraError } from "../../lib/errors.ts";
 import type { LedgerEntry, LedgerKind, LedgerKinds } from "../../ports/ledger.ts";
 import type { ScriptAnswer } from "./script.ts";
 
-/**
- * The fields of an entry in the order in which scripts return them: state, body, group, sequence, version, created,
- * updated.
- */
+/** In the order in which scripts return them: state, body, group, sequence, version, created, updated. */
 export type Fields = [string, string, string, string, string, string, string];
 
 export function entryOf<K extends LedgerKind>(kind: K, id: string, fields: Fields, place: string): LedgerEntry<K> {

@@ -1,7 +1,5 @@
 /**
- * The ledger's steps as Lua scripts. Redis runs each one atomically.
- *
- * Keys below the prefix (they share its hash tag, and so one slot of a cluster):
+ * The ledger's steps as Lua scripts, which Redis runs atomically. All keys share a hash tag, so one cluster slot:
  *
  *   version                       the version of this layout
  *   sequence                      the sequence number assigned last; never reset
@@ -11,12 +9,9 @@
  *   group:KIND:STATE:GROUP        sorted set per group: ids by sequence
  *   done:TOKEN                    the outcome of a step, stored for as long as the sender may repeat the step
  *
- * A sender that lost its answer repeats the step with the same token and gets the same answer: `creator` identifies the
- * creator, `done:TOKEN` a step. A repeated step that was refused leaves an empty `done:TOKEN`, so that its first copy,
- * if it arrives later, changes nothing.
- *
- * Redis can refuse only the first write of a script for lack of memory. So every script starts with a write that may be
- * refused, before it changes anything else.
+ * A sender that lost its answer repeats the step with the same token and gets the same answer. A repeated step that was
+ * refused leaves an empty `done:TOKEN` so that its first copy, if it arrives later, changes nothing. Redis can refuse
+ * only a script's first write for lack of memory. So every script starts with a write that may be refused.
  */
 import { createScript } from "./script.ts";
 
@@ -63,15 +58,12 @@ local function move(id, entry, to, token, keep)
 end
 `;
 
-/** Returns nothing if the layout is supported or does not exist yet; otherwise an error. */
+/** Returns an error if a layout exists that is not supported. */
 export const checkScript = createScript(`${opening}
 return false
 `);
 
-/**
- * KEYS: entry. ARGV: id, state, group, body, token. Returns the entry's sequence and time if this token created it,
- * else 0.
- */
+/** KEYS: entry. ARGV: id, state, group, body, token. Returns sequence and time if this token created it, else 0. */
 export const createEntryScript = createScript(`${opening}${writing}
 local id, state, group, body, token = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local creator = redis.call('HGET', KEYS[1], 'creator')
@@ -114,8 +106,8 @@ return entry
 `);
 
 /**
- * KEYS: entry. ARGV: id, to, token, lifetime of the token, the version and sequence that the body is based on, the
- * body. Returns the time of the step, or the current fields if the entry has changed, or nothing if it does not exist.
+ * KEYS: entry. ARGV: id, to, token, its lifetime, the version and sequence that the body is based on, the body. Returns
+ * the time of the step, the current fields if the entry has changed, or nothing if it does not exist.
  */
 export const changeEntryScript = createScript(`${opening}${writing}
 local id, to, token, keep, version, sequence, body = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
@@ -130,7 +122,7 @@ return updated
 `);
 
 /**
- * KEYS: version. ARGV: oldest or newest, the sequence to continue after ('' for the start), count, 1 for one group, the
+ * KEYS: version. ARGV: oldest or newest, sequence to continue after ('' for the start), count, 1 for one group, the
  * group, 1 for all states, then the states. Returns a list of id, sequence and fields.
  */
 export const listEntriesScript = createScript(`${opening}
@@ -163,10 +155,9 @@ return answer
 `);
 
 /**
- * KEYS: version. ARGV: state, before, the sequence to continue after ('' for the start), how many to check, token,
- * lifetime of the token. Returns the number of removed entries, and the sequence to continue after ('' at the end).
- *
- * Goes through the entries of a state from the oldest one, and stops at the first that was created after \`before\`.
+ * KEYS: version. ARGV: state, before, sequence to continue after ('' for the start), how many to check, token, its
+ * lifetime. Removes entries, oldest first, up to the first created after `before`. Returns how many it removed, and the
+ * sequence to continue after ('' at the end).
  */
 export const pruneEntriesScript = createScript(`${opening}${writing}
 local state, before, after, count, token, keep = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7], ARGV[8]

@@ -1,12 +1,10 @@
 /**
- * The ledger in Redis, for any number of processes on any number of machines.
+ * The ledger in Redis, for any number of processes on any number of machines. Every step is one Lua script
+ * (ledger-scripts.ts) so that exactly one of several callers moves an entry from a state.
  *
- * Every step is one Lua script (ledger-scripts.ts), so that exactly one of several callers moves an entry from a state.
- * A change of the body is optimistic: it is applied to the body seen last and written if nobody else has written since;
- * otherwise it is repeated with the current body. The answer "nothing to change" is always based on a fresh read.
- *
- * A resolved promise means that Redis has executed the step. Redis's own setting (`appendonly`) decides what survives
- * its restart. A step whose answer was lost is sent again with the same token and gets the same answer.
+ * A change of the body is optimistic: it is applied to the body seen last, and repeated if somebody else has written
+ * since. The answer "nothing to change" is always based on a fresh read. A resolved promise means that Redis has
+ * executed the step. Redis's own setting (`appendonly`) decides what survives its restart.
  */
 import { randomBytes } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
@@ -32,18 +30,12 @@ export interface RedisLedgerOptions {
   waitMs?: number;
 }
 
-/** The maximum number of entries per answer, so that no answer blocks Redis for long. */
+/** The maximum number of entries per answer so that no answer blocks Redis for long. */
 const pageSize = 200;
-/**
- * How often a change is repeated. Each repetition means that another caller succeeded, so only extreme contention on
- * one entry reaches this limit.
- */
+/** Each repetition means that another caller succeeded, so only extreme contention on one entry reaches this limit. */
 const maxRaces = 1_000;
 
-/**
- * Opens the ledger. Rejects with a RemoraError if Redis is unreachable, or if a newer version of Remora wrote the
- * ledger.
- */
+/** Rejects with a RemoraError if Redis is unreachable, or if a newer version of Remora wrote the ledger. */
 export async function createRedisLedger(options: RedisLedgerOptions): Promise<Ledger> {
   const { connection } = options;
   const prefix = `${checkPrefix(options.prefix ?? defaultPrefix)}ledger:`;

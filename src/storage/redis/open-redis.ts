@@ -1,7 +1,4 @@
-/**
- * Opens durable state in Redis, which any number of processes can share. This file is loaded only if Redis is
- * configured.
- */
+/** Opens durable state in Redis, for any number of processes. Loaded only if Redis is configured. */
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -32,7 +29,7 @@ export async function openSharedLedger(redis: RedisSettings, log: Log): Promise<
   }
 }
 
-/** How long startup waits for Redis before it reports the wait, because Redis may start later than Remora. */
+/** How long startup waits for Redis before it reports the wait. Redis may start later than Remora. */
 const startPatienceMs = 500;
 
 export async function openShared(
@@ -98,7 +95,7 @@ function ownFolderBelow(data: string): { folder: string; lock: DataLock } {
   }
 }
 
-/** Puts the prefix in braces, so that all keys are in one slot of a cluster and a script may use several keys. */
+/** Puts the prefix in braces so that all keys are in one slot of a cluster and a script may use several keys. */
 function keyPrefix({ prefix }: RedisSettings): string {
   return `{${prefix}}:`;
 }

@@ -34,10 +34,7 @@ export function logOutages(link: RedisLink, place: string, log: Log, reminderMs:
   };
 }
 
-/**
- * Reports for each failed attempt why a cluster, or a server behind sentinels, can't be reached. If ioredis gives no
- * reason, or says only that a connection was closed, a plain connection finds the reason, once per outage.
- */
+/** Reports why connection attempts fail. If ioredis gives no reason, a plain connection finds it, once per outage. */
 export function watchNodes(
   client: RedisClient,
   address: RedisAddress & { type: "cluster" | "sentinel" },

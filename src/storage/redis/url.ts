@@ -18,7 +18,7 @@ interface Reach {
   isTls: boolean;
   username?: string;
   password?: string;
-  /** The address to show to people, without user and password. */
+  /** For people, so without user and password. */
   name: string;
 }
 
@@ -67,10 +67,7 @@ export function parseRedisUrl(url: string): RedisAddress {
   }
 }
 
-/**
- * Splits an address into `user:password@`, hosts and path. Reserved characters in a password are percent-encoded, so
- * the parts are unambiguous.
- */
+/** Reserved characters in a password are percent-encoded, so the parts of an address are unambiguous. */
 function split(rest: string): { username?: string; password?: string; hosts: string; path: string } {
   if (/[?#\s]/.test(rest)) {
     throw wrong("contains ?, # or a space. In a password, write %3F, %23 or %20. Settings after a ? are not supported");

@@ -1,12 +1,7 @@
 /**
- * Sends a command, even if Redis may be unreachable:
- *
- *   1. wait until the connection is up, within the limit
- *   2. send the command and wait for the answer, within the time limit
- *   3. if the connection was cut before the answer, send it again, within the limit; it may have run already, so every
- *      command sent this way must be repeatable (the ledger's commands carry a token for that)
- *
- * Nothing is sent after the time limit.
+ * Sends a command, even if Redis may be unreachable: waits for the connection, sends, and waits for the answer. If the
+ * connection is cut before the answer, sends again, within the limit. The command may have run already, so it must be
+ * repeatable (the ledger's commands carry a token for that). Nothing is sent after the limit.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { RemoraError } from "../../lib/errors.ts";
@@ -15,10 +10,10 @@ import { asRedisError, isAnswer, isReadOnly, isWorthWaiting, unreachable } from 
 export interface RedisLink {
   isUp(): boolean;
   isClosed(): boolean;
-  /** The error with which Redis refuses access. Waiting is then pointless. */
+  /** The error that Redis gave when it refused access, if it did. Waiting is then pointless. */
   refusal(): Error | undefined;
   trouble(): string;
-  /** True if a refused write may be caused by a failover, so that waiting helps. */
+  /** True if a refused write may be caused by a failover, which ends soon. */
   isReadOnlyPassing: boolean;
   isHurried(): boolean;
   /** Calls the listener when anything above may have changed. Returns a function that removes the listener. */
@@ -27,13 +22,13 @@ export interface RedisLink {
 
 export interface WaitOptions {
   place: string;
-  /** How many milliseconds a command may take from its first attempt. */
+  /** The limit for a command, counted from its first attempt. */
   waitMs: number;
 }
 
 const maxHurriedMs = 1_000;
 
-/** Milliseconds to pause after a cut connection. Doubles with each further cut, up to half a second. */
+/** Doubles with each further cut of the connection, up to half a second. */
 const pauseAfter = (tries: number) => Math.min(50 * 2 ** (tries - 1), 500);
 
 /** Rejects with a RemoraError if Redis is unreachable for longer than the limit or answers with an error. */
@@ -77,10 +72,7 @@ function untilUp(link: RedisLink, { place, waitMs }: WaitOptions, until: number)
   });
 }
 
-/**
- * Waits for the answer until the limit. Also rejects if the connection is closed, because a closed client may never
- * settle its pending commands.
- */
+/** Waits for the answer until the limit. Rejects if the client closes, because its commands may never settle. */
 function answered<T>(link: RedisLink, { place, waitMs }: WaitOptions, until: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
@@ -101,8 +93,8 @@ function answered<T>(link: RedisLink, { place, waitMs }: WaitOptions, until: num
 }
 
 /**
- * Calls `onLate` after `until`. If the event loop was blocked, timers run before answers that have arrived in that
- * time. So the timer then waits again for as long as the loop was blocked, but no longer than the limit.
+ * Calls `onLate` after `until`. After a blocked event loop, timers run before answers that arrived in the meantime. So
+ * the timer then waits again for as long as the loop was blocked, but no longer than the limit.
  */
 function startTimer(until: number, waitMs: number, onLate: () => void): { stop(): void; hurry(): void } {
   let timer = setTimeout(

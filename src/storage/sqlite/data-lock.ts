@@ -1,10 +1,7 @@
 /**
- * Allows one process at a time on a data folder. The running turns in the ledger belong to that process; a second
- * process would mistake them for orphans and resume them.
- *
- *   1. start a write transaction on `process.db` and never end it; the operating system releases it when the process
- *      ends, even after a crash, so no stale lock remains
- *   2. write the process id to `process.pid`, only to name the owner in the error message
+ * Lets only one process at a time use a data folder. A second one would mistake the running turns in the ledger for
+ * orphans. Starts a write transaction on `process.db` and never ends it. The operating system releases it with the
+ * process, even after a crash, so no stale lock remains. `process.pid` only names the owner in the error message.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { codeOf, RemoraError } from "../../lib/errors.ts";
 import { asStorageError } from "./database.ts";
 
-/** Keep this object for as long as the lock is needed: an unreferenced database handle is closed by the garbage collector. */
+/** Keep this object while the lock is needed: the garbage collector closes an unreferenced database handle. */
 export interface DataLock {
   release(): void;
 }

@@ -1,11 +1,7 @@
 /**
- * Opens a SQLite file that several processes may share:
- *
- *   1. open it with a busy timeout, in WAL mode, so that readers don't wait for the writer
- *   2. check that the file belongs to Remora and is not newer than this program
- *   3. migrate its schema version by version, each in its own transaction
- *
- * Must never delete or repair a file. An error names an unusable file and says what to do.
+ * Opens a SQLite file that several processes may share, in WAL mode so that readers don't wait for the writer. Checks
+ * that the file is Remora's and not newer than this program. Migrates version by version, each in its own transaction.
+ * Must never delete or repair a file: the error for an unusable file says what to do.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -13,7 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { useWriteAheadLog } from "../../lib/sqlite.ts";
 
-/** SQLite's primary result codes, which are the lower 8 bits of the extended ones. https://sqlite.org/rescode.html */
+/** Primary result codes: the lower 8 bits of the extended ones. https://sqlite.org/rescode.html */
 const sqliteCode = {
   busy: 5,
   locked: 6,
@@ -58,7 +54,7 @@ export function placeOf({ name, path }: Pick<DatabaseOptions, "name" | "path">):
 }
 
 export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
-  // IMMEDIATE takes the write lock before reading, so that no other process can change what is read.
+  // IMMEDIATE takes the write lock before reading so that no other process can change what is read.
   database.exec("BEGIN IMMEDIATE");
   try {
     const result = work();

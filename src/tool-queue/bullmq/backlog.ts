@@ -9,15 +9,9 @@ import { isRedisAway, retryTransient } from "./redis-retry.ts";
 export interface Backlog {
   /** Waits while Redis is unreachable. Rejects if Redis refuses the job or the signal aborts. */
   add(job: ToolJob, signal: AbortSignal): Promise<void>;
-  /**
-   * Makes sure that a call that has not ended reaches a worker. Its job may be lost in Redis, ended by BullMQ, or still
-   * waiting although it is due. Rejects if Redis is unreachable.
-   */
+  /** Makes sure that an open call reaches a worker: its job may be lost or late. Rejects if Redis is unreachable. */
   ensure(job: ToolJob, entry: CallRecordEntry): Promise<void>;
-  /**
-   * Removes the job of a call that ended without a worker. If that fails, a worker gets the job and finds that the call
-   * has ended.
-   */
+  /** Removes the job of a call that ended without a worker. If that fails, a worker finds that the call has ended. */
   remove(job: ToolJob): void;
   close(): Promise<void>;
 }

@@ -1,13 +1,13 @@
-/** Tracks all connections of one queue, including BullMQ's own copies, so that all of them can be closed. */
+/** Tracks all connections of one queue, including BullMQ's own copies, and closes them all. */
 import type { Cluster, Redis } from "ioredis";
 import { pause } from "../../lib/backoff.ts";
 
 export type QueueConnection = Redis | Cluster;
 
 /**
- * Opens a new connection each time; the queue closes it.
- * - `queue`: adds jobs. It should reject commands while Redis is unreachable, because the queue retries them.
- * - `worker`: waits for Redis without a time limit. BullMQ requires `maxRetriesPerRequest: null`.
+ * Opens a new connection, which the queue closes. A `queue` connection should reject commands while Redis is
+ * unreachable, because the queue retries them. A `worker` connection waits forever: BullMQ requires
+ * `maxRetriesPerRequest: null`.
  */
 export type Connect = (role: "queue" | "worker") => QueueConnection;
 
@@ -41,15 +41,12 @@ export function createConnections(connect: Connect, onError: (thrown: unknown) =
 
 const maxEndMs = 1_000;
 
-/**
- * Closes a connection that has not ended yet. Closing it a second time would keep the process alive until a timeout.
- */
+/** Closes a connection only if it is open, because a second close would keep the process alive until a timeout. */
 async function ended(connection: QueueConnection): Promise<void> {
   if (connection.status === "end") return;
   const late = new AbortController();
   const end = new Promise<void>((resolve) => connection.once("end", () => resolve()));
-  // Connect first, because a client that is closed between two connection attempts never reports it, and BullMQ would
-  // wait forever.
+  // Connect first: a client closed between two connection attempts never reports it, and BullMQ would wait forever.
   if (connection.status === "reconnecting") connection.connect().catch(() => undefined);
   connection.disconnect();
   await Promise.race([end, pause(maxEndMs, late.signal)]);

@@ -1,7 +1,4 @@
-/**
- * Limits how often errors are logged, because connections and BullMQ report hundreds of errors while Redis is
- * unreachable.
- */
+/** Limits how often errors are logged: while Redis is unreachable, connections and BullMQ report hundreds of them. */
 import { codeOf, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 

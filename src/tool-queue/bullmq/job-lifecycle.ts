@@ -1,12 +1,11 @@
 /**
- * The lifecycle of one job that BullMQ gave to this process. BullMQ delivers a job at least once: again when its worker
- * was killed, when an event loop blocked for longer than the lock, or when Redis was unreachable. So the ledger
- * decides:
+ * The lifecycle of one job in this process. BullMQ delivers a job again if its worker was killed, if an event loop
+ * blocked for longer than the lock, or if Redis was unreachable. So the ledger decides:
  *
- *   1. set the call's state to `started` by compare-and-set; only the process that succeeds runs the tool
- *   2. if the call has already ended, do nothing; if it waits for a retry, wait until that is due
- *   3. if a live process has already `started` it, check again later; if that process is gone, run the tool again if it
- *      may run twice, and otherwise end the call with an unknown outcome
+ *   1. only the process that sets the call's state to `started` by compare-and-set runs the tool
+ *   2. a call that has ended needs nothing; a call that waits for a retry waits until that is due
+ *   3. if a live process has `started` the call, check again later; otherwise run the tool again if it may run twice,
+ *      or end the call with an unknown outcome
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { pause } from "../../lib/backoff.ts";
@@ -18,8 +17,6 @@ import { type CallRecord, type CallRecordEntry, runnerOf, type SeenCall } from "
 import type { Takeover } from "./takeover.ts";
 
 /**
- * - `ended`: the call ended, now or earlier.
- * - `retry`: the call is due again at the time in its entry.
  * - `later`: nothing was done; try again at `at` (milliseconds since 1970).
  * - `back`: the call was released for another process or the next start.
  * - `gone`: the call has no record, so it does not run.
@@ -48,7 +45,7 @@ const minWaitMs = 50;
 /** A job may arrive before its record, because both are written at the same time. */
 const recordWaitsMs = [5, 20, 100, 400, 1_500];
 
-/** Runs a job. Rejects if the ledger can't record the step; then the tool has not run. */
+/** Rejects if the ledger can't record the step; then the tool has not run. */
 export type RunJob = (job: ToolJob, signal: AbortSignal, begun: () => void) => Promise<JobOutcome>;
 
 export function createJobLifecycle({ record, steps, takeover, runner, ...options }: JobLifecycleOptions): RunJob {
@@ -59,7 +56,7 @@ export function createJobLifecycle({ record, steps, takeover, runner, ...options
   ): Promise<CallRecordEntry | undefined> {
     for (const waitMs of [...recordWaitsMs, undefined]) {
       try {
-        // In almost all cases the call was just planned, so this is the only ledger step before the tool runs.
+        // Usually the call was just planned, so this is the only ledger step before the tool runs.
         if (!signal.aborted && !options.isStopping()) {
           return await attempt({ id: job.id, state: "planned", body: { attempts: 0 } });
         }

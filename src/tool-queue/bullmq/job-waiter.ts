@@ -1,7 +1,7 @@
 /**
- * Waits for the end of one job: plans and adds it, then checks its entry on every notification of a change. If a person
- * stops the call while no attempt is running, the job ends immediately. Otherwise the waiter notifies the process that
- * runs the attempt, repeatedly, until the job ends or the time is up.
+ * Waits for the end of one job: plans and adds it, then checks its entry on every change. If a person stops the call
+ * while no attempt runs, the job ends immediately. Otherwise the process that runs the attempt is notified repeatedly,
+ * until the job ends or the time is up.
  */
 import { type AbortCause, abortCauseOf, TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -30,7 +30,7 @@ export interface JobWaiter {
   entry: CallRecordEntry | undefined;
   tell(entry: CallRecordEntry): void;
   refuse(thrown: unknown): void;
-  /** Must be called only once. Rejects if the ledger or Redis refuses the job. */
+  /** Call only once. Rejects if the ledger or Redis refuses the job. */
   follow(): Promise<ToolResult>;
 }
 

@@ -7,16 +7,10 @@ import type { ToolJob } from "../../ports/tool.ts";
 
 export const queueName = "tools";
 
-/**
- * How long finished jobs stay in Redis, only for people who inspect it; results are in the ledger. `age` is in seconds.
- * BullMQ applies both limits when the next job finishes.
- */
+/** Finished jobs stay in Redis only for people who inspect it; results are in the ledger. `age` is in seconds. */
 const retained = { age: 600, count: 100 } satisfies KeepJobs;
 
-/**
- * Makes a valid BullMQ id. BullMQ refuses ids that contain `:` or are integers, and replaces an empty id; call ids come
- * from the model and may be any text.
- */
+/** BullMQ refuses ids that contain `:` or are integers, and replaces empty ones, but a call id may be any text. */
 export function bullIdOf(jobId: string): string {
   const name = fileNameOf(jobId);
   return /^(?:-?\d*$|job-)/.test(name) ? `job-${name}` : name;
@@ -32,16 +26,15 @@ export function optionsOf(job: ToolJob): JobsOptions {
     backoff: { type: backoffType },
     removeOnComplete: retained,
     removeOnFail: retained,
-    // Store no stack traces, because they could reveal what tools did, and with which data.
+    // Store no stack traces, because they could reveal what tools did with which data.
     stackTraceLimit: 0,
   };
 }
 
 /**
- * A job's data is the complete `ToolJob`, because a worker in another process gets nothing else. The arguments are in
- * Redis in clear text, with any secrets that a person or a model put there: they can't be redacted, because that would
- * change the call. So protect Redis as carefully as the ledger. Finished jobs expire (`retained`). Results are never
- * part of the data.
+ * The complete `ToolJob`, because a worker in another process gets nothing else. The arguments are in clear text, with
+ * any secrets in them, because redacting them would change the call. So protect Redis as carefully as the ledger.
+ * Results are never part of the data.
  */
 const toolJobSchema = z.looseObject({
   id: z.string(),

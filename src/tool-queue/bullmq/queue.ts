@@ -1,16 +1,14 @@
 /**
- * The tool queue for several processes. Each call is a job in BullMQ, and any worker may run it. BullMQ delivers a job
+ * The tool queue for several processes: each call is a job in BullMQ, and any worker may run it. BullMQ delivers a job
  * at least once, so the ledger (call-store.ts) decides what must happen only once.
  *
- *   1. record the call as planned in the ledger and add its job to BullMQ at the same time; a job without a record does
- *      not run
- *   2. a worker, here or elsewhere, takes the job (runner.ts)
- *   3. the result is stored in the ledger. A worker in the same process notifies the waiter directly, others use the
- *      bus. Messages may get lost, so the waiter also checks the ledger, and adds the job again if Redis has lost it
+ *   1. record the call as planned and add its job to BullMQ at the same time; a job without a record does not run
+ *   2. a worker, here or elsewhere, takes the job (runner.ts) and stores the result in the ledger
+ *   3. the waiter is notified directly or by the bus; messages may get lost, so it also checks the ledger, and adds the
+ *      job again if Redis has lost it
  *
- * While Redis or the ledger is unreachable, everything waits until the job's signal aborts. If a person stops a call,
- * the bus notifies the worker repeatedly until the call has ended, and the ledger records the stop for later workers.
- * An abort as `shutdown` leaves the job for other processes or the next start.
+ * While Redis or the ledger is unreachable, everything waits until the job's signal aborts. If the cause is
+ * `shutdown`, the job stays queued for another process or the next start.
  */
 import { randomUUID } from "node:crypto";
 import { abortCauseOf } from "../../lib/abort.ts";
@@ -32,29 +30,23 @@ import { createRunner } from "./runner.ts";
 export interface BullQueueOptions extends CallExecutorOptions {
   ledger: Ledger;
   connect: Connect;
-  /**
-   * Prefix of all keys. Must contain a part in braces, because BullMQ's scripts need it on a cluster. The default is
-   * `{remora}:`.
-   */
+  /** Must contain a part in braces, because BullMQ's scripts need it on a cluster. The default is `{remora}:`. */
   prefix?: string;
   bus: Bus;
-  /** Whether tools run in this process. If false, this process only requests calls. */
+  /** If false, this process only requests calls. */
   runs: boolean;
-  /**
-   * The maximum number of attempts that run in this process at the same time. A job that waits for a retry does not
-   * count.
-   */
+  /** The maximum number of attempts at a time in this process. A job that waits for a retry does not count. */
   concurrency: number;
   timing?: Partial<BullTiming>;
 }
 
 export interface BullTiming {
-  /** A worker that has not renewed its lock on a job for this many milliseconds may have lost the lock. */
+  /** A worker that has not renewed its lock on a job for this long may have lost it. */
   lockMs: number;
   stalledMs: number;
-  /** A worker without a connection for this many milliseconds counts as ended. */
+  /** A worker without a connection for this long counts as ended. */
   graceMs: number;
-  /** Milliseconds between checks of a job whose worker lives but does not answer. */
+  /** Between checks of a job whose worker lives but does not answer. */
   lookAgainMs: number;
   sweepMs: number;
   maxStopMs: number;
@@ -189,7 +181,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     activeJobs.close();
     clearInterval(sweeping);
     retryLimit.end();
-    // Stop listening only now, so that a stop still reaches attempts that run here for other processes.
+    // Stop listening only now so that a stop still reaches attempts that run here for other processes.
     await runner?.close(timing.maxCloseMs);
     stopListening();
     await Promise.all(activeJobs.values().map((active) => active.result));

@@ -1,7 +1,4 @@
-/**
- * Retries while Redis or the ledger is unreachable. An outage neither loses nor fails a job: its waiters wait until it
- * is stopped or the queue closes.
- */
+/** Retries while Redis or the ledger is unreachable so that an outage neither loses nor fails a job. */
 import { setTimeout as wait } from "node:timers/promises";
 import { codeOf, RemoraError } from "../../lib/errors.ts";
 import type { Ledger } from "../../ports/ledger.ts";
@@ -24,7 +21,7 @@ export async function retryTransient<T>(
   }
 }
 
-/** Limits retries: unlimited until the queue closes; after that each step has limited time. */
+/** Retries are unlimited until the queue closes; after that each step has limited time. */
 export interface RetryLimit {
   isOver(since: number): boolean;
   end(): void;
@@ -40,10 +37,7 @@ export function createRetryLimit(whileMs: number): RetryLimit {
   };
 }
 
-/**
- * Wraps a ledger, so that its steps wait while it can't be reached. A new attempt is refused if the ledger can't store
- * it, for example because the disk is full. The outcome of an attempt waits until it can be stored.
- */
+/** Makes steps wait while the ledger is unreachable. If its disk is full, new attempts fail, but outcomes wait. */
 export function createRetryingLedger(ledger: Ledger, retryLimit: RetryLimit): Ledger {
   const retrying = <T>(work: () => Promise<T>, isTransient: (thrown: unknown) => boolean) => {
     const since = performance.now();
@@ -68,7 +62,7 @@ function isRetryable(thrown: unknown): boolean {
 
 const transientReplies = /\b(?:LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|BUSY)\b/;
 
-/** For commands to Redis itself: true if there was no answer, or if the answer is a transient error. */
+/** True if Redis gave no answer, or a transient error. */
 export function isRedisAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || thrown instanceof TypeError || thrown instanceof RangeError) return false;
   return thrown.name !== "ReplyError" || transientReplies.test(thrown.message);

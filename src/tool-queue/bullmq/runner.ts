@@ -1,7 +1,7 @@
 /**
- * The BullMQ worker that runs tools. job-lifecycle.ts decides about a job, and this file reports the decision to
- * BullMQ: completed, failed, delayed until the next attempt, or put back. If a job arrives again while this process
- * still runs it, the second delivery waits for that run and shares its outcome.
+ * The BullMQ worker that runs tools. Reports the decisions of job-lifecycle.ts to BullMQ: completed, failed, delayed or
+ * put back. If a job arrives again while it still runs here, the second delivery waits for that run and shares its
+ * outcome.
  */
 import { setImmediate } from "node:timers/promises";
 import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from "bullmq";
@@ -39,14 +39,11 @@ export interface Runner {
   running(): number;
   cancel(jobId: string, cause: AbortCause): boolean;
   stop(): void;
-  /**
-   * Resolves when no tool runs here and the outcomes have been reported to BullMQ. Waits for BullMQ at most
-   * `patienceMs`.
-   */
+  /** Resolves when no tool runs here and BullMQ has all outcomes. Waits for BullMQ at most `patienceMs`. */
   close(patienceMs: number): Promise<void>;
 }
 
-/** Delay in milliseconds after which a job that was put back may run again, so that other jobs come first. */
+/** A job that was put back waits this long so that other jobs come first. */
 const putBackDelayMs = 500;
 
 interface Running {
@@ -99,7 +96,7 @@ export function createRunner(options: RunnerOptions): Runner {
     const cancel = () => other.controller.abort(abortOf(signal));
     signal?.addEventListener("abort", cancel, { once: true });
     await other.ended;
-    // BullMQ no longer accepts the outcome of the first delivery. So this delivery reports it, or continues.
+    // BullMQ rejects the outcome of the first delivery, so this delivery reports it, or continues.
     return await work(bullJob, token, signal);
   }
 
@@ -153,10 +150,7 @@ export function createRunner(options: RunnerOptions): Runner {
     }
   }
 
-  /**
-   * Moves the job and throws `moved`, which tells BullMQ that the job was moved. If the move failed, the job returns
-   * when its lock expires.
-   */
+  /** Throws `moved` to tell BullMQ about the move. If the move failed, the job returns when its lock expires. */
   async function putAway(move: () => Promise<unknown>, moved: Error): Promise<never> {
     await move().catch(options.onError);
     throw moved;
@@ -192,7 +186,7 @@ export function createRunner(options: RunnerOptions): Runner {
   };
 }
 
-/** Reads the cause of the abort, which BullMQ passes as text. */
+/** BullMQ passes the cause of the abort as text. */
 function abortOf(signal: AbortSignal | undefined): TurnAbort {
   const cause: unknown = signal?.reason;
   return new TurnAbort(cause === "interrupted" || cause === "shutdown" ? cause : "stopped");

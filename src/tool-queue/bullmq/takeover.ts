@@ -1,7 +1,7 @@
 /**
- * Decides whether a process that started an attempt still lives, by its connection to Redis: the operating system keeps
- * the connection open while the process exists, even if its event loop is blocked. A process without a connection has
- * some time to reconnect; after that it counts as ended, because the two can't be distinguished.
+ * Decides whether a process that started an attempt still lives, by its connection to Redis. The operating system keeps
+ * that open while the process exists, even if its event loop is blocked. Without a connection, a process has some time
+ * to reconnect, and then counts as ended.
  */
 import { pause } from "../../lib/backoff.ts";
 import type { ToolJob } from "../../ports/tool.ts";
@@ -9,16 +9,13 @@ import { type CallRecordEntry, runnerOf } from "../calls/call-store.ts";
 
 export interface TakeoverOptions {
   runner: string;
-  /** The names of all connections to Redis, as text. Rejects if Redis does not permit the query. */
+  /** Returns the names of all connections to Redis. Rejects if Redis does not permit the query. */
   connectionNames: () => Promise<string[]>;
   graceMs: number;
 }
 
 export interface Takeover {
-  /**
-   * True if the process that runs the attempt lives. Call it only for attempts that do not run in this process. Never
-   * rejects.
-   */
+  /** True if the process that runs the attempt lives. Call it only for attempts outside this process. Never rejects. */
   isRunElsewhere(job: ToolJob, entry: CallRecordEntry, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -42,7 +39,7 @@ export function createTakeover({ runner, connectionNames, graceMs }: TakeoverOpt
         // Redis does not permit the query, so assume that the attempt runs until its timeout must have passed.
         if (isThere === undefined) return Date.now() < entry.updatedAt + job.timeoutMs + graceMs;
         if (isThere) return true;
-        // An idempotent tool needs no further checks: a second attempt does no harm, even if the process still lives.
+        // An idempotent tool needs no further checks: a second attempt does no harm.
         if (job.isIdempotent || look > looks || signal.aborted) return false;
         await pause(graceMs / looks, signal);
       }

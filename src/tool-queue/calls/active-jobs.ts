@@ -1,7 +1,4 @@
-/**
- * Tracks jobs with waiters in this process. There is one run per job id; later requests for the same job join it. An
- * abort by one waiter aborts the job for all.
- */
+/** Tracks the jobs that callers in this process are waiting for. Later requests for a job join its run. An abort by one waiter aborts it for all. */
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -20,7 +17,7 @@ export interface ActiveJob {
 export interface ActiveJobs {
   get(jobId: string): ActiveJob | undefined;
   values(): ActiveJob[];
-  /** Never rejects: an exception of `work` becomes a result that says whether the tool may have run. */
+  /** Never rejects: if `work` throws, the result says whether the tool may have run. */
   run(job: ToolJob, signal: AbortSignal): Promise<ToolResult>;
   /** Aborts all jobs that are not running, as on shutdown. */
   close(): void;

@@ -1,7 +1,4 @@
-/**
- * One attempt at a tool call. The tool gets a signal that aborts when its time is up or the job is aborted, then a short
- * grace period to end, and is abandoned after that.
- */
+/** One attempt at a tool call. After a timeout or abort, the tool gets a short grace period, then is abandoned. */
 
 import { pause } from "../../lib/backoff.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -18,7 +15,7 @@ export type AttemptEnd =
 
 const graceMs = 500;
 
-/** Makes one attempt. Never rejects. */
+/** Never rejects. */
 export async function runAttempt(toolbox: Toolbox, job: ToolJob, signal: AbortSignal): Promise<AttemptEnd> {
   const controller = new AbortController();
   let cut: "timed-out" | "aborted" | undefined;
@@ -54,7 +51,7 @@ export async function runAttempt(toolbox: Toolbox, job: ToolJob, signal: AbortSi
   }
 }
 
-/** Catches exceptions thrown by the toolbox. It must not throw, but if it does, the queue's contract must still hold. */
+/** The toolbox must not throw, but if it does, the queue's contract must still hold. */
 async function runSafely(toolbox: Toolbox, job: ToolJob, signal: AbortSignal): Promise<ToolAttempt> {
   try {
     return await toolbox.run(job.call, job.scope, signal);

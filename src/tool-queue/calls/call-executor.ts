@@ -25,7 +25,7 @@ export interface CallExecutorOptions {
   events: Events;
   audit: Audit;
   backoff: Backoff;
-  /** Characters of a tool's output that the model reads. A longer output is stored in full in a file. */
+  /** Characters of a tool's output that the model reads. Longer output is stored in full in a file. */
   outputLimit: number;
   outputsFolder(scope: Scope): string;
   fileOrigins?: Pick<FileOrigins, "mark">;
@@ -35,17 +35,14 @@ export interface CallExecutorOptions {
 
 export interface CallExecutor {
   /**
-   * Makes an attempt if no other caller has started it; `begun` is called just before the tool runs. Afterwards the
-   * call has ended or waits for its next attempt. An abort as `shutdown` leaves it as `started`.
+   * Makes an attempt if no other caller has started it; calls `begun` just before the tool runs. Afterwards the call
+   * has ended or waits for its next attempt. An abort as `shutdown` leaves it as `started`.
    */
   attempt(job: ToolJob, seen: SeenCall, signal: AbortSignal, begun: () => void): Promise<CallRecordEntry>;
   /** Ends a call without another attempt: as not run, or with an unknown outcome if an attempt had already started. */
   giveUp(job: ToolJob, entry: CallRecordEntry): Promise<CallRecordEntry>;
   finish(job: ToolJob, entry: CallRecordEntry, state: "done" | "unknown", result: ToolResult): Promise<CallRecordEntry>;
-  /**
-   * Whether an interrupted attempt may be repeated. The number is limited, because the tool itself may crash the
-   * process.
-   */
+  /** Whether an interrupted attempt may be repeated. Limited, because the tool itself may crash the process. */
   mayRunAgain(job: ToolJob, entry: CallRecordEntry): boolean;
   reportStalled(job: ToolJob, entry: CallRecordEntry): void;
 }
@@ -72,7 +69,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     }
   }
 
-  /** Call before the tool runs. If this fails, returns a sentence that says so, and the tool must not run. */
+  /** Call before the tool runs. Returns an explanation if recording failed; the tool must then not run. */
   async function recordStart(job: ToolJob, attempt: number): Promise<string | undefined> {
     const { call, approvalId } = job;
     const fields = { ...fieldsOf(job), input: JSON.stringify(call.input) };
@@ -111,17 +108,14 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     return await finish(job, entry, status === "interrupted" ? "unknown" : "done", result);
   }
 
-  /**
-   * Marks the output file with its origins before the result is stored, because nobody can use the file before that.
-   */
+  /** Must run before the result is stored, because from then on the output file can be used. */
   async function markOutput(
     { id, scope, call }: ToolJob,
     folder: string,
     origins: Origin[] | undefined,
   ): Promise<void> {
     const known = origins ?? [originOf("tool", call.name)];
-    // Mark the output like a file that the call writes: the arguments may contain text from the prompt, and a command
-    // may print its arguments.
+    // Mark the output like a file that the call writes, because a command may print arguments from the prompt.
     const untrusted = untrustedFor([...(scope.untrusted ?? []), ...known], scope.requester.id);
     const place = { root: folder, seen: folder };
     await options.fileOrigins?.mark(place, [outputName(id)], untrusted).catch(async (thrown: unknown) => {
@@ -167,7 +161,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
       if (signal.aborted) return await leaveOut(job, entry, signal);
       begun();
       const end = await runAttempt(toolbox, job, signal);
-      // The process is shutting down, so leave the entry as it is: the next start must find an interrupted attempt.
+      // On shutdown, leave the entry as it is: the next start must find an interrupted attempt.
       if (end.type === "aborted" && abortCauseOf(signal) === "shutdown") return entry;
       const next = afterAttempt(job, end, attempts, options.backoff);
       return next.type === "retry" ? await retryLater(job, entry, next) : await settle(job, entry, next);

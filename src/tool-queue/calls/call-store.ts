@@ -1,28 +1,20 @@
 /**
- * Stores tool calls in the ledger. Every step of a queue is a compare-and-set, so that across all processes, and after
- * any crash, at most one process starts an attempt that may not run twice.
- *
- *   plan → start → finish
- *            ↘ postpone → start …
- *
- * Each step takes the entry that its caller decided on and returns the entry after it. If another caller was faster,
- * the step changes nothing and returns their entry.
+ * Stores tool calls in the ledger: plan → start → finish, or after a failure start → postpone → start. Every step is a
+ * compare-and-set so that across all processes and crashes at most one process starts an attempt that may not run
+ * twice. If another caller was faster, a step changes nothing and returns the current entry.
  */
 import type { AbortCause } from "../../lib/abort.ts";
 import { RemoraError } from "../../lib/errors.ts";
 import type { CallEntry, CallState, Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { ToolJob, ToolResult } from "../../ports/tool.ts";
 
-/** Additional fields for several processes. They are part of the body, so that they change together with the state. */
+/** For several processes. These fields are part of the body so that they change together with the state. */
 interface CallBody extends CallEntry {
-  /**
-   * The process that runs the attempt. Present in state `started`; absent after a release, and if there is only one
-   * process.
-   */
+  /** The process that runs the attempt. Absent after a release, or if there is only one process. */
   startedBy?: string;
-  /** Why the call is to end. Present if somebody stopped it; then no further attempt starts. */
+  /** Set if somebody stopped the call; then no further attempt starts. */
   stop?: AbortCause;
-  /** A unique id of the step that wrote the result. Present in states `done` and `unknown`. */
+  /** A unique id of the step that wrote the result. */
   endedBy?: string;
 }
 
@@ -40,14 +32,11 @@ export interface CallRecord {
   /** Creates the entry as `planned`. Returns the existing entry if the id already exists. */
   propose(job: ToolJob): Promise<CallRecordEntry | undefined>;
   look(jobId: string): Promise<CallRecordEntry | undefined>;
-  /**
-   * Moves the call to `started` and counts the attempt. Refused if the call is to end. `isMine` is true only for the
-   * caller that may run the attempt now.
-   */
+  /** Moves the call to `started`, unless it was stopped. Only the caller that gets `isMine` may run the attempt. */
   start(seen: SeenCall): Promise<CallStep>;
   /** Moves the call from `started` to `waiting`: the attempt has certainly ended, and another one is due later. */
   postpone(entry: CallRecordEntry, retryAt: number, failure: string): Promise<CallStep>;
-  /** Records that no process runs the call any more, so that nobody looks for one. The state is still `started`. */
+  /** Records that no process runs the call so that nobody looks for one. The state is still `started`. */
   release(entry: CallRecordEntry): Promise<CallRecordEntry>;
   /** Records that no further attempt may start. The state does not change. */
   requestStop(entry: CallRecordEntry, cause: AbortCause): Promise<CallRecordEntry>;
@@ -61,10 +50,7 @@ export function runnerOf({ body }: CallRecordEntry): string | undefined {
   return body.startedBy?.split("#", 1)[0];
 }
 
-/**
- * `runner` identifies this process if there are several. Each of its steps then writes a unique id to the entry, so
- * that the process recognises its own step, even if the answer was lost and the step was sent again.
- */
+/** With a `runner`, each step writes a unique id. The process then recognises its step even if the answer was lost. */
 export function createCallRecord(ledger: Ledger, runner?: string): CallRecord {
   let marks = 0;
   const mark = () => {

@@ -1,6 +1,6 @@
 /**
- * Decides what the end of an attempt means for its job, and contains every sentence that the model reads from the
- * queue. After a timeout, only an idempotent tool is retried, because the tool may have done anything before it.
+ * Decides what the end of an attempt means for its job, and contains every text that the model reads from the queue.
+ * After a timeout, only idempotent tools are retried, because the first attempt may already have had side effects.
  */
 
 import { type Backoff, waitBeforeRetry } from "../../lib/backoff.ts";
@@ -19,10 +19,7 @@ interface Outputs {
   origins: Origin[] | undefined;
 }
 
-/**
- * A person waits for the turn. If a service asks for a longer wait, the call fails and the model is told about the
- * wait.
- */
+/** A person waits for the turn. If a service asks for a longer wait, the call fails and says so. */
 const maxRetryWaitMs = 120_000;
 
 export const textOf = {

@@ -1,7 +1,4 @@
-/**
- * Limits a tool's output. Output that is too long for the model is written to a file; the model gets its start, its end
- * and the file's path.
- */
+/** Limits a tool's output. Long output is written to a file; the model gets its start, its end and the file's path. */
 import { join } from "node:path";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -11,12 +8,9 @@ const outputsPath = "/outputs";
 
 export interface OutputLimit {
   characters: number;
-  /**
-   * The folder for these files. It is outside of every working folder, because the files are not changes made by the
-   * turn.
-   */
+  /** Outside of every working folder, because these files are not changes made by the turn. */
   folder: string;
-  /** Determines the file's name. A repeated job overwrites its own file. */
+  /** Determines the file's name, so a repeated job overwrites its own file. */
   jobId: string;
 }
 

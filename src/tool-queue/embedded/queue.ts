@@ -1,16 +1,11 @@
 /**
  * The tool queue of a single machine. Each call is a job in the ledger (call-store.ts) that outlives the process.
  *
- *   1. a second request for the same job joins the running job, or gets the stored result
- *   2. record the job as planned, wait for a free slot, set its state to `started` by compare-and-set, and only then
- *      run the tool
- *   3. after a transient failure, or any failure of an idempotent tool, wait and start again; everything else ends the
- *      job
- *   4. a `started` attempt that no process runs starts again only if the tool is idempotent; otherwise the job ends as
- *      `interrupted`, with an unknown outcome
+ *   1. plan the job, wait for a free slot, set its state to `started` by compare-and-set, and only then run the tool
+ *   2. after a transient failure, or any failure of an idempotent tool, wait and start again; otherwise end the job
+ *   3. after a crash, start again only if the tool is idempotent; otherwise end the job as `interrupted`
  *
- * An abort as `shutdown` leaves the entry unchanged. The result `interrupted` is then valid only for this process, and
- * the job continues if it is requested again after the next start.
+ * An abort as `shutdown` leaves the entry unchanged. The job continues if it is requested again after the next start.
  * Brain name: motor.
  */
 import PQueue from "p-queue";
@@ -25,7 +20,7 @@ import { cutOffText, resultOf, suspended } from "../calls/outcome.ts";
 
 export interface EmbeddedQueueOptions extends CallExecutorOptions {
   ledger: Ledger;
-  /** The maximum number of attempts that run at the same time. A job that waits for a retry does not count. */
+  /** The maximum number of attempts at a time. A job that waits for a retry does not count. */
   concurrency: number;
 }
 

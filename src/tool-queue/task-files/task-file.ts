@@ -1,7 +1,6 @@
 /**
- * Task files for people: `brain/motor/tasks/TASK-<turn>.md`, one for each turn with tools. They show what the turn's
- * journal contains. A file that still says RUNNING at the start of the process is marked as interrupted, unless its
- * turn continues.
+ * Task files for people: `brain/motor/tasks/TASK-<turn>.md`, one for each turn with tools, written from its journal. A
+ * file that still says RUNNING at startup is marked as interrupted, unless its turn continues.
  */
 import { open, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,8 +20,8 @@ export interface TaskFilesOptions {
 
 export interface StoredTaskFiles extends TaskFiles {
   /**
-   * Call at the start of the process. RUNNING files become INTERRUPTED, except for turns that continue. Removes
-   * temporary files that a crash left. Returns how many files it marked. Never rejects: logs a file that can't be read.
+   * Call at startup. Marks RUNNING files as interrupted, except for turns that continue, and returns how many. Removes
+   * temporary files left behind by a crash. Never rejects, but logs a file that can't be read.
    */
   markInterrupted(turnsGoingOn?: () => Promise<ReadonlySet<string>>): Promise<number>;
   forget(isTheirs: (task: TaskPlace) => boolean): Promise<number>;
@@ -36,10 +35,7 @@ export function createTaskFiles({ workspace, redact, log }: TaskFilesOptions): S
   const files = createFileWriter();
   const nameOf = (turnId: string) => `TASK-${fileNameOf(turnId)}.md`;
 
-  /**
-   * Marks a file as interrupted. Other processes may be running: so this reads the file, looks up the turns that
-   * continue, and then checks the file again.
-   */
+  /** Other processes may be running, so this reads the file, looks up continuing turns, and checks the file again. */
   async function mark(name: string, turnsGoingOn: () => Promise<ReadonlySet<string>>): Promise<boolean> {
     const path = join(folder, name);
     if (!saysRunning(await headOf(path))) return false;

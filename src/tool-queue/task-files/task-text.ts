@@ -1,7 +1,6 @@
 /**
- * The text of a task file. Everything from people, the model and tools is in code fences that are longer than any run
- * of backticks in it, with secrets redacted and invisible characters spelled out. So none of it can look like text that
- * Remora wrote.
+ * The text of a task file. Foreign text is in code fences that are longer than any run of backticks in it. Secrets are
+ * redacted and invisible characters spelled out. So none of it can look like text that Remora wrote.
  */
 
 import type { Redact } from "../../lib/redact.ts";
@@ -21,7 +20,7 @@ const statusWords: Record<TurnState, string> = {
 const statusLine = (word: string) => `**Status:** ${word}`;
 const runningLine = /^\*\*Status:\*\* RUNNING$/m;
 
-/** True if the start of a file says RUNNING. No foreign text can come before the status. */
+/** No foreign text can come before the status. */
 export function saysRunning(head: string): boolean {
   return runningLine.test(head);
 }
@@ -36,7 +35,7 @@ export interface TaskPlace {
   conversationId: string;
 }
 
-/** The person and conversation of a task, from the start of its file. Undefined if people have changed those lines. */
+/** Reads the person and conversation from the start of a task file. Undefined if people have changed those lines. */
 export function placeOfTask(head: string): TaskPlace | undefined {
   // The id is the last code span of its line, because a name before it may contain anything but a line end.
   const [, , requesterId] = /^- \*\*For:\*\* .*\((`+) ?((?:(?!\1).)+?) ?\1\)$/m.exec(head) ?? [];
@@ -134,10 +133,7 @@ function longestRun(text: string): number {
   return (text.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0);
 }
 
-/**
- * Writes control, format and line-separating characters as `\u{…}`, because they can hide or reorder text. The two
- * joiners are kept, because emoji and several scripts need them.
- */
+/** Spells out characters that can hide or reorder text. Keeps ZWJ and ZWNJ, which emoji and several scripts need. */
 function visible(text: string): string {
   return text
     .replaceAll("\r\n", "\n")

@@ -1,6 +1,6 @@
 /**
  * Open approvals, which the user answers as the operator. A row's elements are kept while its approval is open and
- * unchanged, so that a half-written reason, the focus and the scroll position survive a refresh.
+ * unchanged so that a half-written reason, the focus and the scroll position survive a refresh.
  */
 import { createChangesView } from "./changes.js";
 import { showDiff } from "./diff.js";

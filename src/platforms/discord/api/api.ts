@@ -1,7 +1,7 @@
 /**
- * Sends requests to Discord's REST API. discord.js waits for rate limits, but its retries are off, because it retries 5xx
- * answers without a pause and broken sockets not at all. A post that is repeated after a lost answer appears only once,
- * because it has the same nonce.
+ * Sends requests to Discord's REST API. discord.js waits for rate limits, but its retries are off: it retries 5xx
+ * answers without a pause and broken sockets not at all. Thanks to a nonce, a post repeated after a lost answer appears
+ * once.
  */
 import {
   DiscordAPIError,
@@ -28,7 +28,6 @@ export interface ApiRequest {
   body?: unknown;
   files?: RawFile[];
   query?: Record<string, string>;
-  /** For answers to interactions, which carry their own token. */
   withoutToken?: boolean;
   patience?: Patience;
   signal?: AbortSignal;
@@ -41,7 +40,7 @@ export interface DiscordApi {
 
 export interface DiscordApiOptions {
   token: string;
-  /** Without the version. If absent, Discord's own address is used. */
+  /** Excludes the version. By default, Discord's own address. */
   apiUrl?: string;
   log: Log;
   pauses?: Partial<Record<Patience, readonly number[]>>;
@@ -86,7 +85,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
         signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
       })) as T;
     } catch (thrown) {
-      // After a 401, the client drops its token and would send nothing more, so the token is set again.
+      // Set the token again, because the client drops it after a 401 and would send nothing more.
       if (thrown instanceof DiscordAPIError && thrown.status === 401) rest.setToken(token);
       throw thrown;
     } finally {
@@ -117,10 +116,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
   };
 }
 
-/**
- * Exceeds discord.js's limit of 50 requests a second until Discord answers 429, then keeps to it, because refused requests
- * count too.
- */
+/** Ignores the limit of 50 requests a second until a 429, then obeys it, because refused requests count too. */
 function keepGlobalRate(rest: REST): void {
   let timer: NodeJS.Timeout | undefined;
   rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
@@ -134,7 +130,7 @@ function keepGlobalRate(rest: REST): void {
   });
 }
 
-/** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting for the limit to reset. */
+/** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting. */
 function isNotWorthWaiting({ method, route, timeToReset }: RateLimitData): boolean {
   return method === "POST" && route.endsWith("/threads") && timeToReset > maxThreadWaitMs;
 }
@@ -143,7 +139,7 @@ function jittered(ms: number): number {
   return ms * (0.8 + Math.random() * 0.4);
 }
 
-/** ENOTFOUND counts as transient: Discord's host names do not disappear, so the resolver must be failing. */
+/** ENOTFOUND counts as transient: Discord's host names always exist, so the resolver must be failing. */
 const isTransient = (code: unknown) => isTransientCode(code) || code === "ENOTFOUND";
 
 export function isPassing(thrown: unknown): boolean {
@@ -151,7 +147,7 @@ export function isPassing(thrown: unknown): boolean {
   if (thrown instanceof HTTPError) return true;
   if (!(thrown instanceof Error)) return false;
   if (thrown.name === "AbortError" || isTransient((thrown as { code?: unknown }).code)) return true;
-  // An answer that was cut off is not valid JSON.
+  // A truncated answer is not valid JSON.
   if (thrown instanceof SyntaxError) return true;
   return thrown.cause !== undefined && isPassing(thrown.cause);
 }

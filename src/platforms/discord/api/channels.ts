@@ -8,9 +8,8 @@ export interface ChannelFacts {
   type: ChannelType;
   name: string;
   guildId?: string;
-  /** Only for a thread: the id of its channel. */
+  /** Only threads have a `parentId` (their channel) and an `ownerId` (their creator). */
   parentId?: string;
-  /** Only for a thread: the id of its creator. */
   ownerId?: string;
 }
 
@@ -20,7 +19,7 @@ export interface Channels {
 
 const keptMs = 60_000;
 
-/** `client` returns undefined before the gateway is connected, and in processes without a gateway. */
+/** `client` returns undefined before the gateway connects, and in processes without a gateway. */
 export function createChannels(api: DiscordApi, client: () => Client | undefined): Channels {
   const recent = createLruMap<{ facts: ChannelFacts | undefined; until: number }>(500);
   return {

@@ -1,7 +1,7 @@
 /** Settings of the discord.js client: intents, shards, and small caches. */
 import { type ClientOptions, GatewayIntentBits, Options, Partials } from "discord.js";
 
-/** Limits the wait, because a Discord server in an outage must not delay the others. */
+/** Limits the wait, because one Discord server's outage must not delay the others. */
 const maxGuildWaitMs = 3_000;
 const maxRequestMs = 15_000;
 

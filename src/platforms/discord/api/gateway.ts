@@ -1,14 +1,9 @@
 /**
- * The connection to Discord's gateway through discord.js, which identifies, resumes after a lost connection, and
- * reconnects.
- *
- *   open     resolves when every shard is ready. Retries transient failures for as long as needed. Rejects if a person
- *            must fix something (token, intents, sharding)
- *   session  Discord does not resend what happened before a new session, so the platform fetches it. Until then the
- *            shard's events wait, except interactions, which must be answered within three seconds
- *
- * Payloads are passed on raw, so that they look like messages fetched by REST. Servers and channels come from the caches of
- * discord.js.
+ * Connects to Discord's gateway through discord.js, which identifies, resumes and reconnects. `open` retries transient
+ * failures until every shard is ready, and rejects if a person must fix something. Discord does not resend what
+ * happened before a new session, so the platform fetches it. Until then the shard's events wait, except interactions,
+ * which must be answered within three seconds. Payloads are passed on raw so that they look like messages fetched by
+ * REST.
  */
 import { once } from "node:events";
 import { Client, Events, GatewayDispatchEvents, type Guild, Status } from "discord.js";
@@ -26,11 +21,11 @@ export interface GatewayOptions {
   shards: number | "auto";
   log: Log;
   onDispatch(type: string, data: unknown): void;
-  /** A shard has a new session, and discord.js has loaded its servers. */
+  /** Called when a shard has a new session and discord.js has loaded the shard's servers. */
   onSession(client: Client<true>, shard: number): void;
   onGuildBack(guild: Guild): void;
   onLost(detail: string): void;
-  /** A session resumed without missed events. */
+  /** Called when a session resumed and no events were missed. */
   onResumed(): void;
 }
 
@@ -95,7 +90,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const dispatch of behind) dispatch();
     });
     client.on(Events.GuildAvailable, (guild) => {
-      // A shard with a new session fetches all its servers later. Until then, the bot does not even know its own id.
+      // While a new session starts, skip this: all servers are fetched later, and the bot does not know its own id yet.
       if (!waiting.has(guild.shardId)) options.onGuildBack(guild);
     });
     client.on(Events.ShardError, (thrown, shard) =>
@@ -168,9 +163,7 @@ const heardEvents = [
   GatewayDispatchEvents.ThreadDelete,
 ] as const;
 
-/**
- * Skips events that discord.js can't read. It would throw where no caller can catch the error, which would end the process.
- */
+/** Skips events that discord.js can't read. They would cause an uncaught exception, which would end the process. */
 function leaveOutUnreadable({ ws }: Client, log: Log): void {
   const manager = ws as unknown as { handlePacket(packet?: { t?: string }, shard?: unknown): boolean };
   const handle = manager.handlePacket.bind(manager);
@@ -204,7 +197,7 @@ async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<
   });
 }
 
-/** Waits only briefly, because a peer that went silent does not answer a close either. */
+/** Waits only briefly, because a silent peer does not answer a close either. */
 async function closeClient(client: Client): Promise<void> {
   client.ws.removeAllListeners();
   await withTimeout(

@@ -8,16 +8,16 @@ import { type DiscordApi, isRefusal } from "./api.ts";
 
 export interface People {
   member(guildId: string, userId: string): Promise<Author | undefined>;
-  /** The roles are at most a minute old. Without `guildId`: in all servers shared with the bot, if these are few. */
+  /** The roles are at most a minute old. Without `guildId`, all servers of the bot count, up to `maxGuilds`. */
   roles(guildId: string | undefined, userId: string): Promise<string[]>;
   lookUp(person: Author, conversationId: string): Promise<Author | undefined>;
 }
 
 const keptMs = 60_000;
-/** If the bot is in more servers than this, no roles are looked up for DMs. */
+/** If the bot is in more servers than this, roles are not looked up for DMs. */
 const maxGuilds = 5;
 
-/** `guilds` returns the gateway's servers, or undefined if there is no gateway. */
+/** `guilds` returns the gateway's servers, or undefined without a gateway. */
 export function createPeople(api: DiscordApi, guilds: () => string[] | undefined): People {
   const recent = createLruMap<{ roles: string[]; until: number }>(1_000);
   let asked: { ids: string[]; until: number } | undefined;

@@ -1,4 +1,4 @@
-/** The permissions that the bot needs, those of a member in a channel, and the invite link. */
+/** The permissions that the bot needs, a member's permissions in a channel, and the invite link. */
 import {
   type APIChannel,
   type APIGuild,
@@ -49,9 +49,7 @@ function memberPermissions(
   return (bits & PermissionFlagsBits.Administrator) === 0n ? bits : PermissionsBitField.All;
 }
 
-/**
- * Applies Discord's algorithm: overwrites for everyone, then for roles, then for the member. For a thread, pass its channel.
- */
+/** Applies Discord's overwrites in order: for everyone, for roles, for the member. For a thread, pass its channel. */
 export function permissionsIn(
   channel: APIChannel,
   guild: Pick<APIGuild, "id" | "owner_id" | "roles">,

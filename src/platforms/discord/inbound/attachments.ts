@@ -1,7 +1,4 @@
-/**
- * Attachments of a message. A quoted or forwarded message also becomes an attachment, because it is not the author's own
- * words.
- */
+/** Reads a message's attachments. A quoted or forwarded message becomes one too: it is not the author's own words. */
 import type { APIAttachment, APIMessage } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -11,7 +8,6 @@ import { personName } from "../api/people.ts";
 
 const maxTextBytes = 200 * 1024;
 const maxImageBytes = 1024 * 1024;
-/** All attachments of one message. */
 const maxTotalBytes = 4 * 1024 * 1024;
 const timeoutMs = 10_000;
 
@@ -91,7 +87,7 @@ async function readFile(file: APIAttachment, log: Log): Promise<Attachment> {
   }
 }
 
-/** Undefined if the file is larger than announced. */
+/** Returns undefined if the file is larger than announced. */
 async function download(url: string, cap: number): Promise<Buffer | undefined> {
   const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: "error" });
   if (!response.ok || response.body === null) throw new Error(`the server answered ${response.status}`);

@@ -1,13 +1,8 @@
-/**
- * Finds the places (channels, threads and DMs) with unread messages when a session starts, because Discord does not resend
- * these messages.
- */
+/** Finds the channels, threads and DMs with unread messages when a session starts: Discord does not resend these. */
 import { type Client, type Guild, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
 import { type Cursors, newerId } from "./cursors.ts";
 
-/**
- * Discord does not report new messages in DMs and archived threads, so up to this many of them are checked, newest first.
- */
+/** Discord does not report new messages in DMs and archived threads, so this many are checked, newest first. */
 const maxQuietPlaces = 100;
 
 export function placesOfShard(client: Client<true>, shard: number, cursors: Cursors): string[] {

@@ -1,7 +1,7 @@
 /**
- * Remembers the last processed message of each place (channel, thread or DM), so that no message is missed or read twice
- * after any absence. A cursor advances only after its message is durably stored. If the bounded map drops a place, `since`
- * moves up to that place's cursor, so every message before `since` counts as processed.
+ * Remembers the last processed message of each place (channel, thread or DM). A cursor advances once its message is
+ * stored. If the map is full and drops a place, `since` advances to that place's cursor: all messages before `since`
+ * count as processed.
  */
 
 import { z } from "zod";
@@ -10,7 +10,7 @@ import type { Log } from "../../../lib/log.ts";
 import type { Store } from "../../../ports/store.ts";
 import { snowflakeEpochMs } from "../limits.ts";
 
-/** `own` is a thread in which the bot was addressed. */
+/** `own` marks a thread in which the bot was addressed. */
 export type PlaceType = "channel" | "thread" | "own" | "dm";
 
 export interface KnownPlace {
@@ -23,12 +23,12 @@ export interface Cursors {
   load(): Promise<void>;
   /** No message after the returned one has been processed. */
   readUpTo(id: string): string;
-  /** Moves the cursor forward only. */
+  /** Never moves the cursor back. */
   advance(id: string, type: PlaceType, messageId: string): void;
   isOwn(threadId: string): boolean;
   markOwn(threadId: string, messageId: string): void;
   forget(id: string): void;
-  /** All places, least recently used first. */
+  /** Least recently used first. */
   places(): KnownPlace[];
   flush(): Promise<void>;
 }

@@ -1,13 +1,9 @@
 /**
- * Incoming messages. Each place (channel, thread or DM) is handled in order, each message once, and a cursor never passes a
- * message that is not stored yet.
+ * Handles incoming messages: each message once, and those of each place (channel, thread or DM) in order. `catchUp`
+ * fetches a place's missed messages from its cursor on. Edits and deletions queue behind the message they concern.
  *
- *   add               a message from the gateway
- *   catchUp           fetches a place's missed messages page by page, from its cursor on
- *   edited, deleted   queued behind the message they concern
- *
- * A message counts as processed once the handler has stored it; only then does the cursor advance. A message that can't be
- * stored is retried until it is, and later messages of its place wait.
+ * A message counts as processed once the handler has stored it; only then does the cursor advance. A message that can't
+ * be stored is retried until it is, and later messages of its place wait.
  */
 import { type APIMessage, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
@@ -36,18 +32,15 @@ export interface InboundOptions {
   context: InboundContext;
   cursors: Cursors;
   handlers: PlatformHandlers;
-  /**
-   * Called after a message is stored. If it gets no answer, the notice says why. `channelId` is the channel it was posted
-   * in.
-   */
+  /** Called after a message is stored. `notice` says why it gets no answer; `channelId` is where it was posted. */
   onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void;
   log: Log;
   signal: AbortSignal;
 }
 
-/** Per place and per absence of the process. */
+/** Limit per place and per absence of the process. */
 const maxMissedMessages = 1_000;
-/** Older messages are not fetched, because nobody waits longer for an answer. */
+/** Older messages are not fetched, because nobody still waits for their answers. */
 const maxAwayMs = 24 * 3_600_000;
 
 export function createInbound({ api, context, cursors, handlers, onKept, log, signal }: InboundOptions): Inbound {
@@ -71,7 +64,7 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     cursors.advance(raw.channel_id, type, raw.id);
   }
 
-  /** Undefined if reading the message would fail every time and so block its channel. */
+  /** Returns undefined for a message that can never be read, because retrying would block its channel. */
   async function unlessHopeless<T>({ id, channel_id }: RawMessage, read: () => Promise<T>): Promise<T | undefined> {
     try {
       return await read();
@@ -103,7 +96,6 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     );
   }
 
-  /** The messages of a page, oldest first. */
   async function pageAfter(channelId: string, after: string): Promise<RawMessage[]> {
     try {
       const facts = await context.channels.get(channelId);
@@ -120,7 +112,7 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     } catch (thrown) {
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
       if (isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions")) cursors.forget(channelId);
-      // Gives up, because new messages must not wait for a page that will never load.
+      // Give up, because new messages must not wait for a page that will never load.
       else log.error({ channel: channelId, error: messageOf(thrown) }, "could not read a channel's missed messages");
       return [];
     }

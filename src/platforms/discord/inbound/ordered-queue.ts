@@ -7,7 +7,7 @@ import type { Log } from "../../../lib/log.ts";
 export interface OrderedQueues {
   /** Returns false and drops the work if the queue is full. */
   add(name: string, work: () => Promise<void>): boolean;
-  /** Accepts work even if the queue is full. */
+  /** Adds the work even if the queue is full. */
   addLast(name: string, work: () => Promise<void>): void;
   whenIdle(): Promise<void>;
 }

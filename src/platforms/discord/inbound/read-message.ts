@@ -1,7 +1,6 @@
 /**
- * Converts a Discord message to an inbound message. Messages from REST lack the author's roles, so the roles are looked up.
- * Ignores the bot's own messages (except the question that `/remora ask` posts), webhooks, system messages, and bots
- * that are not allowed.
+ * Converts a Discord message to an inbound message. Looks up the author's roles, which messages from REST lack. Ignores
+ * webhooks, system messages, bots that are not allowed, and the bot's own messages except questions by `/remora ask`.
  */
 import { type APIMessage, type GatewayMessageCreateDispatchData, MessageFlags, MessageType } from "discord.js";
 import type { Log } from "../../../lib/log.ts";
@@ -27,7 +26,7 @@ export interface InboundContext {
   log: Log;
 }
 
-/** Prefix of the question that `/remora ask` posts. Everything after it appears as a quote. */
+/** Prefix of the question that `/remora ask` posts. Discord shows everything after it as a quote. */
 export const askMark = ">>> ";
 
 export async function readInbound(raw: RawMessage, context: InboundContext): Promise<InboundMessage | undefined> {
@@ -74,7 +73,7 @@ export async function messageText(
   });
 }
 
-/** In messages from the gateway, mentioned users come with their server membership. */
+/** Messages from the gateway include the server membership of mentioned users. */
 function memberIn(user: object): { nick?: string | null } | undefined {
   return "member" in user ? (user.member as { nick?: string | null }) : undefined;
 }
@@ -107,10 +106,7 @@ function conversationOf(
   return { type: "guild", guild, channel, thread: context.replyIn === "thread" ? rootOf(raw, context) : null };
 }
 
-/**
- * The id of the conversation's first message, which is also the id of its thread. Without threads, replies to the bot's
- * answers belong to the same conversation.
- */
+/** Without threads, a reply to an answer joins its question's conversation. The root's id is also the thread's. */
 function rootOf({ id, referenced_message: answered }: RawMessage, { botId }: InboundContext): string {
   const isToBot = answered?.author.id === botId();
   return (isToBot ? answered.message_reference?.message_id : undefined) ?? id;
@@ -123,7 +119,7 @@ function isMeant(
   context: InboundContext,
 ): boolean {
   if (raw.mentions.some(({ id }) => id === context.botId())) return true;
-  // People who mean the bot may mention its role. If the role can't be mentioned, its mention appears only in the text.
+  // People may mention the bot's role instead. If the role can't be mentioned, its mention appears only in the text.
   const own = ownIds(guildId, context);
   if (idsIn(raw.content).roles.some((id) => own.includes(id))) return true;
   if (raw.type === MessageType.Reply && raw.referenced_message?.author.id === context.botId()) return true;

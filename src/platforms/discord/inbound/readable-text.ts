@@ -1,4 +1,4 @@
-/** Makes Discord's mentions readable, as names with ids: `@Ann (<@1>)`. */
+/** Replaces Discord's mentions with names and ids: `@Ann (<@1>)`. */
 import { shorten } from "../../../lib/text/shorten.ts";
 
 export interface Names {

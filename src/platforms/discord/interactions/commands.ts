@@ -1,4 +1,4 @@
-/** Registers `/remora` for all servers and DMs, but only if the commands have changed since the last registration. */
+/** Registers `/remora` for all servers and DMs, if the commands have changed since the last registration. */
 import { createHash } from "node:crypto";
 import {
   ApplicationCommandOptionType,
@@ -15,7 +15,7 @@ import type { DiscordApi } from "../api/api.ts";
 import { commandNamePattern, maxCommandDescriptionLength, maxMessageLength, maxSubcommands } from "../limits.ts";
 
 export interface CommandHelp {
-  /** For example `new`, or with an argument `pair CODE`. */
+  /** For example `new`, or `pair CODE` with an argument. */
   usage: string;
   description: string;
 }
@@ -25,7 +25,7 @@ export const textOption = "text";
 const maxTextLength = 4_000;
 const storeKey = "discord:commands";
 
-/** The text is posted in a message that starts with a prefix, so it must be shorter than a message. */
+/** The question follows a prefix in its message, so it must be shorter than a message. */
 const maxAskLength = maxMessageLength - 100;
 
 function commandBody(commands: readonly CommandHelp[]): RESTPostAPIChatInputApplicationCommandsJSONBody {

@@ -1,11 +1,9 @@
 /**
- * The custom id of a button, at most 100 characters. It contains the button's meaning, its place, and the id of its target.
- * It grants no authority.
+ * The custom id of a button (at most 100 characters), which grants no authority:
  *
  *   approve|<thread>|<message>|<approval or card>
  *
- * - `thread`: if the thread could not be created, its card is in the channel, and only this id names the conversation
- * - `message`: a card of several messages is identified by its first message
+ * `thread` names the conversation even if no thread could be created. `message` is the first message of a longer card.
  */
 import type { AnswerChoice } from "../../../ports/message.ts";
 

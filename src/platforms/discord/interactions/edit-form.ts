@@ -49,7 +49,7 @@ export function editedJson(components: readonly APIModalSubmissionComponent[]): 
     .join("");
 }
 
-/** Splits after a line break, or at least not next to a blank, because Discord may trim the ends of a field. */
+/** Splits after a line break, or at least away from blanks, because Discord may trim the ends of a field. */
 function inPieces(json: string): string[] {
   const most = json.length <= maxInitialFieldLength * maxModalComponents ? maxInitialFieldLength : maxTextInputLength;
   const pieces: string[] = [];

@@ -15,7 +15,7 @@ import type { FileChoice } from "./form-contents.ts";
 const maxDenyLabelLength = 40;
 const menuId = "files";
 
-/** `choice.files` must not be empty. No card has more than 25 files; more than that would be dropped here. */
+/** `choice.files` must not be empty. Files after the 25th would be dropped, but no card has more. */
 export function fileForm(options: {
   approvalId: string;
   thread: string | null;
@@ -44,7 +44,7 @@ export function fileForm(options: {
   };
 }
 
-/** If a path is shortened, its option shows the file's number on the card, and the path's beginning in the second line. */
+/** For a shortened path, shows the file's number on the card, and the start of the path in the second line. */
 function optionFor({ path, action, detail }: ShownChange, index: number): APISelectMenuOption {
   const name = visiblePath(path);
   const about = detail === "" ? action : `${action} · ${detail}`;
@@ -58,7 +58,7 @@ function optionFor({ path, action, detail }: ShownChange, index: number): APISel
   };
 }
 
-/** Indexes of the chosen files, ascending; empty if none was chosen. */
+/** Returns the indexes of the chosen files, in ascending order. */
 export function chosenFiles(components: readonly APIModalSubmissionComponent[]): number[] {
   const values = components.flatMap((part) => {
     const menu = part.type === ComponentType.Label ? part.component : undefined;

@@ -3,7 +3,7 @@ import type { ApprovalCard, CardItem, ShownChange } from "../../../ports/card.ts
 import type { Json } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
 
-/** The files of one item, in the order that `InboundAnswer.parts` counts. */
+/** The files of one item, in the order of the indexes in `InboundAnswer.parts`. */
 export interface FileChoice {
   files: ShownChange[];
   denyLabel: string;
@@ -11,12 +11,12 @@ export interface FileChoice {
 
 export interface FormContents {
   keep(card: ApprovalCard): Promise<void>;
-  /** JSON text. Undefined if the call can't be edited, or if the contents have expired. */
+  /** Returns JSON text, or undefined if the call can't be edited or the contents have expired. */
   arguments(approvalId: string): Promise<string | undefined>;
   files(approvalId: string): Promise<FileChoice | undefined>;
 }
 
-/** How long the contents are stored for cards that never expire. */
+/** Lifetime for cards that never expire. */
 const maxKeptMs = 30 * 86_400_000;
 const minKeptMs = 60_000;
 

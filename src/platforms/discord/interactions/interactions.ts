@@ -1,14 +1,8 @@
 /**
- * Handles clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is decided.
- * Only the person who acted sees the result.
- *
- *   approve, deny, allow, diff, undo, again, options   acknowledged, passed to the handler, then answered with a receipt
- *   edit, part                                         opens a form, which must be the first answer; the submitted form is
- *                                                      then treated as above
- *   /remora ask                                        posted for everybody, then read like any message
- *   /remora …                                          acknowledged, passed to the handler, then answered with a receipt
- *
- * A click counts even if Discord no longer accepts its answer, because the card shows the result.
+ * Handles clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is
+ * decided, then passed to the handler and answered with a receipt that only the person sees. `edit` and `part` open a
+ * form instead, because Discord accepts a form only as the first response. `/remora ask` is posted for everybody and then read like any message. A
+ * click counts even if Discord no longer accepts its answer, because the card shows the result.
  */
 import {
   type APIInteraction,
@@ -49,12 +43,12 @@ export interface InteractionsOptions {
   channels: Channels;
   handlers: PlatformHandlers;
   formContents: FormContents;
-  /** Called with the message that `/remora ask` posted. The message also arrives over the gateway. */
+  /** Called with the message that `/remora ask` posted, which also arrives over the gateway. */
   onAsked(message: RawMessage): void;
   log: Log;
 }
 
-/** Time limit for looking up a form's initial contents. The form itself must open within Discord's three seconds. */
+/** Limits the lookup of a form's initial contents. The form itself must open within Discord's three seconds. */
 const maxLookUpMs = 1_500;
 
 export interface Interactions {
@@ -140,7 +134,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       log.error({ interaction: interaction.id, error: messageOf(thrown) }, "could not open a form");
       return await withReceipt(interaction, async () => notOpened);
     }
-    // Without contents there is no form to show. The handler says why, for example because the card is already settled.
+    // Without contents there is no form. The handler says why, for example because the card is already settled.
     if (data === undefined)
       return await withReceipt(interaction, () => answer(interaction, button, interaction.message.id));
     await respond(interaction, { type: InteractionResponseType.Modal, data }).catch(() => {});
@@ -182,7 +176,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     });
   }
 
-  /** The posted message is the question: it also arrives over the gateway, even if this process dies now. */
+  /** The posted message is the question: it arrives over the gateway even if this process dies now. */
   async function ask(interaction: APIInteraction, text: string): Promise<void> {
     const content = askMark + text;
     // Possible only if the command was registered before the limit existed.
@@ -197,7 +191,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   return {
     async take(interaction) {
-      // The gateway may repeat an interaction, and a second receipt would replace the first.
+      // The gateway may repeat an interaction. A second receipt would replace the first.
       if (taken.has(interaction.id)) return;
       taken.set(interaction.id, true);
       try {

@@ -1,4 +1,4 @@
-/** Shows that a message will be answered, until the answer starts: an optional reaction, and typing. */
+/** Shows that a message will be answered, with an optional reaction and typing, until the answer starts. */
 import { Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -7,15 +7,15 @@ import { emojiFor } from "./emoji.ts";
 import { createTyping, type Typing } from "./typing.ts";
 
 export interface Acknowledgements {
-  /** `isPlace` is true if the message's conversation is that channel, thread or DM itself. */
+  /** `isPlace` is true if `channelId` is itself the message's conversation. */
   give(channelId: string, messageId: string, isPlace: boolean): void;
   end(messageId: string): void;
-  /** Call this if a message of the bot appeared, perhaps from another process. `replyTo` is the message that it answers. */
+  /** Call this if a message of the bot appears, perhaps from another process. `replyTo` is the message it answers. */
   seen(channelId: string, replyTo: string | undefined): void;
   close(): void;
 }
 
-/** A turn without an answer after this time probably waits for another turn, so typing would be wrong. */
+/** A turn that is silent for this long is probably waiting for another turn, so typing would mislead. */
 const maxTypingMs = 60_000;
 
 export function createAcknowledgements(api: DiscordApi, reaction: string | null, log: Log): Acknowledgements {

@@ -1,6 +1,4 @@
-/**
- * Decides which channel a tool may use: the conversation's own, or one that is open to the requester. If in doubt, none.
- */
+/** Lets a tool use only its conversation's channel and channels that the requester can access. If in doubt, refuses. */
 import {
   type APIChannel,
   type APIGuild,

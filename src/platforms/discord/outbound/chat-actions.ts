@@ -1,4 +1,4 @@
-/** What tools can do on Discord besides answering, in channels that chat-access.ts allows. */
+/** What tools can do on Discord besides answering, in the channels that chat-access.ts allows. */
 import { type APIChannel, type APIMessage, MessageType, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { ChatActions, ChatLine } from "../../../ports/chat.ts";

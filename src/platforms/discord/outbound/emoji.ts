@@ -58,7 +58,6 @@ export function emojiFor(wanted: string): string {
   );
 }
 
-/** Accepts sequences such as flags and keycaps. */
 function isEmoji(text: string): boolean {
   return (
     text.length <= 16 &&

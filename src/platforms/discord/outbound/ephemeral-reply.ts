@@ -22,9 +22,7 @@ export interface ShownReceipt extends CommandReceipt {
 }
 
 export interface EphemeralReplies {
-  /**
-   * Sends the first answer. Undefined if the interaction was already acknowledged. Rejects if Discord accepted no answer.
-   */
+  /** Sends the first answer. Undefined if the interaction already has one. Rejects if Discord accepted no answer. */
   respond(interaction: APIInteraction, body: object): Promise<APIMessage | undefined>;
   /** Never rejects. */
   withReceipt(interaction: APIInteraction, work: () => Promise<ShownReceipt>): Promise<void>;

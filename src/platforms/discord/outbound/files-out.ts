@@ -7,12 +7,11 @@ import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
 import { maxAttachmentBytes, maxAttachments, maxRequestBytes } from "../limits.ts";
 
-/** All files of one message. Leaves room for the other parts of the request. */
+/** For all files of one message. Leaves room for the other parts of the request. */
 const maxTotalFileBytes = maxRequestBytes - 1024 * 1024;
 
 export interface ReadFiles {
   files: RawFile[];
-  /** In standard Markdown. */
   notes: string[];
 }
 

@@ -1,7 +1,4 @@
-/**
- * The open segment of a reply: one text in one or more messages, edited in place. After a crash, the messages are known but
- * not their text, so the text is always written again. A deleted message is posted again under a new key.
- */
+/** The open segment of a reply, edited in place. After a crash its text is unknown, so it is always written again. */
 import type { RawFile } from "discord.js";
 import { isRefusal, type Patience } from "../api/api.ts";
 import type { MessageSender } from "./message-sender.ts";
@@ -15,7 +12,7 @@ interface Posted {
 export interface LiveMessage {
   readonly number: number;
   isPosted(): boolean;
-  /** Writes the parts. `files` are sent with the last part. Messages beyond the last part are not changed. */
+  /** Sends `files` with the last part. Leaves messages beyond the last part unchanged. */
   show(parts: string[], patience: Patience, files?: RawFile[]): Promise<void>;
   cutTo(count: number): Promise<void>;
   lastMessageId(): string | undefined;
@@ -35,7 +32,7 @@ export function createLiveMessage(
     versions.set(found.part, found.version);
   }
 
-  /** False if the text must be posted elsewhere. Rejects instead for a partial text, which is not worth another post. */
+  /** Returns false if the text must be posted elsewhere. Rejects for a partial text, which is not worth reposting. */
   async function isEdited(messageId: string, message: { content: string; files: RawFile[] }, patience: Patience) {
     try {
       return await sender.edit(messageId, message, patience);

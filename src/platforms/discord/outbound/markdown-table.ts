@@ -29,7 +29,6 @@ function asBlock(cells: string[][], widths: number[]): string {
   return `\`\`\`\n${block.replace(/`(?=``)/g, "`\u200b")}\n\`\`\``;
 }
 
-/** Formats each row as `- **first** — Second: … · Third: …`. */
 function asList([head = [], ...rows]: string[][]): string {
   const lines = rows.map(([first = "", ...others]) => {
     const named = others.flatMap((cell, index) => {

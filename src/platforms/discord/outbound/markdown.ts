@@ -1,12 +1,6 @@
 /**
- * Converts standard Markdown to what Discord displays:
- *
- *   tables              a code block with aligned columns; wide tables become a list
- *   headings below ###  bold lines
- *   fences              three backticks, followed only by the language
- *   rules, tasks, images, `1)` numbers and hard line breaks get the nearest equivalent
- *
- * Leaves code unchanged. Accepts unfinished text.
+ * Converts standard Markdown, even unfinished, to what Discord displays. Tables become aligned code blocks, or lists if
+ * wide; headings below ### become bold. Other unsupported syntax gets the nearest equivalent. Code is left unchanged.
  */
 import { type Line, scanLines } from "../../shared/markdown-lines.ts";
 import { plainCell, tableAsText } from "./markdown-table.ts";
@@ -62,7 +56,7 @@ function lineAsText(text: string, { type, fence }: Line): string {
   }
 }
 
-/** Discord accepts one word as the language. Settings after it are dropped. */
+/** Discord accepts one word as the language, so settings after it are dropped. */
 function openingOf(prefix: string, info: string): string {
   const [, language = ""] = /^([A-Za-z][\w+\-.#]*)(?:\s+[\w\s="'{}.,:/-]*)?$/.exec(info) ?? [];
   return `${prefix}\`\`\`${language === "" && info !== "" ? `\n${prefix}${info}` : language}`;

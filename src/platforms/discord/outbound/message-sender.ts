@@ -1,14 +1,14 @@
 /**
- * Posts the messages of one reply. A mention is answered in a thread, which is created once the first words are ready. If
- * Discord refuses, the reply is posted elsewhere:
+ * Posts the messages of one reply. A mention is answered in a thread, which is created once the first words are ready.
+ * If Discord refuses, the reply is posted elsewhere, and the person is told the reason once:
  *
  *   thread    can't be created, is locked or deleted   → the channel, as a reply to the message
- *   channel   is deleted or not writable               → a DM to the author, except for cards: they can be answered only
+ *   channel   is deleted or not writable               → a DM to the author, but not for cards, which must be answered
  *                                                        where they were asked
  *   DM        is closed                                → `platform.no-route`, because nobody would see the reply
  *
- * The person is told the reason once. The place is stored with the reply's posts, so that a resumed reply continues
- * there. The file is over 250 lines because every fallback shares the current place.
+ * The place is stored with the reply's posts so that a resumed reply continues there. The file is over 250 lines
+ * because every fallback shares the current place.
  */
 import { type APIChannel, type APIMessage, ChannelType, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
@@ -42,7 +42,7 @@ export interface MessageSenderOptions {
   channels: Channels;
   target: ReplyTarget;
   posts: Posts;
-  /** Origins by message id. Missing ones are fetched. */
+  /** By message id. Missing origins are fetched. */
   origins: LruMap<Origin>;
   /** Fallback reasons that people were already told, by channel. */
   told: LruMap<true>;
@@ -52,11 +52,11 @@ export interface MessageSenderOptions {
 export interface MessageSender {
   /** Rejects with `platform.no-route`, or with Discord's refusal if files or embeds may be the cause. */
   post(message: OutgoingMessage, options: { key: string; patience: Patience; isCard?: boolean }): Promise<string>;
-  /** False if the message no longer exists. */
+  /** Returns false if the message no longer exists. */
   edit(messageId: string, message: OutgoingMessage, patience: Patience): Promise<boolean>;
   remove(messageId: string): Promise<void>;
   open(): Promise<string>;
-  /** The chosen place. Before one is chosen, the place where typing should show. */
+  /** The channel of the reply or, before one is chosen, the channel where typing should show. */
   channelId(): string | undefined;
 }
 
@@ -96,12 +96,11 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     if (kept !== undefined) return { type: kept === conversation.thread ? "thread" : "author", channelId: kept };
     const { thread } = conversation;
     if (thread === null) return inChannel(conversation);
-    // The reply already has posts, or the conversation started in a thread.
     const isThere = all.length > 0 || thread !== target.messageId || (await isForum(conversation.channel));
     return isThere ? { type: "thread", channelId: thread } : await startThread(conversation, thread);
   }
 
-  /** Forum threads have the id of their first message from the start. */
+  /** In a forum, a thread's id always equals that of its first message. */
   async function isForum(channelId: string): Promise<boolean> {
     const type = (await options.channels.get(channelId))?.type;
     return type === ChannelType.GuildForum || type === ChannelType.GuildMedia;
@@ -145,7 +144,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
         return inChannel(where, "There are too many active threads right now");
       if (isRefusal(thrown, "unknownMessage", "unknownChannel", "wrongChannelType")) return inChannel(where);
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
-      // For example because the thread's name contains a word that the server blocks.
+      // For example, the server blocks a word in the thread's name.
       return inChannel(where, "Discord refused a thread for that message");
     }
   }
@@ -193,10 +192,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     }
   }
 
-  /**
-   * Sends the reason as a separate message, so that no edit removes it. Failures are ignored, because the reply matters
-   * more.
-   */
+  /** Sends the reason separately so that no edit removes it. Failures are ignored, because the reply matters more. */
   async function explain({ type, channelId, because }: Place): Promise<void> {
     if (because === undefined) return;
     log.warn({ conversationId: target.conversationId, because }, "could not write a reply where it belongs");
@@ -223,7 +219,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
           if (!isSame) await messages.edit(channelId, id, message, patience);
           return id;
         } catch (thrown) {
-          // Perhaps only attaching or embedding is forbidden, so the caller may post a plainer message.
+          // Only files or embeds may be forbidden, so let the caller try a plainer message.
           if (!isPlain(message) && isRefusal(thrown, "missingPermissions")) throw thrown;
           const next = place === undefined ? undefined : await nextPlace(place, thrown, isCard);
           if (next === undefined) throw routeProblem(target, thrown);

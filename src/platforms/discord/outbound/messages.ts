@@ -1,4 +1,4 @@
-/** Posts, edits and removes messages. None of them pings anybody, and a post repeated after a lost answer appears once. */
+/** Posts, edits and removes messages. Never pings anybody. A post repeated after a lost answer appears once. */
 import { createHash } from "node:crypto";
 import {
   type APIEmbed,
@@ -11,7 +11,7 @@ import {
 import { type DiscordApi, isRefusal, type Patience } from "../api/api.ts";
 import { maxNonceLength } from "../limits.ts";
 
-/** The complete message. An edit clears the parts that are left out. */
+/** The complete message: an edit clears the parts that are left out. */
 export interface OutgoingMessage {
   content?: string;
   embeds?: APIEmbed[];
@@ -29,7 +29,6 @@ export interface Messages {
   /** `isSame` is false if an earlier post with this nonce had different content. */
   post(channelId: string, message: OutgoingMessage, options: PostOptions): Promise<{ id: string; isSame: boolean }>;
   edit(channelId: string, messageId: string, message: OutgoingMessage, patience: Patience): Promise<void>;
-  /** Succeeds even if the message is already gone. */
   remove(channelId: string, messageId: string): Promise<void>;
 }
 
@@ -60,7 +59,7 @@ export function createMessages(api: DiscordApi): Messages {
   };
 }
 
-/** Visible text and buttons. Blanks are left out, because Discord may change them. */
+/** Leaves out blanks, because Discord may change them. */
 function visibleText({ content = "", embeds = [], components = [] }: OutgoingMessage | APIMessage): string {
   const buttons = JSON.stringify(components).match(/"custom_id":"[^"]*"/g) ?? [];
   const texts = [content, ...embeds.flatMap(({ title = "", description = "" }) => [title, description])];
@@ -77,7 +76,7 @@ function payload(message: OutgoingMessage, extra: object, nonce?: string): { bod
     components,
     attachments: files.map(({ name }, id) => ({ id, filename: name })),
     allowed_mentions: noMentions,
-    // Not set for a message with embeds, because the flag would hide these embeds too.
+    // Not set for a message with embeds, because the flag would hide them too.
     flags: embeds.length > 0 ? 0 : MessageFlags.SuppressEmbeds,
     ...(nonce === undefined ? {} : { nonce, enforce_nonce: true }),
     ...extra,

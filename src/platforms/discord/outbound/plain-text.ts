@@ -1,6 +1,6 @@
 /** Escapes text so that it appears literally: nothing in it formats, links, mentions or becomes an emoji. */
 
-/** Characters that a backslash escapes on Discord. An escaped colon keeps `https://` from being a link. */
+/** Characters that a backslash escapes on Discord. An escaped colon keeps `https://` from becoming a link. */
 const special = /[\\`*_~|<>[\]()#+\-:@.!]/g;
 
 export function escapePlain(text: string): string {
@@ -16,7 +16,7 @@ export function codeBlock(text: string, language = ""): string {
   return `\`\`\`${language}\n${withoutFences(text)}\n\`\`\``;
 }
 
-/** Returns the index, moved if it would split a surrogate pair. */
+/** Returns the index, moved back if it would split a surrogate pair. */
 export function cutAt(text: string, length: number): number {
   if (length >= text.length) return text.length;
   return /[\uDC00-\uDFFF]/.test(text[length] ?? "") ? length - 1 : length;

@@ -7,7 +7,7 @@ import { maxAnswerMessages } from "./render.ts";
 
 type ReceiptFile = NonNullable<AnswerReceipt["file"]>;
 
-/** Attaches as much as fits. `note` is Markdown and says what is missing. `maxBytes` is Discord's limit in that channel. */
+/** Attaches as much as fits. `note` is Markdown that says what is missing. `maxBytes` is the channel's limit. */
 export function attachmentFor(
   { name, text }: ReceiptFile,
   maxBytes = maxAttachmentBytes,

@@ -11,7 +11,7 @@ export const maxAnswerMessages = 3;
 const statusMark = "-# ⏳ ";
 const fileNote = "\n-# The full answer is in the file.";
 
-/** Renders an unfinished text, in no more messages than the finished text may have. */
+/** Uses no more messages for an unfinished text than the finished text may have. */
 export function renderPartial(text: string, activity: string): string[] {
   const parts = splitMarkdown(toDiscordMarkdown(text), maxMessageLength).slice(0, maxAnswerMessages);
   if (activity === "") return parts;
@@ -22,7 +22,7 @@ export function renderPartial(text: string, activity: string): string[] {
   return [...parts, both.length <= maxMessageLength ? both : last];
 }
 
-/** Removes the status line that a dead process left behind. Undefined if there is none. */
+/** Removes the status line that a dead process left behind. Returns undefined if there is none. */
 export function withoutStatus(content: string): string | undefined {
   const at = content.lastIndexOf(statusMark);
   if (at === -1 || (at > 0 && content[at - 1] !== "\n") || content.slice(at).includes("\n")) return undefined;

@@ -36,7 +36,6 @@ export interface DiscordReplyOptions {
   log: Log;
 }
 
-/** The state to show. It may be replaced while an update is running. */
 interface Growing {
   text: string;
   activity: string;
@@ -53,22 +52,21 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   const { api, sender, target, posts, log } = options;
   const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxTypingMs });
   const growing: Growing = { text: "", activity: "" };
-  /** True if this process has written since the segment opened. */
+  /** True once this process has written in the open segment. */
   let isWritten = false;
-  /** Message ids of cards and questions, by key. */
   const asked = new Map<string, string>();
   let segment: LiveMessage | undefined;
-  /** True once partial updates can't be seen. Then only the final text is worth retrying. */
+  /** True once nobody can see partial updates. Then only the final text is worth retrying. */
   let isShut = false;
 
   const updates = createThrottledUpdates<Growing>({
     minIntervalMs: minEditIntervalMs,
     async show(newest) {
       const open = await begun();
-      // Creating the thread may take a while. Text written in that time goes into the first message.
+      // Creating the thread may take a while. Text written in the meantime goes into the first message.
       if (!open.isPosted()) await sender.open();
       const parts = newest.final ?? renderPartial(newest.text, newest.activity);
-      // If nothing is left without the status, the message is removed at the end.
+      // A message without text besides the status is removed at the end.
       if (parts.length > 0) await open.show(parts, "brief");
     },
     onFailure(thrown) {
@@ -147,7 +145,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       await settleText(open, renderAll([whole, ...refused].join("\n\n")));
     } finally {
       typing.stop();
-      // The answer ends here, because a card below it must not change it.
+      // A card may be posted below this answer, and later updates must not edit the answer above it.
       forgetText();
     }
   }
@@ -174,10 +172,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     segment = createLiveMessage(cardsPosted(asked), sender, []);
   }
 
-  /**
-   * Returns the newer card: the one with fewer open items, since none reopens. On a tie, returns the recorded card, because
-   * undone changes must not look kept.
-   */
+  /** The card with fewer open items is newer. On a tie, use the recorded one: undone changes must not look kept. */
   async function newerCard(card: ApprovalCard): Promise<ApprovalCard> {
     const latest = await options.latestCards.find(card.id);
     return latest !== undefined && openRows(latest) <= openRows(card) ? latest : card;
@@ -242,9 +237,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   };
 }
 
-/**
- * Discord reports forbidden files or embeds only as a missing permission, so plainer styles are tried one after the other.
- */
+/** Discord reports forbidden files or embeds only as a missing permission, so tries ever plainer styles. */
 async function plainerUntilTaken(write: (style: CardStyle) => Promise<void>): Promise<void> {
   for (const style of cardStyles) {
     try {
@@ -259,7 +252,7 @@ function openRows({ items }: ApprovalCard): number {
   return items.filter(({ state }) => state === "open").length;
 }
 
-/** Counts the posted cards and questions. Each closes a segment. */
+/** Each posted card or question closes a segment. */
 function cardsPosted(asked: Map<string, string>): number {
   return [...asked.keys()].filter((key) => !key.startsWith("more:")).length;
 }

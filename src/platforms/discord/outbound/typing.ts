@@ -9,7 +9,7 @@ export interface Typing {
 }
 
 const refreshMs = typingShownMs - 2_000;
-/** An answer that starts sooner needs no typing. */
+/** An answer that starts sooner needs no typing indicator. */
 const firstAfterMs = 200;
 
 export interface TypingOptions {
@@ -34,7 +34,7 @@ export function createTyping(
     }
     timer = setTimeout(show, refreshMs);
     timer.unref();
-    // Typing is optional, so failures are ignored.
+    // Typing is optional, so ignore failures.
     api.request({ method: "POST", route: Routes.channelTyping(channel), patience: "once" }).catch(() => {});
   }
 

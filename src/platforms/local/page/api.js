@@ -1,4 +1,4 @@
-/** Talks to the server: requests whose failures are sentences for people, and the live stream of changes. */
+/** Talks to the server: requests, whose failures carry messages for people, and the live stream of changes. */
 
 export class Failure extends Error {
   constructor(message, status) {
@@ -24,13 +24,11 @@ export async function request(method, path, body) {
   throw new Failure(json?.error ?? text, response.status);
 }
 
-/** After this time without data, the connection counts as lost, even if the browser reports none. */
+/** After this time without data, the connection counts as lost, even if the browser reports no error. */
 const maxSilenceMs = 40_000;
 const reconnectMs = 1500;
 
-/**
- * The browser resumes from the last event's id. If it gives up, or if nothing arrives, a new stream starts at `since()`.
- */
+/** The browser resumes from the last event id. If it gives up or nothing arrives, a new stream starts at `since()`. */
 export function follow(person, since, { onMessage, onReset, onConnection }) {
   let source;
   let heardAt = Date.now();

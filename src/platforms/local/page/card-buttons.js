@@ -1,4 +1,4 @@
-/** The buttons of a card item (exactly those that the card offers), and the dialogs behind some of them. */
+/** The buttons that a card item offers, and the dialogs behind some of them. */
 import { chooseFiles } from "./choose-files.js";
 import { ask, element } from "./dom.js";
 
@@ -49,7 +49,7 @@ async function choose(choice, item, send) {
   if (parts !== undefined) await send(item.approvalId, "part", { parts });
 }
 
-/** Deny takes one click. This additional button lets a person give the agent a reason. */
+/** Deny takes one click. This extra button lets a person give the agent a reason. */
 function reasonButton(item, send) {
   const deny = labelOf("deny", item);
   const click = async () => {

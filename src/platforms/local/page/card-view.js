@@ -26,7 +26,7 @@ export function cardView(message, me) {
     const body = { person: me.id, messageId: message.id, cardOrApprovalId, choice, ...more };
     const answer = await click(view, receipt, "answers", body);
     if (answer?.file === undefined) return;
-    // The button lost its focus when it was disabled. The dialog returns the focus here.
+    // The disabled button lost the focus. Restore the focus so that the dialog can return it to the button later.
     from?.focus({ preventScroll: true });
     const changed = card.items.find((item) => item.approvalId === cardOrApprovalId)?.changes;
     showDiff(answer.file, changed?.title ?? answer.file.name);
@@ -104,7 +104,7 @@ function callView(text, label) {
   return element("pre", { class: "card-call", tabindex: "0", role: "region", "aria-label": label, text });
 }
 
-/** A choice is shown for all calls only if every open call offers it. */
+/** Offers a choice for all calls only if every open call offers it. */
 function allView(card, open, send) {
   const buttons = ["approve", "deny"]
     .filter((choice) => open.every((item) => item.choices.includes(choice)))
@@ -126,7 +126,7 @@ function expiry(expiresAt) {
     class: "card-expiry",
     datetime: new Date(expiresAt).toISOString(),
     "data-expires": `${expiresAt}`,
-    // Otherwise screen readers would read the countdown every second.
+    // With live updates, screen readers would read the countdown every second.
     "aria-live": "off",
     text: expiryText(expiresAt),
   });

@@ -1,4 +1,4 @@
-/** What a turn changed in its folder. An open card shows all changes; a settled one shows a few lines. */
+/** What a turn changed in its folder: everything on an open card, a few lines on a settled one. */
 import { diffView } from "./diff-view.js";
 import { element } from "./dom.js";
 
@@ -54,7 +54,7 @@ export function factsView(facts = []) {
   );
 }
 
-/** Names and details may be written from right to left. `bdi` keeps this from changing the order around them. */
+/** Names and details may run right to left. `bdi` protects the order of the text around them. */
 export function changeView({ path, action, detail }) {
   return [
     element("span", { class: "change-action", text: action }),

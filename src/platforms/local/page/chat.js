@@ -2,7 +2,7 @@
 
 export function createChat() {
   const messages = new Map();
-  /** By place: the sequence number from which all messages outside threads are loaded. */
+  /** Maps each place to the sequence number from which all its messages outside threads are loaded. */
   const from = new Map();
   let facts = { me: { id: "", name: "" }, people: [], agent: {}, channels: [], commands: [], pageSize: 50 };
   let revision = 0;
@@ -61,7 +61,6 @@ export function createChat() {
   };
 }
 
-/** True if the agent was addressed and has not answered yet. */
 export function isThinking(messages) {
   const last = messages.at(-1);
   if (last === undefined || last.author.isBot || last.isDeleted || !last.isAddressed) return false;

@@ -1,9 +1,9 @@
-/** The dialog in which a person chooses which changed files to keep. */
+/** The dialog for choosing which changed files to keep. */
 import { changeView } from "./changes-view.js";
 import { openDialog } from "./dialog.js";
 import { element } from "./dom.js";
 
-/** Resolves to the indexes of the files to keep, at least one. Undefined if the dialog is closed without an answer. */
+/** Resolves to the indexes of the files to keep (at least one), or to undefined if the dialog is closed. */
 export function chooseFiles({ title, files, labels }) {
   const boxes = files.map(() => element("input", { type: "checkbox", checked: true }));
   const all = element("input", { type: "checkbox", checked: true });

@@ -1,6 +1,4 @@
-/**
- * Handles a click on a card or question: disables its buttons until the answer arrives, then shows the answer below them.
- */
+/** Answers a card or question: disables its buttons until the receipt arrives, then shows the receipt below them. */
 import { Failure, request } from "./api.js";
 
 /** Resolves to the receipt, or to undefined on failure. The caller shows a receipt's file. */

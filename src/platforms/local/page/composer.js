@@ -2,10 +2,10 @@
 import { Failure } from "./api.js";
 import { element, icon, sizeOf } from "./dom.js";
 
-/** Encoded as Base64, this much still fits the server's limit for a message. */
+/** After Base64 encoding, this much still fits the server's limit for a message. */
 const maxAttachedBytes = 1_400_000;
 
-/** `send({ id, text, attachments })` and `command({ name, rest })` reject with a Failure whose sentence is shown. */
+/** `send({ id, text, attachments })` and `command({ name, rest })` reject with a Failure, whose message is shown. */
 export function createComposer(slot, { id, send, command, commands }) {
   const drafts = new Map();
   let context = { key: "", hint: "", isMentionOffered: false };
@@ -133,7 +133,7 @@ export function createComposer(slot, { id, send, command, commands }) {
       files = [];
       pending = undefined;
       showFiles();
-      // Keeps what was typed during the request.
+      // Keep what was typed during the request.
       if (text.value === value) text.value = "";
       changed();
     } catch (thrown) {
@@ -147,7 +147,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   async function deliver(value) {
     const typed = value.match(/^\/remora(?:\s+(\S+))?(?:\s+([\s\S]*))?$/);
     if (typed) return await command({ name: typed[1] ?? "help", rest: (typed[2] ?? "").trim() });
-    // The same text keeps its id, so that a lost acknowledgement does not cause a second message.
+    // The same text keeps its id so that a lost acknowledgement does not cause a second message.
     if (pending?.text !== value || pending.key !== context.key) {
       pending = { id: crypto.randomUUID(), text: value, key: context.key };
     }
@@ -196,7 +196,6 @@ export function createComposer(slot, { id, send, command, commands }) {
   return {
     write,
     focus: () => text.focus(),
-    /** `key` identifies the conversation. */
     show(next) {
       const isOther = next.key !== context.key;
       if (context.key === "") enable(true);

@@ -2,7 +2,7 @@
  * Reads a unified diff and classifies each of its lines. Nothing is left out: joining the texts with newlines restores the
  * diff.
  *
- * The counts in a hunk's header say which lines are content, so that a deleted line `-- x`, which reads `--- x` in the
+ * The counts in a hunk's header say which lines are content so that a deleted line `-- x`, which reads `--- x` in the
  * diff, is not taken for a file header. The page and the dashboard each have a copy of this file, because neither can load
  * the other's files; a test keeps the copies equal.
  */
@@ -41,7 +41,7 @@ function headerKind(text, left, isAfterContent) {
     return "hunk";
   }
   if (text.startsWith("diff ")) return "file";
-  // These two lines begin a file if no `diff` line comes before them.
+  // Without a preceding `diff` line, these two lines begin a file.
   if (text.startsWith("--- ")) return isAfterContent ? "file" : "meta";
   if (text.startsWith("+++ ")) return "meta";
   if (text.startsWith("+")) return "added";

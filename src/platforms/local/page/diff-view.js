@@ -1,4 +1,4 @@
-/** A diff with coloured lines: as a block on a card, or in full in a dialog. */
+/** A diff with coloured lines, as a block on a card or in full in a dialog. */
 import { openDialog } from "./dialog.js";
 import { diffLines } from "./diff-lines.js";
 import { element } from "./dom.js";

@@ -1,4 +1,4 @@
-/** Helpers for building the page: elements, avatars, times, and one dialog. */
+/** Helpers for building the page: elements, avatars, times and one dialog. */
 
 /** `properties` contains attributes, `on…` listeners, and `text`. An attribute that is false or undefined is left out. */
 export function element(name, properties = {}, ...children) {
@@ -78,10 +78,7 @@ export function sizeOf(bytes) {
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(bytes < 10_000 ? 1 : 0)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/**
- * Resolves to undefined when the dialog is closed. Without `label` it only confirms. `check` returns an
- * error message to reject the input, or an empty string to accept it.
- */
+/** Resolves to undefined if closed. Without `label`, only confirms. `check` returns an error message, or "". */
 export function ask({ title, about, label, value = "", isLong = false, submit, isDanger = false, check = () => "" }) {
   const dialog = byId("dialog");
   const field = element(isLong ? "textarea" : "input", {

@@ -1,4 +1,4 @@
-/** What a place without messages shows: two things to try. `write` puts a text into the composer. */
+/** Suggests two things to try in a place without messages. `write` puts a text into the composer. */
 import { element } from "./dom.js";
 
 export function emptyView(name, isDirect, write) {

@@ -1,19 +1,16 @@
-/**
- * A list of messages that reuses its elements: adds new messages, changes others in place, and stays scrolled to the end.
- */
+/** A list of messages that adds new ones, updates the others in place, and stays scrolled to the end. */
 import { dayOf, element } from "./dom.js";
 import { createMessageView } from "./message-view.js";
 
-/** If messages of one author are closer together than this, they share one heading. */
+/** Messages of one author that are closer together than this share one heading. */
 const togetherMs = 5 * 60_000;
-/** Within this distance of the end, the view counts as scrolled to the end. */
 const nearPixels = 90;
 
 export function createLogView(log, actions) {
   const views = new Map();
   let shownKey;
 
-  /** `empty` and `older` are elements or undefined. `isInThread` is true if the first message started the shown thread. */
+  /** `empty` and `older` are elements or undefined. `isInThread` is true if the log shows a thread. */
   function render(key, messages, { me, isInThread, empty, older, isThinking }) {
     const isOther = key !== shownKey;
     const isAtEnd = isOther || log.scrollHeight - log.scrollTop - log.clientHeight < nearPixels;
@@ -63,7 +60,7 @@ function scrollToEnd(log, newest, views) {
   if (root !== undefined && root.offsetHeight > log.clientHeight) log.scrollTop = root.offsetTop;
 }
 
-/** Does not touch elements that are in place, because a moved element loses focus and scroll position. */
+/** Leaves elements that are in place untouched, because a moved element loses focus and scroll position. */
 function place(log, wanted) {
   const keep = new Set(wanted);
   for (const child of [...log.children]) if (!keep.has(child)) child.remove();

@@ -1,4 +1,4 @@
-/** The page. The URL hash contains what is open (`#/general/<message>`, `#/dm`), so that reload and back work. */
+/** The page. The URL hash names what is open (`#/general/<message>`, `#/dm`) so that reload and back work. */
 import { Failure, follow, request } from "./api.js";
 import { attempt, showBanner } from "./banner.js";
 import { countDown } from "./card-view.js";
@@ -92,7 +92,7 @@ function received(message) {
   planRender();
 }
 
-/** Renders once per frame, because many changes may arrive between two frames. A hidden page has no frames. */
+/** Renders at most once per frame, because many changes may arrive in between. A hidden page has no frames. */
 function planRender() {
   if (isRenderPlanned) return;
   isRenderPlanned = true;

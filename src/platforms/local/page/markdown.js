@@ -1,7 +1,4 @@
-/**
- * Renders the agent's Markdown as safe elements. Remote images become links, because loading them would contact their
- * server.
- */
+/** Renders the agent's Markdown as safe elements. Remote images become links: loading one contacts its server. */
 
 import DOMPurify from "/local/vendor/dompurify.js";
 import { Marked } from "/local/vendor/marked.js";

@@ -1,10 +1,10 @@
-/** One message as an element. Only changed sections are rebuilt, so that focus and scroll positions are kept. */
+/** Renders one message. Rebuilds only changed sections, to preserve focus and scroll positions. */
 import { cardView } from "./card-view.js";
 import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";
 import { rendered } from "./markdown.js";
 import { questionView } from "./question-view.js";
 
-/** A longer text from a person is folded; a click shows all of it. */
+/** A person's longer message is folded; a click shows all of it. */
 const maxUnfoldedLength = 12_000;
 
 export function createMessageView(actions) {

@@ -1,11 +1,11 @@
-/** The sidebar: places, and the people that a user can speak as. On a narrow screen it is a drawer. */
+/** The sidebar: channels, DM, and the list of people to speak as. A drawer on narrow screens. */
 import { avatar, byId, element } from "./dom.js";
 
 export function createSidebar() {
   let shown = "";
   wireDrawer();
 
-  /** Rebuilds only if something would look different, so that the focus is kept. */
+  /** Rebuilds only if something would look different, to preserve the focus. */
   return (view) => {
     const { facts, open, unread } = view;
     const signature = JSON.stringify([facts.people, facts.me, facts.channels, open.place, [...unread]]);

@@ -1,4 +1,4 @@
-/** Turns Slack's refusals into sentences that say what to do, under the permanent code `slack.<error>`. */
+/** Turns Slack's refusals into errors that say what to do, under the permanent code `slack.<error>`. */
 import { webApi } from "@slack/bolt";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 
@@ -83,7 +83,6 @@ function missingScopeText({ needed }: { needed?: unknown }): string {
   return `missing_scope: the app lacks the scope ${String(needed)}. Add it under OAuth & Permissions → Scopes → Bot Token Scopes, or paste slack/manifest.yaml under App Manifest; then install the app again.`;
 }
 
-/** Slack's own explanation of what is wrong with the arguments, if any. */
 function detailOf(data: object): string {
   const metadata = "response_metadata" in data ? data.response_metadata : undefined;
   const messages = typeof metadata === "object" && metadata !== null && "messages" in metadata ? metadata.messages : [];

@@ -1,13 +1,7 @@
 /**
- * Calls Slack's Web API:
- *
- *   1. waits if Slack asked to wait for this method, or rejects if the caller does not want to wait that long
- *   2. makes the call through the SDK's client, with a timeout
- *   3. retries transient failures (429, network, 5xx) for as long as the caller allows. A call that must happen only once is
- *      retried only if Slack certainly did not carry it out
- *   4. validates the answer; errors say what to do (api-problems.ts)
- *
- * Refusals that concern the entire app (tokens, scopes) are also reported to `onProblem`.
+ * Calls Slack's Web API. If Slack asked to wait for a method, waits, or rejects if that is longer than the caller
+ * allows. Retries transient failures (429, network, 5xx) for as long as the caller allows. Errors say what to do
+ * (api-problems.ts). Refusals that concern the entire app (tokens, scopes) are also reported to `onProblem`.
  */
 import { webApi } from "@slack/bolt";
 import type { z } from "zod";
@@ -28,14 +22,9 @@ export interface SlackApiOptions {
 }
 
 export interface CallOptions {
-  /**
-   * Set this if repeating the call does harm, as with posts. It is then retried only if Slack certainly did not carry it
-   * out.
-   */
+  /** Set this if repeating the call does harm. Retries only if Slack certainly did not execute the call. */
   isOnce?: boolean;
-  /**
-   * How long to retry; 0 means never. If absent, retries for a minute, or for as long as Slack asks to wait, up to a limit.
-   */
+  /** How long to retry; 0 means never. By default a minute, or as long as Slack asks to wait, up to a limit. */
   patienceMs?: number;
 }
 
@@ -123,7 +112,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
   };
 }
 
-/** Repairs texts with half a surrogate pair, which a model or a cut can produce and a request can't contain. */
+/** Repairs half surrogate pairs, which a model or a cut can produce and a request can't contain. */
 function wellFormed(args: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, wellFormedValue(value)]));
 }

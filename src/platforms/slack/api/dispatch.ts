@@ -1,7 +1,7 @@
 /**
- * Passes one Slack request through Bolt. Bolt would acknowledge an event before its listeners run. Here the event is
- * acknowledged once it is durably stored, and on failure not at all, so that Slack sends it again. Buttons, modals and
- * commands are acknowledged as soon as the listener says so, because Slack waits only three seconds and sends them once.
+ * Passes a Slack request through Bolt. Unlike with Bolt alone, an event is acknowledged only once it is durably stored,
+ * so Slack resends it after a failure. Slack waits only three seconds for buttons, modals and commands and sends them
+ * once, so they are acknowledged as soon as the listener says so.
  */
 import type { App } from "@slack/bolt";
 

@@ -7,9 +7,8 @@ import { isTokenProblem } from "./api-problems.ts";
 export interface Health {
   connected(as: string): void;
   disconnected(why: string): void;
-  /** Call this after a call that succeeded, because its token is then valid. */
+  /** Call this after every successful call, which proves that the token is valid. */
   tokenTaken(): void;
-  /** Reports a refusal that concerns the entire app. Each is logged once. */
   problem(problem: RemoraError): void;
   clock(skewMs: number | undefined): void;
   now(): PlatformHealth;

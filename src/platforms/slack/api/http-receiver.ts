@@ -4,8 +4,7 @@
  *   1. refuses an oversized body with 413, and a missing or old signature with 401, before reading the body
  *   2. verifies the signature of the raw body, and refuses a wrong one with 401
  *   3. answers `url_verification` and `ssl_check`
- *   4. acknowledges a repeated click, form or command without running it again. Slack sends these only once, so a repeat is
- *      a replay. Repeated events are recognised by their ids
+ *   4. acknowledges a repeated click, form or command without running it: Slack sends these once, so it is a replay
  *   5. passes all other requests through Bolt, and answers 200 if the request was stored, otherwise 500
  */
 import type { App, Receiver } from "@slack/bolt";
@@ -26,7 +25,7 @@ export interface HttpReceiver extends Receiver {
 
 const maxBodyBytes = 4 * 1024 * 1024;
 const minLogIntervalMs = 60_000;
-/** Requests of the last five minutes. Later repeats are refused because their signature is too old. */
+/** Requests of the last five minutes. An older one is refused because its signature is too old. */
 const maxKnownRequests = 10_000;
 
 export function createHttpReceiver(options: { signingSecret: string; log: Log; now: () => number }): HttpReceiver {
@@ -65,7 +64,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
     if (body === undefined) return context.text("Not a Slack request.\n", 400);
     if (body.type === "url_verification") return context.json({ challenge: body.challenge });
     if (body.ssl_check === "1") return context.body(null, 200);
-    // Nothing can be stored during start and stop. Slack sends the request again.
+    // During start and stop nothing can be stored. Slack sends the request again.
     if (app === undefined || !isOpen) return context.text("Remora is not ready yet.\n", 503);
     const signature = context.req.header("x-slack-signature") ?? "";
     if (body.type !== "event_callback") {

@@ -1,4 +1,4 @@
-/** Finds out who the token belongs to. Asks Slack once, when it is first needed; a failure is not cached. */
+/** Finds out whom the token belongs to. Asks Slack once, on first use; a failure is not cached. */
 import { z } from "zod";
 import type { SlackApi } from "./api.ts";
 

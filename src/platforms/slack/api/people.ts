@@ -1,7 +1,4 @@
-/**
- * People in Slack. Entries are cached. An outdated entry is used once more and refreshed in the background, so that
- * messages do not wait. An unknown person counts as a guest, so that a missing scope never grants access.
- */
+/** Caches the people of Slack. An unknown person counts as a guest so that a missing scope never grants access. */
 import { z } from "zod";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Author } from "../../../ports/message.ts";
@@ -12,7 +9,7 @@ import { isSlackError } from "./api-problems.ts";
 export interface People {
   /** Rejects if the person is not cached and Slack can't be reached. */
   author(userId: string): Promise<Author>;
-  /** Does not wait for groups. Returns the id if there is no such person. */
+  /** Does not wait for groups. Returns the id if the person does not exist. */
   nameOf(userId: string): Promise<string>;
   teamOf(userId: string): Promise<string>;
   fresh(userId: string): Promise<Author | undefined>;
@@ -81,7 +78,7 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
   async function userOf(id: string): Promise<User | undefined> {
     const known = users.get(id);
     if (known === undefined) return await fetchUser(id);
-    // On failure the cached entry is kept, and the next message tries again.
+    // Do not wait for the refresh. If it fails, the next message tries again.
     if (now() - known.at > freshMs) fetchUser(id).catch(() => {});
     return known.user;
   }

@@ -1,16 +1,14 @@
-/**
- * Limits how often all replies together send partial texts, because Slack counts calls per minute for the entire workspace.
- */
+/** Limits how often all replies together send partial texts, because Slack's limits apply to the entire workspace. */
 import { callsPerMinute } from "../limits.ts";
 
 export interface RateLimiter {
-  /** Takes a slot and returns 0, or returns the number of milliseconds until a slot is free. */
+  /** Takes a slot and returns 0, or returns the milliseconds until a slot is free. */
   take(call: LimitedCall): number;
 }
 
 export type LimitedCall = "append" | "edit" | "start" | "status";
 
-/** What is left of Slack's limits is for posts, final texts and cards. */
+/** The rest of Slack's limits is reserved for posts, final texts and cards. */
 const maxCallsPerMinute: Record<LimitedCall, number> = {
   append: callsPerMinute.append - 15,
   edit: callsPerMinute.edit - 15,
@@ -29,7 +27,7 @@ export function createRateLimiter(now: () => number = Date.now): RateLimiter {
       const [oldest] = recent;
       const last = recent.at(-1);
       if (recent.length >= maxCallsPerMinute[call] && oldest !== undefined) return oldest + windowMs - at;
-      // Once half of the slots are used, calls are spread out, so that the wait for the next slot is never long.
+      // Once half of the slots are used, spread the calls so that the wait for the next slot is never long.
       const due =
         last === undefined || recent.length < maxCallsPerMinute[call] / 2
           ? at

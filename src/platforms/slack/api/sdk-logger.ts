@@ -6,7 +6,7 @@ import type { Log } from "../../../lib/log.ts";
 export function createSdkLogger(log: Log): Logger {
   const tell = (...words: unknown[]) => log.debug({ from: "the Slack SDK" }, words.map(String).join(" "));
   return {
-    // Drops debug lines: they contain complete payloads, and formatting them takes time.
+    // Drop debug lines: they contain complete payloads, and formatting them takes time.
     debug() {},
     info: tell,
     warn: tell,

@@ -1,10 +1,7 @@
 /**
- * Socket Mode with fast reconnection:
- *
- *   - pings are frequent, so a silent connection is noticed within about two seconds
- *   - this file reconnects instead of the SDK: immediately, then with short pauses, and without giving up. The SDK waits
- *     longer each time and gives up when the network is down
- *   - an envelope is acknowledged when its contents are stored (dispatch.ts)
+ * Socket Mode with fast reconnection. Frequent pings reveal a silent connection within about two seconds. The SDK gives
+ * up if the network is down, so this file reconnects instead: immediately, then with short pauses, without giving up.
+ * An envelope is acknowledged when its contents are stored (dispatch.ts).
  */
 import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
 import { pause } from "../../../lib/backoff.ts";
@@ -24,7 +21,7 @@ export interface SocketReceiverOptions {
   signal: AbortSignal;
 }
 
-/** The SDK sends three pings in this time, and drops a connection that does not answer. */
+/** The SDK sends three pings in this time, then drops a connection that does not answer. */
 const maxSilenceMs = 1_500;
 const maxOpenMs = 5_000;
 const minPauseMs = 100;
@@ -93,7 +90,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
     }
   }
 
-  // Nobody catches the SDK's frame errors, so an unreadable frame would end the process.
+  // Catch errors of the SDK's frame readers, because an unreadable frame would otherwise end the process.
   const readers = client.listeners("ws_message");
   client.removeAllListeners("ws_message");
   client.on("ws_message", (...frame: unknown[]) => {

@@ -1,6 +1,6 @@
 /**
- * Files of a message. Sends the bot's token only to Slack's hosts. If Slack refuses a download, it answers with status 200
- * and a sign-in page, so an unexpected HTML page counts as a failure.
+ * Reads the files of a message. Sends the bot's token only to Slack's hosts. Slack answers a refused download with
+ * status 200 and a sign-in page, so an unexpected HTML page counts as a failure.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -36,7 +36,7 @@ const infoSchema = z.object({ file: fileSchema });
 const maxTextBytes = 200 * 1024;
 const maxImageBytes = 1024 * 1024;
 const maxFiles = 20;
-/** Time for all files of a message. Slack resends a message that is not acknowledged in time. */
+/** For all files of a message. Slack resends a message that is not acknowledged in time. */
 const maxReadMs = 8_000;
 const textTypes = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|toml|javascript|typescript|x-sh|sql|csv|x-ndjson))/;
 const imageTypes = /^image\/(?:png|jpeg|gif|webp)$/;
@@ -60,7 +60,7 @@ export function createFileReader({ api, token, apiUrl, log, signal }: FileReader
     }
   }
 
-  /** For a file of another organisation, the event contains only the id. */
+  /** For a file of another organisation, looks up the details, because the event contains only its id. */
   async function known(file: File): Promise<File> {
     if (file.file_access !== "check_file_info") return file;
     return (await api.call("files.info", { file: file.id }, infoSchema, { patienceMs: 3_000 })).file;

@@ -1,7 +1,7 @@
 /**
- * Fetches missed messages of each conversation, from its cursor on. A page of history contains the newest messages and the
- * time of the last reply in each of their threads, so one call tells whether anything is new. Recent threads that started
- * before that page are checked one by one.
+ * Fetches each conversation's missed messages, from its cursor on. A page of history contains the newest messages and
+ * their threads' last reply times, so one call tells whether anything is new. Recent older threads are checked
+ * separately.
  */
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
@@ -21,23 +21,23 @@ export interface CatchUpOptions {
   signal: AbortSignal;
 }
 
-/** `start` means that no process was running, `reconnect` that the connection was down for a moment. */
+/** `start` means that no process was running; `reconnect`, that the connection was down for a moment. */
 export type Absence = "start" | "reconnect";
 
 export interface CatchUp {
-  /** Holds the cursors before its first `await`, so that new messages do not hide the gap. Never rejects. */
+  /** Holds the cursors before its first `await`, because new messages would move them past the gap. Never rejects. */
   run(absence: Absence): Promise<void>;
 }
 
 const everyType = "public_channel,private_channel,im,mpim";
-/** `silent` is the number of older DMs to check in which nothing was ever received. */
+/** `silent`: how many older DMs without any received message to check. */
 const limits = {
   start: { channels: 200, oldThreads: 20, types: everyType, newChannels: 50, silent: 50 },
   reconnect: { channels: 80, oldThreads: 5, types: "im", newChannels: 20, silent: 0 },
 };
 const maxPages = 5;
 const maxConcurrent = 4;
-/** Older messages are not fetched, because nobody waits longer for an answer. */
+/** Older messages are not fetched, because nobody still waits for their answers. */
 const maxAgeMs = 7 * 86_400_000;
 const pauseMs = 30_000;
 const maxTries = 5;
@@ -77,7 +77,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     return found;
   }
 
-  /** Missed messages, oldest first, including replies in threads. */
+  /** Returns missed messages, oldest first, including replies in threads. */
   async function missed(channel: string, since: string, oldThreads: number): Promise<RawMessage[]> {
     const isNew = ({ ts }: RawMessage) => compare(ts, since) > 0;
     const newest = await pages("conversations.history", { channel }, (page) => !page.every(isNew));
@@ -114,7 +114,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
         if (count > 0) log.info({ channel, count }, "fetched missed messages");
         return cursors.release(channel);
       } catch (thrown) {
-        // If the agent is no longer a member, no message counts as missed.
+        // If the agent is no longer a member, nothing counts as missed.
         if (isPlaceProblem(thrown) || isSlackError(thrown, "missing_scope")) return cursors.release(channel);
         log.warn({ channel, error: messageOf(thrown), attempt }, "could not fetch missed messages");
         if (attempt === maxTries) return;
@@ -136,7 +136,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     return found;
   }
 
-  /** Conversations that started, or invited the agent, during the absence, followed by the newest silent DMs. */
+  /** Finds conversations that started or invited the agent during the absence, then the newest silent DMs. */
   async function newChannels(since: string, absence: Absence): Promise<{ id: string; isNew: boolean }[]> {
     const { types, newChannels: most, silent } = limits[absence];
     const known = new Set(cursors.channels());
@@ -155,7 +155,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     async run(absence) {
       const { channels: most, oldThreads } = limits[absence];
       const newest = cursors.newest();
-      // If no message was ever received, none is missing.
+      // If no message was ever received, none was missed.
       if (newest === undefined) return;
       const waiting = cursors
         .channels()

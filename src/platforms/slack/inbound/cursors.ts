@@ -1,12 +1,8 @@
 /**
- * Remembers up to which message each conversation was received, so that missed messages can be fetched. Every message
- * before a cursor is stored.
- *
- *   heard    a message arrived; the cursor stays before it until `kept`
- *   hold     messages may be missing from here on; the cursor does not move until `release`
- *
- * All cursors are one value in the store, saved shortly after each change. After a crash some messages are therefore
- * handled again, which does no harm.
+ * Remembers up to which message each conversation was received; every message before a cursor is stored. `heard` keeps
+ * the cursor before a message until `kept`. While messages may be missing, `hold` keeps it in place until `release`.
+ * All cursors are one value in the store, saved shortly after each change, so after a crash some messages are handled
+ * again, harmlessly.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -24,7 +20,6 @@ export interface Cursors {
   channels(): string[];
   /** Recent threads, newest first. */
   threadsOf(channel: string): string[];
-  /** The newest message of all conversations; undefined before the first one. */
   newest(): string | undefined;
   flush(): Promise<void>;
 }

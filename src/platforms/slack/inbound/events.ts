@@ -1,7 +1,7 @@
 /** Schemas for the parts of Slack's events and histories that Remora uses. */
 import { z } from "zod";
 
-/** An absent value: Slack sometimes leaves the field out and sometimes sends null. */
+/** Slack sometimes leaves out an absent value and sometimes sends null. */
 const word = z
   .string()
   .nullish()

@@ -1,13 +1,9 @@
 /**
- * Incoming messages, from events and from histories:
- *
- *   1. ignores Slack's own notices, the agent's messages, and bots that are not allowed
- *   2. handles each message once, however often it arrives; a message that could not be stored is handled again
- *   3. adds author, readable text and files to a message for the agent (a mention, a DM, or in a thread that the agent is
- *      in), and passes on all others unchanged
- *   4. resolves when the message is stored; only then is Slack's event acknowledged
- *
- * Events arrive in any order and may repeat, so an edit or deletion may be known before its message arrives.
+ * Handles incoming messages, from events and from histories. Ignores Slack's own notices, the agent's messages, and
+ * bots that are not allowed. Adds author, readable text and files only to messages for the agent: mentions, DMs, and
+ * messages in its threads. Slack's event is acknowledged only once the message is stored. Events arrive in any order
+ * and may repeat. Each message is handled once, unless it could not be stored. An edit or deletion may arrive before
+ * its message.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
@@ -40,7 +36,7 @@ export interface InboundOptions {
 }
 
 export interface Inbound {
-  /** Resolves when the message is durably stored, or ignored. */
+  /** Resolves when the message is durably stored or ignored. */
   message(event: MessageEvent): Promise<void>;
   changed(event: unknown): Promise<void>;
   deleted(event: unknown): Promise<void>;
@@ -55,7 +51,7 @@ export function createInbound(options: InboundOptions): Inbound {
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
   const changes = createLruMap<RawMessage | "deleted">(maxKnownChanges);
   const oneAtATime = createKeyedMutex();
-  /** Our own ids, cached so that a message gets its position in the order without waiting. */
+  /** Our own ids. Cached, because waiting for them could change the order of messages. */
   let known: Identity | undefined;
 
   async function knowSelf(): Promise<Identity> {
@@ -145,7 +141,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const notice = await handlers.onMessage(message);
     if (!isAddressed) return;
     if (notice === undefined) {
-      // Not earlier, because a thread in which somebody was refused does not belong to the agent.
+      // Join only now: a thread in which somebody was refused does not belong to the agent.
       if (thread !== null) await threads.join(event.channel, thread);
       return options.onTaken(message);
     }
@@ -158,7 +154,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const id = formatMessageId(event);
     const before = kept.get(id);
     const isAddressed = await isToAgent(event, self);
-    // The message is handled again if an edit has addressed it to the agent since.
+    // Handle the message again if an edit added a mention of the agent.
     if (before !== undefined && (before.isAddressed || !isAddressed)) return;
     const change = changes.get(id);
     if (change === "deleted") return;
@@ -178,7 +174,7 @@ export function createInbound(options: InboundOptions): Inbound {
     await handlers.onEdited("slack", id, await messageText(message, self));
   }
 
-  /** Keeps the order within a conversation: an answer never overtakes its question, nor an edit its message. */
+  /** Preserves the order within a conversation: an answer never overtakes its question, nor an edit its message. */
   function inOrder(channel: string, { ts, thread_ts: thread }: Placed, work: () => Promise<void>): Promise<void> {
     return oneAtATime(`${channel}:${thread ?? (isDirect(channel) ? "" : ts)}`, work);
   }
@@ -200,7 +196,7 @@ export function createInbound(options: InboundOptions): Inbound {
       const id = formatMessageId({ channel, ts: message.ts });
       // A tombstone replaces a deleted message that has replies.
       if (message.subtype === "tombstone") return await inOrder(channel, message, () => takeDeletion(id));
-      // Previews and replies also change a message, but they are not edits.
+      // Link previews and replies also change a message, but they are not edits.
       if (previous !== undefined && previous.text === message.text) return;
       await inOrder(channel, message, () => takeEdit(id, message, self));
     },

@@ -15,7 +15,7 @@ export interface Listeners {
   home: Home;
   pane: AssistantPane;
   onGroupsChanged(): void;
-  /** The app was removed, or its tokens were revoked. */
+  /** Called when the app was removed or its tokens were revoked. */
   onRevoked(what: string): void;
 }
 

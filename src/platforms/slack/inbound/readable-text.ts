@@ -1,6 +1,5 @@
 /**
- * Makes Slack's text readable: mentions and links become words with their ids, entities become characters, and a
- * leading mention of the agent is removed.
+ * Makes Slack's text readable, and removes a leading mention of the agent:
  *
  *   <@U1> what about <#C1|general>?   →   what about #general (C1)?
  *   <https://x.dev|the page> &amp; …  →   the page (https://x.dev) & …
@@ -13,7 +12,7 @@ export interface TextReader {
 }
 
 const sequence = /<([^<>\n]+)>/g;
-/** If a message mentions more people, the others stay as ids. */
+/** If a message mentions more people, the others remain ids. */
 const maxNames = 20;
 
 export async function readText(text: string, { botUserId, nameOf }: TextReader): Promise<string> {
@@ -40,7 +39,7 @@ function shown(body: string, names: ReadonlyMap<string, string>): string {
   return `${label} (${target})`;
 }
 
-/** Escapes a name, because names are unescaped later with the other text. */
+/** Escapes a name, because it is unescaped later with the other text. */
 function escaped(name: string): string {
   return name.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -1,4 +1,4 @@
-/** Threads in which the agent was mentioned or has posted, where messages need no mention. Shared by all processes. */
+/** Threads where messages need no mention, because the agent was mentioned or has posted. Shared by all processes. */
 
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Store } from "../../../ports/store.ts";

@@ -1,4 +1,4 @@
-/** The forms behind Edit… and Choose files…. Stores their initial contents until the item is settled. */
+/** The forms behind Edit… and Choose files…. Their initial contents are stored until the item is settled. */
 import type { ApprovalCard } from "../../../ports/card.ts";
 import type { InboundAnswer } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -27,7 +27,7 @@ export interface CardForms {
 export interface Submission {
   place: CardPlace;
   answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts">;
-  /** A sentence for the person. If present, the answer must not be passed on. */
+  /** A message for the person. If present, the answer must not be passed on. */
   problem?: string;
   refused(text: string): Record<string, unknown>;
 }

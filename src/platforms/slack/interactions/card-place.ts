@@ -1,4 +1,4 @@
-/** The place of a card, carried through a modal in its private metadata (at most 3,000 characters). */
+/** A card's place, which a modal carries in its private metadata (at most 3,000 characters). */
 import { z } from "zod";
 
 export const cardPlaceSchema = z.object({

@@ -1,4 +1,4 @@
-/** `/remora NAME REST`. Only the person sees a command's answer, except for `ask`, which is posted for everybody. */
+/** `/remora NAME REST`. Only its author sees the answer, except for `ask`: everybody sees the question and the answer. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";

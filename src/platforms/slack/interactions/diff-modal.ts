@@ -64,7 +64,7 @@ function lastLineEnd(text: string, from: number, most: number): number {
   return found > from ? found : -1;
 }
 
-/** Counts the bytes of the JSON text. Every non-ASCII character counts as `\u` escapes: six bytes per UTF-16 unit. */
+/** Counts the bytes of the JSON text. Every non-ASCII UTF-16 unit counts as a `\u` escape: six bytes. */
 function jsonBytes(view: Record<string, unknown>): number {
   return [...JSON.stringify(view)].reduce(
     (sum, character) => sum + (character < "\u0080" ? 1 : 6 * character.length),

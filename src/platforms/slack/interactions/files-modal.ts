@@ -12,7 +12,7 @@ import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
 
 export const filesCallback = "remora_files";
 
-/** An option has no room for a longer path, so such paths are shown below the options. */
+/** Longer paths do not fit into an option, so they are shown below the options. */
 const maxPathLength = 1_000;
 const maxErrorLength = 1_500;
 const keptMs = 30 * 86_400_000;
@@ -22,7 +22,7 @@ const listSchema = z.object({
   moreFiles: z.number(),
   denyLabel: z.string(),
 });
-/** The form's initial contents. The answer contains indexes into `files`, which are in the card's order. */
+/** An answer contains indexes into `files`, which are in the card's order. */
 export type FileList = z.infer<typeof listSchema>;
 
 const metadataSchema = cardPlaceSchema.extend({ denyLabel: z.string() });
@@ -128,7 +128,7 @@ function groupBlocks({ label, entries }: Group, number: number): Block[] {
   ];
 }
 
-/** Keeps the end of a long path. Its number leads to the full path. */
+/** Shortens a long path to its end, and adds the file's number, under which the full path is listed. */
 function optionOf({ file: { path, detail }, index }: Entry) {
   const number = `${index + 1}. …`;
   const isShort = path.length <= maxOptionLength;

@@ -1,6 +1,4 @@
-/**
- * Handles clicks and submitted forms. Each is acknowledged immediately and passed on, whatever id and choice it carries.
- */
+/** Acknowledges each click and submitted form immediately, then passes it to the handlers, which check the id and choice. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -32,7 +30,7 @@ export interface InteractionsOptions {
 
 export interface Interactions {
   click(body: unknown): Promise<void>;
-  /** Resolves to the acknowledgement of the modal; undefined closes it. */
+  /** Resolves to the acknowledgement of the modal; undefined closes the modal. */
   submit(body: unknown): Promise<Record<string, unknown> | undefined>;
 }
 

@@ -1,11 +1,7 @@
 /**
- * Show diff, only for the person who clicked:
- *
- *   1. opens the modal immediately, because its trigger expires after three seconds
- *   2. shows the answer and the diff in the modal
- *   3. sends a diff that does not fit as a file by direct message; the modal says so and shows the beginning
- *
- * Never shares a file in a channel. If the modal can't be opened, the person gets an ephemeral message.
+ * Shows a diff only to the person who clicked. Opens a modal immediately, because its trigger expires after three
+ * seconds. A diff that does not fit is sent as a file by direct message, never in a channel. Without a modal, sends an
+ * ephemeral message.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";

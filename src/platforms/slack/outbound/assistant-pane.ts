@@ -1,10 +1,4 @@
-/**
- * Slack's features for agents:
- *
- *   - suggested prompts when a person opens the agent's DM, or a thread of the assistant pane in older apps
- *   - a title for such a thread, from its first words
- *   - the stop button that Slack shows during a stream, which runs the command `stop`
- */
+/** Slack's features for agents: suggested prompts, thread titles, and a stop button that runs the command `stop`. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -28,7 +22,7 @@ export interface AssistantPaneOptions {
 
 export interface AssistantPane {
   opened(event: unknown): Promise<void>;
-  /** A tab of the app was opened. Only the messages tab is handled. */
+  /** Called when a tab of the app was opened. Handles only the messages tab. */
   tabOpened(event: unknown): Promise<void>;
   stopped(event: unknown): Promise<void>;
   said(message: InboundMessage): void;
@@ -79,7 +73,7 @@ export function createAssistantPane({
       const { channel } = parsed.data;
       if (now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < minSuggestIntervalMs) return;
       suggestedAt.set(channel, now());
-      // No thread is passed, because Slack would then ignore the prompts: threads belong to the older pane.
+      // Omit the thread: with one, Slack ignores the prompts, because threads belong to the older pane.
       await suggest({ channel_id: channel });
     },
     async stopped(event) {
@@ -111,10 +105,7 @@ export function createAssistantPane({
   };
 }
 
-/**
- * Ends a session that would otherwise show as working. Failures are ignored, because apps that are not agents have no
- * sessions.
- */
+/** Ends a session that would otherwise show as working. Failures are ignored: apps that are not agents have none. */
 export async function endSession(api: SlackApi, channel: string, thread: string | null): Promise<void> {
   if (thread === null) return;
   const args = { channel_id: channel, thread_ts: thread, status: "active" };

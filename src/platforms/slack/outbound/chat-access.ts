@@ -1,7 +1,7 @@
 /**
  * Finds the channel that a tool means, and checks that the requester can see it. Full members can see every public
- * channel. Guests and people of other workspaces must be members of the channel; in private channels, everybody must.
- * DMs and group DMs are never accessible from other conversations.
+ * channel. Guests and people of other workspaces must be members, as must everybody in private channels. DMs and group
+ * DMs are never accessible from other conversations.
  */
 import { z } from "zod";
 import { RemoraError } from "../../../lib/errors.ts";

@@ -66,7 +66,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     return { id, name: message.username ?? message.bot_profile?.name ?? id, isBot: true, roles: [] };
   }
 
-  /** Slack returns a thread's pages from the beginning, and a channel's pages from the end. */
+  /** Slack returns a thread's pages from the beginning, but a channel's pages from the end. */
   async function newest({ channel, thread }: FoundPlace, limit: number, before: string | undefined): Promise<Line[]> {
     const range = before === undefined ? {} : { latest: before };
     if (thread === null) {
@@ -95,7 +95,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     });
   }
 
-  /** Looks for a post with this key before posting, so that a retried job posts only once. */
+  /** Looks for a post with this key before posting so that a retried job posts only once. */
   async function postAll(place: FoundPlace, key: string, text: string): Promise<string> {
     const sender = senderIn(place);
     const parts = renderParts(text === "" ? "…" : text);
@@ -182,7 +182,7 @@ function nameIn(file: unknown): string[] {
   return parsed.success ? [parsed.data.name] : [];
 }
 
-/** The readable text of blocks, which often says more than `text` in messages of bots. */
+/** Returns the readable text of blocks, which often says more than the `text` of a bot's message. */
 function blocksText(blocks: readonly unknown[]): string {
   return blocks
     .map((block) => textsIn(block).join(""))

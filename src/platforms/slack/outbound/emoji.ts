@@ -1,4 +1,4 @@
-/** Slack's names of the usual emoji. Written here, because data sets with Slack's names take several megabytes. */
+/** Slack's names of common emoji. Listed here, because data sets with Slack's names take several megabytes. */
 
 const names: Record<string, string> = {
   "👍": "+1",

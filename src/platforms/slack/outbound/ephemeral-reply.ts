@@ -1,7 +1,4 @@
-/**
- * Messages that only one person sees. Uses the response URL of a click or command, which works everywhere, but only five
- * times.
- */
+/** Sends messages that only one person sees. A response URL works everywhere, but only five times. */
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
@@ -21,7 +18,6 @@ export interface Recipient {
 
 export interface EphemeralReplies {
   plain(recipient: Recipient, text: string): Promise<void>;
-  /** `markdown` is standard Markdown. */
   markdown(recipient: Recipient, markdown: string): Promise<void>;
 }
 

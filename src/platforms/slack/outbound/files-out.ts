@@ -1,4 +1,4 @@
-/** Uploads files in Slack's three steps. A file that can't be read or uploaded becomes a note. */
+/** Uploads files in the three steps that Slack requires. A file that can't be read or uploaded becomes a note. */
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { z } from "zod";

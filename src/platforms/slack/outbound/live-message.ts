@@ -1,12 +1,8 @@
 /**
- * The message of one segment of a reply, from its first words to its final text:
- *
- *   show     the text so far: the first words immediately, then as often as the rate limits allow. Only the newest text
- *            is sent
- *   close    the final text. A text that is too long continues in a file
- *
- * The message is a native stream if possible, and is edited otherwise. When a stream ends early (after four minutes, by
- * size, or by Slack), edits continue the same message, so a segment is always one message.
+ * The message of one segment of a reply. `show` sends the first words immediately, then the newest text as often as the
+ * rate limits allow. `close` sends the final text, which continues in a file if it is too long. The message is a native
+ * stream if possible, and is edited otherwise. If a stream ends early (after four minutes, by size, or by Slack), edits
+ * continue the same message, so a segment is always one message.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -21,7 +17,7 @@ export interface LiveMessageOptions {
   key: string;
   sender: MessageSender;
   rateLimiter: RateLimiter;
-  /** Starts a stream with this text. Undefined if streaming is not possible. */
+  /** Starts a stream with this text. Returns undefined if streaming is not possible. */
   startStream(first: string): Promise<Stream | undefined>;
   /** Shows a status outside the message. If absent, the status is shown below the text. */
   setStatus?(status: string): Promise<void>;
@@ -61,7 +57,6 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     }, waitMs);
   }
 
-  /** Takes one step at a time. Changes that arrive during a step wait for the next one. */
   function work(): Promise<void> {
     working ??= step()
       .then(() => {
@@ -116,7 +111,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   }
 
   async function begin(next: typeof shown): Promise<void> {
-    // Slack clears the status when a message is posted after it.
+    // Slack clears the status as soon as a message is posted.
     status = "";
     if (next.text !== "") {
       const first = settledPart(next.text);

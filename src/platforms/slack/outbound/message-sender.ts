@@ -1,6 +1,6 @@
 /**
- * Posts, updates and finds the messages of one turn in one place. Posting in Slack is not idempotent, so each post leaves
- * two traces: `try:<key>` in the ledger beforehand, and metadata with turn and key on the message. After a crash or a lost
+ * Posts, updates and finds the messages of one turn. Posting in Slack is not idempotent, so each post leaves two
+ * traces: `try:<key>` in the ledger beforehand, and metadata with turn and key on the message. After a crash or a lost
  * connection, the sender looks for these traces before it posts again.
  */
 import { z } from "zod";
@@ -37,13 +37,13 @@ export interface MessageSender {
   keys(): string[];
   /** Posts once. If the message already exists, updates it to this content. Resolves to the message's ts. */
   post(key: string, content: MessageContent): Promise<string>;
-  /** Like `post`, for messages that another method creates. An existing message is not changed. */
+  /** Like `post`, but `start` creates the message. Leaves an existing message unchanged. */
   postBy(key: string, start: () => Promise<string>): Promise<{ ts: string; isFound: boolean }>;
   update(ts: string, key: string, content: MessageContent): Promise<void>;
   endStream(ts: string, key: string): Promise<void>;
   remove(ts: string): Promise<void>;
   tsOf(key: string): string | undefined;
-  /** Like `tsOf`, but also looks for a post that was started and whose ts was not stored. */
+  /** Like `tsOf`, but also finds a post whose ts was not stored. */
   find(key: string): Promise<string | undefined>;
   metadata(key: string): Metadata;
   isKept(key: string): boolean;

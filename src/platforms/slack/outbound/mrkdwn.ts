@@ -1,7 +1,4 @@
-/**
- * Converts standard Markdown to mrkdwn, Slack's own markup, for places without markdown blocks. Escapes the text. A word
- * joiner (an invisible character) keeps literal mrkdwn characters from formatting.
- */
+/** Converts standard Markdown to mrkdwn, Slack's own markup, for places without markdown blocks. Escapes the text. */
 import { Lexer, type Token, type Tokens } from "marked";
 import { escapeText, wordJoiner } from "./safe-text.ts";
 
@@ -148,7 +145,7 @@ function linkText(href: string, label: string): string {
   if (!/^(?:https?|mailto|tel):/i.test(href)) return literal(shown === href ? href : `${shown} (${href})`);
   const url = escapeText(href).replaceAll("|", "%7C").replace(/\s/g, "%20");
   if (shown === href || `mailto:${shown}` === href) return `<${url}>`;
-  // A bar in the label would end it, so the address follows the label instead.
+  // A bar ends a label, so put the address after a text that contains one.
   return shown.includes("|") ? `${literal(shown)} <${url}>` : `<${url}|${escapeText(shown.replace(/\s+/g, " "))}>`;
 }
 
@@ -169,7 +166,7 @@ function decoded(text: string): string {
   return text.replace(/&(amp|lt|gt|quot|apos|nbsp|#39);/g, (_whole, name: string) => entities[name] ?? "'");
 }
 
-/** Keeps text that is literal in Markdown literal in mrkdwn. */
+/** Stops literal characters from formatting in mrkdwn, with a word joiner (an invisible character). */
 function literal(text: string): string {
   return escapeText(decoded(text)).replace(/(^|[^\p{L}\p{N}])([*_~`])(?=\S)/gu, `$1$2${wordJoiner}`);
 }

@@ -1,7 +1,7 @@
 /**
- * Decides whether a reply can be a native stream. Slack streams only into threads, and only to one person: the author of
- * the answered message. Everybody else sees the beginning, and the final text at the end. When Slack refuses streams,
- * replies use edits for a while.
+ * Decides whether a reply can be a native stream. Slack streams only into threads, and only to the author of the
+ * answered message; others see the beginning, and the final text at the end. If Slack refuses, replies use edits for a
+ * while.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
@@ -20,7 +20,7 @@ import { beginningOf, safeMarkdown } from "./safe-text.ts";
 
 export interface Streaming {
   start(beginning: Beginning): Promise<Stream | undefined>;
-  /** Shows a status such as "is thinking" in a thread, outside of messages. Undefined if that is not possible. */
+  /** Shows a status such as "is thinking" in a thread, outside messages. Undefined if that is not possible. */
   statusFor(destination: Destination): ((status: string) => Promise<void>) | undefined;
 }
 
@@ -61,7 +61,6 @@ export function createStreaming(options: StreamingOptions): Streaming {
     return { recipient_user_id: userId, recipient_team_id: await people.teamOf(userId) };
   }
 
-  /** Finds the author of a message that another process received. */
   async function authorIn({ channel, thread }: Destination, messageId: string): Promise<string | undefined> {
     const message = parseMessageId(messageId);
     if (message === undefined || thread === null) return undefined;

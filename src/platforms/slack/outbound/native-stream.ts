@@ -1,7 +1,4 @@
-/**
- * One native stream. Text can only be appended. Slack ends a stream after five minutes, and it contains at most 12,000
- * bytes.
- */
+/** One native stream. Text can only be appended. Slack limits a stream to five minutes and 12,000 bytes. */
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
@@ -12,9 +9,9 @@ import { beginningOf, safeMarkdown } from "./safe-text.ts";
 
 export interface Stream {
   ts: string;
-  /** What to append to reach this text, possibly nothing. Undefined if a stream can't show the text. */
+  /** Returns what to append to reach this text, possibly nothing, or undefined if a stream can't show it. */
   next(markdown: string): string | undefined;
-  /** False if Slack or the person ended the stream. In that case, also ends its session. */
+  /** Returns false if Slack or the person ended the stream, and then also ends its session. */
   append(text: string): Promise<boolean>;
   stop(rest: string, metadata: Metadata): Promise<boolean>;
   isOld(): boolean;
@@ -32,7 +29,7 @@ export interface StreamOptions {
 const nothing = z.unknown();
 const maxBytes = maxStreamBytes - 500;
 const maxStreamMs = streamLifetimeMs - 60_000;
-/** A late partial text is better than none. */
+/** Retry for long, because a late partial text is better than none. */
 const patienceMs = 20_000;
 
 export function createStream({ api, channel, thread, ts, first, now }: StreamOptions): Stream {
@@ -80,10 +77,7 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
   };
 }
 
-/**
- * The part whose formatting can't change later: without an unfinished code span, formatting character or character at the
- * end.
- */
+/** Cuts before an unfinished code span or formatting character, because later text may change how it renders. */
 export function settledPart(text: string): string {
   const markdown = beginningOf(text, text.length);
   const lineStart = markdown.lastIndexOf("\n") + 1;

@@ -23,7 +23,7 @@ export function renderParts(markdown: string, limit = maxMarkdownLength): string
   return fitting(markdown, limit, (part) => safeMarkdown(part).length <= limit);
 }
 
-/** The text as mrkdwn without blocks. `limit` is in bytes; its default fits every method. */
+/** Renders mrkdwn without blocks. `limit` is in bytes; its default fits every method. */
 export function renderMrkdwn(markdown: string, limit = maxTextBytes): string[] {
   return fitting(markdown, limit, (part) => Buffer.byteLength(toMrkdwn(part)) <= limit).map(toMrkdwn);
 }

@@ -1,6 +1,6 @@
 /**
- * One reply in Slack. Each segment is one message (live-message.ts); cards and questions appear between segments. Calls run
- * one after the other, so that nothing overtakes an earlier message. Needs only the Web API, so any process can write a
+ * One reply in Slack. Each segment is one message (live-message.ts); cards and questions appear between segments. Calls
+ * run one after the other so that nothing overtakes an earlier message. Needs only the Web API, so any process can
  * reply. The file is over 250 lines because text, cards and questions share the open segment.
  */
 
@@ -34,9 +34,9 @@ export interface ReplyOptions {
   streaming: Streaming;
   forms: CardForms;
   botUserId(): Promise<string>;
-  /** Cards that this process is posting. A click may arrive before the id of the posted message is known. */
+  /** Cards that this process is posting. A click may arrive before the posted message's id is known. */
   posting: Map<string, Promise<void>>;
-  /** From now on, messages in this thread are messages to the agent. */
+  /** Treats later messages in this thread as addressed to the agent. */
   joinThread(channel: string, thread: string): Promise<void>;
   log: Log;
   signal: AbortSignal;
@@ -119,7 +119,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     }
   }
 
-  /** If this process has added nothing, a text from an earlier process is not changed. */
+  /** Leaves an earlier process's text unchanged if this process has added nothing. */
   async function closeSegment(
     { sender, destination }: Begun,
     text: string | undefined,
@@ -272,7 +272,7 @@ function cardFilesOf(sender: MessageSender, card: ApprovalCard): CardFiles {
   return sender.isKept(refusedKey(card)) ? "refused" : "awaited";
 }
 
-/** A scheduled turn does not answer a message in Slack. Its posts are younger than the turn. */
+/** A scheduled turn has no Slack message to date it, so use its scheduled time: its posts are younger. */
 function sinceOf({ messageId }: ReplyTarget): string {
   const message = parseMessageId(messageId);
   if (message !== undefined) return message.ts;

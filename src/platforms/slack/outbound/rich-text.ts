@@ -19,7 +19,7 @@ export function italic(text: string): TextElement {
   return { type: "text", text, style: { italic: true } };
 }
 
-/** Slack refuses empty texts. */
+/** Drops empty texts, because Slack refuses them. */
 export function richText(elements: TextElement[]): Block {
   const filled = elements.filter((element) => element.text !== "");
   return { type: "rich_text", elements: [{ type: "rich_text_section", elements: filled }] };

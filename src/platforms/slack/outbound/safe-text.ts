@@ -2,9 +2,8 @@
  * Makes text safe from Slack's control sequences (`<@U…>`, `<!channel>`, `<!subteam^…>`, `<#C…>`, `<https://…|words>`):
  *
  *   escapeText     for mrkdwn and `text`: `&`, `<` and `>` become entities, as Slack's reference demands
- *   safeMarkdown   for markdown blocks and streams. Slack reads its sequences there too, and shows `&lt;` as `<`. In code,
- *                  where entities stay literal, a word joiner (an invisible character) breaks a sequence
- *   beginningOf    cuts a text without splitting a surrogate pair, as endOf and middleCut do
+ *   safeMarkdown   for markdown blocks and streams, where Slack also reads its sequences and shows `&lt;` as `<`. In
+ *                  code, where entities stay literal, a word joiner (an invisible character) breaks a sequence
  *
  * In Markdown, `&` is not escaped: Slack does not decode twice, and in addresses an entity would break the query.
  */
@@ -16,7 +15,7 @@ export function escapeText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** The first `most` characters. A request can't contain half a surrogate pair. */
+/** Drops half a surrogate pair from the end, because a request can't contain one. */
 export function beginningOf(text: string, most: number): string {
   return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, "");
 }
@@ -57,7 +56,7 @@ export function safeMarkdown(markdown: string): string {
   return [...parts, outsideFences(paragraph)].join("");
 }
 
-/** A code span ends at the next run of equally many backticks in the same line. */
+/** A code span ends at the next equally long run of backticks in the same line. */
 function outsideFences(text: string): string {
   let result = "";
   for (let at = 0; at < text.length; ) {
@@ -94,7 +93,7 @@ function brokenUp(code: string): string {
   return code.replace(sequence, `<${wordJoiner}`);
 }
 
-/** If a backslash already escapes the `<`, makes sure that it does not escape the ampersand instead. */
+/** If a backslash already escapes the `<`, drops the backslash, because it would escape the ampersand instead. */
 function escapeOpenings(text: string): string {
   return text.replace(/(\\*)<[^<]*/g, (part: string, slashes: string) => {
     const rest = part.slice(slashes.length + 1);

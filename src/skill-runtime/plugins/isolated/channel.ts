@@ -7,11 +7,11 @@ import { StringDecoder } from "node:string_decoder";
 import { messageOf } from "../../../lib/errors.ts";
 import { type PluginMessage, pluginMessage } from "./messages.ts";
 
-/** Limit of one message. It is far above the length of any valid result. */
+/** Limit of one message, far above the length of any valid result. */
 const maxMessageCharacters = 16 * 1024 * 1024;
-/** Limit of a message that is not a result. It is small because parsing blocks the event loop. */
+/** Limit of a message that is not a result. Parsing blocks the event loop, so this limit is small. */
 const maxPlainCharacters = 256 * 1024;
-/** Limit of bytes that the plugin's process has not read yet. Above it, Remora stops reading from the process. */
+/** If the plugin leaves more bytes than this unread, Remora stops reading from the plugin. */
 const maxUnreadBytes = 1024 * 1024;
 
 export interface Channel {
@@ -26,7 +26,7 @@ export interface Listening {
   close(): void;
 }
 
-/** Listens on a socket in `folder`, which only the processes of one skill see. */
+/** Only the processes of one skill may see `folder`. */
 export async function listenIn(folder: string): Promise<Listening> {
   const name = randomUUID().slice(0, 8);
   const path = join(folder, name);

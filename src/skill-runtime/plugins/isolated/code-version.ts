@@ -1,4 +1,4 @@
-/** Computes a hash that changes with the code files of a skill. */
+/** Hashes the code files of a skill. */
 import { hash } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";

@@ -1,13 +1,7 @@
 /**
- * Runs plugins that did not come with Remora. Each runs in its own processes with the permissions that its SKILL.md
- * declares:
- *
- *   - a call without a draft uses a process that is started on first use and kept for later calls. It sees its skill's
- *     folder and data folder and, if files are declared, the real working folder, read-only
- *   - a call with a draft, of a skill that declares files or commands, gets a separate process in the view of that
- *     call, and the process ends with the call
- *
- * Idle processes end. If a skill changes, its plugin is loaded anew, and the processes of the old version end.
+ * Runs plugins that did not come with Remora in their own processes, with the permissions that their SKILL.md declares.
+ * Calls without a draft share a process that sees the real working folder read-only, if at all. A call with a draft
+ * gets its own process in the view of that call if the skill declares files or commands. Idle processes end.
  */
 import type { PluginHome } from "../../../ports/plugin.ts";
 import type { ViewMount } from "../../../ports/sandbox.ts";
@@ -25,15 +19,15 @@ export interface IsolatedPluginsOptions extends ProcessStarterOptions {
 export interface IsolatedPlugin {
   execute(call: IsolatedCall): Promise<unknown>;
   start(): Promise<void>;
-  /** Ends the plugin's processes. Those kept for later calls run the plugin's `destroy` first. */
+  /** Ends the plugin's processes. Shared processes run the plugin's `destroy` first. */
   destroy(): Promise<void>;
 }
 
 export interface IsolatedPlugins {
-  /** Resolves to a version that changes with any code file of the skill. Rejects if the plugin does not exist. */
+  /** The version changes with any code file of the skill. Rejects if the plugin does not exist. */
   versionOf(skill: Skill, path: string): Promise<string>;
   load(skill: Skill, home: PluginHome): IsolatedPlugin;
-  /** Returns the folders that the view of a call with a draft must contain, so that a plugin can run in the view. */
+  /** Returns the folders that a draft's view must contain so that the plugin can run in it. */
   mountsFor(skill: Skill, dataFolder: string): Promise<ViewMount[]>;
   close(): Promise<void>;
 }
@@ -56,7 +50,7 @@ export function createIsolatedPlugins(options: IsolatedPluginsOptions): Isolated
 
   function load(skill: Skill, home: PluginHome): IsolatedPlugin {
     const isInFolder = usesFolder(skill.permissions);
-    /** By working folder. The empty key is for calls without a folder. */
+    /** By working folder. Calls without a folder use the empty key. */
     const byFolder = new Map<string, Kept>();
 
     const letGo = (key: string, kept: Kept) => {
@@ -116,7 +110,7 @@ export function createIsolatedPlugins(options: IsolatedPluginsOptions): Isolated
         } finally {
           kept.calls -= 1;
           kept.usedAt = Date.now();
-          // A process that offers tools must be kept, so it has no idle timeout.
+          // A process that offers tools must keep running, so it has no idle timeout.
           if (kept.calls === 0 && !skill.providesTools)
             kept.idle = setTimeout(() => void end(key, kept), maxIdleMs).unref();
         }

@@ -1,4 +1,4 @@
-/** Parses messages from a plugin's process. Only their form is checked, so their content is untrusted. */
+/** Parses messages from a plugin's process. Checks only their form, so their content is untrusted. */
 import { z } from "zod";
 import type { JsonObject } from "../../../ports/message.ts";
 

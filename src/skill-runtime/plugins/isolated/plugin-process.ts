@@ -1,4 +1,4 @@
-/** One process of a plugin. If it ends for any reason, only its running calls fail. */
+/** Runs one process of a plugin. If the process ends for any reason, only its running calls fail. */
 import { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { JsonObject } from "../../../ports/message.ts";
@@ -10,14 +10,11 @@ import { type PluginMessage, thrownBy } from "./messages.ts";
 import { answerQuestion, offeredServices, type UsedServices } from "./services.ts";
 
 const maxStartMs = 30_000;
-/**
- * How long a plugin may take to end a stopped call. After that the call is abandoned. If the process does not answer at
- * all within this time, it is considered stuck and is ended.
- */
+/** How long a plugin may take to end a stopped call. A process that does not answer in this time is ended as stuck. */
 const maxStopMs = 2_000;
 const maxEndMs = 2_000;
 const maxLoggedOutput = 2_000;
-/** Limit per process, for log messages and pieces of output together. */
+/** Limit per process for log messages and pieces of output together. */
 const maxLogsPerSecond = 50;
 
 export interface ProcessParts {
@@ -32,11 +29,9 @@ export interface ProcessParts {
 export interface PluginProcess {
   /** Rejects with the plugin's error, or with code `plugin.ended` if the process ended. */
   execute(tool: string, input: JsonObject, context: PluginContext, services: UsedServices): Promise<unknown>;
-  /**
-   * Resolves immediately. But after a stopped call, resolves when the process has answered, and rejects if it is stuck.
-   */
+  /** After a stopped call, waits until the process answers, and rejects if it is stuck. */
   responsive(): Promise<void>;
-  /** Resolves when the process and its child processes have ended. */
+  /** Resolves when the process and its children have ended. */
   gone: Promise<void>;
   end(): Promise<void>;
 }
@@ -47,9 +42,7 @@ interface Pending {
   reject(thrown: unknown): void;
 }
 
-/**
- * Starts a process and loads the plugin in it. Rejects if the plugin can't be loaded; then no process is left running.
- */
+/** Starts a process and loads the plugin in it. If that fails, rejects and leaves no process running. */
 export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal): Promise<PluginProcess> {
   const { skill, home, listening, running, log } = parts;
   const pending = new Map<number, Pending>();

@@ -1,7 +1,4 @@
-/**
- * Starts the processes of isolated plugins, with the permission flags of Node, environment variables and mounts that
- * SKILL.md declares.
- */
+/** Starts isolated plugins with the Node permissions, environment variables and mounts that SKILL.md declares. */
 import { hash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -46,7 +43,7 @@ export interface ProcessStarter {
   close(): Promise<void>;
 }
 
-/** Limits the JavaScript heap only; the sandbox view limits all memory of the process. */
+/** Limits only the JavaScript heap; the sandbox view limits the total memory of the process. */
 const maxHeapMegabytes = 512;
 const runnerFolder = realpathSync(fileURLToPath(new URL("../runner", import.meta.url)));
 const socketMount = "/run/remora-plugin";
@@ -58,7 +55,7 @@ export function createProcessStarter(
 ): ProcessStarter {
   let sockets: Promise<string> | undefined;
 
-  /** Creates a folder per skill that only the processes of the skill see. */
+  /** Only the processes of the skill see this folder. */
   async function socketFolder(skill: Skill): Promise<string> {
     sockets ??= mkdtemp(join(tmpdir(), "remora-plugins-"));
     const folder = join(await sockets, hash("sha256", skill.path).slice(0, 12));
@@ -122,7 +119,7 @@ export function createProcessStarter(
   async function startKept(skill: Skill, home: PluginHome, realFolder: string | undefined): Promise<PluginProcess> {
     const mounts = await mountsFor(skill, home.dataFolder);
     if (realFolder !== undefined) mounts.push({ from: realFolder, at: realFolder, isWritable: false });
-    // Without a sandbox there is no draft, so the call's writes go to the real folder.
+    // Without a sandbox there is no draft, so the call writes to the real folder.
     const folder = realFolder === undefined ? undefined : { path: realFolder, isWritable: !launcher.isConfined };
     const start: Start = async (socket) =>
       await launcher.start(

@@ -1,4 +1,4 @@
-/** Lets an isolated plugin call Remora's services over its connection, but only those that its skill declares. */
+/** Lets an isolated plugin call only those of Remora's services that its skill declares. */
 import { codeOf, messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { PluginCommands, PluginJobs } from "../../../ports/draft.ts";
 import type { PluginServices } from "../../../ports/plugin.ts";
@@ -12,7 +12,7 @@ export interface UsedServices extends Omit<PluginServices, "skills"> {
 
 type Question = Extract<PluginMessage, { type: "ask" }>;
 
-/** The methods that may be called, by service. */
+/** An isolated plugin may call only these methods. */
 const methods = {
   memory: ["remember", "recall", "forget"],
   chat: ["history", "post", "react", "openThread"],
@@ -47,7 +47,7 @@ export function offeredServices({
   };
 }
 
-/** Answers a plugin's request for a service. Never rejects. `services` is undefined if the call has already ended. */
+/** Never rejects. `services` is undefined if the call has already ended. */
 export async function answerQuestion(services: UsedServices | undefined, question: Question): Promise<object> {
   const { id } = question;
   try {
@@ -89,10 +89,7 @@ async function use(services: UsedServices | undefined, { service, method, args }
   return await Reflect.apply(target, used, args);
 }
 
-/**
- * True if a message names files. Remora would open them outside of the isolated process, where it can read more files
- * than the plugin may.
- */
+/** Finds messages that name files. Remora would open the files itself, and it can read more than the plugin may. */
 function namesFiles(message: unknown): boolean {
   if (typeof message !== "object" || message === null || !("files" in message)) return false;
   return !Array.isArray(message.files) || message.files.length > 0;

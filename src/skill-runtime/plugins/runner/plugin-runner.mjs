@@ -1,5 +1,5 @@
 /**
- * The inside of a plugin's process. It must not import anything of Remora, because it sees only this file.
+ * Runs inside a plugin's process. Must not import other files of Remora, because the process sees only this file.
  *
  *   1. connect to the given socket and receive the plugin's place
  *   2. load the plugin, run its `init`, and report that it is ready
@@ -139,7 +139,7 @@ function jobsOf(call, jobs) {
   };
 }
 
-/** This process is already in the sandbox for the call's commands. */
+/** Runs commands directly, because this process is already in their sandbox. */
 function commandsOf(call, shell, cwd) {
   return {
     startJob: (text) => ask(call, "commands", "startJob", [text]),
@@ -230,7 +230,7 @@ async function end() {
   socket.end(() => process.exit(0));
 }
 
-// What one call left behind must not end another.
+// An exception after one call has ended must not end the other calls.
 process.on("uncaughtException", (thrown) => {
   const { message } = describeError(thrown, maxCauses);
   send({ type: "log", level: "error", fields: { error: message }, message: "a plugin threw outside of its call" });

@@ -1,4 +1,4 @@
-/** The buttons of a card: one row of buttons for each item that can be answered, and one row for all items together. */
+/** The buttons of a card: one row for each item that can be answered, and one row for all items together. */
 import {
   type APIButtonComponentWithCustomId,
   type APIMessageTopLevelComponent,
@@ -53,7 +53,7 @@ export function buttonLine(
   return buttons.length === 0 ? undefined : { type: ComponentType.ActionRow, components: buttons };
 }
 
-/** Without `canApprove` there is no button that approves all: a hidden call must not be approved along with the others. */
+/** Without `canApprove`, leaves out Approve all: a hidden call must not be approved along with the others. */
 export function lineForAll(card: ApprovalCard, place: ButtonPlace, canApprove: boolean): APIMessageTopLevelComponent {
   const deny = button("deny", "Deny all", card.id, { thread: place.thread });
   const approve = button("approve", "Approve all", card.id, { thread: place.thread });
@@ -66,7 +66,7 @@ function labelFor(choice: AnswerChoice, item: CardItem): string {
   return own || looks[choice].label;
 }
 
-/** Takes the minutes from the start of the rule's text: `For 30 minutes, …`. */
+/** Takes the minutes from the beginning of the rule's text: `For 30 minutes, …`. */
 function allowLabel({ grantText }: CardItem): string {
   const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText ?? "") ?? [];
   return minutes === undefined ? "Allow here for a while" : `Allow ${minutes} min here`;

@@ -12,7 +12,6 @@ export interface CardLine {
 }
 
 export interface Fitted {
-  /** Markdown. */
   text: string;
   isWhole: boolean;
 }
@@ -20,10 +19,7 @@ export interface Fitted {
 /** Maximum lengths of a line, tried in this order. */
 const lineLengths = [300, 200, 120, 80, 40];
 
-/**
- * Fits the lines into `room` characters; `room` must be 40 or more. Shortens the lines first, then drops lines and counts
- * them.
- */
+/** Fits the lines into `room` characters, at least 40. Shortens the lines first, then drops some and counts them. */
 export function fitLines(lines: CardLine[], room: number): Fitted {
   for (const longest of lineLengths) {
     const text = lines.map((line) => lineText(line, longest)).join("\n");
@@ -40,7 +36,6 @@ export function fitLines(lines: CardLine[], room: number): Fitted {
   return { text: [...kept, `and ${lines.length - kept.length} more lines`].join("\n"), isWhole: false };
 }
 
-/** Length of the line `and 1234 more lines`. */
 const maxMoreLength = 30;
 
 function lineText({ before, text, after = "" }: CardLine, longest: number): string {

@@ -1,4 +1,4 @@
-/** One item of an approval card: shortened as text, and in full as a file. */
+/** One item of an approval card: shortened as text, in full as a file. */
 import type { CardItem } from "../../../../ports/card.ts";
 import { codeBlock, cutAt, withoutFences } from "../plain-text.ts";
 import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
@@ -17,7 +17,7 @@ export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted 
   // An edited call shares the space with the original call.
   const left = room - around.text.length - 2 * 20 - maxNoticeLength - (heading?.length ?? 0);
   const share = heading === undefined ? left : Math.floor(left / 2);
-  // Separating backticks adds characters, so it comes before shortening.
+  // Separate backticks before shortening, because that adds characters.
   const call = shortened(withoutFences(item.callText), share, fileName);
   const before = item.editedFrom === undefined ? undefined : shortened(withoutFences(item.editedFrom), share, fileName);
   const isWhole = call.isWhole && around.isWhole && (before?.isWhole ?? true);

@@ -1,7 +1,6 @@
 /**
- * Approval cards as messages: one embed and one row of buttons per item, and a last row for all items. All texts are plain.
- * A call that is too long is shortened and attached in full. Where files can't be attached, a call that is not shown in
- * full can't be approved.
+ * Approval cards as messages: one embed and one row of buttons per item, and a last row for all items. All texts are
+ * plain. A long call is shortened and attached in full. If it can't be attached, it can't be approved.
  */
 import type { APIEmbed, APIMessageTopLevelComponent, RawFile } from "discord.js";
 import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
@@ -15,10 +14,9 @@ import { rowText, wholeRow } from "./card-row.ts";
 import { wholeChanges } from "./changes-file.ts";
 import { changesText, isAsked } from "./changes-text.ts";
 
-/** What Discord lets us send. `plain` is text without embeds and files. */
+/** What Discord lets us send, tried in the order of `cardStyles`. `plain` is text without embeds and files. */
 export type CardStyle = "full" | "without-files" | "plain";
 
-/** In the order in which they are tried. */
 export const cardStyles: readonly CardStyle[] = ["full", "without-files", "plain"];
 
 export interface CardOptions {
@@ -35,7 +33,7 @@ const maxPlainLength = maxMessageLength - 300;
 export function cardMessages(card: ApprovalCard, options: CardOptions): OutgoingMessage[] {
   const { items } = card;
   const hasAll = items.filter((item) => item.choices.includes("approve")).length > 1;
-  // Reserves the last row even if it is no longer shown, so that every item stays in its message.
+  // Reserve the last row even if it is not shown so that every item stays in its message.
   const first = items.slice(0, maxButtonRows - 1);
   const chunks = [first];
   for (let from = first.length; from < items.length; from += maxButtonRows)
@@ -49,7 +47,7 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
   });
 }
 
-/** Converts embeds to text. If the text does not fit, nothing can be approved here. */
+/** Converts embeds to text. If the text does not fit, the message offers no approval. */
 function asText({ embeds = [], components = [] }: OutgoingMessage): OutgoingMessage {
   const content = embeds.map(({ title, description = "" }) => `**${title}**\n${description}`).join("\n\n");
   if (content.length <= maxMessageLength) return { content, components };

@@ -1,8 +1,8 @@
-/** Everything a card says about changes, as the text of an attached file. */
+/** Everything that a card says about changes, as the text of an attached file. */
 import type { CardItem, ShownChanges } from "../../../../ports/card.ts";
 import { visiblePath, withoutLineBreaks } from "../plain-text.ts";
 
-/** Numbers the files as the form of Choose files… does. */
+/** Numbers the files as the form behind Choose files… does. */
 export function wholeChanges(item: CardItem, changes: ShownChanges): string {
   const { title, summary, files, moreFiles, commands, lastOutput = "", diff = "" } = changes;
   const list = files.map(({ path, action, detail }, index) => {

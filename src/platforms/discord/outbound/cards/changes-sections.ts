@@ -1,6 +1,4 @@
-/**
- * The sections of a card about changes. If there is too little room, a section is a single line that says what is missing.
- */
+/** The sections of a card about changes. Without enough room, a section is a single line that says what is missing. */
 
 import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
 import type { ShownChange, ShownChanges } from "../../../../ports/card.ts";
@@ -9,7 +7,7 @@ import type { Fitted } from "./card-lines.ts";
 
 const nothing: Fitted = { text: "", isWhole: true };
 
-/** Maximum lengths of a path or command in a line, tried in this order. */
+/** Maximum lengths of a path or command, tried in this order. */
 const lineLengths = [300, 200, 120, 80, 50];
 const minLineLength = 50;
 const maxDetailLength = 60;
@@ -18,7 +16,7 @@ const maxOutcomeLength = 60;
 /** In a diff block, deletions are red and additions green. */
 const signs: Record<ShownChange["action"], string> = { deleted: "-", changed: "!", added: "+" };
 
-/** Shortens a long path at its start. Shows only the first files if not all fit; deletions come first. */
+/** Shortens long paths at their start. If not all files fit, shows the first ones; deletions come first. */
 export function fileSection(files: ShownChange[], moreFiles: number, room: number): Fitted {
   if (files.length === 0 && moreFiles === 0) return nothing;
   const most = room - codeBlock("", "diff").length - moreFilesText(1_000_000).length - 1;

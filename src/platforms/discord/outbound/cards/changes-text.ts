@@ -1,4 +1,4 @@
-/** Changes to a folder as the text of a card's item. For a settled card or a report, the text has only a few lines. */
+/** Changes to a folder as the text of a card's item, with only a few lines on a settled card or a report. */
 
 import { shortenStart } from "../../../../lib/text/shorten.ts";
 import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
@@ -59,12 +59,12 @@ function noticeFor(fileName: string | undefined, hasDiffButton: boolean): string
   return "⚠️ This is too long for a card and I can't attach files here, so it can't be approved here.";
 }
 
-/** How many files to name per action. The largest number that fits is used. */
+/** How many files to name per action, tried in this order. */
 const namesPerAction = [4, 2, 1];
 const maxNameLength = 50;
 const actionMarks = { deleted: "🗑️ deleted", changed: "✏️ changed", added: "➕ added" } as const;
 
-/** Names some files and counts the others, so it always counts as complete. */
+/** Always counts as complete: names some files and counts the rest. */
 function reportText(item: CardItem, { summary, files, moreFiles }: ShownChanges, room: number): Fitted {
   const outcome = item.outcome === undefined ? [] : [{ before: "**", text: item.outcome, after: "**" }];
   const opening = fitLines([...outcome, ...summaryLine(summary)], Math.floor(room / 3));

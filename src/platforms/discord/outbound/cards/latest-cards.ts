@@ -1,7 +1,4 @@
-/**
- * Resolves the race between posting a card and settling it, perhaps in two processes. Settling records the card here and
- * then looks for the message; posting stores the message and then looks here. So one of them always sees the other.
- */
+/** Settling saves the card, then looks for its message; posting does the reverse. So each notices the other. */
 import type { ApprovalCard } from "../../../../ports/card.ts";
 import type { Json } from "../../../../ports/message.ts";
 import type { Store } from "../../../../ports/store.ts";

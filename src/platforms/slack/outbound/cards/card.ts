@@ -1,7 +1,7 @@
 /**
  * Approval cards in Block Kit. Text from models, people and skills is rich text, in which Slack reads no markup. A call
- * that is too long shows its beginning and end. The complete call is in a file, and the buttons appear only once the file
- * is uploaded. If the upload fails, the card says so and has no button that approves.
+ * that is too long shows its beginning and end. Its buttons appear only once the complete call is uploaded as a file.
+ * If the upload fails, the card says so and has no button that approves.
  */
 import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
 import { maxBlocksLength, maxMessageBlocks } from "../../limits.ts";
@@ -20,7 +20,7 @@ export interface CardMessages {
 /** Both leave room for parts that are added later: buttons, expiry, notes. */
 const maxBlocks = maxMessageBlocks - 6;
 const maxCardLength = maxBlocksLength - 1_700;
-/** The characters that Slack counts for a block itself, without its text. */
+/** Characters that Slack counts per block in addition to the text. */
 const blockOverhead = 130;
 const maxNotificationLength = 700;
 const maxCallLength = 6_000;
@@ -100,7 +100,6 @@ function expiryText(expiresAt: number): string {
 }
 
 function rowBlocks(card: ApprovalCard, item: CardItem, index: number, files: CardMessages["files"]): Block[] {
-  // A settled item needs no file.
   const needed = item.state === "open" ? files : [];
   const subject = item.changes === undefined ? callBlocks(item, index, needed) : changeBlocks(card, item, needed);
   return [...subject, ...(item.choices.length === 0 ? [] : [choiceBlock(item)])];
@@ -153,7 +152,7 @@ function answerBlocks({ choices, grantText, progress }: CardItem): Block[] {
   return [...rule, ...(progress === undefined ? [] : [richText([plain(progress)])])];
 }
 
-/** Puts the complete text into a file if it is too long. `files` is absent if no file is needed. */
+/** Puts a text that is too long into a file. `files` is absent if no file is needed. */
 function shortened(text: string, limit: number, name: string, files: CardMessages["files"] | undefined): string {
   if (text.length <= limit) return text;
   files?.push({ name, text });
@@ -210,7 +209,7 @@ function noticeOf({ items, requesterName }: ApprovalCard): string {
   return escapeText(beginningOf(`${names}: ${outcomes}`, maxNotificationLength));
 }
 
-/** A click carries the block id, which tells the message. Only the first message's id is stored for the card. */
+/** The block id tells which message of a card was clicked, because only the first message's id is stored. */
 function withId(part: number) {
   return (block: Block, index: number): Block => ({ ...block, block_id: `card-${part}-${index}` });
 }

@@ -1,7 +1,4 @@
-/**
- * A turn's changes to its folder, as blocks. Nothing is dropped silently: a diff that does not fit is behind Show diff, or
- * in a file below the card. If the list of files is shortened, the complete list is also in a file.
- */
+/** A turn's changes to its folder, as blocks. Whatever does not fit is behind Show diff or in a file, never dropped. */
 import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/card.ts";
 import type { Block } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
@@ -10,7 +7,7 @@ import { choiceLabel } from "./card-buttons.ts";
 
 type Files = { name: string; text: string }[];
 
-/** Even with 25 files, these limits leave room on the card for facts, the rule that Allow creates, and who may answer. */
+/** Even with 25 files, these limits leave room for facts, the rule that Allow creates, and who may answer. */
 const maxTitleCharacters = 300;
 const maxSummaryCharacters = 500;
 const maxPathCharacters = 110;
@@ -19,7 +16,7 @@ const maxCommands = 8;
 const maxCommandCharacters = 120;
 const maxOutcomeCharacters = 60;
 const maxOutputCharacters = 1_000;
-/** With a longer diff, people would scroll past the card. */
+/** People would scroll past a card with a longer diff. */
 const maxDiffCharacters = 4_000;
 const maxReportedFiles = 5;
 const listFile = "changes.txt";
@@ -34,7 +31,6 @@ export const changeActions: readonly ShownChange["action"][] = ["deleted", "chan
 
 export interface AskingChanges {
   requesterName: string;
-  /** Returns how many characters the diff may take on this card. */
   diffRoom(blocks: Block[]): number;
   files: Files;
 }
@@ -82,7 +78,7 @@ function fileBlocks(changes: ShownChanges, files: Files): Block[] {
   return [...groups, ...(notes.length === 0 ? [] : [richText([italic(notes.join(" "))])])];
 }
 
-/** Deletions come first, so that they are still in a shortened list. */
+/** Puts deletions first so that a shortened list still contains them. */
 function listed({ files, moreFiles }: ShownChanges, most: number): { shown: ShownChange[]; more: number } {
   const ordered = changeActions.flatMap((action) => files.filter((file) => file.action === action));
   const shown = ordered.slice(0, most);
