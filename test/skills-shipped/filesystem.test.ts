@@ -69,6 +69,7 @@ describe("read_file", () => {
     await mkdir(fileIn("folder"));
     execFileSync("mkfifo", [fileIn("pipe")]);
     const huge = await open(fileIn("huge"), "w");
+    await huge.write("line\n".repeat(5_000));
     await huge.truncate(5 * 1024 ** 3);
     await huge.close();
     expect((await call("read_file", { path: "a.bin" })).text).toContain("not a text file");
