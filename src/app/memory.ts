@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { createMemory, type OwnedMemory } from "../memory/memory.ts";
+import { readDocumentPages } from "./document-pages.ts";
 import type { AppOptions } from "./options.ts";
 import type { State } from "./state.ts";
 
@@ -9,6 +10,7 @@ export function buildMemory({ settings, log, redact }: AppOptions, state: State)
     ...{ events, log, redact },
     workspace: settings.workspace,
     indexFile: join(ownFolder, "memory.db"),
+    readPages: readDocumentPages,
     retentionDays: settings.config.memory.retentionDays,
     ...(withLock === undefined ? {} : { withLock }),
   });

@@ -8,8 +8,14 @@ import type { Log } from "../lib/log.ts";
 import type { DocumentProblem } from "./document-files.ts";
 import type { Search } from "./search.ts";
 
-/** Resolves to the text of each page, or to a sentence that says what is wrong. Rejects only when the signal aborts. */
-export type ReadPages = (path: string, signal: AbortSignal) => Promise<{ pages: string[] } | { problem: string }>;
+/** `pages` are the texts that could be read; empty if there are none. `problem` says what is missing. */
+export interface PagesRead {
+  pages: string[];
+  problem?: string;
+}
+
+/** Rejects if the signal aborts, or if the file can't be opened. */
+export type ReadPages = (path: string, signal: AbortSignal) => Promise<PagesRead>;
 
 export interface DocumentsReport {
   count: number;
@@ -42,24 +48,28 @@ export function createDocuments({ workspace, search, readPages, log }: Documents
     const known = unreadable.get(path);
     if (known?.signature === signature) return [{ path, problem: known.problem }];
     if (readPages === undefined) return [{ path, problem: "this version of Remora can't read PDF files" }];
-    const read = await readPages(join(workspace, path), ended.signal);
-    if ("problem" in read) {
-      unreadable.set(path, { signature, problem: read.problem });
-      return [{ path, problem: read.problem }];
+    const { pages, problem } = await readFile(readPages, path);
+    if (pages.length > 0) await search.putPages({ path, signature }, pages);
+    else if (problem !== undefined) unreadable.set(path, { signature, problem });
+    return problem === undefined ? [] : [{ path, problem }];
+  }
+
+  async function readFile(read: ReadPages, path: string): Promise<PagesRead> {
+    try {
+      return await read(join(workspace, path), ended.signal);
+    } catch (thrown) {
+      if (ended.signal.aborted) throw thrown;
+      return { pages: [], problem: `it can't be read (${messageOf(thrown)})` };
     }
-    unreadable.delete(path);
-    await search.putPages({ path, signature }, read.pages);
-    return [];
   }
 
   async function update(): Promise<DocumentsReport> {
     try {
       const { count, waiting, problems } = await search.scanDocuments();
-      const failed: DocumentProblem[] = [];
-      for (const { path, signature } of waiting) failed.push(...(await readOne(path, signature)));
-      const all = [...problems, ...failed];
-      report(all);
-      return { count: count + waiting.length - failed.length, problems: all };
+      for (const { path, signature } of waiting) problems.push(...(await readOne(path, signature)));
+      report(problems);
+      const read = waiting.filter(({ path, signature }) => unreadable.get(path)?.signature !== signature);
+      return { count: readPages === undefined ? count : count + read.length, problems };
     } catch (thrown) {
       if (!ended.signal.aborted) log.warn({ error: messageOf(thrown) }, "could not update the index of documents");
       return { count: 0, problems: [] };

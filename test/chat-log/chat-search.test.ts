@@ -141,7 +141,7 @@ describe("whatever people say and somebody asks", () => {
     fc.assert(
       fc.property(
         fc.array(change, { maxLength: 40 }),
-        fc.uniqueArray(channel),
+        fc.uniqueArray(channel).map((ids): string[] => ids),
         sentence,
         fc.option(person, { nil: undefined }),
         (changes, channels, text, author) => {

@@ -12,6 +12,7 @@ import type { Person as DiscordPerson } from "../doubles/discord/people.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { Channel, Person as SlackPerson } from "../doubles/slack/state.ts";
+import { pdf } from "../plugin-sdk/documents/files.ts";
 
 let home: RemoraHome;
 let model: CallingModel;
@@ -29,6 +30,10 @@ beforeAll(async () => {
   await mkdir(join(home.workspace, "knowledge"), { recursive: true });
   const handbook = "# Handbook\n\n## Holidays\n\nEverybody has 30 days of holidays, and the platypus day is free.\n";
   await writeFile(join(home.workspace, "knowledge/handbook.md"), handbook);
+  await writeFile(
+    join(home.workspace, "knowledge/lease.pdf"),
+    pdf([["The lease"], ["The xylophone clause"], ["The end"]]),
+  );
   await start();
 });
 afterAll(async () => {
@@ -44,24 +49,34 @@ async function start(): Promise<void> {
   });
 }
 
+const patience = { timeout: 60_000, interval: 500 };
 const search = (input: object) => `call chat_search ${JSON.stringify(input)}`;
 
-describe("on Slack", () => {
-  async function ask(text: string, as: SlackPerson, place: Channel = slack.general): Promise<string> {
-    const said = slack.people.say({ as, in: place, text: `@Remora ${text}` });
-    const answer = await slack.until(
-      () =>
-        slack
-          .see({ in: place, thread: said.ts })
-          .find(
-            ({ isAgents, readable, streaming }) =>
-              isAgents && readable.includes("Finished") && streaming !== "in_progress",
-          ),
-      60_000,
-    );
-    return answer.readable;
-  }
+async function askOnSlack(text: string, as: SlackPerson, place: Channel = slack.general): Promise<string> {
+  const said = slack.people.say({ as, in: place, text: `@Remora ${text}` });
+  const answer = await slack.until(
+    () =>
+      slack
+        .see({ in: place, thread: said.ts })
+        .find(
+          ({ isAgents, readable, streaming }) =>
+            isAgents && readable.includes("Finished") && streaming !== "in_progress",
+        ),
+    60_000,
+  );
+  return answer.readable;
+}
 
+async function askOnDiscord(text: string, as: DiscordPerson): Promise<string> {
+  const said = as.say(`${discord.bot.mention} ${text}`, { in: discord.channel });
+  const answer = await discord.until(() => {
+    const thread = discord.channel.threads().find(({ id }) => id === said.id);
+    return thread?.messages().find(({ author, content }) => author.id === discord.bot.id && /Finished/.test(content));
+  }, 60_000);
+  return answer.content;
+}
+
+describe("on Slack", () => {
   test("what people said without the agent is found later, after a restart too, with author, channel and permalink", async () => {
     const said = slack.people.say({
       as: slack.ben,
@@ -76,11 +91,11 @@ describe("on Slack", () => {
         await remora.kill();
         await start();
       }
-      const answer = await ask(search({ query: "axolotl", author: "Ben" }), slack.ann);
+      const answer = await askOnSlack(search({ query: "axolotl", author: "Ben" }), slack.ann);
       expect(answer).toContain(`Ben (${slack.ben.id}) in #general, ${link}`);
       expect(answer).not.toContain("so axolotl Monday it is");
     }
-    expect(await ask(search({ query: "axolotl Monday" }), slack.ann)).toContain(`thread_ts=${said.ts}`);
+    expect(await askOnSlack(search({ query: "axolotl Monday" }), slack.ann)).toContain(`thread_ts=${said.ts}`);
   });
 
   test("a private channel's messages, and those of DMs, are found only by people in it", async () => {
@@ -90,14 +105,14 @@ describe("on Slack", () => {
     await slack.people.say({ as: slack.ben, in: group, text: "the wombat party is a surprise" }).acknowledged();
     const dm = slack.workspace.direct(slack.ben);
     await slack.people.say({ as: slack.ben, in: dm, text: "my wombat diary" }).acknowledged();
-    expect(await ask(search({ query: "wombat merger party diary" }), slack.ann)).toContain(
+    expect(await askOnSlack(search({ query: "wombat merger party diary" }), slack.ann)).toContain(
       "No message that this person can see",
     );
-    const found = await ask(search({ query: "wombat" }), slack.ben, secret);
+    const found = await askOnSlack(search({ query: "wombat" }), slack.ben, secret);
     expect(found).toContain("merger closes in May");
     expect(found).not.toMatch(/surprise|my wombat diary/);
     slack.people.leave(slack.ben, secret);
-    expect(await ask(search({ query: "wombat", author: "Ben" }), slack.ben)).toContain(
+    expect(await askOnSlack(search({ query: "wombat", author: "Ben" }), slack.ben)).toContain(
       "No message that this person can see",
     );
   });
@@ -106,30 +121,21 @@ describe("on Slack", () => {
     const said = slack.people.say({ as: slack.ben, in: slack.general, text: "the okapi launch is on Tuesday" });
     await said.acknowledged();
     await slack.people.edit(said, "the okapi launch is on Friday").acknowledged();
-    const answer = await ask(search({ query: "okapi" }), slack.ann);
+    const answer = await askOnSlack(search({ query: "okapi" }), slack.ann);
     expect(answer).toContain("on Friday");
     expect(answer).not.toContain("on Tuesday");
     slack.people.remove(said);
-    const asked = () => ask(search({ query: "okapi launch", author: "Ben" }), slack.ann);
-    await expect.poll(asked, { timeout: 30_000 }).toContain("No message that this person can see");
+    const asked = () => askOnSlack(search({ query: "okapi launch", author: "Ben" }), slack.ann);
+    await expect.poll(asked, patience).toContain("No message that this person can see");
   });
 });
 
 describe("on Discord", () => {
-  async function ask(text: string, as: DiscordPerson): Promise<string> {
-    const said = as.say(`${discord.bot.mention} ${text}`, { in: discord.channel });
-    const answer = await discord.until(() => {
-      const thread = discord.channel.threads().find(({ id }) => id === said.id);
-      return thread?.messages().find(({ author, content }) => author.id === discord.bot.id && /Finished/.test(content));
-    }, 60_000);
-    return answer.content;
-  }
-
   test("what people said without the agent is found later with jump links, also in threads", async () => {
     const said = discord.ben.say("the quokka cluster runs out of disk on Sundays", { in: discord.channel });
     const thread = discord.ben.startThread(discord.channel, "disks");
     const inThread = discord.ben.say("the quokka disks are ordered", { in: thread });
-    const answer = await ask(search({ query: "quokka" }), discord.ann);
+    const answer = await askOnDiscord(search({ query: "quokka" }), discord.ann);
     const link = `https://discord.com/channels/${discord.guild.id}`;
     expect(answer).toContain(
       `Ben (${discord.ben.id}) in #${discord.channel.name}, ${link}/${discord.channel.id}/${said.id}`,
@@ -148,26 +154,22 @@ describe("on Discord", () => {
     discord.ben.say("the numbat surprise", { in: thread });
     const gone = discord.ben.say("the numbat mistake", { in: discord.channel });
     discord.ben.delete(gone);
-    expect(await ask(search({ query: "numbat" }), discord.ann)).toContain("No message that this person can see");
-    expect(await ask(search({ query: "numbat" }), discord.ben)).toContain("salary table");
+    expect(await askOnDiscord(search({ query: "numbat" }), discord.ann)).toContain(
+      "No message that this person can see",
+    );
+    expect(await askOnDiscord(search({ query: "numbat" }), discord.ben)).toContain("salary table");
   });
 });
 
-test("a document of the operator is found on both services, and cited by file and section", async () => {
-  const asked = `call recall ${JSON.stringify({ query: "platypus holidays" })}`;
-  const wanted = "knowledge/handbook.md § Holidays";
-  const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora ${asked}` });
-  const inThread = () => slack.see({ in: slack.general, thread: said.ts });
-  await slack.until(() => inThread().some(({ isAgents, readable }) => isAgents && readable.includes(wanted)), 60_000);
-  const mention = discord.ann.say(`${discord.bot.mention} ${asked}`, { in: discord.channel });
-  const thread = () => discord.channel.threads().find(({ id }) => id === mention.id);
-  await discord.until(
-    () =>
-      thread()
-        ?.messages()
-        .some(({ content }) => content.includes(wanted)),
-    60_000,
-  );
+test("documents of the operator are found on both services, and cited by file and section or page", async () => {
+  const recall = (query: string) => `call recall ${JSON.stringify({ query })}`;
+  const handbook = "knowledge/handbook.md § Holidays";
+  await expect.poll(() => askOnSlack(recall("platypus holidays"), slack.ann), patience).toContain(handbook);
+  expect(await askOnDiscord(recall("platypus holidays"), discord.ann)).toContain(handbook);
+  // It is read in the background after the start.
+  const lease = "knowledge/lease.pdf § page 2";
+  await expect.poll(() => askOnSlack(recall("xylophone clause"), slack.ann), patience).toContain(lease);
+  expect(await askOnDiscord(recall("xylophone clause"), discord.ann)).toContain(lease);
 });
 
 describe("on the page", () => {

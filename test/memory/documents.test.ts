@@ -78,7 +78,7 @@ describe("files with pages", () => {
   });
 
   test("that can't be read are reported once and read again after a change", async () => {
-    pages = { problem: "The file is damaged." };
+    pages = { pages: [], problem: "The file is damaged." };
     write("lease.pdf", "%PDF-1.7");
     const problems = [{ path: "knowledge/lease.pdf", problem: "The file is damaged." }];
     for (let round = 0; round < 3; round++) expect(await refresh()).toEqual({ count: 0, problems });
