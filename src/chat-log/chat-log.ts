@@ -48,7 +48,7 @@ export interface StoredChatLog extends ChatLog {
 
 const collectMs = 200;
 /** A batch of this size is written at once. */
-const maxCollected = 500;
+const maxCollected = 200;
 /** While the thread is stuck, further changes are lost. */
 const maxUnwritten = 20_000;
 const maxTextCharacters = 8_000;

@@ -15,7 +15,7 @@ const schema = `
                          UNIQUE (platform, message));
   CREATE INDEX messages_by_at ON messages (at);
   CREATE INDEX messages_by_place ON messages (place, at);
-  CREATE INDEX messages_by_person ON messages (person);
+  CREATE INDEX messages_by_person ON messages (person, at);
   CREATE TABLE removed (platform TEXT NOT NULL, message TEXT NOT NULL, at INTEGER NOT NULL,
                         PRIMARY KEY (platform, message)) WITHOUT ROWID;
   CREATE VIRTUAL TABLE terms USING fts5 (body, place, person, content = '', contentless_delete = 1,
@@ -62,17 +62,24 @@ function prepareAll(database: DatabaseSync) {
     olderThan: database.prepare("SELECT id FROM messages WHERE at < ? ORDER BY at LIMIT ?"),
     oldest: database.prepare("SELECT id FROM messages ORDER BY at LIMIT ?"),
     count: database.prepare("SELECT count(*) AS count FROM messages"),
+    // Ranks before it joins, because a frequent word matches very many messages.
     find: database.prepare(
+      `SELECT ${columns} FROM (SELECT rowid, bm25 (terms, 1.0, 0.0, 0.0) AS score FROM terms WHERE terms MATCH :match
+                               ORDER BY score LIMIT :limit) AS found
+       CROSS JOIN messages ON messages.id = found.rowid ${joins} ORDER BY score, messages.at DESC`,
+    ),
+    findWithin: database.prepare(
       `SELECT ${columns} FROM terms CROSS JOIN messages ON messages.id = terms.rowid ${joins}
        WHERE terms MATCH :match AND messages.at >= :after AND messages.at < :before
        ORDER BY bm25 (terms, 1.0, 0.0, 0.0), messages.at DESC LIMIT :limit`,
     ),
-    newest: database.prepare(
-      `SELECT ${columns} FROM messages ${joins}
-       WHERE messages.place IN (SELECT value FROM json_each (:places))
-         AND (:people = '' OR messages.person IN (SELECT value FROM json_each (:people)))
-         AND messages.at >= :after AND messages.at < :before
+    newestIn: database.prepare(
+      `SELECT ${columns} FROM messages ${joins} WHERE messages.place = :place AND messages.at >= :after AND messages.at < :before
        ORDER BY messages.at DESC LIMIT :limit`,
+    ),
+    newestOf: database.prepare(
+      `SELECT ${columns} FROM messages ${joins} WHERE messages.person = :person AND messages.at >= :after AND messages.at < :before
+         AND messages.place IN (SELECT value FROM json_each (:places)) ORDER BY messages.at DESC LIMIT :limit`,
     ),
     allOfPerson: database.prepare(
       `SELECT ${columns} FROM messages ${joins} WHERE people.platform = ? AND people.person = ? ORDER BY messages.at`,

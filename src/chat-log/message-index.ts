@@ -135,20 +135,33 @@ export function createMessageIndex(file: string, onProblem: (message: string) =>
     if (places.length === 0 || people?.length === 0 || limit <= 0) return [];
     const range = { after: query.after ?? 0, before: query.before ?? Number.MAX_SAFE_INTEGER, limit };
     const terms = termsAsked(text);
-    if (terms.length === 0) {
-      const ids = people === undefined ? "" : JSON.stringify(people);
-      return statements.newest.all({ ...range, places: JSON.stringify(places), people: ids }).map(loggedMessage);
-    }
+    if (terms.length === 0) return newest(places, people, range);
     const within = [
       `place : (${listed("c", places)})`,
       ...(people === undefined ? [] : [`person : (${listed("p", people)})`]),
     ];
-    const matching = (join: string) => [...within, `body : (${terms.join(join)})`].join(" AND ");
-    const found = statements.find.all({ ...range, match: matching(" AND ") });
-    const some =
-      found.length >= limit || terms.length === 1 ? [] : statements.find.all({ ...range, match: matching(" OR ") });
+    const isTimed = query.after !== undefined || query.before !== undefined;
+    const matching = (join: string) => {
+      const match = [...within, `body : (${terms.join(join)})`].join(" AND ");
+      return isTimed ? statements.findWithin.all({ ...range, match }) : statements.find.all({ match, limit });
+    };
+    const found = matching(" AND ");
+    const some = found.length >= limit || terms.length === 1 ? [] : matching(" OR ");
     const rows = new Map([...found, ...some].map((row) => [row.row, row]));
     return [...rows.values()].slice(0, limit).map(loggedMessage);
+  }
+
+  function newest(
+    places: number[],
+    people: number[] | undefined,
+    range: { after: number; before: number; limit: number },
+  ) {
+    const found =
+      people === undefined
+        ? places.flatMap((place) => statements.newestIn.all({ ...range, place }))
+        : people.flatMap((person) => statements.newestOf.all({ ...range, person, places: JSON.stringify(places) }));
+    const messages = found.map(loggedMessage).sort((one, other) => other.at - one.at);
+    return messages.slice(0, range.limit);
   }
 
   const oldRows = (olderThan: number) => statements.olderThan.all(olderThan, prunedAtOnce);
