@@ -112,6 +112,7 @@ function createDataTools(): Plugin {
           success: true,
           output: `${said} The person sees it with your answer.\n\n${answer.text}`,
           files: [file],
+          images: [{ path: name }],
         };
       } finally {
         await closeAll(fonts);

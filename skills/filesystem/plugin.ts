@@ -8,7 +8,7 @@ import { readFileText } from "./read.ts";
 import { searchFiles } from "./search.ts";
 import { writeFileText } from "./write.ts";
 
-type Tool = (input: JsonObject, context: PluginContext) => Promise<string>;
+type Tool = (input: JsonObject, context: PluginContext) => Promise<PluginResult>;
 
 const tools = new Map<string, Tool>([
   ["read_file", readFileText],

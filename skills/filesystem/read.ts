@@ -1,42 +1,73 @@
-/** `read_file` returns some lines of a text file with their line numbers, and the total number of lines. */
-
-import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
+/** `read_file`: some lines of a text file, some pages of a document, or a picture. Says what there is and how to continue. */
+import type { FileHandle } from "node:fs/promises";
+import {
+  type Content,
+  contentOf,
+  headBytes,
+  type TextEncodingName,
+} from "../../src/plugin-sdk/documents/content-type.ts";
+import { type LineRange, readLines } from "../../src/plugin-sdk/documents/text-lines.ts";
+import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
+import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
+import { documentText } from "./document.ts";
 import { atReadable } from "./outputs.ts";
-import { readText, textIn } from "./text.ts";
+import { pictureResult } from "./picture.ts";
+import { isBinary, textIn } from "./text.ts";
 
 const usualLines = 2_000;
-const maxCharacters = 200_000;
+/** Counting the lines of a larger file would take longer than a call may. */
+const maxStreamedBytes = 1024 * 1024 * 1024;
 
-export function readFileText(input: JsonObject, context: PluginContext): Promise<string> {
-  return atReadable(textIn(input.path, "path"), context, async (place) => {
+export function readFileText(input: JsonObject, context: PluginContext): Promise<PluginResult> {
+  const path = textIn(input.path, "path");
+  const range = { firstLine: numberOr(input.offset, 1), lines: numberOr(input.limit, usualLines) };
+  return atReadable(path, context, async (place): Promise<PluginResult> => {
     await using handle = await openForReading(place, "file");
-    const text = await readText(handle, place.shown);
-    if (text === "") return `(${place.shown} is empty)`;
-    const lines = text.split("\n");
-    if (lines.at(-1) === "") lines.pop();
-    const first = numberOr(input.offset, 1);
-    if (first > lines.length) {
-      throw fileProblem(place.shown, `has ${lines.length} lines, so line ${first} does not exist`);
+    const { shown } = place;
+    const head = await headOf(handle);
+    const content = contentOf(head);
+    if (content.kind === "pdf" || content.kind === "zip") {
+      const { pages } = input;
+      return await documentText(handle, { ...range, pages, shown }, context.signal);
     }
-    const chosen = fitting(lines.slice(first - 1, first - 1 + numberOr(input.limit, usualLines)));
-    const last = first + chosen.length - 1;
-    if (first === 1 && last === lines.length) return chosen.join("\n");
-    const more = last < lines.length ? `; continue with offset ${last + 1}` : "";
-    return `(${place.shown}, lines ${first} to ${last} of ${lines.length}${more})\n${chosen.join("\n")}`;
+    if (content.kind === "picture" || content.kind === "foreign-picture") {
+      return await pictureResult(handle, { path, shown, name: content.name });
+    }
+    if (input.pages !== undefined) throw fileProblem(shown, "has no pages: use offset and limit to choose lines");
+    if (content.kind === "empty") return `(${shown} is empty)`;
+    const { size } = await handle.stat();
+    const encoding = encodingOf(content, head);
+    if (encoding === undefined) throw fileProblem(shown, `is not a text file (${formatBytes(size)} of binary data)`);
+    if (size > maxStreamedBytes) {
+      throw fileProblem(shown, `is ${formatBytes(size)}, too large: use shell_exec with head, tail, sed -n or grep`);
+    }
+    return await textLines(handle, { ...range, encoding, shown }, context.signal);
   });
 }
 
-function fitting(lines: string[]): string[] {
-  let left = maxCharacters;
-  const end = lines.findIndex((line) => {
-    left -= line.length + 1;
-    return left < 0;
-  });
-  if (end === -1) return lines;
-  const [first = ""] = lines;
-  if (end > 0) return lines.slice(0, end);
-  return [`${first.slice(0, maxCharacters)} [… this line has ${first.length} characters and is cut here]`];
+async function textLines(
+  handle: FileHandle,
+  { shown, ...range }: LineRange & { encoding: TextEncodingName; shown: string },
+  signal: AbortSignal,
+): Promise<string> {
+  const { total, last, text } = await readLines(handle, range, signal);
+  const first = range.firstLine;
+  if (first > total) throw fileProblem(shown, `has ${total} lines, so line ${first} does not exist`);
+  if (first === 1 && last === total) return text();
+  const more = last < total ? `; continue with offset ${last + 1}` : "";
+  return `(${shown}, lines ${first} to ${last} of ${total}${more})\n${text()}`;
+}
+
+async function headOf(handle: FileHandle): Promise<Uint8Array> {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+  return buffer.subarray(0, bytesRead);
+}
+
+/** Text with unusual control characters is text as well, if it has no NUL. */
+function encodingOf(content: Content, head: Uint8Array): TextEncodingName | undefined {
+  if (content.kind === "text") return content.encoding;
+  return isBinary(head) ? undefined : "utf-8";
 }
 
 function numberOr(value: unknown, usual: number): number {

@@ -1,6 +1,6 @@
-/** Converts any server answer for the model: keeps text, saves binary data as files, and describes everything else. */
+/** Converts any server answer for the model: keeps text, shows pictures, saves binary data as files, and describes everything else. */
 import { randomBytes } from "node:crypto";
-import type { PluginResult, ToolFile } from "../../src/plugin-sdk/plugin.ts";
+import type { PluginImage, PluginResult, ToolFile } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
 import { atPlace, explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 
@@ -31,15 +31,20 @@ export interface ResultPlace {
   fileName: string;
 }
 
+interface Outputs {
+  files: ToolFile[];
+  images: PluginImage[];
+}
+
 interface Fields {
   [field: string]: unknown;
 }
 
 export async function readResult(answer: Fields, place: ResultPlace): Promise<PluginResult> {
-  const files: ToolFile[] = [];
+  const outputs: Outputs = { files: [], images: [] };
   const parts: string[] = [];
   for (const block of Array.isArray(answer.content) ? answer.content.map(asFields) : []) {
-    parts.push(await readBlock(block, files, place));
+    parts.push(await readBlock(block, outputs, place));
   }
   const said = parts.filter((part) => part !== "").join("\n\n");
   const structured = answer.structuredContent;
@@ -47,18 +52,18 @@ export async function readResult(answer: Fields, place: ResultPlace): Promise<Pl
   const output = text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength).toWellFormed()}\n\n(Cut here.)`;
   if (answer.isError === true)
     return { success: false, output: "", error: output || "The tool failed without a reason." };
-  return { success: true, output, files };
+  return { success: true, output, ...outputs };
 }
 
-async function readBlock(block: Fields, files: ToolFile[], place: ResultPlace): Promise<string> {
+async function readBlock(block: Fields, outputs: Outputs, place: ResultPlace): Promise<string> {
   switch (block.type) {
     case "text":
       return textOf(block.text);
     case "image":
     case "audio":
-      return await save(block.data, textOf(block.mimeType), files, place);
+      return await save(block.data, textOf(block.mimeType), outputs, place);
     case "resource":
-      return await readResource(asFields(block.resource), files, place);
+      return await readResource(asFields(block.resource), outputs, place);
     case "resource_link":
       return `(A link: ${textOf(block.title) || textOf(block.name)} ${textOf(block.uri)} ${textOf(block.description)})`;
     default:
@@ -66,16 +71,18 @@ async function readBlock(block: Fields, files: ToolFile[], place: ResultPlace): 
   }
 }
 
-async function readResource(resource: Fields, files: ToolFile[], place: ResultPlace): Promise<string> {
+async function readResource(resource: Fields, outputs: Outputs, place: ResultPlace): Promise<string> {
   const uri = textOf(resource.uri);
   if (typeof resource.text === "string") return uri === "" ? resource.text : `${uri}:\n${resource.text}`;
-  return await save(resource.blob, textOf(resource.mimeType), files, place, uri);
+  return await save(resource.blob, textOf(resource.mimeType), outputs, place, uri);
 }
 
-async function save(data: unknown, mimeType: string, files: ToolFile[], place: ResultPlace, uri = ""): Promise<string> {
+async function save(data: unknown, mimeType: string, outputs: Outputs, place: ResultPlace, uri = ""): Promise<string> {
   const what = [mimeType || "data of unknown type", uri].filter((part) => part !== "").join(" ");
   if (typeof data !== "string" || data === "") return `(${what}, without content.)`;
-  if (files.length >= maxFiles) return `(${what}, left out: the limit for one answer is ${maxFiles} files.)`;
+  // An SVG is text, which models can't see as a picture.
+  if (/^image\/(?!svg)/i.test(mimeType)) outputs.images.push({ base64: data });
+  if (outputs.files.length >= maxFiles) return `(${what}, left out: the limit for one answer is ${maxFiles} files.)`;
   const ending = Object.hasOwn(endings, mimeType) ? endings[mimeType] : "bin";
   const path = `${place.fileName}-${randomBytes(4).toString("hex")}.${ending}`;
   try {
@@ -87,7 +94,7 @@ async function save(data: unknown, mimeType: string, files: ToolFile[], place: R
     if (why === undefined) throw thrown;
     return `(${what}, not saved: ${why})`;
   }
-  files.push({ name: path, path, mimeType: mimeType || "application/octet-stream" });
+  outputs.files.push({ name: path, path, mimeType: mimeType || "application/octet-stream" });
   return `(${what}, saved as ${path})`;
 }
 

@@ -1,6 +1,7 @@
 /** Builds the plugins, the queue that runs their calls, and the task files, which describe what was done. */
 import { join } from "node:path";
 import { toolboxSettings } from "../config/derive.ts";
+import { scalePicture } from "../plugin-sdk/documents/scale-picture.ts";
 import type { Author } from "../ports/message.ts";
 import type { Toolbox, ToolQueue, ToolScope } from "../ports/tool.ts";
 import { createIsolatedPlugins } from "../skill-runtime/plugins/isolated/isolated-plugins.ts";
@@ -53,6 +54,7 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
     outputsFolder: sandbox.outputsFolder,
     isolated: createIsolatedPlugins({ launcher: sandbox.pluginLauncher, env: settings.env, log }),
     isIsolated: skills.isIsolated,
+    scalePicture,
     noteUse: skills.noteUse,
     servicesFor: (call, signal) => services.get()(call, signal),
     // A new skill becomes active for everybody.

@@ -21,7 +21,15 @@ export interface IsolatedTask {
   megabytes: number;
   /** Descriptors of open files. The child process inherits them as descriptors 4, 5, and so on. */
   descriptors?: readonly number[];
+  /**
+   * Lets the module load native code, which Node's permissions do not bind. Everything else stays forbidden to JavaScript.
+   * Absent: no native code.
+   */
+  allowsAddons?: boolean;
 }
+
+/** The first of a task's descriptors, as the child process sees it. */
+export const firstDescriptor = 4;
 
 export type IsolatedOutcome =
   | { type: "answer"; answer: unknown }
@@ -66,7 +74,7 @@ export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Pro
   });
 }
 
-function start({ module, megabytes, descriptors = [] }: IsolatedTask): ChildProcess {
+function start({ module, megabytes, descriptors = [], allowsAddons = false }: IsolatedTask): ChildProcess {
   const file = fileURLToPath(module);
   const folders = [
     dirname(file),
@@ -83,6 +91,7 @@ function start({ module, megabytes, descriptors = [] }: IsolatedTask): ChildProc
       `--max-old-space-size=${megabytes}`,
       "--permission",
       "--allow-worker",
+      ...(allowsAddons ? ["--allow-addons"] : []),
       ...[...readable, join(project, "package.json")].map((path) => `--allow-fs-read=${path}`),
     ],
     env: {},

@@ -9,6 +9,7 @@ export type {
   PluginChat,
   PluginContext,
   PluginHome,
+  PluginImage,
   PluginMemory,
   PluginResult,
   PluginSchedules,

@@ -124,11 +124,22 @@ export interface PluginContext extends PluginHome, PluginServices {
 
 /**
  * A string is the output of a successful call. A failure is the tool's answer, unless `retryable` asks for another
- * attempt; the model reads `error`, or else `output`. Paths in `files` may be relative to the working folder.
+ * attempt; the model reads `error`, or else `output`. Paths in `files` may be relative to the working folder. The model
+ * sees `images` of a successful call.
  */
 export type PluginResult =
   | string
-  | { success: boolean; output: string; error?: string; retryable?: boolean; files?: ToolFile[] };
+  | {
+      success: boolean;
+      output: string;
+      error?: string;
+      retryable?: boolean;
+      files?: ToolFile[];
+      images?: PluginImage[];
+    };
+
+/** A picture for the model, as bytes or as a file of the working folder. It is scaled, and its type is detected. */
+export type PluginImage = { base64: string } | { path: string };
 
 export interface Plugin {
   init?(home: PluginHome): Promise<void> | void;

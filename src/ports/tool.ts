@@ -62,6 +62,12 @@ export interface ToolImage {
   base64: string;
 }
 
+/** Scales a picture for models, from its bytes or an open file. A `problem` is a sentence. Rejects only on abort. */
+export type ScalePicture = (
+  source: Uint8Array | number,
+  signal: AbortSignal,
+) => Promise<({ type: "picture" } & ToolImage) | { type: "problem"; message: string }>;
+
 export interface ToolAttempt {
   isOk: boolean;
   text: string;

@@ -14,6 +14,7 @@ import { distinctOrigins, type Origin } from "../ports/origin.ts";
 import type { Skill, SkillSet } from "../ports/skill.ts";
 import {
   networkOf,
+  type ScalePicture,
   type ToolAttempt,
   type Toolbox,
   type ToolCall,
@@ -54,6 +55,8 @@ export interface ToolboxOptions {
   /** Restricts for whom skills may be written, in addition to a person's approval. If absent, everybody may. */
   mayWriteSkills?(scope: ToolScope): Promise<boolean>;
   redact?: Redact;
+  /** If absent, the model gets no pictures. */
+  scalePicture?: ScalePicture;
   isolated?: IsolatedPlugins;
   isIsolated?(skill: Skill): boolean;
   noteUse?(skill: Skill): Promise<void>;
@@ -88,6 +91,7 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
     settings,
     guard,
     ...(options.isolated === undefined ? {} : { isolated: options.isolated }),
+    ...(options.scalePicture === undefined ? {} : { scalePicture: options.scalePicture }),
     isIsolated,
     log,
     servicesFor: (call, signal) => ({

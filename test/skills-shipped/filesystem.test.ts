@@ -69,6 +69,7 @@ describe("read_file", () => {
     await mkdir(fileIn("folder"));
     execFileSync("mkfifo", [fileIn("pipe")]);
     const huge = await open(fileIn("huge"), "w");
+    await huge.write("line\n".repeat(5_000));
     await huge.truncate(5 * 1024 ** 3);
     await huge.close();
     expect((await call("read_file", { path: "a.bin" })).text).toContain("not a text file");
@@ -127,6 +128,17 @@ describe("edit_file", () => {
       "Edited a.txt at line 2.",
     );
     expect(await contentOf("a.txt")).toBe("one\n$& $1\none\n");
+  });
+
+  test("keeps every byte that it does not replace, or changes nothing", async () => {
+    await writeFile(fileIn("mark.txt"), "\ufeffone\ntwo\n");
+    await call("edit_file", { path: "mark.txt", old_text: "two", new_text: "three" });
+    expect(await contentOf("mark.txt")).toBe("\ufeffone\nthree\n");
+    const latin = Buffer.from("caf\xe9 one", "latin1");
+    await writeFile(fileIn("latin.txt"), latin);
+    const edit = await call("edit_file", { path: "latin.txt", old_text: "one", new_text: "two" });
+    expect(edit.text).toContain("is not in UTF-8");
+    expect(await readFile(fileIn("latin.txt"))).toEqual(latin);
   });
 
   test("changes nothing when the passage is missing, there twice, empty or the same", async () => {

@@ -6,6 +6,7 @@ import type { Log } from "../../lib/log.ts";
 import type { JsonObject, Scope } from "../../ports/message.ts";
 import type { Plugin, PluginHome, PluginServices, ToolOffer } from "../../ports/plugin.ts";
 import type { Skill } from "../../ports/skill.ts";
+import type { ScalePicture } from "../../ports/tool.ts";
 import type { IsolatedPlugin, IsolatedPlugins } from "./isolated/isolated-plugins.ts";
 import type { PluginGuard } from "./plugin-guard.ts";
 import type { PluginModules } from "./plugin-modules.ts";
@@ -26,6 +27,8 @@ export interface PluginHostOptions {
   guard: PluginGuard;
   isolated?: IsolatedPlugins;
   isIsolated(skill: Skill): boolean;
+  /** If absent, results have no pictures. */
+  scalePicture?: ScalePicture;
   log: Log;
 }
 

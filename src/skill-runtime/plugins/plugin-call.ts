@@ -43,13 +43,17 @@ export async function executeCall(
 
 /** Makes paths relative, because an isolated process and a view may see the working folder at different paths. */
 function withPathsInside(returned: unknown, realFolder: string): unknown {
-  if (typeof returned !== "object" || returned === null || !("files" in returned) || !Array.isArray(returned.files))
-    return returned;
-  const files = (returned.files as unknown[]).map((file) => {
+  if (typeof returned !== "object" || returned === null) return returned;
+  const inside = (file: unknown): unknown => {
     if (typeof file !== "object" || file === null || !("path" in file) || typeof file.path !== "string") return file;
     return isInside(file.path, realFolder) ? { name: file.path, ...file, path: relative(realFolder, file.path) } : file;
-  });
-  return { ...returned, files };
+  };
+  const insideAll = (files: unknown) => (Array.isArray(files) ? (files as unknown[]).map(inside) : files);
+  return {
+    ...returned,
+    ...("files" in returned ? { files: insideAll(returned.files) } : {}),
+    ...("images" in returned ? { images: insideAll(returned.images) } : {}),
+  };
 }
 
 /** Rejects on abort, and then ignores the result of the work. */

@@ -8,7 +8,7 @@ import { pause } from "../../lib/backoff.ts";
 import { fileNameOf } from "../../lib/file-name.ts";
 import type { ViewMount } from "../../ports/sandbox.ts";
 import type { Skill } from "../../ports/skill.ts";
-import type { ToolAttempt } from "../../ports/tool.ts";
+import type { ScalePicture, ToolAttempt } from "../../ports/tool.ts";
 import { attemptOf, failed } from "./failure.ts";
 import {
   dataFolderName,
@@ -32,6 +32,8 @@ export interface PluginHost {
 }
 
 const maxCloseMs = 2_000;
+
+const withoutPictures: ScalePicture = async () => ({ type: "problem", message: "Pictures can't be read here." });
 
 export function createPluginHost(options: PluginHostOptions): PluginHost {
   const { guard, log } = options;
@@ -94,7 +96,8 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
         // A plugin without file access must not make Remora read files by returning their names.
         const isBlind = isolatedFor(skill, options) !== undefined && skill.permissions.files === "none";
         const workingFolder = isBlind ? dataFolder : call.folder.path;
-        return await readResult(returned, place, { workingFolder, dataFolder, outbox });
+        const places = { workingFolder, dataFolder, outbox };
+        return await readResult(returned, place, places, options.scalePicture ?? withoutPictures, signal);
       } catch (thrown) {
         if (signal.aborted)
           return failed(`${place} was stopped before it finished. It may or may not have taken effect.`);

@@ -1,29 +1,29 @@
 /** Turns a plugin's return value into an attempt. Accepts any value, because plugins are foreign code. */
 import { createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { basename, join, relative } from "node:path";
+import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { inspect } from "node:util";
 import { messageOf } from "../../lib/errors.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../lib/working-folder.ts";
-import type { ToolAttempt, ToolFile } from "../../ports/tool.ts";
-import { isInside } from "../library/find.ts";
+import type { ScalePicture, ToolAttempt, ToolFile } from "../../ports/tool.ts";
 import { failed } from "./failure.ts";
-
-/** A result may include only files from these folders. People see the files, and the call may write only here. */
-export interface FilePlaces {
-  workingFolder: string;
-  dataFolder: string;
-  outbox: string;
-}
+import { type FilePlaces, placeOf } from "./file-places.ts";
+import { readImages } from "./plugin-images.ts";
 
 const maxPreview = 500;
 /** No chat service accepts larger files. */
 const maxFileBytes = 100 * 1024 * 1024;
 const unabridged = { depth: 10, maxArrayLength: 10_000, maxStringLength: 100_000 };
 
-export async function readResult(returned: unknown, place: string, places: FilePlaces): Promise<ToolAttempt> {
+export async function readResult(
+  returned: unknown,
+  place: string,
+  places: FilePlaces,
+  scale: ScalePicture,
+  signal: AbortSignal,
+): Promise<ToolAttempt> {
   if (typeof returned === "string") return succeeded(returned);
   if (returned === undefined || returned === null) return succeeded("");
   if (typeof returned !== "object" || !("success" in returned) || typeof returned.success !== "boolean") {
@@ -40,7 +40,10 @@ export async function readResult(returned: unknown, place: string, places: FileP
     return { ...failed(text, isRetryable), isAnswer: !isRetryable };
   }
   const { files, problems } = await readFiles("files" in returned ? returned.files : undefined, places);
-  return { ...succeeded([output, ...problems].filter((text) => text !== "").join("\n\n")), files };
+  const pictures = await readImages("images" in returned ? returned.images : undefined, places, scale, signal);
+  const text = [output, ...problems, ...pictures.problems].filter((part) => part !== "").join("\n\n");
+  const { images } = pictures;
+  return { ...succeeded(text), files, ...(images.length === 0 ? {} : { images }) };
 }
 
 function succeeded(text: string): ToolAttempt {
@@ -80,14 +83,9 @@ async function readFiles(listed: unknown, places: FilePlaces): Promise<{ files: 
   return { files, problems };
 }
 
-async function copyOut(
-  { path }: ToolFile,
-  { workingFolder, dataFolder, outbox }: FilePlaces,
-  to: string,
-): Promise<void> {
-  const home = isInside(path, dataFolder) ? dataFolder : workingFolder;
-  const inside = isInside(path, home) ? relative(home, path) : path;
-  await atPlace({ workingFolder: home, path: inside }, async (place) => {
+async function copyOut({ path }: ToolFile, places: FilePlaces, to: string): Promise<void> {
+  const { outbox } = places;
+  await atPlace(placeOf(path, places), async (place) => {
     await using from = await openForReading(place, "file");
     const { size } = await from.stat();
     if (size > maxFileBytes)

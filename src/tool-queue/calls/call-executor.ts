@@ -65,7 +65,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
       return waiting.entry;
     } catch (thrown) {
       log.error({ jobId: job.id, error: messageOf(thrown) }, "could not store a retry, so there is none");
-      return await settle(job, entry, { type: "end", status: "failed", text, files: [] });
+      return await settle(job, entry, { type: "end", status: "failed", text });
     }
   }
 
@@ -98,13 +98,13 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
   async function settle(
     job: ToolJob,
     entry: CallRecordEntry,
-    { status, text, files, origins }: Extract<AfterAttempt, { type: "end" }>,
+    { status, text, ...outputs }: Extract<AfterAttempt, { type: "end" }>,
   ): Promise<CallRecordEntry> {
     const limit = { characters: options.outputLimit, folder: options.outputsFolder(job.scope.scope), jobId: job.id };
     const clean = options.redact(text);
     const readable = await limitOutput(clean, limit);
-    if (readable !== clean) await markOutput(job, limit.folder, origins);
-    const result = resultOf(job, entry, status, readable, { files, origins });
+    if (readable !== clean) await markOutput(job, limit.folder, outputs.origins);
+    const result = resultOf(job, entry, status, readable, outputs);
     return await finish(job, entry, status === "interrupted" ? "unknown" : "done", result);
   }
 

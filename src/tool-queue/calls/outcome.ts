@@ -5,13 +5,19 @@
 
 import { type Backoff, waitBeforeRetry } from "../../lib/backoff.ts";
 import type { Origin } from "../../ports/origin.ts";
-import type { ToolAttempt, ToolFile, ToolJob, ToolResult, ToolStatus } from "../../ports/tool.ts";
+import type { ToolAttempt, ToolFile, ToolImage, ToolJob, ToolResult, ToolStatus } from "../../ports/tool.ts";
 import type { AttemptEnd } from "./attempt.ts";
 import type { CallRecordEntry } from "./call-store.ts";
 
 export type AfterAttempt =
   | { type: "retry"; waitMs: number; text: string }
-  | { type: "end"; status: ToolStatus; text: string; files: ToolFile[]; origins?: Origin[] | undefined };
+  | ({ type: "end"; status: ToolStatus; text: string } & Partial<Outputs>);
+
+interface Outputs {
+  files: ToolFile[];
+  images: ToolImage[] | undefined;
+  origins: Origin[] | undefined;
+}
 
 /** A person waits for the turn. If a service asks for a longer wait, the call fails and says so. */
 const maxRetryWaitMs = 120_000;
@@ -43,15 +49,15 @@ export function cutOffText({ isIdempotent }: ToolJob): string {
 export function afterAttempt(job: ToolJob, end: AttemptEnd, attempts: number, backoff: Backoff): AfterAttempt {
   switch (end.type) {
     case "aborted":
-      return { type: "end", status: "interrupted", text: cutOffText(job), files: [] };
+      return { type: "end", status: "interrupted", text: cutOffText(job) };
     case "timed-out": {
       const text = textOf.timedOut(job, end.hasEnded);
       return afterFailure({ isOk: false, text, files: [], isRetryable: job.isIdempotent }, attempts, backoff);
     }
     case "ended": {
       const { attempt } = end;
-      const { origins } = attempt;
-      if (attempt.isOk) return { type: "end", status: "ok", text: attempt.text, files: attempt.files, origins };
+      const { text, files, images, origins } = attempt;
+      if (attempt.isOk) return { type: "end", status: "ok", text, files, images, origins };
       return afterFailure(
         { ...attempt, isRetryable: attempt.isRetryable || (job.isIdempotent && attempt.isAnswer !== true) },
         attempts,
@@ -77,7 +83,7 @@ export function resultOf(
   { body }: CallRecordEntry,
   status: ToolStatus,
   text: string,
-  { files = [], origins }: { files?: ToolFile[]; origins?: Origin[] | undefined } = {},
+  { files = [], images = [], origins }: Partial<Outputs> = {},
 ): ToolResult {
   const durationMs = body.attempts === 0 ? 0 : Math.max(0, Date.now() - body.startedAt);
   const known = origins === undefined ? {} : { origins };
@@ -90,6 +96,7 @@ export function resultOf(
     attempts: body.attempts,
     durationMs,
     files,
+    ...(images.length === 0 ? {} : { images }),
   };
 }
 

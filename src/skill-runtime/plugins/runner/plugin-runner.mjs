@@ -175,9 +175,14 @@ function plain(result) {
   if (result === undefined || result === null) return {};
   if (typeof result === "string") return { value: result };
   if (typeof result !== "object" || typeof result.success !== "boolean") return { value: [toText(result)] };
-  const { success, output, error, retryable, files } = result;
+  const { success, output, error, retryable, files, images } = result;
   const value = { success, output: toText(output), error: toText(error), retryable };
-  return { value: files === undefined ? value : { ...value, files: JSON.parse(toText(files) || "[]") } };
+  return { value: { ...value, ...listed({ files, images }) } };
+}
+
+function listed(lists) {
+  const given = Object.entries(lists).filter(([, list]) => list !== undefined);
+  return Object.fromEntries(given.map(([name, list]) => [name, JSON.parse(toText(list) || "[]")]));
 }
 
 function toText(value) {

@@ -1,0 +1,13 @@
+/** Pictures for `read_file`: the model sees them. */
+import type { FileHandle } from "node:fs/promises";
+import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
+import type { PluginResult } from "../../src/plugin-sdk/plugin.ts";
+
+/** Remora scales the picture, or says why it can't be shown. */
+export async function pictureResult(
+  handle: FileHandle,
+  { path, shown, name }: { path: string; shown: string; name: string },
+): Promise<PluginResult> {
+  const { size } = await handle.stat();
+  return { success: true, output: `(${shown} is a ${name} picture, ${formatBytes(size)}.)`, images: [{ path }] };
+}

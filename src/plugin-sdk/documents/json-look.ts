@@ -1,0 +1,34 @@
+/** Says what a JSON text contains. */
+import { oneLine } from "../../lib/text/sanitize.ts";
+
+const maxShownKeys = 20;
+const maxKeyCharacters = 40;
+
+/** Undefined if the text is neither JSON nor JSON lines. */
+export function jsonKind(text: string): string | undefined {
+  const value = parsed(text);
+  if (value !== undefined) return kindOf(value);
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const [first = "", second] = lines;
+  if (second === undefined || parsed(first) === undefined || parsed(second) === undefined) return undefined;
+  return `JSON lines, each ${kindOf(parsed(first))}`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) {
+    const count = `${value.length.toLocaleString("en")} ${value.length === 1 ? "entry" : "entries"}`;
+    return `JSON array of ${count}${value.length > 0 ? `, the first: ${kindOf(value[0])}` : ""}`;
+  }
+  if (typeof value !== "object" || value === null) return `JSON ${value === null ? "null" : typeof value}`;
+  const keys = Object.keys(value);
+  const shown = keys.slice(0, maxShownKeys).map((key) => oneLine(key, maxKeyCharacters));
+  return `JSON object with ${shown.join(", ") || "no keys"}${keys.length > shown.length ? ", …" : ""}`;
+}

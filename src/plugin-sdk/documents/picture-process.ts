@@ -1,0 +1,5 @@
+/** Entry point of the isolated process that scales one picture. It is the only one that loads native code. */
+import { answerOnce } from "../isolated-entry.ts";
+import { type PictureRequest, scale } from "./picture.ts";
+
+answerOnce((request) => scale(request as PictureRequest));
