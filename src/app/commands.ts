@@ -1,6 +1,7 @@
 /** The `/remora` commands, in the order in which help lists them. */
 import { rm } from "node:fs/promises";
 import { exportedMessages, type StoredChatLog } from "../chat-log/chat-log.ts";
+import { contextCommand } from "../commands/context-command.ts";
 import { exportCommand } from "../commands/export-command.ts";
 import { forgetCommand } from "../commands/forget-command.ts";
 import { grantsCommand } from "../commands/grants-command.ts";
@@ -13,12 +14,14 @@ import { statusCommand } from "../commands/status-command.ts";
 import { stopCommand } from "../commands/stop-command.ts";
 import { undoCommand } from "../commands/undo-command.ts";
 import { usageCommand } from "../commands/usage-command.ts";
+import { listSnapshots } from "../context/explain.ts";
 import { forgetSnapshots } from "../context/forget-snapshots.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import type { Access } from "../ports/access.ts";
 import type { Commands } from "../ports/command.ts";
 import type { Author, Scope } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
+import { costOf } from "../usage/prices.ts";
 import type { ConversationParts } from "./conversations.ts";
 import type { Models } from "./models.ts";
 import type { AppOptions } from "./options.ts";
@@ -43,7 +46,7 @@ export function buildCommands(
   { ledger }: State,
   { memory, chatLog, sandbox, models, tools, parts, access, isOwner, connected }: CommandsParts,
 ): Commands {
-  const { conversations, approvals, context, registry } = parts;
+  const { conversations, approvals, context, history, registry } = parts;
 
   async function forgetShown(scopes: ReadonlySet<Scope>): Promise<number> {
     context.flush();
@@ -52,6 +55,22 @@ export function buildCommands(
       // Nobody knows whose turn it was if the ledger no longer has it, so its snapshots are removed too.
       return turn === undefined || scopes.has(turn.body.scope);
     });
+  }
+
+  const promptCost = (model: string, inputTokens: number) =>
+    costOf(model, { inputTokens, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }, config.models.prices);
+
+  async function newestSnapshot(turnIds: ReadonlySet<string>): Promise<string | undefined> {
+    context.flush();
+    return (await listSnapshots(workspace)).findLast(({ turnId }) => turnIds.has(turnId))?.path;
+  }
+
+  /** The summaries of conversations that the person took part in, everything in memory, and their messages in channels. */
+  async function exportAll({ platform, userId }: { platform: string; userId: string }) {
+    const shared = (await registry.list()).filter(({ userIds }) => userIds.includes(userId));
+    const summaries = await Promise.all(shared.map(({ id }) => history.exportSummary(id, { platform, userId })));
+    const messages = exportedMessages(await chatLog.ofPerson(platform, userId));
+    return [...summaries.flatMap((summary) => summary ?? []), ...(await memory.exportAll({ userId })), ...messages];
   }
 
   return createCommands(
@@ -67,14 +86,14 @@ export function buildCommands(
       models.choice.command,
       skillCommand,
       access.command,
+      contextCommand({
+        ...{ ledger, context, promptCost, newestSnapshot },
+        tools: (conversationId) => tools.toolbox.specs(conversationId),
+        isCompacting: config.context.compaction === "model",
+      }),
       usageCommand({ meter: models.usage, ledger, limits: config.limits, isOwner }),
       memoryCommand(memory),
-      exportCommand({
-        exportAll: async ({ platform, userId }) => [
-          ...(await memory.exportAll({ userId })),
-          ...exportedMessages(await chatLog.ofPerson(platform, userId)),
-        ],
-      }),
+      exportCommand({ exportAll }),
       forgetCommand({
         conversations: registry,
         memory: memory.forget,

@@ -1,4 +1,7 @@
-/** `/remora export` gives people everything that memory contains about them, but only in a direct message. */
+/**
+ * `/remora export` gives people everything that memory and the summaries of their conversations contain about them, but only
+ * in a direct message.
+ */
 import type { CommandHandler } from "../ports/command.ts";
 
 export interface MemoryExport {

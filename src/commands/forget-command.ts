@@ -15,7 +15,7 @@ export interface ForgetOptions {
   memory(owner: Owner): Promise<{ files: number; entries: number }>;
   /** Removes a person's messages, or those of a channel, from the chat log. */
   messages(owner: { platform: string; userId: string } | { platform: string; channelId: string }): Promise<void>;
-  /** With `person`, removes only that person's exchanges. */
+  /** With `person`, removes only that person's exchanges, and a summary of any of these. */
   history(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   /** Returns the number of removed files. */
   tasks(isTheirs: (task: { conversationId: string; requesterId: string }) => boolean): Promise<number>;
@@ -78,7 +78,7 @@ const ownersOnlyText =
   "A channel's memory belongs to everyone in it, so only owners can remove it. `/remora forget me` removes your part.";
 
 const askMeText =
-  "This removes your DM with me from memory. In channels it removes your exchanges with me and your decisions, and your messages from what I can search, with their history, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget me yes`";
+  "This removes your DM with me from memory. In channels it removes your exchanges with me and your decisions, with their history (summaries that include you go completely), your messages from what I can search, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget me yes`";
 
 const askHereText =
   "This removes everything I remember in this place: notes, searchable messages, history, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget here yes`";
