@@ -11,13 +11,11 @@ export type LogRequest =
   | { type: "of-person"; platform: string; userId: string }
   | { type: "prune"; olderThan: number; maxBytes: number }
   | { type: "purge" }
-  | { type: "count" }
   | { type: "close" };
 
 export type LogAnswer =
   | { type: "unnamed"; people: UnnamedPerson[] }
   | { type: "messages"; messages: LoggedMessage[] }
-  | { type: "count"; count: number }
   | { type: "done" };
 
 export interface LogWorkerData {
@@ -56,8 +54,6 @@ function serve(port: NonNullable<typeof parentPort>, { file }: LogWorkerData): v
       case "purge":
         open.purge();
         return { type: "done" };
-      case "count":
-        return { type: "count", count: open.count() };
       case "close":
         open.close();
         port.close();

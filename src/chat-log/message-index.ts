@@ -28,7 +28,6 @@ export interface MessageIndex {
   prune(olderThan: number, maxBytes: number): Generator<void>;
   /** Overwrites removed text, so that the file contains no trace of it. */
   purge(): void;
-  count(): number;
   close(): void;
 }
 
@@ -205,7 +204,6 @@ export function createMessageIndex(file: string, onProblem: (message: string) =>
     purge() {
       database.exec("INSERT INTO terms (terms) VALUES ('optimize'); PRAGMA wal_checkpoint (TRUNCATE); VACUUM;");
     },
-    count,
     close: () => database.close(),
   };
 }
