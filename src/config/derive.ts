@@ -47,6 +47,11 @@ export function historySettings({ config: { context, memory } }: Settings) {
   };
 }
 
+export function backfillLimits({ config: { context } }: Settings) {
+  const { messages, kilobytes, channelMessages, channelMinutes } = context.backfill;
+  return { messages, bytes: kilobytes * 1_024, channelMessages, channelMs: channelMinutes * 60_000 };
+}
+
 export function redisSettings({ redisUrl, config: { redis } }: Settings) {
   return redisUrl === null ? null : { url: redisUrl, ...redis };
 }

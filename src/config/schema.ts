@@ -113,6 +113,14 @@ const context = z
     tokens: z.number().int().min(2_000).max(2_000_000).default(32_000),
     compaction: z.enum(["cut", "model"]).default("cut"),
     historyIdleMinutes: z.number().positive().max(525_600).nullable().default(null),
+    backfill: z
+      .strictObject({
+        messages: z.number().int().min(0).max(200).default(50),
+        kilobytes: z.number().min(1).max(1_000).default(20),
+        channelMessages: z.number().int().min(0).max(50).default(5),
+        channelMinutes: z.number().positive().max(10_080).default(10),
+      })
+      .prefault({}),
     shares: z
       .strictObject({
         identity: z.number().min(0).max(100).default(15),

@@ -43,6 +43,7 @@ export interface StageDoubleOptions {
   runTool?: (job: ToolJob, signal: AbortSignal) => Promise<Partial<ToolResult>>;
   approvals?: Partial<TurnDeps["approvals"]>;
   takeSteering?: TurnDeps["takeSteering"];
+  earlier?: TurnDeps["earlier"];
   limits?: Partial<TurnLimits>;
   usageLimits?: Partial<UsageLimits>;
   saveEpisode?: (episode: Episode) => Promise<void>;
@@ -103,6 +104,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
       },
       close: async () => {},
     },
+    earlier: options.earlier ?? { read: async () => undefined, markKnown: async () => {} },
     taskFiles: { save: async () => {} },
     usage: createUsageMeter({
       ledger,

@@ -12,6 +12,7 @@ import type { TurnRecord } from "../../ports/turn.ts";
 import type { TurnDeps, TurnLimits } from "../../ports/turn-deps.ts";
 import { askModel } from "./ask-model.ts";
 import { endAborted, endAnswered, endBroken, endVisibly } from "./end-turn.ts";
+import { gather } from "./gather.ts";
 import { runCalls } from "./run-calls.ts";
 import { isLedgerAway, saveTurn, type TurnEnd, TurnOwnershipLost, type TurnRun, turnFields } from "./turn-store.ts";
 
@@ -61,6 +62,8 @@ async function takeSteps(run: TurnRun): Promise<TurnEnd> {
     if (run.signal.aborted) return await endAborted(run);
     if (last !== undefined && last.calls.length === 0) return await endAnswered(run);
     await takeSteering(run);
+    await gather(run);
+    if (run.signal.aborted) return await endAborted(run);
     const failure = await askModel(run);
     if (run.signal.aborted) return await endAborted(run);
     if (failure !== undefined) return await endVisibly(run, "failed", failure);
