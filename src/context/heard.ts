@@ -77,7 +77,10 @@ export function fitHeardTokens(heard: HeardMessages, limit: number): HeardMessag
   drop(isDroppable);
   drop(({ kind }) => kind === "linked");
   if (dropped.size === 0 && tokens <= limit) return heard;
-  const left = { messages: heard.messages.filter((_, index) => !dropped.has(index)), leftOut: heard.leftOut + dropped.size };
+  const left = {
+    messages: heard.messages.filter((_, index) => !dropped.has(index)),
+    leftOut: heard.leftOut + dropped.size,
+  };
   if (left.messages.length === 0) return undefined;
   return tokens <= limit ? left : shortenHeard(left, rootCharacters);
 }
@@ -96,9 +99,7 @@ function entryOf(message: HeardMessage): string {
   const { id, at, author, authorId, files, text } = message;
   const facts = [
     ...factsOf(message),
-    ...(files.length === 0
-      ? []
-      : [`files: ${files.map(quoted).join(", ")}`, `message ${attributeText(id)}`]),
+    ...(files.length === 0 ? [] : [`files: ${files.map(quoted).join(", ")}`, `message ${attributeText(id)}`]),
   ];
   const more = facts.length === 0 ? "" : ` (${facts.join("; ")})`;
   const who = `[${timeText(at)}] ${attributeText(authorId)} ${quoted(author)}${more}:`;

@@ -61,7 +61,10 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
     const said = turn.messages.map(({ text }) => text).join("\n");
     const mark = await markOf(turn.conversationId);
     const earlier = await inTime(read, first, { said, maxMessages, channelMessages, channelMs, ...mark }, signal);
-    return { ...earlier, lines: await newLines(earlier.lines, turn, mark.since !== undefined || mark.after !== undefined) };
+    return {
+      ...earlier,
+      lines: await newLines(earlier.lines, turn, mark.since !== undefined || mark.after !== undefined),
+    };
   }
 
   async function inTime(

@@ -52,7 +52,12 @@ function withoutDuplicates(lines: readonly EarlierLine[]): EarlierLine[] {
 function shortLine(line: EarlierLine, maxBytes: number): EarlierLine {
   const { author, files, text } = line;
   const names = files.slice(0, maxFiles).map((name) => cut(name, maxFileNameLength));
-  return { ...line, author: { ...author, name: cut(author.name, maxNameLength) }, files: names, text: cut(text, maxBytes) };
+  return {
+    ...line,
+    author: { ...author, name: cut(author.name, maxNameLength) },
+    files: names,
+    text: cut(text, maxBytes),
+  };
 }
 
 /** Cuts to UTF-8 bytes, and never splits a character. */

@@ -22,6 +22,7 @@ import { createGateway } from "./api/gateway.ts";
 import { createPeople } from "./api/people.ts";
 import { placesNotShown, placesOfGuild, placesOfShard } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
+import { createEarlier } from "./inbound/earlier.ts";
 import { createInbound, type Inbound } from "./inbound/inbound.ts";
 import type { InboundContext, RawMessage } from "./inbound/read-message.ts";
 import { type CommandHelp, registerCommands } from "./interactions/commands.ts";
@@ -213,6 +214,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       return createDiscordReply({ api, sender, target, posts, formContents, latestCards, onBegin, log });
     },
     lookUp: people.lookUp,
+    earlier: createEarlier({ api, channels, access, botId: () => gateway.client()?.user.id }),
     chat: createChatActions({ api, messages, access }),
     health: () => ({ isConnected: gateway.isConnected(), detail: gateway.detail() }),
     async close() {

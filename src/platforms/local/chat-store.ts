@@ -22,8 +22,10 @@ export interface ChatStore {
   notHandedOver(): StoredMessage[];
   /** Returns messages outside threads that are older than `before`, newest last. */
   page(viewer: string, place: Scope, before: number, limit: number): StoredMessage[];
-  /** Returns the first message of a thread, then its newest replies, newest last. */
-  thread(viewer: string, id: string, limit: number): StoredMessage[];
+  /** Returns the first message of a thread, then its newest replies (older than `before`), newest last. */
+  thread(viewer: string, id: string, limit: number, before?: number): StoredMessage[];
+  /** Counts what was said in a thread before a position, without the first message. */
+  countReplies(id: string, before: number): number;
   /** True if the agent was addressed in the thread or has written in it. */
   isAgentsThread(id: string): boolean;
   revision(): number;
@@ -126,14 +128,20 @@ export function createChatStore(path: string): ChatStore {
          ORDER BY message.sequence DESC LIMIT :limit`,
         { viewer, dm: `dm:${viewer}`, place, before, limit },
       ).reverse(),
-    thread(viewer, id, limit) {
+    thread(viewer, id, limit, before = Number.MAX_SAFE_INTEGER) {
       const values = { viewer, dm: `dm:${viewer}`, id };
       const root = messages(`WHERE ${visible} AND message.id = :id`, values);
-      const newest = messages(`WHERE ${visible} AND message.thread = :id ORDER BY message.sequence DESC LIMIT :limit`, {
-        ...values,
-        limit,
-      });
+      const newest = messages(
+        `WHERE ${visible} AND message.thread = :id AND message.sequence < :before
+         ORDER BY message.sequence DESC LIMIT :limit`,
+        { ...values, limit, before },
+      );
       return [...root, ...newest.reverse()];
+    },
+    countReplies(id, before) {
+      const isReply =
+        "thread = :id AND sequence < :before AND type = 'message' AND is_deleted = 0 AND only_for IS NULL";
+      return Number(rows(`SELECT count(*) AS count FROM messages WHERE ${isReply}`, { id, before })[0]?.count);
     },
     isAgentsThread: (id) =>
       rows("SELECT 1 FROM messages WHERE (id = :id OR thread = :id) AND is_agents = 1 LIMIT 1", { id }).length > 0,

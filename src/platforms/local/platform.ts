@@ -5,6 +5,7 @@ import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import { createLocalChatActions } from "./chat-actions.ts";
 import { createChatStore } from "./chat-store.ts";
 import type { LocalConversation } from "./conversation-id.ts";
+import { createEarlier } from "./earlier.ts";
 import { createInbound } from "./inbound.ts";
 import { createLocalReply } from "./reply.ts";
 import { mountRoutes } from "./routes.ts";
@@ -52,6 +53,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
       signal.addEventListener("abort", disconnect, { once: true });
       await inbound.redeliver();
     },
+    earlier: createEarlier(store),
     chat: createLocalChatActions(store, channels),
     reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, log }),
     health() {

@@ -25,8 +25,10 @@ import { parseConversationId, parseMessageId } from "./conversation-id.ts";
 import { createFileReader } from "./inbound/attachments.ts";
 import { createCatchUp } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
+import { createEarlier } from "./inbound/earlier.ts";
 import { createInbound } from "./inbound/inbound.ts";
 import { addListeners } from "./inbound/listeners.ts";
+import { createRecentMessages } from "./inbound/recent-messages.ts";
 import { createThreads } from "./inbound/threads.ts";
 import { createCardForms } from "./interactions/card-forms.ts";
 import { createCommands } from "./interactions/commands.ts";
@@ -79,6 +81,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const identity = createIdentity(api);
   const people = createPeople({ api, teamId: async () => (await identity()).teamId, now });
   const threads = createThreads(store);
+  const recent = createRecentMessages();
   const cursors = createCursors(store, log);
   const authors = createLruMap<string>(maxKnownAuthors);
   const forms = createCardForms(store);
@@ -98,10 +101,12 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     };
     const readFiles = createFileReader({ api, token: access.botToken, ...where, log, signal: ended.signal });
     const shared = { handlers, api, identity, people, ephemeral, log };
-    const inbound = createInbound({
-      ...{ ...shared, readFiles, threads, cursors, authors, onTaken, isAllowedBot: options.isAllowedBot },
-      sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
-    });
+    const inbound = recent.watch(
+      createInbound({
+        ...{ ...shared, readFiles, threads, cursors, authors, onTaken, isAllowedBot: options.isAllowedBot },
+        sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
+      }),
+    );
     const catchUp = createCatchUp({ api, cursors, take: inbound.message, log, signal: ended.signal });
     const interactions = createInteractions({ ...shared, forms });
     const commands = createCommands({ ...shared, threads, authors, onTaken });
@@ -188,6 +193,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         joinThread: threads.join,
       }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
+    earlier: createEarlier({ api, identity, people, recent }),
     chat: createChatActions({ api, identity, people, threads, log, signal: ended.signal }),
     health: health.now,
     async close() {

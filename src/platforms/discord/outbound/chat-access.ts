@@ -19,6 +19,8 @@ import { isSnowflake, parseConversationId } from "../conversation-id.ts";
 export interface ChatAccess {
   /** Resolves to the channel's id. Rejects with `platform.no-access`. */
   channelFor(place: ChatPlace, rights: PermissionsString[]): Promise<string>;
+  /** True if the person can read the earlier messages of a channel or thread of a server. */
+  mayRead(channelId: string, person: Author): Promise<boolean>;
 }
 
 export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]>): ChatAccess {
@@ -79,6 +81,10 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
   }
 
   return {
+    async mayRead(channelId, person) {
+      const channel = await get<APIChannel>(Routes.channel(channelId));
+      return channel !== undefined && (await may(channel, person, ["ViewChannel", "ReadMessageHistory"]));
+    },
     async channelFor(place, rights) {
       const own = await ownChannel(place);
       if (place.channel === undefined) return own;

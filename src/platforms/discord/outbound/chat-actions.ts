@@ -1,13 +1,11 @@
 /** What tools can do on Discord besides answering, in the channels that chat-access.ts allows. */
-import { type APIChannel, type APIMessage, MessageType, Routes, ThreadAutoArchiveDuration } from "discord.js";
+import { type APIChannel, type APIMessage, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
-import type { ChatActions, ChatLine } from "../../../ports/chat.ts";
+import type { ChatActions } from "../../../ports/chat.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { codeOfRefusal, type DiscordApi, discordError, isLimited } from "../api/api.ts";
-import { authorOf, personName } from "../api/people.ts";
 import { isSnowflake } from "../conversation-id.ts";
-import { askMark } from "../inbound/read-message.ts";
-import { readableText } from "../inbound/readable-text.ts";
+import { isWritten, lineOf } from "../inbound/lines.ts";
 import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess } from "./chat-access.ts";
 import { emojiFor } from "./emoji.ts";
@@ -115,29 +113,4 @@ function checkedId(id: string): string {
     "platform.unknown-message",
     `"${id.slice(0, 40)}" is not a message id. Ids are numbers, as the history shows them`,
   );
-}
-
-function isWritten({ type }: APIMessage): boolean {
-  return type === MessageType.Default || type === MessageType.Reply || type === MessageType.ChatInputCommand;
-}
-
-function lineOf(message: APIMessage): ChatLine {
-  const { id, author, content, timestamp, attachments, mentions, thread, embeds, interaction_metadata } = message;
-  const names = new Map(mentions.map((user) => [user.id, personName(user)]));
-  const isAsk = content.startsWith(askMark) && interaction_metadata !== undefined;
-  const shown = isAsk ? content.slice(askMark.length) : content || embeds.map(({ title }) => title ?? "").join("\n");
-  const text = readableText(shown, {
-    user: (user) => names.get(user),
-    role: () => undefined,
-    channel: () => undefined,
-  });
-  const replies = thread !== undefined && "message_count" in thread ? thread.message_count : undefined;
-  return {
-    id,
-    author: authorOf(isAsk ? interaction_metadata.user : author),
-    text,
-    at: Date.parse(timestamp),
-    files: attachments.map(({ filename }) => filename),
-    ...(replies === undefined ? {} : { replies }),
-  };
 }
