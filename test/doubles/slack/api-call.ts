@@ -47,6 +47,8 @@ export interface LoggedCall {
 
 export interface RateLimits {
   isEnforced: boolean;
+  /** The app is distributed outside the Marketplace: it reads 15 messages of a history at once, and once a minute. */
+  isDistributed: boolean;
   /** Replaces the documented rate of a method. */
   rates: Record<string, Rate>;
 }
@@ -60,6 +62,9 @@ export interface Answer {
 export interface Caller {
   handle(method: string, values: JsonObject, token: string | undefined): Promise<Answer>;
 }
+
+const cappedMethods = ["conversations.history", "conversations.replies"];
+const onceAMinute: Rate = { perMinute: 1, burst: 1 };
 
 export function createCaller(
   state: SlackState,
@@ -109,8 +114,9 @@ export function createCaller(
     const headers = { "x-oauth-scopes": token.scopes.join(",") };
     try {
       if (rule.scopes.length > 0) needScope(...rule.scopes);
-      const args = createArguments(values);
-      const rate = limits.rates[name] ?? rule.rate;
+      const isCapped = limits.isDistributed && cappedMethods.includes(name);
+      const args = createArguments(isCapped ? { ...values, limit: Math.min(Number(values.limit ?? 15), 15) } : values);
+      const rate = isCapped ? onceAMinute : (limits.rates[name] ?? rule.rate);
       spend([name, token.value, rate.perChannel === true ? (args.text("channel") ?? "") : ""].join(" "), rate);
       if (rule.scopes.length > 0) Object.assign(headers, { "x-accepted-oauth-scopes": rule.scopes.join(",") });
       const body = await method({ method: name, args, token, needScope, hasScope });
