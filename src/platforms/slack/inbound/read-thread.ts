@@ -1,7 +1,7 @@
 /** Reads the newest messages of a thread with few calls. */
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
-import { maxHistoryPage, maxLimitedHistoryPage } from "../limits.ts";
+import { maxHistoryPage, maxLimitedHistoryPage, maxRepliesPage } from "../limits.ts";
 import { linePageSchema, type RawLine } from "./lines.ts";
 import { newestReplies, type RepliesPage } from "./newest-replies.ts";
 
@@ -27,7 +27,7 @@ export interface ThreadPart {
   isLimited: boolean;
 }
 
-const maxCalls = 5;
+const maxCalls = 6;
 const patienceMs = 2_000;
 /** A longer wait can't be the rate limit of ordinary apps. */
 const minLimitedWaitMs = 30_000;
@@ -37,9 +37,9 @@ export async function readThread(api: SlackApi, wanted: WantedReplies, signal: A
   const { channel, thread, after, before } = wanted;
   let isLimited = false;
 
-  async function page(oldest: string | undefined) {
+  async function page(oldest: string | undefined, limit: number) {
     const range = { ...(oldest === undefined ? {} : { oldest }), ...(before === undefined ? {} : { latest: before }) };
-    const args = { channel, ts: thread, limit: maxHistoryPage, ...range };
+    const args = { channel, ts: thread, limit, ...range };
     const { messages, has_more: hasMore = false } = await orAborted(
       api.call("conversations.replies", args, linePageSchema, { patienceMs }),
       signal,
@@ -52,26 +52,23 @@ export async function readThread(api: SlackApi, wanted: WantedReplies, signal: A
     };
   }
 
-  const { root, ...first } = await page(after);
+  const { root, ...first } = await page(after, maxHistoryPage);
   const replies = root?.reply_count;
   const found = await newestReplies(first, {
     fetch: async (oldest): Promise<RepliesPage<RawLine> | undefined> =>
-      isLimited ? undefined : await page(oldest.toFixed(6)).catch(() => undefined),
+      isLimited ? undefined : await page(oldest.toFixed(6), maxRepliesPage).catch(() => undefined),
     position: ({ ts }) => Number(ts),
     begin: Number(after ?? thread),
     end: before === undefined ? Date.now() / 1000 + 1 : Number(before),
     ...{ wanted: wanted.wanted, total: replies, maxCalls },
   });
-  const unread = (replies ?? 0) - found.items.length - (before === undefined ? 0 : 1);
-  const leftOut = first.hasMore && after === undefined && found.reachesEnd ? Math.max(0, unread) : 0;
-  const { items: lines, reachesEnd } = found;
-  return {
-    ...(root === undefined || root.subtype === "tombstone" ? {} : { root }),
-    lines,
-    reachesEnd,
-    leftOut,
-    isLimited,
-  };
+  const lines = found.items.slice(-wanted.wanted);
+  // Messages from `before` on count as replies, too; usually that is one.
+  const read = found.items.length + (before === undefined ? 0 : 1);
+  const unread = first.hasMore && after === undefined && found.reachesEnd ? Math.max(0, (replies ?? 0) - read) : 0;
+  const leftOut = unread + found.items.length - lines.length;
+  const isGone = root === undefined || root.subtype === "tombstone";
+  return { ...(isGone ? {} : { root }), lines, reachesEnd: found.reachesEnd, leftOut, isLimited };
 }
 
 /** True if Slack refused a call because of the limit for apps that are distributed outside the Marketplace. */
