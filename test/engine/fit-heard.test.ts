@@ -32,7 +32,10 @@ const lines = fc
   ]);
 
 test("whatever was said, the limits hold, the first message and links stay, and the rest is the newest without gaps", () => {
-  const limits = fc.record({ messages: fc.integer({ min: 0, max: 50 }), bytes: fc.integer({ min: 1_024, max: 8_000 }) });
+  const limits = fc.record({
+    messages: fc.integer({ min: 0, max: 50 }),
+    bytes: fc.integer({ min: 1_024, max: 8_000 }),
+  });
   fc.assert(
     fc.property(lines, limits, (given, limit) => {
       const heard = fitHeard({ lines: given, leftOut: 7, notes: ["a note"] }, limit);

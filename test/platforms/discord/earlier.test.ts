@@ -34,7 +34,8 @@ async function earlier(message: InboundMessage, wanted: Partial<EarlierWanted> =
 }
 
 const textsOf = ({ lines }: Earlier) => lines.map(({ text }) => text);
-const pagesRead = () => discord.requests.filter(({ method, path }) => method === "GET" && /\/messages$/.test(path)).length;
+const pagesRead = () =>
+  discord.requests.filter(({ method, path }) => method === "GET" && /\/messages$/.test(path)).length;
 
 describe("in a thread", () => {
   test("the message that it is about comes first, then the others with names and files, without the mention", async () => {
@@ -46,7 +47,13 @@ describe("in a thread", () => {
     const found = await earlier(await mention(thread));
     expect(found).toMatchObject({ leftOut: 0, notes: [] });
     expect(found.lines).toMatchObject([
-      { kind: "root", id: about.id, text: "Shall we ship?", author: { id: ben.id, name: "Ben", isBot: false }, isOwn: false },
+      {
+        kind: "root",
+        id: about.id,
+        text: "Shall we ship?",
+        author: { id: ben.id, name: "Ben", isBot: false },
+        isOwn: false,
+      },
       { kind: "thread", text: `see the numbers, @Ann (${ann.mention})`, files: ["numbers.csv"] },
       { kind: "thread", text: "build failed", author: { isBot: true } },
     ]);
@@ -80,7 +87,10 @@ describe("in a thread", () => {
     const message = await mention(thread);
     const before = pagesRead();
     const { lines, leftOut } = await earlier(message);
-    expect(lines.map(({ text }) => text)).toEqual(["root", ...Array.from({ length: 50 }, (_, index) => `line ${250 + index}`)]);
+    expect(lines.map(({ text }) => text)).toEqual([
+      "root",
+      ...Array.from({ length: 50 }, (_, index) => `line ${250 + index}`),
+    ]);
     expect(leftOut).toBe(249);
     expect(pagesRead() - before).toBe(1);
   });
@@ -202,7 +212,9 @@ describe("a link", () => {
 
   test("works in a DM, to a message of that DM", async () => {
     const old = discord.ann.say("my old note", { in: "dm" });
-    const said = discord.ann.say(`and https://discord.com/channels/@me/${discord.ann.dm().id}/${old.id} ?`, { in: "dm" });
+    const said = discord.ann.say(`and https://discord.com/channels/@me/${discord.ann.dm().id}/${old.id} ?`, {
+      in: "dm",
+    });
     const message = await discord.until(() => agent.addressed().find(({ id }) => id === said.id));
     expect(textsOf(await earlier(message))).toEqual(["my old note"]);
   });
@@ -213,13 +225,26 @@ describe("trouble", () => {
     const thread = discord.ann.startThread(discord.channel, "t");
     for (let index = 1; index <= 150; index++) discord.ben.say(`line ${index}`, { in: thread });
     const message = await mention(thread);
+    discord.fail(
+      { route: "messages.list", after: 1, times: 9 },
+      { type: "answer", status: 403, body: { code: 50_001 } },
+    );
+    const { lines, notes } = await earlier(message, { maxMessages: 140 });
+    expect(lines.length).toBeGreaterThan(90);
+    expect(lines.at(-1)?.text).toBe("line 150");
+    expect(notes).toEqual([expect.stringContaining("Not all earlier messages could be read")]);
+    await expect(earlier(message)).rejects.toThrow();
+  });
+
+  test("an abort ends the reading at once", async () => {
+    const message = await mention(discord.channel);
+    discord.fail({ route: "messages.list" }, { type: "hang" });
     const late = new AbortController();
-    const reading = earlier(message, { maxMessages: 140 }, late.signal);
-    const first = pagesRead();
-    await discord.until(() => pagesRead() > first);
-    expect((await reading).lines.length).toBe(140);
+    const before = pagesRead();
+    const reading = earlier(message, {}, late.signal);
+    await discord.until(() => pagesRead() > before);
     late.abort();
-    await expect(earlier(message, {}, late.signal)).rejects.toThrow();
+    await expect(reading).rejects.toThrow();
   });
 
   test("a process that never connects can read, and knows the agent's own messages", async () => {
@@ -229,7 +254,11 @@ describe("trouble", () => {
     await bot.platform.chat?.post(place, { text: "mine", files: [], key: "k" });
     const second = await mention(discord.channel);
     const worker = bot.another();
-    const found = await worker.earlier?.(second, { said: "", maxMessages: 5, channelMessages: 5, channelMs: 600_000 }, never);
+    const found = await worker.earlier?.(
+      second,
+      { said: "", maxMessages: 5, channelMessages: 5, channelMs: 600_000 },
+      never,
+    );
     expect(found?.lines.map(({ text, isOwn }) => [text, isOwn])).toEqual([
       [expect.stringContaining("what do you think?"), false],
       ["mine", true],

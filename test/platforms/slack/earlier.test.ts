@@ -41,7 +41,10 @@ async function longThread(count: number): Promise<Said> {
   const now = Number(root.ts);
   const begin = now - 30 * 86_400;
   const bursts = Array.from({ length: 12 }, (_, index) => begin + (index + 1) * 2 * 86_400);
-  const times = Array.from({ length: count }, (_, index) => (bursts[index % bursts.length] ?? now) + (index % 997) * 7.3);
+  const times = Array.from(
+    { length: count },
+    (_, index) => (bursts[index % bursts.length] ?? now) + (index % 997) * 7.3,
+  );
   root.message.ts = begin.toFixed(6);
   root.ts = root.message.ts;
   for (const [index, time] of times.toSorted((one, other) => one - other).entries()) {
@@ -70,7 +73,11 @@ describe("in a thread", () => {
     const found = await earlier(message);
     expect(found).toMatchObject({ leftOut: 0, notes: [] });
     expect(found.lines).toMatchObject([
-      { kind: "root", text: `Shall we ship on @Ann (${slack.ann.id})'s word?`, author: { id: slack.ben.id, name: "Ben" } },
+      {
+        kind: "root",
+        text: `Shall we ship on @Ann (${slack.ann.id})'s word?`,
+        author: { id: slack.ben.id, name: "Ben" },
+      },
       { kind: "thread", text: "see the numbers", files: ["numbers.csv"], isOwn: false },
     ]);
     expect(found.lines[0]?.id).toBe(`${slack.general.id}:${root.ts}`);
@@ -94,7 +101,10 @@ describe("in a thread", () => {
     await say("build failed", { as: bot, thread: root });
     const gone = await say("a secret", { thread: root });
     slack.people.remove(gone);
-    const place = { conversationId: `slack:${slack.state.team.id}:${slack.general.id}:${root.ts}`, requester: agent.kept[0]?.author };
+    const place = {
+      conversationId: `slack:${slack.state.team.id}:${slack.general.id}:${root.ts}`,
+      requester: agent.kept[0]?.author,
+    };
     await world.platform.chat?.post(place as never, { text: "I was here", files: [], key: "k" });
     const { lines } = await earlier(await mention({ thread: root }));
     expect(lines.map(({ text, isOwn, author }) => [text, isOwn, author.isBot])).toEqual([
@@ -307,23 +317,36 @@ test("the search for the newest messages finds them, whenever they were said, or
     maxLength: 600,
   });
   await fc.assert(
-    fc.asyncProperty(times, fc.integer({ min: 1, max: 40 }), fc.integer({ min: 5, max: 60 }), async (given, wanted, size) => {
-      const all = given.toSorted((a, b) => a - b);
-      const end = 1_000_001;
-      let asked = 0;
-      const fetch = async (oldest: number) => {
-        asked += 1;
-        const range = all.filter((time) => time > oldest && time < end);
-        return { items: range.slice(0, size), hasMore: range.length > size };
-      };
-      const options = { fetch, position: (time: number) => time, begin: 0, end, wanted, total: all.length, maxCalls: 6 };
-      const { items, reachesEnd } = await newestReplies(await fetch(0), options);
-      expect(asked).toBeLessThanOrEqual(6);
-      // What is returned has no gaps, and ends with the newest if it says so.
-      const from = all.indexOf(items[0] ?? 0);
-      expect(items).toEqual(all.slice(from, from + items.length));
-      if (reachesEnd) expect(items.at(-1)).toBe(all.at(-1));
-    }),
+    fc.asyncProperty(
+      times,
+      fc.integer({ min: 1, max: 40 }),
+      fc.integer({ min: 5, max: 60 }),
+      async (given, wanted, size) => {
+        const all = given.toSorted((a, b) => a - b);
+        const end = 1_000_001;
+        let asked = 0;
+        const fetch = async (oldest: number) => {
+          asked += 1;
+          const range = all.filter((time) => time > oldest && time < end);
+          return { items: range.slice(0, size), hasMore: range.length > size };
+        };
+        const options = {
+          fetch,
+          position: (time: number) => time,
+          begin: 0,
+          end,
+          wanted,
+          total: all.length,
+          maxCalls: 6,
+        };
+        const { items, reachesEnd } = await newestReplies(await fetch(0), options);
+        expect(asked).toBeLessThanOrEqual(6);
+        // What is returned has no gaps, and ends with the newest if it says so.
+        const from = all.indexOf(items[0] ?? 0);
+        expect(items).toEqual(all.slice(from, from + items.length));
+        if (reachesEnd) expect(items.at(-1)).toBe(all.at(-1));
+      },
+    ),
     { numRuns: 300 },
   );
 });

@@ -56,7 +56,11 @@ export async function newestReplies<Item>(
     items.filter((item) => position(item) > after && position(item) < end);
   let run = inside(first, begin);
   if (!first.hasMore || run.length === 0) return { items: run, reachesEnd: !first.hasMore };
-  const bounds = () => ({ runStart: position(run[0] as Item), low: position(run.at(-1) as Item), runLength: run.length });
+  const bounds = () => ({
+    runStart: position(run[0] as Item),
+    low: position(run.at(-1) as Item),
+    runLength: run.length,
+  });
   const search: Search = { ...bounds(), high: end, end, rest: Math.max(wanted, total - run.length) };
   let best: Item[] | undefined;
   for (let call = 1; call < maxCalls; call++) {
@@ -77,7 +81,9 @@ export async function newestReplies<Item>(
     if (isNext || items.length >= wanted) break;
     search.high = oldest;
   }
-  return best === undefined || best.length === 0 ? { items: run, reachesEnd: false } : { items: best, reachesEnd: true };
+  return best === undefined || best.length === 0
+    ? { items: run, reachesEnd: false }
+    : { items: best, reachesEnd: true };
 }
 
 /** First assumes that messages are spread evenly; then that they continued at the known pace; then tries in between. */
