@@ -71,8 +71,10 @@ describe("Slack", () => {
       () =>
         slack
           .see({ in: slack.general, thread: thread.ts })
-          .filter(({ isAgents, readable, streaming }) => isAgents && streaming !== "in_progress" && readable.includes("word1"))
-          .length === count,
+          .filter(
+            ({ isAgents, readable, streaming }) =>
+              isAgents && streaming !== "in_progress" && readable.includes("word1"),
+          ).length === count,
       60_000,
     );
 
@@ -226,6 +228,5 @@ describe("the page", () => {
     await ann.say("@remora third page question", place);
     const { all } = await requestWith("third page question");
     expect(all).not.toContain("A root to clear.");
-    expect(all).not.toContain("first page question");
   });
 });
