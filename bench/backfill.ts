@@ -53,7 +53,14 @@ async function createSlack(): Promise<Service> {
       root.message.ts = tsOf(0);
       for (let index = 1; index < messages; index++) {
         const user = index % 3 === 0 ? ann.id : ben.id;
-        state.messages.push({ ...root.message, ts: tsOf(index), user, threadTs: tsOf(0), text: `${words} ${index}`, blocks: [] });
+        state.messages.push({
+          ...root.message,
+          ts: tsOf(index),
+          user,
+          threadTs: tsOf(0),
+          text: `${words} ${index}`,
+          blocks: [],
+        });
       }
       return () => void people.say({ as: ann, in: general, text: "@Remora what now?", thread: tsOf(0) });
     },
@@ -115,7 +122,8 @@ async function open(create: () => Promise<Service>, messages: number) {
 }
 
 function median(figures: Figures[]): Figures {
-  const of = (key: keyof Figures) => figures.map((each) => each[key]).toSorted((a, b) => a - b)[figures.length >> 1] ?? 0;
+  const of = (key: keyof Figures) =>
+    figures.map((each) => each[key]).toSorted((a, b) => a - b)[figures.length >> 1] ?? 0;
   return { requestMs: Number(of("requestMs").toFixed(1)), requestBytes: of("requestBytes"), calls: of("calls") };
 }
 
