@@ -2,7 +2,7 @@
  * Reads what was said before a turn's first message, through its platform:
  *
  *   1. asks for everything after the newest message that the conversation knows
- *   2. leaves out what is in the history as turns of this conversation: people's messages to the agent, and its answers
+ *   2. leaves out people's messages to the agent, which are turns of this conversation or of another one, and its answers
  *   3. keeps what fits
  *
  * A slow or failing platform costs a turn at most `maxReadMs`, and the model is told what is missing.
@@ -89,17 +89,15 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
 
   async function newLines(lines: readonly EarlierLine[], turn: TurnRecord, isKnown: boolean): Promise<EarlierLine[]> {
     const own = new Set(turn.messages.map(({ id }) => id));
-    const inHistory = await Promise.all(lines.map(async (line) => own.has(line.id) || (await isTurnOf(turn, line.id))));
-    const firstTurnAt = Math.min(...lines.filter((_, index) => inHistory[index]).map(({ at }) => at));
+    const { platform } = turn.target;
+    const wasTurn = async ({ id }: EarlierLine) =>
+      own.has(id) || (await ledger.get("message", messageKey(platform, id))) !== undefined;
+    const wereTurns = await Promise.all(lines.map(wasTurn));
+    const firstTurnAt = Math.min(...lines.filter((_, index) => wereTurns[index]).map(({ at }) => at));
     return lines.filter((line, index) => {
       if (line.kind === "linked") return !own.has(line.id);
-      return !inHistory[index] && !(line.isOwn && (isKnown || line.at > firstTurnAt));
+      return !wereTurns[index] && !(line.isOwn && (isKnown || line.at > firstTurnAt));
     });
-  }
-
-  async function isTurnOf({ conversationId, target: { platform } }: TurnRecord, messageId: string): Promise<boolean> {
-    const entry = await ledger.get("message", messageKey(platform, messageId));
-    return entry?.body.conversationId === conversationId;
   }
 
   return {
