@@ -12,6 +12,7 @@ import type {
   PluginResult,
 } from "../../src/plugin-sdk/plugin.ts";
 import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
+import { fetchFile } from "./fetch-file.ts";
 
 const usualLimit = 30;
 const fileCapBytes = 10 * 1024 * 1024;
@@ -43,6 +44,8 @@ async function run(tool: string, input: JsonObject, chat: PluginChat, context: P
       const limit = typeof input.limit === "number" ? input.limit : usualLimit;
       return listing(await chat.history({ ...where, ...optional("before", input.before), limit }));
     }
+    case "chat_fetch_file":
+      return await fetchFile(input, chat, context);
     case "chat_post": {
       const { messageId } = await chat.post({ ...where, text: textOf(input.text), files: [] });
       return `Posted (message ${messageId}).`;

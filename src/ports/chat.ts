@@ -2,7 +2,7 @@
  * Lets tools act in a chat besides answering. Actions reject with `platform.unsupported` if the service can't do them,
  * and with `platform.no-access` if the requester can't see the channel. `channel` never names a DM.
  */
-import type { Author } from "./message.ts";
+import type { Attachment, Author } from "./message.ts";
 import type { ToolFile } from "./tool.ts";
 
 export interface ChatPlace {
@@ -24,6 +24,8 @@ export interface ChatLine {
 export interface ChatActions {
   /** Returns the newest `limit` messages (at most 200), oldest first. `before` selects only older messages. */
   history(place: ChatPlace, options: { limit: number; before?: string }): Promise<ChatLine[]>;
+  /** The files of a message. Those that can be opened (`Platform.openFile`) have a `source`. */
+  files?(place: ChatPlace, messageId: string): Promise<Attachment[]>;
   /** Posts Markdown and pings nobody. `key` prevents duplicate posts if the service supports that. */
   post(place: ChatPlace, message: { text: string; files: ToolFile[]; key: string }): Promise<{ messageId: string }>;
   /** `emoji` is the character itself or its `:name:`. */

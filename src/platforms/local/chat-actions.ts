@@ -69,6 +69,12 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
               .filter(({ sequence }) => end === undefined || sequence < end);
       return said.filter(isSaid).slice(-limit).map(lineOf);
     },
+    async files(chatPlace, messageId) {
+      const { files, onlyFor } = messageIn(store, messageId, placeSpot(chatPlace).place);
+      if ((onlyFor ?? chatPlace.requester.id) !== chatPlace.requester.id)
+        throw noAccess(`there is no message ${messageId} in that place`);
+      return files.map(({ id, name, mimeType, bytes }) => ({ name, mimeType, bytes, source: { file: id } }));
+    },
     async post(chatPlace, message) {
       return { messageId: await post(placeSpot(chatPlace), message) };
     },

@@ -19,6 +19,8 @@ import { isSnowflake, parseConversationId } from "../conversation-id.ts";
 export interface ChatAccess {
   /** Resolves to the channel's id. Rejects with `platform.no-access`. */
   channelFor(place: ChatPlace, rights: PermissionsString[]): Promise<string>;
+  /** The channels whose messages the conversation may mention: like `channelFor`, and a thread's own channel. */
+  channelsNear(place: ChatPlace): Promise<string[]>;
   /** True if the person can read the earlier messages of a channel or thread of a server. */
   mayRead(channelId: string, person: Author): Promise<boolean>;
 }
@@ -80,10 +82,20 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     return (await get<RESTPostAPIChannelThreadsResult>(Routes.threadMembers(threadId, userId))) !== undefined;
   }
 
-  return {
-    async mayRead(channelId, person) {
-      const channel = await get<APIChannel>(Routes.channel(channelId));
-      return channel !== undefined && (await may(channel, person, ["ViewChannel", "ReadMessageHistory"]));
+  async function mayRead(channelId: string, person: Author): Promise<boolean> {
+    const channel = await get<APIChannel>(Routes.channel(channelId));
+    return channel !== undefined && (await may(channel, person, ["ViewChannel", "ReadMessageHistory"]));
+  }
+
+  const access: ChatAccess = {
+    mayRead,
+    async channelsNear(place) {
+      const first = await access.channelFor(place, ["ReadMessageHistory"]);
+      const conversation = parseConversationId(place.conversationId);
+      if (conversation?.type !== "guild") return [first];
+      const near = place.channel === undefined ? [...new Set([first, conversation.channel])] : [first];
+      const isOpen = await Promise.all(near.map((channel) => mayRead(channel, place.requester)));
+      return near.filter((_, index) => isOpen[index]);
     },
     async channelFor(place, rights) {
       const own = await ownChannel(place);
@@ -96,6 +108,7 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
       throw noAccess(place.channel, `${place.requester.name} can't do that there, so I can't either`);
     },
   };
+  return access;
 }
 
 function noAccess(channel: string, why: string) {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { ChatActions } from "../../../ports/chat.ts";
+import type { Attachment } from "../../../ports/message.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
@@ -91,6 +92,13 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
       const read = await Promise.all(lines.map((line) => readLine(found.channel, line)));
       return read.map(({ isOwn: _isOwn, ...line }) => line);
     },
+    async files(place, messageId) {
+      const { channel } = await find(place);
+      const ts = tsIn(messageId, channel);
+      const args = { channel, ts, oldest: ts, latest: ts, inclusive: true, limit: 2 };
+      const { messages } = await api.call("conversations.replies", args, linePageSchema);
+      return (messages.find((each) => each.ts === ts)?.files ?? []).flatMap(fileOf);
+    },
     async post(place, { text, files, key }) {
       const found = await find(place);
       const { found: readable, notes } = await readFiles(files);
@@ -141,4 +149,23 @@ function tsIn(messageId: string, channel: string): string {
 
 function unsupported(message: string): RemoraError {
   return new RemoraError({ code: "platform.unsupported", place: "platform slack", message });
+}
+
+const fileSchema = z.object({
+  id: z.string(),
+  name: z.string().nullish(),
+  mimetype: z.string().nullish(),
+  size: z.number().nullish(),
+  url_private_download: z.string().optional(),
+  url_private: z.string().optional(),
+});
+
+/** Slack may tell only the id; the file is then looked up when it is opened. */
+function fileOf(file: unknown): Attachment[] {
+  const { data } = fileSchema.safeParse(file);
+  if (data === undefined) return [];
+  const url = data.url_private_download ?? data.url_private;
+  const source = { id: data.id, ...(url === undefined ? {} : { url }) };
+  const mimeType = data.mimetype ?? "application/octet-stream";
+  return [{ name: data.name ?? data.id, mimeType, bytes: data.size ?? 0, source }];
 }
