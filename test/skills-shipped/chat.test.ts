@@ -65,7 +65,7 @@ async function open(conversationId = "local:channel:general:root") {
     );
   say("root", "@remora what did we decide?");
   const run = async (tool: string, input: JsonObject) => await plugin.execute(tool, input, context);
-  return { run, say, store, place, context, chat: context.chat };
+  return { run, say, store, place, context };
 }
 
 describe("history", () => {
@@ -102,7 +102,9 @@ describe("fetching a file", () => {
 
   async function fetchWith(openFile: NonNullable<PluginContext["chat"]>["openFile"], name = "report.csv") {
     const opened = await open();
-    const chat = { ...opened.chat, ...(openFile === undefined ? {} : { openFile }) };
+    const { chat: known } = opened.context;
+    if (known === undefined) throw new Error("no chat");
+    const chat = { ...known, ...(openFile === undefined ? {} : { openFile }) };
     const result = await plugin.execute(
       "chat_fetch_file",
       { messageId: "C1:1.000200", name },
