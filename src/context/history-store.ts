@@ -11,7 +11,15 @@ import type { Json } from "../ports/message.ts";
 import type { Store } from "../ports/store.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
-import { bounded, type Exchange, exchangeOf, exchangeSchema, likelyOrigins, type StoredExchange, withoutHeard } from "./history.ts";
+import {
+  bounded,
+  type Exchange,
+  exchangeOf,
+  exchangeSchema,
+  likelyOrigins,
+  type StoredExchange,
+  withoutHeard,
+} from "./history.ts";
 import { renderSummary, type Summary, summarySchema } from "./summary.ts";
 
 const historySchema = z.discriminatedUnion("version", [
