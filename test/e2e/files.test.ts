@@ -132,7 +132,7 @@ function sayInSlack(text: string, attached: SentFile[]): Said {
 async function answerInSlack(said: Said): Promise<string> {
   const answer = await slack.until(
     () => slackAnswers(said).find(({ readable }) => readable.includes("Finished")),
-    30_000,
+    80_000,
   );
   return answer.readable;
 }
@@ -156,7 +156,7 @@ const discordAnswers = ({ id }: { id: string }) =>
   ).filter(({ author, content }) => author.id === discord.bot.id && content.includes("Finished"));
 
 async function answerInDiscord(said: { id: string }): Promise<string> {
-  return (await discord.until(() => discordAnswers(said)[0], 30_000)).content;
+  return (await discord.until(() => discordAnswers(said)[0], 80_000)).content;
 }
 
 /** The newest prompt with these words, as JSON. */
@@ -263,7 +263,7 @@ test("after a kill in the middle of downloads, the files are complete, nothing i
   const [csv] = files.slice(1, 2);
   const inSlack = sayInSlack(hashAll, files.slice(1, 2));
   const inDiscord = sayInDiscord(hashAll, files.slice(1, 2));
-  await expect.poll(halfFiles, { timeout: 30_000 }).toHaveLength(2);
+  await expect.poll(halfFiles, { timeout: 80_000 }).toHaveLength(2);
   await remora.kill();
   ann.close();
   await start();
