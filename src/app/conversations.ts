@@ -1,4 +1,5 @@
 /** Builds memory and context, the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
+import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
 import { approvalPolicy, backfillLimits, contextSettings, historySettings } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";
@@ -9,8 +10,10 @@ import { createConversationRegistry } from "../engine/conversation/conversation-
 import { createConversations } from "../engine/conversation/conversations.ts";
 import { createEarlierMessages, type ForgettableEarlierMessages } from "../engine/turn/earlier-messages.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
+import { createTurnFiles } from "../files/turn-files.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
+import { createFileInspector } from "../plugin-sdk/documents/file-inspector.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
@@ -112,6 +115,16 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     memory: wrap("memory", memory),
     earlier,
     taskFiles: tools.taskFiles,
+    files: createTurnFiles({
+      ...{ ledger, fileOrigins: sandbox.fileOrigins, platform: links.platform, log },
+      drafts: sandbox.drafts,
+      inspector: createFileInspector(),
+      filesRoot: join(settings.workspace, "files"),
+      limits: {
+        maxBytes: config.files.maxMegabytes * 1024 * 1024,
+        inboxBytes: config.files.inboxMegabytes * 1024 * 1024,
+      },
+    }),
     usage: links.models.usage,
     takeSteering: (turnId, conversationId) => links.conversations.get().takeSteering(turnId, conversationId),
     limits: config.turns,

@@ -24,7 +24,13 @@ const maxHeardTokens = 2_000;
 const maxHeardCharacters = 500;
 const maxStaleHeardCharacters = 160;
 
-const attachment = z.strictObject({ name: z.string(), mimeType: z.string(), bytes: z.number() });
+const attachment = z.strictObject({
+  name: z.string(),
+  mimeType: z.string(),
+  bytes: z.number(),
+  /** Absent in entries of earlier versions, and if the file was not fetched. */
+  path: z.string().exactOptional(),
+});
 const saidMessage = z.strictObject({
   author: z.string(),
   authorId: z.string(),
@@ -130,7 +136,10 @@ function shortTranscript(turn: TurnRecord) {
     ...(heard === undefined ? {} : { heard }),
     messages: messages.map((message) => ({
       ...message,
-      attachments: message.attachments.map(({ name, mimeType, bytes }) => ({ name, mimeType, bytes })),
+      attachments: message.attachments.map(({ name, mimeType, bytes, path }) => ({
+        ...{ name, mimeType, bytes },
+        ...(path === undefined ? {} : { path }),
+      })),
     })),
     steps: steps.map(({ carry: _carry, ...step }) => ({
       ...step,

@@ -14,6 +14,7 @@ import type { ModelEvent, Provider } from "./provider.ts";
 import type { QuestionCard } from "./question.ts";
 import type { Toolbox, ToolFile, ToolQueue, ToolSpec } from "./tool.ts";
 import type { ReadAnswer, TaskFiles, TurnRecord } from "./turn.ts";
+import type { TurnFiles } from "./turn-files.ts";
 import type { UsageMeter } from "./usage.ts";
 
 /** Reads one model answer. `onText` gets the complete text so far. */
@@ -70,6 +71,7 @@ export interface TurnDeps {
   containment: Containment;
   drafts: Pick<Drafts, "settle" | "news">;
   queue: ToolQueue;
+  files: TurnFiles;
   memory: Memory;
   earlier: EarlierMessages;
   taskFiles: TaskFiles;

@@ -44,6 +44,7 @@ export interface StageDoubleOptions {
   approvals?: Partial<TurnDeps["approvals"]>;
   takeSteering?: TurnDeps["takeSteering"];
   earlier?: TurnDeps["earlier"];
+  files?: TurnDeps["files"];
   limits?: Partial<TurnLimits>;
   usageLimits?: Partial<UsageLimits>;
   saveEpisode?: (episode: Episode) => Promise<void>;
@@ -106,6 +107,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     },
     earlier: options.earlier ?? { read: async () => undefined, markKnown: async () => {} },
     taskFiles: { save: async () => {} },
+    files: options.files ?? { fetch: () => Promise.reject(new Error("no message of this test has a file")) },
     usage: createUsageMeter({
       ledger,
       prices: {},

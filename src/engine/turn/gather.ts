@@ -3,9 +3,10 @@
  * gathered. Each gatherer resolves when its part is saved.
  */
 import { gatherEarlier } from "./gather-earlier.ts";
+import { gatherFiles } from "./gather-files.ts";
 import type { TurnRun } from "./turn-store.ts";
 
-const gatherers: readonly ((run: TurnRun) => Promise<void>)[] = [gatherEarlier];
+const gatherers: readonly ((run: TurnRun) => Promise<void>)[] = [gatherEarlier, gatherFiles];
 
 /** Rejects if the signal aborts. */
 export async function gather(run: TurnRun): Promise<void> {

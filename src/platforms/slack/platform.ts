@@ -22,7 +22,7 @@ import { createRateLimiter } from "./api/rate-limiter.ts";
 import { createSdkLogger } from "./api/sdk-logger.ts";
 import { createSocketReceiver } from "./api/socket-receiver.ts";
 import { parseConversationId, parseMessageId } from "./conversation-id.ts";
-import { createFileReader } from "./inbound/attachments.ts";
+import { createSlackFiles } from "./inbound/attachments.ts";
 import { createCatchUp } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
 import { createEarlier } from "./inbound/earlier.ts";
@@ -82,6 +82,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const people = createPeople({ api, teamId: async () => (await identity()).teamId, now });
   const threads = createThreads(store);
   const recent = createRecentMessages();
+  const files = createSlackFiles({ api, token: access.botToken, ...where, log, signal: ended.signal });
   const cursors = createCursors(store, log);
   const authors = createLruMap<string>(maxKnownAuthors);
   const forms = createCardForms(store);
@@ -99,11 +100,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       pane.said(message);
       if (options.ackReaction !== null) acknowledge(api, message, options.ackReaction, log);
     };
-    const readFiles = createFileReader({ api, token: access.botToken, ...where, log, signal: ended.signal });
     const shared = { handlers, api, identity, people, ephemeral, log };
     const inbound = recent.watch(
       createInbound({
-        ...{ ...shared, readFiles, threads, cursors, authors, onTaken, isAllowedBot: options.isAllowedBot },
+        ...{ ...shared, describeFiles: files.describe, threads, cursors, authors, onTaken },
+        isAllowedBot: options.isAllowedBot,
         sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
       }),
     );
@@ -194,6 +195,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent }),
+    openFile: files.open,
     chat: createChatActions({ api, identity, people, threads, log, signal: ended.signal }),
     health: health.now,
     async close() {
