@@ -4,12 +4,14 @@
  *   1. use BM25 scores, with a small bonus for recent passages
  *   2. add a part of the scores of passages nearby in position and time, because they usually share a subject
  *   3. raise a passage with the question's words close together, a quoted phrase, or a speaker that the question names
- *   4. return equal texts once
+ *   4. with embeddings, add the ranks by meaning (reciprocal rank fusion)
+ *   5. return equal texts once
  *
  * The weights come from a public set of long conversations; bench/memory-retrieval.ts measures them.
  */
 import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
+import type { MeantPassage } from "./meaning.ts";
 import type { MemoryKind } from "./places.ts";
 import type { SearchQuestion } from "./query.ts";
 import type { FoundPassage, PassageHit, SearchIndex } from "./search-index.ts";
@@ -28,12 +30,16 @@ const weights = {
 const recentDays = 30;
 const candidateLimit = 200;
 const extraReads = 30;
+/** Cormack et al., “Reciprocal Rank Fusion”, 2009. The larger, the less the first ranks count. */
+const rankOffset = 60;
 /** Feedback weighs less, because episodes contain the same facts with more detail. */
 const kindWeight: Record<MemoryKind, number> = { episode: 1, knowledge: 1, feedback: 0.4 };
 
 export interface RankingInput {
   index: SearchIndex;
   question: SearchQuestion;
+  /** Passages near in meaning, nearest first. Empty without embeddings. */
+  meant: readonly MeantPassage[];
   scopes: readonly MemoryScope[];
   limit: number;
   now: number;
@@ -47,21 +53,49 @@ export function createRanking(): Rank {
   return (input) => rank(input, readingOf);
 }
 
-function rank({ index, question, scopes, limit, now }: RankingInput, readingOf: ReadPassage): MemoryHit[] {
+function rank({ index, question, meant, scopes, limit, now }: RankingInput, readingOf: ReadPassage): MemoryHit[] {
   const candidates = index.candidates(question, scopes, Math.max(candidateLimit, limit));
-  if (candidates.length === 0) return [];
+  if (candidates.length === 0 && meant.length === 0) return [];
   const scored = withNeighbours(candidates, index, now);
   const best = scored.sort((one, other) => other.score - one.score || one.id - other.id).slice(0, limit + extraReads);
-  const passages = new Map(index.passages(best.map((one) => one.id)).map((passage) => [passage.id, passage]));
-  const hits = best.flatMap(({ id, score }) => {
+  const ids = new Set([...best, ...meant].map((one) => one.id));
+  const passages = new Map(index.passages([...ids]).map((passage) => [passage.id, passage]));
+  const byWords = best.flatMap(({ id, score }) => {
     const passage = passages.get(id);
     return passage === undefined
       ? []
       : [{ passage, score: score * kindWeight[passage.kind] * closeness(question, passage, readingOf(passage)) }];
   });
-  return distinct(hits.sort((one, other) => other.score - one.score || one.passage.id - other.passage.id))
+  const byMeaning = meant.flatMap(({ id, similarity }) => {
+    const passage = passages.get(id);
+    return passage === undefined ? [] : [{ passage, score: similarity * kindWeight[passage.kind] }];
+  });
+  const hits =
+    byMeaning.length === 0 ? byWords.sort(bestFirst) : fuse(byWords.sort(bestFirst), byMeaning.sort(bestFirst));
+  return distinct(hits)
     .slice(0, limit)
     .flatMap(({ passage, score }) => hitOf(passage, scopes, score));
+}
+
+interface Scored {
+  passage: FoundPassage;
+  score: number;
+}
+
+function bestFirst(one: Scored, other: Scored): number {
+  return other.score - one.score || one.passage.id - other.passage.id;
+}
+
+/** Uses ranks, because the scores of words and of each model's vectors have nothing in common. */
+function fuse(...rankings: Scored[][]): Scored[] {
+  const fused = new Map<number, Scored>();
+  for (const ranking of rankings) {
+    for (const [rank, { passage }] of ranking.entries()) {
+      const before = fused.get(passage.id)?.score ?? 0;
+      fused.set(passage.id, { passage, score: before + 1 / (rankOffset + rank + 1) });
+    }
+  }
+  return [...fused.values()].sort(bestFirst);
 }
 
 function withNeighbours(candidates: PassageHit[], index: SearchIndex, now: number): { id: number; score: number }[] {
