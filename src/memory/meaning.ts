@@ -5,6 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { embeddedText } from "./embedded-text.ts";
+import type { EmbeddedThing } from "./embedding-health.ts";
 import type { SearchIndex } from "./search-index.ts";
 import type { StoredVector, VectorStore } from "./vector-store.ts";
 import { cosine, nearestBySigns, quantize, signsOf, signWords } from "./vectors.ts";
@@ -40,6 +41,7 @@ export interface EmbeddingCounts {
   passages: number;
   /** Passages that have a vector of the model. */
   embedded: number;
+  /** The last failure, if nothing has worked since. */
   problem: string | undefined;
 }
 
@@ -54,7 +56,7 @@ export interface Meaning {
   removed(keys: readonly string[]): void;
   /** Removes all vectors without a passage, and every trace of them in the file. */
   collect(): void;
-  setProblem(problem: string | undefined): void;
+  setProblem(what: EmbeddedThing, problem: string | undefined): void;
   counts(): EmbeddingCounts;
   close(): void;
 }
@@ -176,12 +178,13 @@ export function createMeaning(index: SearchIndex, store: VectorStore): Meaning {
       removed(store.keys());
       store.purge();
     },
-    setProblem: (problem) => store.setFact("problem", problem),
+    setProblem: (what, problem) => store.setFact(`problem with ${what}`, problem),
     counts() {
       const keys = index.query(({ allVectorKeys }) => allVectorKeys.all().map(({ vector_key: key }) => String(key)));
       const missing = store.missing([...new Set(keys)]);
+      const problemOf = (what: EmbeddedThing) => store.fact(`problem with ${what}`);
       const embedded = keys.filter((key) => !missing.has(key)).length;
-      return { passages: keys.length, embedded, problem: store.fact("problem") };
+      return { passages: keys.length, embedded, problem: problemOf("passages") ?? problemOf("questions") };
     },
     close() {
       store.release(owner);

@@ -43,6 +43,8 @@ export interface OwnedMemory extends Memory {
   warmUp(): Promise<void>;
   newest(scope: MemoryScope, limit: number): Promise<RecentEntry[]>;
   count(scopes: MemoryScope[]): Promise<number>;
+  /** Counts the passages of all scopes. */
+  countAll(): Promise<number>;
   /** Undefined if embeddings are off. */
   embeddings(): Promise<EmbeddingStatus | undefined>;
 }
@@ -69,6 +71,7 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     knowledge: createKnowledge({ workspace, inOrder, redact }),
     search: (query) => search.find(query),
     count: (scopes) => search.count(scopes),
+    countAll: () => search.countAll(),
     embeddings: () => search.embeddings(),
     warmUp: () => search.warmUp(),
     digest: (scope) => readDigest(workspace, scope),

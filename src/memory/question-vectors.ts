@@ -39,6 +39,7 @@ export function createQuestionVectors(options: QuestionVectorsOptions): Question
     underWay++;
     try {
       const [vector] = await embedder.embed([text], "question", AbortSignal.timeout(requestTimeoutMs));
+      health.worked();
       return vector;
     } catch (thrown) {
       known.delete(text);

@@ -17,7 +17,7 @@ import type { SearchQuestion } from "./query.ts";
 import type { FoundPassage, PassageHit, SearchIndex } from "./search-index.ts";
 import { foldText, wordsOf } from "./words.ts";
 
-const weights = {
+export const defaultWeights = {
   /** The share of the scores one and two positions before. Larger than `after`, because answers follow questions. */
   before: [0.5, 0.25],
   after: [0.3, 0.1],
@@ -26,12 +26,15 @@ const weights = {
   phrase: 0.5,
   speaker: 0.15,
   recent: 0.1,
+  /** Of a rank by meaning, beside one by words. */
+  meaning: 0.7,
+  /** The larger, the less the first ranks count. */
+  rankOffset: 10,
 };
+export type RankingWeights = typeof defaultWeights;
 const recentDays = 30;
 const candidateLimit = 200;
 const extraReads = 30;
-/** Cormack et al., “Reciprocal Rank Fusion”, 2009. The larger, the less the first ranks count. */
-const rankOffset = 60;
 /** Feedback weighs less, because episodes contain the same facts with more detail. */
 const kindWeight: Record<MemoryKind, number> = { episode: 1, knowledge: 1, feedback: 0.4 };
 
@@ -48,30 +51,34 @@ export interface RankingInput {
 export type Rank = (input: RankingInput) => MemoryHit[];
 
 /** Caches the analysis of passages, because a busy conversation finds the same ones repeatedly. */
-export function createRanking(): Rank {
+export function createRanking(weights: RankingWeights = defaultWeights): Rank {
   const readingOf = createReadings();
-  return (input) => rank(input, readingOf);
+  return (input) => rank(input, readingOf, weights);
 }
 
-function rank({ index, question, meant, scopes, limit, now }: RankingInput, readingOf: ReadPassage): MemoryHit[] {
+function rank(
+  { index, question, meant, scopes, limit, now }: RankingInput,
+  readingOf: ReadPassage,
+  weights: RankingWeights,
+): MemoryHit[] {
   const candidates = index.candidates(question, scopes, Math.max(candidateLimit, limit));
   if (candidates.length === 0 && meant.length === 0) return [];
-  const scored = withNeighbours(candidates, index, now);
+  const scored = withNeighbours(candidates, index, now, weights);
   const best = scored.sort((one, other) => other.score - one.score || one.id - other.id).slice(0, limit + extraReads);
   const ids = new Set([...best, ...meant].map((one) => one.id));
   const passages = new Map(index.passages([...ids]).map((passage) => [passage.id, passage]));
+  const scoreOf = (passage: FoundPassage) =>
+    kindWeight[passage.kind] * closeness(question, passage, readingOf(passage), weights);
   const byWords = best.flatMap(({ id, score }) => {
     const passage = passages.get(id);
-    return passage === undefined
-      ? []
-      : [{ passage, score: score * kindWeight[passage.kind] * closeness(question, passage, readingOf(passage)) }];
+    return passage === undefined ? [] : [{ passage, score: score * scoreOf(passage) }];
   });
   const byMeaning = meant.flatMap(({ id, similarity }) => {
     const passage = passages.get(id);
     return passage === undefined ? [] : [{ passage, score: similarity * kindWeight[passage.kind] }];
   });
-  const hits =
-    byMeaning.length === 0 ? byWords.sort(bestFirst) : fuse(byWords.sort(bestFirst), byMeaning.sort(bestFirst));
+  const sorted = byWords.sort(bestFirst);
+  const hits = byMeaning.length === 0 ? sorted : fuse(sorted, byMeaning.sort(bestFirst), weights);
   return distinct(hits)
     .slice(0, limit)
     .flatMap(({ passage, score }) => hitOf(passage, scopes, score));
@@ -86,19 +93,30 @@ function bestFirst(one: Scored, other: Scored): number {
   return other.score - one.score || one.passage.id - other.passage.id;
 }
 
-/** Uses ranks, because the scores of words and of each model's vectors have nothing in common. */
-function fuse(...rankings: Scored[][]): Scored[] {
+/**
+ * Reciprocal rank fusion (Cormack et al., 2009). Uses ranks, because the scores of words and of each model's vectors have
+ * nothing in common.
+ */
+function fuse(byWords: Scored[], byMeaning: Scored[], { meaning, rankOffset }: RankingWeights): Scored[] {
   const fused = new Map<number, Scored>();
-  for (const ranking of rankings) {
+  const add = (ranking: Scored[], weight: number) => {
     for (const [rank, { passage }] of ranking.entries()) {
       const before = fused.get(passage.id)?.score ?? 0;
-      fused.set(passage.id, { passage, score: before + 1 / (rankOffset + rank + 1) });
+      fused.set(passage.id, { passage, score: before + weight / (rankOffset + rank + 1) });
     }
-  }
+  };
+  add(byWords, 1);
+  add(byMeaning, meaning);
   return [...fused.values()].sort(bestFirst);
 }
 
-function withNeighbours(candidates: PassageHit[], index: SearchIndex, now: number): { id: number; score: number }[] {
+function withNeighbours(
+  candidates: PassageHit[],
+  index: SearchIndex,
+  now: number,
+  weights: RankingWeights,
+): { id: number; score: number }[] {
+  const offsets = offsetsOf(weights);
   const own = new Map<number, PassageHit>();
   const bestOfFile = new Map<number, number>();
   for (const candidate of candidates) {
@@ -116,10 +134,12 @@ function withNeighbours(candidates: PassageHit[], index: SearchIndex, now: numbe
   });
 }
 
-const offsets = [
-  ...weights.before.map((share, index) => [share, -1 - index] as const),
-  ...weights.after.map((share, index) => [share, 1 + index] as const),
-];
+function offsetsOf({ before, after }: RankingWeights) {
+  return [
+    ...before.map((share, index) => [share, -1 - index] as const),
+    ...after.map((share, index) => [share, 1 + index] as const),
+  ];
+}
 
 /** Neighbours in a file that are hours apart are rarely about the same subject. */
 function nearness(one: number, other: number): number {
@@ -161,7 +181,7 @@ function readText(text: string, passage: FoundPassage): Reading {
   return { words, placesByStart, speakers: speakersOf(passage) };
 }
 
-function closeness(question: SearchQuestion, passage: FoundPassage, reading: Reading): number {
+function closeness(question: SearchQuestion, passage: FoundPassage, reading: Reading, weights: RankingWeights): number {
   const asked = question.terms.map((term) => term.text);
   const folded = question.phrases.length === 0 ? "" : foldText(`${passage.heading}\n${passage.text}`);
   const isPhrase = question.phrases.some((phrase) => folded.includes(phrase));

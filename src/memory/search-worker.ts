@@ -2,6 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
+import type { EmbeddedThing } from "./embedding-health.ts";
 import type { EmbeddingCounts, Meaning, Unembedded, UnembeddedQuery } from "./meaning.ts";
 import { questionOf } from "./query.ts";
 import { createRanking } from "./ranking.ts";
@@ -12,7 +13,7 @@ import type { StoredVector } from "./vector-store.ts";
 export type EmbeddingRequest =
   | { type: "unembedded"; query: UnembeddedQuery; now: number }
   | { type: "store-vectors"; vectors: StoredVector[] }
-  | { type: "embedding-problem"; problem: string | undefined }
+  | { type: "embedding-problem"; what: EmbeddedThing; problem: string | undefined }
   | { type: "embedding-ended"; isComplete: boolean }
   | { type: "embedding-counts" };
 
@@ -20,7 +21,8 @@ export type SearchRequest =
   | EmbeddingRequest
   /** `vector` is that of the question. Absent: search by words only. */
   | { type: "find"; query: MemoryQuery; now: number; vector?: Float32Array }
-  | { type: "count"; scopes: string[] }
+  /** Without scopes: of all, as last indexed. */
+  | { type: "count"; scopes?: string[] }
   | { type: "refresh"; scopes?: string[] }
   | { type: "purge" }
   | { type: "close" };
@@ -98,8 +100,8 @@ function serve(port: NonNullable<typeof parentPort>, data: SearchWorkerData): vo
         return { type: "hits", hits: rank({ index, question, meant, scopes, limit, now: request.now }), hasNew };
       }
       case "count":
-        index.update(request.scopes);
-        return { type: "count", count: index.count(request.scopes) };
+        index.update(request.scopes ?? []);
+        return { type: "count", count: index.count(request.scopes ?? index.scopes()) };
       case "refresh":
         for (const scope of request.scopes ?? index.scopes()) {
           index.update([scope]);
@@ -149,7 +151,7 @@ function answerEmbedding(meaning: Meaning, request: EmbeddingRequest): SearchAns
       return problem === undefined ? { type: "done" } : { type: "not-stored", problem };
     }
     case "embedding-problem":
-      meaning.setProblem(request.problem);
+      meaning.setProblem(request.what, request.problem);
       return { type: "done" };
     case "embedding-ended":
       meaning.finish(request.isComplete);

@@ -11,7 +11,7 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Embedder } from "../ports/embeddings.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
-import { createEmbeddingHealth } from "./embedding-health.ts";
+import { createEmbeddingHealth, type EmbeddedThing } from "./embedding-health.ts";
 import { createEmbeddingLoop, type EmbeddingTimes } from "./embedding-loop.ts";
 import type { EmbeddingCounts } from "./meaning.ts";
 import { createQuestionVectors } from "./question-vectors.ts";
@@ -25,6 +25,7 @@ const resourceLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 25
 export interface Search {
   find(query: MemoryQuery): Promise<MemoryHit[]>;
   count(scopes: readonly string[]): Promise<number>;
+  countAll(): Promise<number>;
   /** Undefined without embeddings. */
   embeddings(): Promise<EmbeddingStatus | undefined>;
   follow(scopes: readonly string[]): void;
@@ -74,14 +75,21 @@ export function createSearch({ workspace, indexFile, embeddings, log, now = Date
   const meaning = embeddings === undefined ? undefined : createMeaningSearch(embeddings);
 
   function createMeaningSearch({ embedder, file, maxWaitMs, times }: EmbeddingOptions) {
-    const health = createEmbeddingHealth(embedder, log, (problem) => {
-      if (!isClosed) ask({ type: "embedding-problem", problem }).catch(() => {});
-    });
+    const healthOf = (what: EmbeddedThing) =>
+      createEmbeddingHealth(what, embedder, log, (problem) => {
+        if (!isClosed) ask({ type: "embedding-problem", what, problem }).catch(() => {});
+      });
+    const [passages, questions] = [healthOf("passages"), healthOf("questions")];
     return {
       embedder,
       vectors: { file, model: embedder.model },
-      loop: createEmbeddingLoop({ embedder, health, ask, now, ...(times === undefined ? {} : { times }) }),
-      vectorOf: createQuestionVectors({ embedder, health, now, ...(maxWaitMs === undefined ? {} : { maxWaitMs }) }),
+      loop: createEmbeddingLoop({ embedder, health: passages, ask, now, ...(times === undefined ? {} : { times }) }),
+      vectorOf: createQuestionVectors({
+        embedder,
+        health: questions,
+        now,
+        ...(maxWaitMs === undefined ? {} : { maxWaitMs }),
+      }),
     };
   }
 
@@ -172,6 +180,11 @@ export function createSearch({ workspace, indexFile, embeddings, log, now = Date
     },
     async count(scopes) {
       const answer = await ask({ type: "count", scopes: [...scopes] });
+      return answer.type === "count" ? answer.count : 0;
+    },
+    async countAll() {
+      await ask({ type: "refresh" });
+      const answer = await ask({ type: "count" });
       return answer.type === "count" ? answer.count : 0;
     },
     async embeddings() {

@@ -7,6 +7,7 @@ import { embeddingPrefix } from "./embedding-prefixes.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultOllamaHost, ollamaUrlOf } from "./ollama.ts";
 import { openAiUrl } from "./openai-client.ts";
+import { isJsonObject } from "./request-mapping.ts";
 
 export interface EmbedderOptions {
   provider: "openai" | "ollama";
@@ -60,18 +61,23 @@ async function requestOpenAi(
   { model, apiKey, dimensions }: EmbedderOptions,
   { baseUrl }: ProviderPlace,
   fetch: Fetch,
-): Promise<unknown[]> {
+): Promise<unknown> {
   const { OpenAI } = await import("openai");
   // The SDK requires a key even if the server does not.
   const key = apiKey ?? "not-needed";
   const client = new OpenAI({ apiKey: key, baseURL: baseUrl, maxRetries: 0, fetch, logLevel: "off" });
-  const { data } = await client.embeddings.create({
+  const { data }: { data?: unknown } = await client.embeddings.create({
     ...{ model, input },
     // The SDK's default is base64, which not every compatible server knows.
     encoding_format: "float",
     ...(dimensions === undefined ? {} : { dimensions }),
   });
-  return data.toSorted((one, other) => one.index - other.index).map(({ embedding }) => embedding);
+  if (!Array.isArray(data)) return undefined;
+  const placed = data.map((one: unknown, position) => {
+    const { index = position, embedding = undefined } = isJsonObject(one) ? one : {};
+    return { index: Number(index), embedding };
+  });
+  return placed.sort((one, other) => one.index - other.index).map(({ embedding }) => embedding);
 }
 
 async function requestOllama(

@@ -8,7 +8,12 @@ import type { MemoryOptions, OwnedMemory } from "../../src/memory/memory.ts";
 import type { EmbeddingOptions } from "../../src/memory/search.ts";
 import type { MemoryScope } from "../../src/ports/message.ts";
 import { createEmbedder, type EmbedderOptions } from "../../src/providers/embeddings.ts";
-import { type EmbeddingServer, embeddingKey, embeddingModel, startEmbeddingServer } from "../doubles/embedding-server.ts";
+import {
+  type EmbeddingServer,
+  embeddingKey,
+  embeddingModel,
+  startEmbeddingServer,
+} from "../doubles/embedding-server.ts";
 import { ann, createMemoryFixture, episode, type MemoryFixture } from "./fixture.ts";
 
 let server: EmbeddingServer;
@@ -71,18 +76,23 @@ const storedKeys = () => {
 };
 
 describe("a question in other words", () => {
-  test.each(["openai", "ollama"] as const)("finds its passage with %s, and without embeddings does not", async (provider) => {
-    const text = notes("Ann is allergic to peanuts.", "The yacht needs paint.", "Invoices go out on Fridays.");
-    const baseUrl = provider === "openai" ? `${server.url}/v1` : server.url;
-    const memory = await open(() => fixture.write(`${knowledge}/a.md`, text), { provider, baseUrl });
-    await settled(memory, 3);
-    expect((await headings(memory, "Who gets sick from nuts?"))[0]).toBe("n0");
-    expect((await headings(memory, "vessel"))[0]).toBe("n1");
-    expect(await headings(fixture.memory, "Who gets sick from nuts?")).toEqual([]);
-  });
+  test.each(["openai", "ollama"] as const)(
+    "finds its passage with %s, and without embeddings does not",
+    async (provider) => {
+      const text = notes("Ann is allergic to peanuts.", "The yacht needs paint.", "Invoices go out on Fridays.");
+      const baseUrl = provider === "openai" ? `${server.url}/v1` : server.url;
+      const memory = await open(() => fixture.write(`${knowledge}/a.md`, text), { provider, baseUrl });
+      await settled(memory, 3);
+      expect((await headings(memory, "Who gets sick from nuts?"))[0]).toBe("n0");
+      expect((await headings(memory, "vessel"))[0]).toBe("n1");
+      expect(await headings(fixture.memory, "Who gets sick from nuts?")).toEqual([]);
+    },
+  );
 
   test("does not displace a passage with the question's own words", async () => {
-    const memory = await open(() => fixture.write(`${knowledge}/a.md`, notes("The boat is blue.", "The vessel is green, my yacht too.")));
+    const memory = await open(() =>
+      fixture.write(`${knowledge}/a.md`, notes("The boat is blue.", "The vessel is green, my yacht too.")),
+    );
     await settled(memory, 2);
     expect(await headings(memory, "boat")).toEqual(["n0", "n1"]);
   });
@@ -154,7 +164,7 @@ describe("what is removed", () => {
     await memory.saveEpisode(episode({ scope: "dm:U1", userText: "My dog is old.", users: [ann] }));
     fixture.write(`${knowledge}/a.md`, notes("The yacht is new."));
     await settled(memory, 2);
-    await memory.forget({ type: "scope", scope: "dm:U1" } as Parameters<OwnedMemory["forget"]>[0]);
+    await memory.forget({ scope: "dm:U1" });
     expect(storedKeys()).toBe(1);
     expect(await headings(memory, "hound", ["dm:U1"])).toEqual([]);
   });
@@ -199,11 +209,15 @@ test("vectors never bring a passage of another scope, whatever is asked", async 
   await settled(memory, 8);
   const words = fc.constantFrom("hound", "vessel", "canine", "old", "what", "yacht of dm:ann", "channel:b");
   await fc.assert(
-    fc.asyncProperty(fc.uniqueArray(fc.constantFrom(...scopes)), fc.array(words, { minLength: 1 }), async (asked, said) => {
-      const hits = await memory.search({ query: said.join(" "), scopes: asked, limit: 20 });
-      expect(hits.filter((hit) => !asked.includes(hit.scope) || !hit.path.includes(hit.scope))).toEqual([]);
-      if (asked.length > 0) expect(hits.length).toBeGreaterThan(0);
-    }),
+    fc.asyncProperty(
+      fc.uniqueArray(fc.constantFrom(...scopes)),
+      fc.array(words, { minLength: 1 }),
+      async (asked, said) => {
+        const hits = await memory.search({ query: said.join(" "), scopes: asked, limit: 20 });
+        expect(hits.filter((hit) => !asked.includes(hit.scope) || !hit.path.includes(hit.scope))).toEqual([]);
+        if (asked.length > 0) expect(hits.length).toBeGreaterThan(0);
+      },
+    ),
     { numRuns: 60 },
   );
 });
@@ -213,28 +227,28 @@ describe("a service that fails", () => {
   const problem = async (memory: OwnedMemory) => (await memory.embeddings())?.problem ?? "";
 
   test.each([
-    ["refuses the key", { type: "answer", status: 401, body: '{"error":{"message":"bad key sk-123"}}' }, "the key was refused; set a valid one in memory.embeddings.apiKey"],
+    [
+      "refuses the key",
+      { type: "answer", status: 401, body: '{"error":{"message":"bad key sk-123"}}' },
+      "the key was refused; set a valid one in memory.embeddings.apiKey",
+    ],
     ["is asked too often", { type: "answer", status: 429, headers: { "retry-after-ms": "10" } }, "too many requests"],
-    ["is overloaded", { type: "answer", status: 503 }, "overloaded"],
-    ["answers with a web page", { type: "answer", status: 200, headers: { "content-type": "text/html" }, body: "<html>" }, "web page"],
-    ["answers with broken JSON", { type: "answer", status: 200, body: '{"data": [NaN' }, "not a valid"],
-    ["gives too few vectors", { type: "vectors", change: (all: number[][]) => all.slice(1) }, "1 vectors for 2 texts"],
-    ["gives vectors of different lengths", { type: "vectors", change: ([one = []]: number[][]) => [one, one.slice(1)] }, "a vector of 255 numbers instead of 256"],
-    ["gives something that is no number", { type: "vectors", change: (all: number[][]) => all.map((one) => [null, ...one.slice(1)]) }, "does not consist of numbers"],
-    ["gives zeros", { type: "vectors", change: (all: number[][]) => all.map((one) => one.map(() => 0)) }, "a vector of zeros"],
-  ] as const)("%s: search goes by words, the reason is kept and logged once, and it is tried again", async (_name, fault, said) => {
-    server.failWhen(() => fault);
-    const memory = await open(two);
-    await expect.poll(() => problem(memory)).toContain(said);
-    await expect.poll(() => server.requests.length).toBeGreaterThan(2);
-    expect(await headings(memory, "yacht")).toEqual(["n1", "n0"]);
-    const logged = fixture.warnings.filter((warning) => warning.includes("could not embed memory"));
-    expect(logged).toHaveLength(1);
-    expect(logged.join()).not.toMatch(/sk-/);
-    server.failWhen(undefined);
-    await settled(memory, 2);
-    await expect.poll(() => problem(memory)).toBe("");
-  });
+    ["gives zeros", { type: "vectors", change: (all: number[][]) => all.map(() => [0, 0]) }, "a vector of zeros"],
+  ] as const)(
+    "%s: search goes by words, the reason is kept and logged once, and it is tried again",
+    async (_name, fault, said) => {
+      server.failWhen(() => fault);
+      const memory = await open(two);
+      await expect.poll(() => problem(memory)).toContain(said);
+      await expect.poll(() => server.requests.length).toBeGreaterThan(2);
+      expect(await headings(memory, "yacht")).toEqual(["n1", "n0"]);
+      for (const what of ["passages", "questions"])
+        expect(fixture.warnings.filter((warning) => warning.includes(`could not embed ${what}`))).toHaveLength(1);
+      expect(fixture.warnings.join()).not.toMatch(/sk-/);
+      server.failWhen(undefined);
+      await settled(memory, 2);
+    },
+  );
 
   test("and hangs delays a search by no more than the limit, and not the next one", async () => {
     const memory = await open(two, { maxWaitMs: 300 });
@@ -249,7 +263,9 @@ describe("a service that fails", () => {
 
   test("because one text is refused embeds all others", async () => {
     const refused = (input: string[]) =>
-      input.some((one) => one.includes("yacht")) ? ({ type: "answer", status: 400, body: '{"error":{"message":"no yachts"}}' } as const) : undefined;
+      input.some((one) => one.includes("yacht"))
+        ? ({ type: "answer", status: 400, body: '{"error":{"message":"no yachts"}}' } as const)
+        : undefined;
     server.failWhen(refused);
     const memory = await open(two);
     await expect.poll(async () => (await memory.embeddings())?.embedded).toBe(1);
@@ -262,7 +278,9 @@ describe("a service that fails", () => {
     server.failWhen(() => ({ type: "vectors", change: (all) => all.map((one) => one.slice(0, 100)) }));
     fixture.write(`${knowledge}/b.md`, "Another note.");
     await memory.warmUp();
-    await expect.poll(() => problem(memory)).toContain("its vectors have 100 numbers, and those stored before have 256");
+    await expect
+      .poll(() => problem(memory))
+      .toContain("its vectors have 100 numbers, and those stored before have 256");
     expect(await headings(memory, "yacht")).toContain("n1");
   });
 });
