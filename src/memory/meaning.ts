@@ -82,7 +82,7 @@ export function createMeaning(index: SearchIndex, store: VectorStore): Meaning {
   function tableOf(scope: string): ScopeTable {
     const stamp = `${index.revision(scope)} ${store.version()} ${stored.get(scope) ?? 0}`;
     const known = tables.get(scope);
-    const table = known?.stamp === stamp ? known : { stamp, ...readTable(scope) };
+    const table = known?.stamp === stamp ? known : { stamp, ...readTable(scope, known) };
     tables.delete(scope);
     tables.set(scope, table);
     let bytes = [...tables.values()].reduce((sum, { ids, signs }) => sum + ids.byteLength + signs.byteLength, 0);
@@ -94,15 +94,19 @@ export function createMeaning(index: SearchIndex, store: VectorStore): Meaning {
     return table;
   }
 
-  function readTable(scope: string): Omit<ScopeTable, "stamp"> {
+  /** Reads only the signs of new passages, because a conversation's every turn adds one. */
+  function readTable(scope: string, before: ScopeTable | undefined): Omit<ScopeTable, "stamp"> {
     const rows = index.query((statements) => statements.vectorKeysOfScope.all(scope)).map(keyRow);
-    const signs = store.signs(rows.map(({ key }) => key));
-    const found = rows.filter(({ key }) => signs.has(key));
+    const rowBefore = new Map(Array.from(before?.ids ?? [], (id, row) => [id, row]));
+    const signs = store.signs(rows.filter(({ id }) => !rowBefore.has(id)).map(({ key }) => key));
+    const found = rows.filter(({ id, key }) => rowBefore.has(id) || signs.has(key));
     const words = signWords(store.dimensions() ?? 0);
     const table = { ids: new Float64Array(found.length), signs: new Int32Array(found.length * words) };
     for (const [row, { id, key }] of found.entries()) {
+      const old = rowBefore.get(id);
+      const copied = old === undefined ? signs.get(key) : before?.signs.subarray(old * words, (old + 1) * words);
       table.ids[row] = id;
-      table.signs.set(signs.get(key) ?? [], row * words);
+      table.signs.set(copied ?? [], row * words);
     }
     return table;
   }

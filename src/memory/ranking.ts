@@ -11,6 +11,7 @@
  */
 import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
+import { bestFirst, fuse } from "./fusion.ts";
 import type { MeantPassage } from "./meaning.ts";
 import type { MemoryKind } from "./places.ts";
 import type { SearchQuestion } from "./query.ts";
@@ -82,32 +83,6 @@ function rank(
   return distinct(hits)
     .slice(0, limit)
     .flatMap(({ passage, score }) => hitOf(passage, scopes, score));
-}
-
-interface Scored {
-  passage: FoundPassage;
-  score: number;
-}
-
-function bestFirst(one: Scored, other: Scored): number {
-  return other.score - one.score || one.passage.id - other.passage.id;
-}
-
-/**
- * Reciprocal rank fusion (Cormack et al., 2009). Uses ranks, because the scores of words and of each model's vectors have
- * nothing in common.
- */
-function fuse(byWords: Scored[], byMeaning: Scored[], { meaning, rankOffset }: RankingWeights): Scored[] {
-  const fused = new Map<number, Scored>();
-  const add = (ranking: Scored[], weight: number) => {
-    for (const [rank, { passage }] of ranking.entries()) {
-      const before = fused.get(passage.id)?.score ?? 0;
-      fused.set(passage.id, { passage, score: before + weight / (rankOffset + rank + 1) });
-    }
-  };
-  add(byWords, 1);
-  add(byMeaning, meaning);
-  return [...fused.values()].sort(bestFirst);
 }
 
 function withNeighbours(
