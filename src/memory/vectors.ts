@@ -1,6 +1,6 @@
 /**
  * Vectors in a quarter of their size: whole numbers of one byte. The signs alone, one bit each, suffice to choose the
- * candidates, and are fast enough for 100,000 passages (docs/decisions/).
+ * candidates, and are fast enough for 100,000 passages (docs/decisions/19-vectors-without-an-extension.md).
  */
 
 /** Scales the vector so that its largest component is 127. Cosines hardly change. */
