@@ -59,10 +59,13 @@ export interface Meaning {
   setProblem(what: EmbeddedThing, problem: string | undefined): void;
   counts(): EmbeddingCounts;
   close(): void;
+  /** Closes a damaged store. */
+  abandon(): void;
 }
 
 interface ScopeTable {
   stamp: string;
+  rebuilds: number;
   ids: Float64Array;
   signs: Int32Array;
 }
@@ -74,7 +77,8 @@ const maxLookedAt = 1_000;
 /** Longer than a request for vectors may take. */
 const leaseMs = 180_000;
 
-export function createMeaning(index: SearchIndex, store: VectorStore): Meaning {
+/** `rebuilds`: how often the store was made again. */
+export function createMeaning(index: SearchIndex, store: VectorStore, rebuilds = 0): Meaning {
   const owner = randomUUID();
   const tables = new Map<string, ScopeTable>();
   const stored = new Map<string, number>();
@@ -82,7 +86,10 @@ export function createMeaning(index: SearchIndex, store: VectorStore): Meaning {
   function tableOf(scope: string): ScopeTable {
     const stamp = `${index.revision(scope)} ${store.version()} ${stored.get(scope) ?? 0}`;
     const known = tables.get(scope);
-    const table = known?.stamp === stamp ? known : { stamp, ...readTable(scope, known) };
+    const ofIndex = index.rebuilds();
+    // After a rebuild, ids begin again.
+    const before = known?.rebuilds === ofIndex ? known : undefined;
+    const table = known?.stamp === stamp ? known : { stamp, rebuilds: ofIndex, ...readTable(scope, before) };
     tables.delete(scope);
     tables.set(scope, table);
     let bytes = [...tables.values()].reduce((sum, { ids, signs }) => sum + ids.byteLength + signs.byteLength, 0);
@@ -95,7 +102,7 @@ export function createMeaning(index: SearchIndex, store: VectorStore): Meaning {
   }
 
   /** Reads only the signs of new passages, because a conversation's every turn adds one. */
-  function readTable(scope: string, before: ScopeTable | undefined): Omit<ScopeTable, "stamp"> {
+  function readTable(scope: string, before: ScopeTable | undefined): Pick<ScopeTable, "ids" | "signs"> {
     const rows = index.query((statements) => statements.vectorKeysOfScope.all(scope)).map(keyRow);
     const rowBefore = new Map(Array.from(before?.ids ?? [], (id, row) => [id, row]));
     const signs = store.signs(rows.filter(({ id }) => !rowBefore.has(id)).map(({ key }) => key));
@@ -153,7 +160,7 @@ export function createMeaning(index: SearchIndex, store: VectorStore): Meaning {
         last = row;
         if (lacking.has(row.key) && row.text !== "") wanted.set(row.key, row);
       }
-      const position = { top: rows[0]?.id ?? above, rebuilds: index.rebuilds() };
+      const position = { top: rows[0]?.id ?? above, rebuilds: index.rebuilds() + rebuilds };
       if (wanted.size > 0 && !store.lease(owner, now, now + leaseMs)) return { ...position, texts: [], isBusy: true };
       const texts = current([...wanted.values()]).map(({ key, text }) => ({ key, text }));
       const isEnd = rows.length < maxLookedAt && last?.id === rows.at(-1)?.id;
@@ -194,6 +201,7 @@ export function createMeaning(index: SearchIndex, store: VectorStore): Meaning {
       store.release(owner);
       store.close();
     },
+    abandon: () => store.close(),
   };
 }
 

@@ -15,6 +15,8 @@ export interface QuestionVectorsOptions {
   now: () => number;
   /** How long an answer may be delayed. */
   maxWaitMs?: number;
+  /** Ends requests that are under way, because they would keep the process alive. */
+  ended: AbortSignal;
 }
 
 const defaultMaxWaitMs = 800;
@@ -26,7 +28,7 @@ const firstRestMs = 5_000;
 const maxRestMs = 5 * 60_000;
 
 export function createQuestionVectors(options: QuestionVectorsOptions): QuestionVector {
-  const { embedder, health, now, maxWaitMs = defaultMaxWaitMs } = options;
+  const { embedder, health, now, maxWaitMs = defaultMaxWaitMs, ended } = options;
   const known = createLruMap<Promise<Float32Array | undefined>>(maxKnown);
   let [underWay, troubles, restUntil] = [0, 0, 0];
 
@@ -38,12 +40,13 @@ export function createQuestionVectors(options: QuestionVectorsOptions): Question
   async function embed(text: string): Promise<Float32Array | undefined> {
     underWay++;
     try {
-      const [vector] = await embedder.embed([text], "question", AbortSignal.timeout(requestTimeoutMs));
+      const signal = AbortSignal.any([ended, AbortSignal.timeout(requestTimeoutMs)]);
+      const [vector] = await embedder.embed([text], "question", signal);
       health.worked();
       return vector;
     } catch (thrown) {
       known.delete(text);
-      health.failed(thrown);
+      if (!ended.aborted) health.failed(thrown);
       return undefined;
     } finally {
       underWay--;

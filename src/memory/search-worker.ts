@@ -57,7 +57,8 @@ if (parentPort !== null) serve(parentPort, workerData as SearchWorkerData);
 
 interface Opened {
   index: SearchIndex;
-  meaning: Meaning | undefined;
+  /** Without embeddings, or if their file is damaged, returns `otherwise`. A damaged file is made again. */
+  withMeaning<T>(work: (meaning: Meaning) => T, otherwise: T): T;
 }
 
 function serve(port: NonNullable<typeof parentPort>, data: SearchWorkerData): void {
@@ -90,12 +91,13 @@ function serve(port: NonNullable<typeof parentPort>, data: SearchWorkerData): vo
     }
   }
 
-  async function answer({ index, meaning }: Opened, request: SearchRequest): Promise<SearchAnswer> {
+  async function answer({ index, withMeaning }: Opened, request: SearchRequest): Promise<SearchAnswer> {
     switch (request.type) {
       case "find": {
         const { query, scopes, limit } = request.query;
         const hasNew = follow(index, scopes);
-        const meant = request.vector === undefined ? [] : (meaning?.nearest(request.vector, scopes, maxMeant) ?? []);
+        const { vector } = request;
+        const meant = vector === undefined ? [] : withMeaning((one) => one.nearest(vector, scopes, maxMeant), []);
         const question = questionOf(query, request.now);
         return { type: "hits", hits: rank({ index, question, meant, scopes, limit, now: request.now }), hasNew };
       }
@@ -107,20 +109,20 @@ function serve(port: NonNullable<typeof parentPort>, data: SearchWorkerData): vo
           index.update([scope]);
           await new Promise((resolve) => setImmediate(resolve));
         }
-        if (request.scopes === undefined) meaning?.collect();
+        if (request.scopes === undefined) withMeaning((meaning) => meaning.collect(), undefined);
         return { type: "done" };
       case "purge":
         index.update(index.scopes());
         index.purge();
-        meaning?.collect();
+        withMeaning((meaning) => meaning.collect(), undefined);
         return { type: "done" };
       case "close":
         index.close();
-        meaning?.close();
+        withMeaning((meaning) => meaning.close(), undefined);
         port.close();
         return { type: "done" };
       default:
-        return meaning === undefined ? { type: "done" } : answerEmbedding(meaning, request);
+        return withMeaning((meaning) => answerEmbedding(meaning, request), { type: "done" });
     }
   }
 }
@@ -128,18 +130,42 @@ function serve(port: NonNullable<typeof parentPort>, data: SearchWorkerData): vo
 /** Loads the code of embeddings only if they are on. */
 async function open(data: SearchWorkerData, onProblem: (problem: string) => void): Promise<Opened> {
   const { workspace, indexFile, vectors } = data;
-  if (vectors === undefined)
-    return { index: createSearchIndex({ workspace, indexFile, onProblem }), meaning: undefined };
-  const [{ createMeaning }, { openVectorStore }] = await Promise.all([
+  if (vectors === undefined) {
+    const index = createSearchIndex({ workspace, indexFile, onProblem });
+    return { index, withMeaning: (_work, otherwise) => otherwise };
+  }
+  const [{ createMeaning }, { openVectorStore }, { isDamage, removeIndex }] = await Promise.all([
     import("./meaning.ts"),
     import("./vector-store.ts"),
+    import("./index-database.ts"),
   ]);
-  const store = openVectorStore(vectors.file, vectors.model, onProblem);
+  const { file, model } = vectors;
   let meaning: Meaning | undefined;
-  const onRemoved = (keys: readonly string[]) => meaning?.removed(keys);
+  let rebuilds = 0;
+  const onRemoved = (keys: readonly string[]) => withMeaning((open) => open.removed(keys), undefined);
   const index = createSearchIndex({ workspace, indexFile, onProblem, onRemoved });
-  meaning = store === undefined ? undefined : createMeaning(index, store);
-  return { index, meaning };
+  const openMeaning = () => {
+    const store = openVectorStore(file, model, onProblem);
+    meaning = store === undefined ? undefined : createMeaning(index, store, rebuilds);
+  };
+  openMeaning();
+
+  function withMeaning<T>(work: (meaning: Meaning) => T, otherwise: T): T {
+    if (meaning === undefined) return otherwise;
+    try {
+      return work(meaning);
+    } catch (thrown) {
+      if (!isDamage(thrown)) throw thrown;
+      onProblem(`the file of vectors was damaged, so Remora makes it again (${messageOf(thrown)})`);
+      meaning.abandon();
+      removeIndex(file);
+      rebuilds++;
+      openMeaning();
+      return otherwise;
+    }
+  }
+
+  return { index, withMeaning };
 }
 
 function answerEmbedding(meaning: Meaning, request: EmbeddingRequest): SearchAnswer {

@@ -79,15 +79,18 @@ export function createSearch({ workspace, indexFile, embeddings, log, now = Date
       createEmbeddingHealth(what, embedder, log, (problem) => {
         if (!isClosed) ask({ type: "embedding-problem", what, problem }).catch(() => {});
       });
+    const ended = new AbortController();
     const [passages, questions] = [healthOf("passages"), healthOf("questions")];
     return {
       embedder,
       vectors: { file, model: embedder.model },
       loop: createEmbeddingLoop({ embedder, health: passages, ask, now, ...(times === undefined ? {} : { times }) }),
+      end: () => ended.abort(),
       vectorOf: createQuestionVectors({
         embedder,
         health: questions,
         now,
+        ended: ended.signal,
         ...(maxWaitMs === undefined ? {} : { maxWaitMs }),
       }),
     };
@@ -212,6 +215,7 @@ export function createSearch({ workspace, indexFile, embeddings, log, now = Date
     },
     async close() {
       if (isClosed) return;
+      meaning?.end();
       await meaning?.loop.close();
       const open = worker;
       if (open !== undefined) await ask({ type: "close" }).catch(() => {});

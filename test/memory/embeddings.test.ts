@@ -285,6 +285,20 @@ describe("a service that fails", () => {
   });
 });
 
+test("vectors that are damaged while they are in use cost no search, and are made again", async () => {
+  const memory = await open(() => fixture.write(`${knowledge}/a.md`, notes("My dog is old.")));
+  await settled(memory, 1);
+  const other = new DatabaseSync(join(fixture.workspace, "../data/memory-vectors.db"));
+  other.exec("DROP TABLE codes");
+  other.close();
+  expect(await headings(memory, "dog")).toEqual(["n0"]);
+  expect(fixture.warnings.join()).toContain("the file of vectors was damaged");
+  fixture.write(`${knowledge}/b.md`, "Another note.");
+  await memory.search({ query: "note", scopes: [scope], limit: 1 });
+  await settled(memory, 2);
+  expect(await headings(memory, "hound")).toContain("n0");
+});
+
 test("nothing is sent while memory is closed, and a closed memory leaves others to continue", async () => {
   server.failWhen(() => ({ type: "silence" }));
   const memory = await open(() => fixture.write(`${knowledge}/a.md`, notes("My dog is old.")));
