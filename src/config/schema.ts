@@ -193,6 +193,28 @@ const files = z
   })
   .prefault({});
 
+const embeddings = z
+  .strictObject(
+    {
+      provider: z.enum(["openai", "ollama"], "write openai (or a server that is compatible with it) or ollama"),
+      model: z.string({ error: "give the name of an embedding model" }).min(1, "give the name of an embedding model"),
+      baseUrl: z
+        .url({ protocol: /^https?$/, error: "give an http(s) address, or null" })
+        .nullable()
+        .default(null),
+      apiKey: optionalText,
+      dimensions: z
+        .int("give a whole number, or null")
+        .min(8, "at least 8")
+        .max(16_384, "at most 16384")
+        .nullable()
+        .default(null),
+    },
+    "give provider and model, or null",
+  )
+  .nullable()
+  .default(null);
+
 export const configSchema = z.strictObject({
   models,
   safety,
@@ -202,7 +224,7 @@ export const configSchema = z.strictObject({
   context,
   skills,
   limits: z.strictObject({ userTokensPerDay: tokenLimit, channelTokensPerDay: tokenLimit }).prefault({}),
-  memory: z.strictObject({ retentionDays: count.nullable().default(null) }).prefault({}),
+  memory: z.strictObject({ retentionDays: count.nullable().default(null), embeddings }).prefault({}),
   events: z.strictObject({ retentionDays: count.default(30) }).prefault({}),
   folders: z.record(z.string(), text).default({}),
   files,

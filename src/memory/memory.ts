@@ -15,7 +15,7 @@ import { createFeedbackWriter } from "./feedback.ts";
 import { createKnowledge, type Knowledge } from "./knowledge.ts";
 import { type ExportedFile, exportMemory, type Forgotten, forgetMemory, type MemoryOwner } from "./ownership.ts";
 import { type RecentEntry, readRecentEntries } from "./recent-entries.ts";
-import { createSearch } from "./search.ts";
+import { createSearch, type EmbeddingOptions, type EmbeddingStatus } from "./search.ts";
 
 export interface MemoryOptions {
   workspace: string;
@@ -26,6 +26,8 @@ export interface MemoryOptions {
   redact: Redact;
   /** Days after which episodes and feedback are removed. If absent or null, only people remove them. */
   retentionDays?: number | null;
+  /** If absent, search goes by words only. */
+  embeddings?: EmbeddingOptions;
   /** Locks out other processes while a file is rewritten. Absent if there is only one process. */
   withLock?: WithLock;
   now?: () => number;
@@ -41,6 +43,10 @@ export interface OwnedMemory extends Memory {
   warmUp(): Promise<void>;
   newest(scope: MemoryScope, limit: number): Promise<RecentEntry[]>;
   count(scopes: MemoryScope[]): Promise<number>;
+  /** Counts the passages of all scopes. */
+  countAll(): Promise<number>;
+  /** Undefined if embeddings are off. */
+  embeddings(): Promise<EmbeddingStatus | undefined>;
 }
 
 export function createMemory(options: MemoryOptions): OwnedMemory {
@@ -58,12 +64,15 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
   const days = createDayFiles(workspace, inOrder);
   const episodes = createEpisodeWriter({ days, redact });
   const feedback = createFeedbackWriter({ days, redact });
-  const search = createSearch({ workspace, indexFile: options.indexFile, log, now });
+  const { indexFile, embeddings } = options;
+  const search = createSearch({ workspace, indexFile, log, now, ...(embeddings === undefined ? {} : { embeddings }) });
 
   return {
     knowledge: createKnowledge({ workspace, inOrder, redact }),
     search: (query) => search.find(query),
     count: (scopes) => search.count(scopes),
+    countAll: () => search.countAll(),
+    embeddings: () => search.embeddings(),
     warmUp: () => search.warmUp(),
     digest: (scope) => readDigest(workspace, scope),
     async saveEpisode(episode) {
@@ -89,7 +98,11 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     },
     newest: (scope, limit) => readRecentEntries(workspace, scope, limit),
     exportAll: (owner) => exportMemory(workspace, owner),
-    consolidate: () => consolidate({ workspace, inOrder, retentionDays, log, now }),
+    async consolidate() {
+      const done = await consolidate({ workspace, inOrder, retentionDays, log, now });
+      if (done.removedFiles + done.removedEntries > 0) await search.purge();
+      return done;
+    },
     close: () => search.close(),
   };
 }
