@@ -6,6 +6,7 @@
  */
 
 export interface Conversation {
+  id: string;
   turns: { id: string; file: string; time: string; speaker: string; text: string }[];
   questions: { text: string; evidence: string[] }[];
 }
@@ -18,12 +19,13 @@ interface LocomoTurn {
 }
 
 interface LocomoSample {
+  sample_id?: string;
   conversation: Record<string, unknown>;
   qa: { question: string; evidence?: string[] }[];
 }
 
 export function readLocomo(samples: LocomoSample[]): Conversation[] {
-  return samples.map(({ conversation, qa }) => {
+  return samples.map(({ sample_id: sampleId, conversation, qa }, position) => {
     const turns: Conversation["turns"] = [];
     for (const [key, session] of Object.entries(conversation)) {
       if (!Array.isArray(session)) continue;
@@ -46,7 +48,7 @@ export function readLocomo(samples: LocomoSample[]): Conversation[] {
       const there = evidence.filter((id) => known.has(id));
       return there.length === 0 ? [] : [{ text: question, evidence: there }];
     });
-    return { turns, questions };
+    return { id: sampleId ?? `sample ${position}`, turns, questions };
   });
 }
 
@@ -104,9 +106,9 @@ const smallTalk = [
 export function syntheticConversations(): Conversation[] {
   const next = randomNumbers(20_261_121);
   const pick = <T>(values: readonly T[]) => values[Math.floor(next() * values.length)] as T;
-  return Array.from({ length: 5 }, () => {
+  return Array.from({ length: 6 }, (_, number) => {
     const [one, other] = [pick(people.slice(0, 4)), pick(people.slice(4))];
-    const conversation: Conversation = { turns: [], questions: [] };
+    const conversation: Conversation = { id: `synthetic ${number}`, turns: [], questions: [] };
     for (let session = 0; session < 30; session++) {
       const day = new Date(Date.UTC(2023, 0, 5 + session * 11)).toISOString().slice(0, 10);
       const subjects = Array.from({ length: 4 }, () => pick(doings));

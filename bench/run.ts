@@ -17,6 +17,8 @@ const helpers: ReadonlySet<string> = new Set([
   "statistics",
   "memory-usage",
   "memory-sets",
+  "memory-weights",
+  "recall",
   "model-server",
   "load-generator",
   "order-check",

@@ -108,7 +108,7 @@ audit
   .description("print the lines for other systems")
   .action(async (options) => (await import("./cli/audit.ts")).auditExportCommand(process.env, root, options));
 
-const memory = program.command("memory").description("search what the agent remembers");
+const memory = program.command("memory").description("what the agent remembers");
 memory
   .command("search")
   .argument("[query]", "words to search for")
@@ -120,6 +120,11 @@ memory
   .action(async (query: string | undefined, options) =>
     (await import("./cli/memory.ts")).memorySearchCommand(process.env, root, query, options),
   );
+memory
+  .command("status")
+  .option("--json", "print one JSON object {passages, embeddings: {model, address, embedded, problem}}")
+  .description("show how much is indexed, and how much of it can be found by meaning")
+  .action(async (options) => (await import("./cli/memory-status.ts")).memoryStatusCommand(process.env, root, options));
 
 program
   .command("explain")

@@ -13,6 +13,7 @@ import type {
   PluginResult,
 } from "../../src/plugin-sdk/plugin.ts";
 import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
+import { fetchFile } from "./fetch-file.ts";
 
 const usualLimit = 30;
 const usualResults = 10;
@@ -47,6 +48,8 @@ async function run(tool: string, input: JsonObject, chat: PluginChat, context: P
     }
     case "chat_search":
       return await search(input, chat);
+    case "chat_fetch_file":
+      return await fetchFile(input, chat, context);
     case "chat_post": {
       const { messageId } = await chat.post({ ...where, text: textOf(input.text), files: [] });
       return `Posted (message ${messageId}).`;

@@ -1,16 +1,20 @@
 /** Builds memory and context, the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
+import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
 import type { ChatSearch } from "../chat-log/chat-search.ts";
-import { approvalPolicy, contextSettings, historySettings } from "../config/derive.ts";
+import { approvalPolicy, backfillLimits, contextSettings, historySettings } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";
 import { shareOf } from "../context/budget.ts";
 import { type Compactor, createCompactor } from "../context/compaction.ts";
 import { createHistory, type History } from "../context/history-store.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
+import { createEarlierMessages, type ForgettableEarlierMessages } from "../engine/turn/earlier-messages.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
+import { createTurnFiles } from "../files/turn-files.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
+import { createFileInspector } from "../plugin-sdk/documents/file-inspector.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
@@ -70,8 +74,10 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const { config } = settings;
   const { sandbox, tools, deliveries, memory } = links;
   const registry = createConversationRegistry(ledger);
+  const limits = backfillLimits(settings);
+  const earlier = createEarlierMessages({ ledger, store: state.store, platform: links.platform, limits, log });
   const history = openHistory(options, state);
-  const context = openContext(options, { ...links, registry, history });
+  const context = openContext(options, { ...links, registry, history, earlier });
   const compactor = openCompactor(options, state, { ...links, history });
 
   async function currentPerson(person: Author, platform: string, conversationId: string): Promise<Author | undefined> {
@@ -109,7 +115,18 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     drafts: sandbox.drafts,
     queue: tools.queue,
     memory: wrap("memory", memory),
+    earlier,
     taskFiles: tools.taskFiles,
+    files: createTurnFiles({
+      ...{ ledger, fileOrigins: sandbox.fileOrigins, platform: links.platform, log },
+      drafts: sandbox.drafts,
+      inspector: createFileInspector(),
+      filesRoot: join(settings.workspace, "files"),
+      limits: {
+        maxBytes: config.files.maxMegabytes * 1024 * 1024,
+        inboxBytes: config.files.inboxMegabytes * 1024 * 1024,
+      },
+    }),
     usage: links.models.usage,
     takeSteering: (turnId, conversationId) => links.conversations.get().takeSteering(turnId, conversationId),
     limits: config.turns,
@@ -172,9 +189,11 @@ function openContext(
     memory,
     registry,
     history,
+    earlier,
     models,
     tools: { toolbox },
-  }: Pick<ConversationLinks, "memory" | "models" | "tools"> & Pick<ConversationParts, "registry" | "history">,
+  }: Pick<ConversationLinks, "memory" | "models" | "tools"> &
+    Pick<ConversationParts, "registry" | "history"> & { earlier: ForgettableEarlierMessages },
 ): ContextBuilder & ContextPreviews {
   const context = createContextBuilder({
     ...{ history, memory, redact, log },
@@ -192,6 +211,11 @@ function openContext(
     async remember(turn) {
       await registry.note(turn);
       await context.remember(turn);
+    },
+    async forget(conversationId, person) {
+      // Before the history, so that a crash in between does not bring back what the platform still has.
+      if (person === undefined) await earlier.startOver(conversationId, Date.now());
+      await context.forget(conversationId, person);
     },
   };
 }

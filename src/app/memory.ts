@@ -1,17 +1,23 @@
 import { join } from "node:path";
+import { removeDatabase } from "../lib/index-database.ts";
 import { createMemory, type OwnedMemory } from "../memory/memory.ts";
 import { readDocumentPages } from "./document-pages.ts";
+import { embeddingOptions, vectorFile } from "./embeddings.ts";
 import type { AppOptions } from "./options.ts";
 import type { State } from "./state.ts";
 
 export function buildMemory({ settings, log, redact }: AppOptions, state: State): OwnedMemory {
   const { events, ownFolder, withLock } = state;
+  const { embeddings } = embeddingOptions(settings);
+  // While embeddings are off, nothing would remove the vectors of forgotten texts.
+  if (embeddings === undefined) removeDatabase(vectorFile(settings));
   return createMemory({
     ...{ events, log, redact },
     workspace: settings.workspace,
     indexFile: join(ownFolder, "memory.db"),
     readPages: readDocumentPages,
     retentionDays: settings.config.memory.retentionDays,
+    ...(embeddings === undefined ? {} : { embeddings }),
     ...(withLock === undefined ? {} : { withLock }),
   });
 }

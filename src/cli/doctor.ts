@@ -1,6 +1,7 @@
 /** `remora doctor` says what to do about each problem. A failed check sets exit code 1; a note does not. */
 import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { embeddingOptions } from "../app/embeddings.ts";
 import { providerSettings, redisSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
 import { formatProblems, loadSettings } from "../config/load.ts";
@@ -42,6 +43,7 @@ async function runChecks(env: Environment, root: string): Promise<Check[]> {
     { name: "config", state: "ok", detail: settings.configFile },
     ...folders,
     ...(isUsable ? [await checkLedger(settings), await checkMemory(settings)] : []),
+    ...(await checkEmbeddings(settings)),
     await checkSkillFiles(settings),
     ...(await checkModels(settings)),
     ...(await checkPlatforms(settings)),
@@ -80,6 +82,8 @@ async function checkGivenFolders({ config }: Settings): Promise<Check[]> {
 const platformTimeoutMs = 20_000;
 const maxListedProblems = 5;
 const modelTimeoutMs = 5_000;
+/** Long enough to load a local model. */
+const embeddingTimeoutMs = 30_000;
 
 async function checkPlatforms({ discord, slack }: Settings): Promise<Check[]> {
   const signal = AbortSignal.timeout(platformTimeoutMs);
@@ -130,6 +134,21 @@ async function checkMemory(settings: Settings): Promise<Check> {
     return { name, state: "note", detail: `${detail}. Not searched: ${listed.join("; ")}${rest}` };
   } catch (thrown) {
     return { name, state: "failed", detail: messageOf(thrown) };
+  }
+}
+
+/** Asks for one vector, because only that shows that key and model work. */
+async function checkEmbeddings(settings: Settings): Promise<Check[]> {
+  const { embeddings } = embeddingOptions(settings);
+  if (embeddings === undefined) return [];
+  const { model, address, embed } = embeddings.embedder;
+  const name = "embeddings";
+  try {
+    const [vector] = await embed(["Remora"], "question", AbortSignal.timeout(embeddingTimeoutMs));
+    const detail = `${model} at ${address} gives vectors of ${vector?.length} numbers. For progress: npm run -s remora -- memory status`;
+    return [{ name, state: "ok", detail }];
+  } catch (thrown) {
+    return [{ name, state: "failed", detail: messageOf(thrown) }];
   }
 }
 

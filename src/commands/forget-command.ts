@@ -78,7 +78,7 @@ const ownersOnlyText =
   "A channel's memory belongs to everyone in it, so only owners can remove it. `/remora forget me` removes your part.";
 
 const askMeText =
-  "This removes your DM with me from memory. In channels it removes your exchanges with me and your decisions, with their history (summaries that include you go completely), your messages from what I can search, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget me yes`";
+  "This removes your DM with me from memory. In channels it removes your exchanges with me, what I read of your other messages, and your decisions, with their history (summaries that include you go completely), your messages from what I can search, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget me yes`";
 
 const askHereText =
   "This removes everything I remember in this place: notes, searchable messages, history, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget here yes`";

@@ -14,6 +14,15 @@ export function providerSettings({ config: { models }, preferredModel }: Setting
   };
 }
 
+/** Without its own address, the provider's address and key apply. A key is never sent to another address. */
+export function embedderSettings({ config: { memory, models } }: Settings) {
+  if (memory.embeddings === null) return undefined;
+  const { provider, ...settings } = withoutNulls(memory.embeddings);
+  if (settings.baseUrl !== undefined) return { provider, ...settings };
+  const { baseUrl, apiKey } = provider === "openai" ? models.openai : { baseUrl: models.ollama.host, apiKey: null };
+  return { provider, ...withoutNulls({ baseUrl, apiKey }), ...settings };
+}
+
 /** Lists the models of ready providers, and those that the configuration adds. */
 export function modelsToChoose({ config }: Settings, providers: readonly { name: string; model: string }[]): string[] {
   const ready = new Set(providers.map((provider) => provider.name));
@@ -45,6 +54,11 @@ export function historySettings({ config: { context, memory } }: Settings) {
     idleMs: idle === null ? null : idle * 60_000,
     summaryRetentionMs: days === null ? null : days * 86_400_000,
   };
+}
+
+export function backfillLimits({ config: { context } }: Settings) {
+  const { messages, kilobytes, channelMessages, channelMinutes } = context.backfill;
+  return { messages, bytes: kilobytes * 1_024, channelMessages, channelMs: channelMinutes * 60_000 };
 }
 
 export function redisSettings({ redisUrl, config: { redis } }: Settings) {

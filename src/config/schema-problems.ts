@@ -27,7 +27,7 @@ function nearestKeys(path: readonly PropertyKey[], unknownKey: string): string {
   const known = knownKeys(path);
   const near = known.find((key) => key.toLowerCase().startsWith(unknownKey.toLowerCase().slice(0, 3)));
   const hint = near === undefined ? "" : `Did you mean "${near}"? `;
-  return `${hint}Known keys here: ${known.join(", ")}.`;
+  return known.length === 0 ? "Remove it." : `${hint}Known keys here: ${known.join(", ")}.`;
 }
 
 function knownKeys(path: readonly PropertyKey[]): string[] {

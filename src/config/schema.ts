@@ -113,6 +113,14 @@ const context = z
     tokens: z.number().int().min(2_000).max(2_000_000).default(32_000),
     compaction: z.enum(["cut", "model"]).default("cut"),
     historyIdleMinutes: z.number().positive().max(525_600).nullable().default(null),
+    backfill: z
+      .strictObject({
+        messages: z.number().int().min(0).max(200).default(50),
+        kilobytes: z.number().min(1).max(1_000).default(20),
+        channelMessages: z.number().int().min(0).max(50).default(5),
+        channelMinutes: z.number().positive().max(10_080).default(10),
+      })
+      .prefault({}),
     shares: z
       .strictObject({
         identity: z.number().min(0).max(100).default(15),
@@ -176,6 +184,37 @@ const slack = z
   })
   .prefault({});
 
+const megabytes = count.max(100_000);
+const files = z
+  .strictObject({ maxMegabytes: megabytes.default(20), inboxMegabytes: megabytes.default(500) })
+  .refine((limits) => limits.maxMegabytes <= limits.inboxMegabytes, {
+    message: "a file must fit into the inbox: set inboxMegabytes to at least maxMegabytes",
+    path: ["inboxMegabytes"],
+  })
+  .prefault({});
+
+const embeddings = z
+  .strictObject(
+    {
+      provider: z.enum(["openai", "ollama"], "write openai (or a server that is compatible with it) or ollama"),
+      model: z.string({ error: "give the name of an embedding model" }).min(1, "give the name of an embedding model"),
+      baseUrl: z
+        .url({ protocol: /^https?$/, error: "give an http(s) address, or null" })
+        .nullable()
+        .default(null),
+      apiKey: optionalText,
+      dimensions: z
+        .int("give a whole number, or null")
+        .min(8, "at least 8")
+        .max(16_384, "at most 16384")
+        .nullable()
+        .default(null),
+    },
+    "give provider and model, or null",
+  )
+  .nullable()
+  .default(null);
+
 export const configSchema = z.strictObject({
   models,
   safety,
@@ -185,7 +224,7 @@ export const configSchema = z.strictObject({
   context,
   skills,
   limits: z.strictObject({ userTokensPerDay: tokenLimit, channelTokensPerDay: tokenLimit }).prefault({}),
-  memory: z.strictObject({ retentionDays: count.nullable().default(null) }).prefault({}),
+  memory: z.strictObject({ retentionDays: count.nullable().default(null), embeddings }).prefault({}),
   chatLog: z
     .strictObject({
       enabled: z.boolean().default(true),
@@ -198,6 +237,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   events: z.strictObject({ retentionDays: count.default(30) }).prefault({}),
   folders: z.record(z.string(), text).default({}),
+  files,
   web: z
     .strictObject({
       host: z.enum(["127.0.0.1", "0.0.0.0", "::1"]).default("127.0.0.1"),

@@ -68,6 +68,9 @@ export interface ContextBuilderOptions {
   now?(): number;
 }
 
+/** Of the budget, for what others said before the turn. */
+const maxHeardShare = 0.25;
+
 interface Assembled {
   request: ModelRequest;
   origins: Origin[];
@@ -220,12 +223,13 @@ function ownMessages(
   earlierTokens: number,
 ): { messages: ModelMessage[]; notes: string[] } {
   const fixedTokens = prefix.pieces.reduce((sum, piece) => sum + piece.tokens, 0);
-  const tail = renderRuntime(turn, recalled.at, clock, notes);
+  const tail = renderRuntime(turn, recalled.at, clock, [...notes, ...(turn.heard?.notes ?? [])]);
   const tailTokens = messageTokens([{ role: "user", content: [{ type: "text", text: tail }] }]);
   const room = config.contextTokens - fixedTokens - earlierTokens - tailTokens;
   const { transcript, notes: shortened } = shortenTranscript(
     transcriptOf(turn),
     Math.max(room, Math.floor(config.contextTokens / 4)),
+    Math.floor(config.contextTokens * maxHeardShare),
   );
   return { messages: renderTranscript(transcript, tail), notes: shortened };
 }

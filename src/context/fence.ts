@@ -14,6 +14,7 @@ export const fenceTags = [
   "skills",
   "skill_body",
   "runtime",
+  "earlier",
   "message",
   "attachment",
   "tool_result",

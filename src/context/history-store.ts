@@ -11,7 +11,15 @@ import type { Json } from "../ports/message.ts";
 import type { Store } from "../ports/store.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
-import { bounded, type Exchange, exchangeOf, exchangeSchema, likelyOrigins, type StoredExchange } from "./history.ts";
+import {
+  bounded,
+  type Exchange,
+  exchangeOf,
+  exchangeSchema,
+  likelyOrigins,
+  type StoredExchange,
+  withoutHeard,
+} from "./history.ts";
 import { renderSummary, type Summary, summarySchema } from "./summary.ts";
 
 const historySchema = z.discriminatedUnion("version", [
@@ -138,7 +146,8 @@ export function createHistory(options: HistoryOptions): History {
         if (person === undefined) return await save(conversationId, { exchanges: [] });
         const authorId = `${person.platform}:${person.userId}`;
         const { exchanges, summary } = await load(conversationId);
-        const kept = exchanges.filter(({ messages }) => messages.every((message) => message.authorId !== authorId));
+        const others = exchanges.filter(({ messages }) => messages.every((message) => message.authorId !== authorId));
+        const kept = others.map((exchange) => withoutHeard(exchange, authorId, person.userId));
         const isTheirs = summary === undefined || summary.authorIds.includes(authorId);
         await save(conversationId, isTheirs ? { exchanges: kept } : { summary, exchanges: kept });
       }),

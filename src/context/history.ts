@@ -11,6 +11,7 @@ import type { ToolSpec } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
 import { originsOfTool, originsOfTurn } from "../ports/turn-origins.ts";
 import { cutToCharacters } from "./cut.ts";
+import { fitHeardTokens, shortenHeard } from "./heard.ts";
 import { stubCall, stubInput } from "./shorten.ts";
 import { messageTokens, renderTranscript, type Transcript, transcriptOf } from "./transcript.ts";
 
@@ -18,8 +19,18 @@ const maxExchanges = 100;
 const maxCharacters = 400_000;
 const maxResultCharacters = 4_000;
 const maxInputCharacters = 1_000;
+/** Of what others said before a turn: all of it, one message, and one message of an exchange that is not the newest. */
+const maxHeardTokens = 2_000;
+const maxHeardCharacters = 500;
+const maxStaleHeardCharacters = 160;
 
-const attachment = z.strictObject({ name: z.string(), mimeType: z.string(), bytes: z.number() });
+const attachment = z.strictObject({
+  name: z.string(),
+  mimeType: z.string(),
+  bytes: z.number(),
+  /** Absent in entries of earlier versions, and if the file was not fetched. */
+  path: z.string().exactOptional(),
+});
 const saidMessage = z.strictObject({
   author: z.string(),
   authorId: z.string(),
@@ -35,10 +46,23 @@ const calledTool = z.strictObject({
   status: z.enum(["ok", "failed", "invalid", "denied", "blocked", "interrupted", "none"]),
   text: z.string(),
 });
+const heardMessage = z.strictObject({
+  id: z.string(),
+  kind: z.enum(["root", "thread", "channel", "linked"]),
+  author: z.string(),
+  authorId: z.string(),
+  isBot: z.boolean(),
+  isOwn: z.boolean(),
+  at: z.number(),
+  text: z.string(),
+  files: z.array(z.string()),
+});
 const takenStep = z.strictObject({ text: z.string(), seenMessages: z.number(), calls: z.array(calledTool) });
 export const exchangeSchema = z.strictObject({
   turnId: z.string(),
   endedAt: z.number(),
+  /** Absent if others said nothing before, and in entries of earlier versions. */
+  heard: z.strictObject({ messages: z.array(heardMessage), leftOut: z.number() }).exactOptional(),
   messages: z.array(saidMessage).min(1),
   steps: z.array(takenStep),
   /** Origins of everything said and read in the turn. Absent in entries of earlier versions. */
@@ -50,9 +74,32 @@ export type StoredExchange = z.infer<typeof exchangeSchema>;
 export type Exchange = StoredExchange & { origins: Origin[] };
 
 export function renderExchange(exchange: StoredExchange, isStale: boolean): ModelMessage[] {
-  if (!isStale) return renderTranscript(exchange);
-  const steps = exchange.steps.map((step) => ({ ...step, calls: step.calls.map(stubCall) }));
-  return renderTranscript({ messages: exchange.messages, steps });
+  if (!isStale) return renderTranscript(transcriptIn(exchange));
+  const { heard, messages, steps } = transcriptIn(exchange);
+  const short = heard === undefined ? {} : { heard: shortenHeard(heard, maxStaleHeardCharacters) };
+  return renderTranscript({
+    ...{ ...short, messages },
+    steps: steps.map((step) => ({ ...step, calls: step.calls.map(stubCall) })),
+  });
+}
+
+function transcriptIn({ heard, messages, steps }: StoredExchange): Transcript {
+  return { ...(heard === undefined ? {} : { heard }), messages, steps };
+}
+
+/** Removes what a person said before the turn. The answer may still tell of it. */
+export function withoutHeard(exchange: StoredExchange, authorId: string, userId: string | undefined): StoredExchange {
+  const { heard, ...rest } = exchange;
+  if (heard === undefined || !heard.messages.some((message) => message.authorId === authorId)) return exchange;
+  const messages = heard.messages.filter((message) => message.authorId !== authorId);
+  const isTheirs = ({ kind, personId }: Origin) => kind === "person" && personId === userId;
+  const origins = (exchange.origins ?? []).map((each) => (isTheirs(each) ? originOf("person", "somebody") : each));
+  return withTokens({ ...rest, origins, ...(messages.length === 0 ? {} : { heard: { ...heard, messages } }) });
+}
+
+function withTokens(exchange: StoredExchange): StoredExchange {
+  const tokensOf = (isStale: boolean) => messageTokens(renderExchange(exchange, isStale));
+  return { ...exchange, tokens: { fresh: tokensOf(false), stale: tokensOf(true) } };
 }
 
 /** Guesses the origins of an exchange that was stored without them, from its speakers and its tools' descriptions. */
@@ -76,26 +123,23 @@ function personOf(name: string, authorId: string): Origin {
 export function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): StoredExchange {
   const transcript = withEnding(shortTranscript(turn), turn.failure);
   const origins = distinctOrigins(originsOfTurn(turn, tools));
-  const exchange = {
-    turnId: turn.id,
-    endedAt: turn.endedAt ?? now,
-    ...transcript,
-    origins,
-    tokens: { fresh: 0, stale: 0 },
-  };
-  exchange.tokens.fresh = messageTokens(renderExchange(exchange, false));
-  exchange.tokens.stale = messageTokens(renderExchange(exchange, true));
-  return exchange;
+  const endedAt = turn.endedAt ?? now;
+  return withTokens({ turnId: turn.id, endedAt, ...transcript, origins, tokens: { fresh: 0, stale: 0 } });
 }
 
 /** Shortens a turn's transcript and makes its call ids unique in the whole history, not only within the turn. */
 function shortTranscript(turn: TurnRecord) {
-  const { messages, steps } = transcriptOf(turn);
+  const { heard: whole, messages, steps } = transcriptOf(turn);
+  const heard = whole && fitHeardTokens(shortenHeard(whole, maxHeardCharacters), maxHeardTokens);
   let calls = 0;
   return {
+    ...(heard === undefined ? {} : { heard }),
     messages: messages.map((message) => ({
       ...message,
-      attachments: message.attachments.map(({ name, mimeType, bytes }) => ({ name, mimeType, bytes })),
+      attachments: message.attachments.map(({ name, mimeType, bytes, path }) => ({
+        ...{ name, mimeType, bytes },
+        ...(path === undefined ? {} : { path }),
+      })),
     })),
     steps: steps.map(({ carry: _carry, ...step }) => ({
       ...step,

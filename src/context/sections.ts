@@ -6,8 +6,8 @@ import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import type { BrainFile } from "./brain-files.ts";
 import { cutToTokens } from "./cut.ts";
 import { attributeText, escapeFences, type FenceTag, fence } from "./fence.ts";
+import { timeText } from "./heard.ts";
 import { estimateTokens } from "./tokens.ts";
-import { timeText } from "./transcript.ts";
 
 const minTokens = 80;
 const shortDescription = 80;

@@ -1,10 +1,11 @@
 /**
- * Shortens a running turn to fit the budget. First replaces results and long arguments of all steps but the last with
- * stubs, oldest first. Then divides the remaining budget among the last step's results, text attachments and images.
- * Never shortens what people wrote or what the model said.
+ * Shortens a running turn to fit the budget. First drops what others said before it, oldest first. Next replaces results
+ * and long arguments of all steps but the last with stubs, oldest first. Then divides the remaining budget among the last step's results, text attachments and images.
+ * Never shortens what people wrote to the agent or what the model said.
  */
 import type { Attachment } from "../ports/message.ts";
 import { cutToCharacters, cutToTokens } from "./cut.ts";
+import { fitHeardTokens } from "./heard.ts";
 import { estimateTokens, imageTokens } from "./tokens.ts";
 import {
   type CalledTool,
@@ -24,10 +25,10 @@ export interface Shortened {
   notes: string[];
 }
 
-export function shortenTranscript(transcript: Transcript, limit: number): Shortened {
+export function shortenTranscript(whole: Transcript, limit: number, heardLimit = limit): Shortened {
+  const { transcript, notes } = shortenHeard(whole, limit, heardLimit);
   let tokens = messageTokens(renderTranscript(transcript));
-  if (tokens <= limit) return { transcript, notes: [] };
-  const notes: string[] = [];
+  if (tokens <= limit) return { transcript, notes };
   const steps = [...transcript.steps];
   for (let index = 0; index < steps.length - 1 && tokens > limit; index += 1) {
     const step = steps[index];
@@ -39,6 +40,18 @@ export function shortenTranscript(transcript: Transcript, limit: number): Shorte
   }
   const stubbed = { ...transcript, steps };
   return tokens <= limit ? { transcript: stubbed, notes } : capPieces(stubbed, tokens - limit, notes);
+}
+
+/** What others said gets what the turn itself leaves of `limit`, and at most `heardLimit`. */
+function shortenHeard(transcript: Transcript, limit: number, heardLimit: number): Shortened {
+  const { heard, ...rest } = transcript;
+  if (heard === undefined) return { transcript, notes: [] };
+  const room = Math.min(heardLimit, limit - messageTokens(renderTranscript(rest)));
+  const fitting = fitHeardTokens(heard, room);
+  if (fitting === heard) return { transcript, notes: [] };
+  const dropped = heard.messages.length - (fitting?.messages.length ?? 0);
+  const notes = [`${dropped} of ${heard.messages.length} earlier messages of others left out or cut`];
+  return { transcript: fitting === undefined ? rest : { ...rest, heard: fitting }, notes };
 }
 
 export function stubCall(call: CalledTool): CalledTool {
@@ -68,7 +81,9 @@ function capPieces(transcript: Transcript, excess: number, notes: string[]): Sho
   const last = transcript.steps.at(-1);
   const texts = [
     ...(last?.calls ?? []).map((call) => call.text),
-    ...transcript.messages.flatMap(({ attachments }) => attachments.flatMap(({ text }) => text ?? [])),
+    ...transcript.messages.flatMap(({ attachments }) =>
+      attachments.flatMap(({ text, summary }) => text ?? summary ?? []),
+    ),
   ];
   const sizes = texts.map(estimateTokens);
   const imageCount = transcript.messages.flatMap(({ attachments }) => attachments.filter(isImage)).length;
@@ -79,7 +94,7 @@ function capPieces(transcript: Transcript, excess: number, notes: string[]): Sho
   if (cutCount > 0) notes.push(`${cutCount} results or attachments cut to ${cap} tokens each`);
   if (images < imageCount) notes.push(`${imageCount - images} of ${imageCount} images left out`);
   const steps = transcript.steps.map((step) => (step === last ? capStep(step, cap) : step));
-  return { transcript: { messages: capAttachments(transcript, cap, images), steps }, notes };
+  return { transcript: { ...transcript, messages: capAttachments(transcript, cap, images), steps }, notes };
 }
 
 function heightFor(sizes: readonly number[], total: number): number {
@@ -102,11 +117,12 @@ function capStep(step: TakenStep, cap: number): TakenStep {
 function capAttachments(transcript: Transcript, cap: number, images: number): Transcript["messages"] {
   let imagesLeft = images;
   const capOne = (attachment: Attachment): Attachment => {
-    const { text, imageBase64, ...rest } = attachment;
+    const { text, imageBase64, summary, ...rest } = attachment;
     if (text !== undefined) return { ...rest, text: cutToTokens(text, cap) };
-    if (imageBase64 === undefined || imagesLeft === 0) return rest;
+    const short = summary === undefined ? rest : { ...rest, summary: cutToTokens(summary, cap) };
+    if (imageBase64 === undefined || imagesLeft === 0) return short;
     imagesLeft -= 1;
-    return attachment;
+    return { ...short, imageBase64 };
   };
   return transcript.messages.map((message) => ({ ...message, attachments: message.attachments.map(capOne) }));
 }

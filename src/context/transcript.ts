@@ -4,6 +4,7 @@ import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
 import type { ToolStatus } from "../ports/tool.ts";
 import type { CallRecord, StepRecord, TurnRecord } from "../ports/turn.ts";
 import { emptyFence, fence } from "./fence.ts";
+import { type HeardMessages, heardIn, renderHeard, timeText } from "./heard.ts";
 import { estimateTokens, imageTokens } from "./tokens.ts";
 
 interface SaidMessage {
@@ -34,12 +35,16 @@ export interface TakenStep {
 }
 
 export interface Transcript {
+  /** What others said before the first message. */
+  heard?: HeardMessages;
   messages: SaidMessage[];
   steps: TakenStep[];
 }
 
 export function transcriptOf(turn: TurnRecord): Transcript {
+  const heard = heardIn(turn);
   return {
+    ...(heard === undefined ? {} : { heard }),
     messages: turn.messages.map((message) => ({
       author: message.author.name,
       authorId: `${message.platform}:${message.author.id}`,
@@ -74,7 +79,8 @@ export function renderTranscript(transcript: Transcript, tail = ""): ModelMessag
     const next = transcript.messages.slice(said, until);
     said = Math.max(said, until);
     const isLast = said >= transcript.messages.length;
-    if (next.length > 0) rendered.push(userMessage(next, isLast ? tail : ""));
+    const head = rendered.length === 0 && transcript.heard !== undefined ? renderHeard(transcript.heard) : "";
+    if (next.length > 0) rendered.push(userMessage(head, next, isLast ? tail : ""));
   };
   for (const step of transcript.steps) {
     say(Math.max(1, step.seenMessages));
@@ -101,12 +107,12 @@ function stepMessages(step: TakenStep): ModelMessage[] {
 }
 
 /** Builds one text part, then the images. The text ends with the part that changes most often. */
-function userMessage(said: readonly SaidMessage[], tail: string): ModelMessage {
-  const text = [...said.map(renderSaid), tail].filter((part) => part !== "").join("\n\n");
+function userMessage(head: string, said: readonly SaidMessage[], tail: string): ModelMessage {
+  const text = [head, ...said.map(renderSaid), tail].filter((part) => part !== "").join("\n\n");
   const images = said
     .flatMap((message) => message.attachments)
-    .flatMap(({ mimeType, imageBase64 }): UserPart[] =>
-      imageBase64 === undefined ? [] : [{ type: "image", mimeType, base64: imageBase64 }],
+    .flatMap(({ mimeType, imageMimeType = mimeType, imageBase64 }): UserPart[] =>
+      imageBase64 === undefined ? [] : [{ type: "image", mimeType: imageMimeType, base64: imageBase64 }],
     );
   return { role: "user", content: [{ type: "text", text }, ...images] };
 }
@@ -122,15 +128,15 @@ function renderSaid(message: SaidMessage): string {
 }
 
 function renderAttachment(attachment: Attachment): string {
-  const { name, mimeType, bytes, text, imageBase64 } = attachment;
-  const what = { name, type: mimeType, bytes: String(bytes) };
+  const { name, mimeType, bytes, path, summary, problem, text, imageBase64 } = attachment;
+  const what = { name, type: mimeType, bytes: String(bytes), path };
   if (text !== undefined) return fence("attachment", what, text);
-  return emptyFence("attachment", { ...what, shown: imageBase64 === undefined ? "no" : "as an image" });
-}
-
-export function timeText(at: number): string {
-  const date = new Date(at);
-  return Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 16)}Z`;
+  const about = [summary, problem === undefined ? undefined : `Problem: ${problem}`].filter(
+    (each) => each !== undefined,
+  );
+  const shown = imageBase64 !== undefined ? "as an image" : summary !== undefined ? "as a summary" : "no";
+  if (about.length === 0) return emptyFence("attachment", { ...what, shown });
+  return fence("attachment", { ...what, shown }, about.join("\n\n"));
 }
 
 export function messageTokens(messages: readonly ModelMessage[]): number {

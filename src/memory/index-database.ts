@@ -4,17 +4,20 @@ import { type OpenIndexDatabase, openIndexDatabase } from "../lib/index-database
 
 const applicationId = 0x524d5258;
 /** Increase this whenever the schema or the way terms are derived changes. */
-const indexVersion = 2;
+const indexVersion = 3;
 
-// `scope` is a column of the full-text table so that FTS5 never returns a passage of another scope.
+// `scope` is a column of the full-text table so that FTS5 never returns a passage of another scope. Ids of passages are
+// never used again, so that those above the highest embedded one are new.
 const schema = `
   CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, scope TEXT NOT NULL, kind TEXT NOT NULL,
                       signature TEXT NOT NULL);
   CREATE INDEX files_by_scope ON files (scope);
   CREATE TABLE scopes (id INTEGER PRIMARY KEY, scope TEXT NOT NULL UNIQUE);
-  CREATE TABLE passages (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, ordinal INTEGER NOT NULL, hash TEXT NOT NULL,
-                         heading TEXT NOT NULL, at TEXT NOT NULL, text TEXT NOT NULL, origins TEXT NOT NULL);
+  CREATE TABLE passages (id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+                         hash TEXT NOT NULL, vector_key TEXT NOT NULL, heading TEXT NOT NULL, at TEXT NOT NULL,
+                         text TEXT NOT NULL, origins TEXT NOT NULL);
   CREATE INDEX passages_by_file ON passages (file, ordinal);
+  CREATE INDEX passages_by_vector ON passages (vector_key);
   CREATE VIRTUAL TABLE terms USING fts5 (heading, trail, body, day, scope, content = '', contentless_delete = 1,
                                          tokenize = "porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'");
   INSERT INTO terms (terms, rank) VALUES ('secure-delete', 1);
@@ -43,10 +46,10 @@ function prepareAll(database: DatabaseSync) {
     addScope: database.prepare("INSERT OR IGNORE INTO scopes (scope) VALUES (?)"),
     passagesOfFile: database.prepare("SELECT id, ordinal, hash FROM passages WHERE file = ? ORDER BY ordinal"),
     addPassage: database.prepare(
-      "INSERT INTO passages (file, ordinal, hash, heading, at, text, origins) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO passages (file, ordinal, hash, vector_key, heading, at, text, origins) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     ),
     movePassage: database.prepare("UPDATE passages SET ordinal = ? WHERE id = ?"),
-    removePassage: database.prepare("DELETE FROM passages WHERE id = ?"),
+    removePassage: database.prepare("DELETE FROM passages WHERE id = ? RETURNING vector_key"),
     addTerms: database.prepare("INSERT INTO terms (rowid, heading, trail, body, day, scope) VALUES (?, ?, ?, ?, ?, ?)"),
     removeTerms: database.prepare("DELETE FROM terms WHERE rowid = ?"),
     candidates: database.prepare(
@@ -66,5 +69,22 @@ function prepareAll(database: DatabaseSync) {
     count: database.prepare(
       "SELECT count(*) AS count FROM passages WHERE file IN (SELECT id FROM files WHERE scope IN (SELECT value FROM json_each (?)))",
     ),
+    vectorKeysOfScope: database.prepare(
+      `SELECT passages.id, vector_key FROM files CROSS JOIN passages ON passages.file = files.id WHERE scope = ?`,
+    ),
+    vectorKeysOfPassages: database.prepare(
+      "SELECT id, vector_key FROM passages WHERE id IN (SELECT value FROM json_each (?))",
+    ),
+    scopesOfVectorKeys: database.prepare(
+      `SELECT DISTINCT scope FROM json_each (?) AS wanted JOIN passages ON vector_key = wanted.value
+       JOIN files ON files.id = passages.file`,
+    ),
+    hasVectorKey: database.prepare("SELECT 1 FROM passages WHERE vector_key = ? LIMIT 1"),
+    passagesBelow: database.prepare(
+      `SELECT passages.id, vector_key, scope, heading, text FROM passages JOIN files ON files.id = passages.file
+       WHERE passages.id < ? AND passages.id > ? ORDER BY passages.id DESC LIMIT ?`,
+    ),
+    allVectorKeys: database.prepare("SELECT vector_key FROM passages"),
+    dataVersion: database.prepare("PRAGMA data_version"),
   };
 }

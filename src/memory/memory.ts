@@ -16,7 +16,7 @@ import { createFeedbackWriter } from "./feedback.ts";
 import { createKnowledge, type Knowledge } from "./knowledge.ts";
 import { type ExportedFile, exportMemory, type Forgotten, forgetMemory, type MemoryOwner } from "./ownership.ts";
 import { type RecentEntry, readRecentEntries } from "./recent-entries.ts";
-import { createSearch } from "./search.ts";
+import { createSearch, type EmbeddingOptions, type EmbeddingStatus } from "./search.ts";
 
 export interface MemoryOptions {
   workspace: string;
@@ -27,6 +27,8 @@ export interface MemoryOptions {
   redact: Redact;
   /** Days after which episodes and feedback are removed. If absent or null, only people remove them. */
   retentionDays?: number | null;
+  /** If absent, search goes by words only. */
+  embeddings?: EmbeddingOptions;
   /** Locks out other processes while a file is rewritten. Absent if there is only one process. */
   withLock?: WithLock;
   /** Reads documents that have pages, such as PDF files. */
@@ -46,6 +48,10 @@ export interface OwnedMemory extends Memory {
   refreshDocuments(): Promise<DocumentsReport>;
   newest(scope: MemoryScope, limit: number): Promise<RecentEntry[]>;
   count(scopes: MemoryScope[]): Promise<number>;
+  /** Counts the passages of all scopes. */
+  countAll(): Promise<number>;
+  /** Undefined if embeddings are off. */
+  embeddings(): Promise<EmbeddingStatus | undefined>;
 }
 
 export function createMemory(options: MemoryOptions): OwnedMemory {
@@ -63,7 +69,8 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
   const days = createDayFiles(workspace, inOrder);
   const episodes = createEpisodeWriter({ days, redact });
   const feedback = createFeedbackWriter({ days, redact });
-  const search = createSearch({ workspace, indexFile: options.indexFile, log, now });
+  const { indexFile, embeddings } = options;
+  const search = createSearch({ workspace, indexFile, log, now, ...(embeddings === undefined ? {} : { embeddings }) });
   const documents = createDocuments({
     ...{ workspace, search, log },
     ...(options.readPages === undefined ? {} : { readPages: options.readPages }),
@@ -73,6 +80,8 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     knowledge: createKnowledge({ workspace, inOrder, redact }),
     search: (query) => search.find(query),
     count: (scopes) => search.count(scopes),
+    countAll: () => search.countAll(),
+    embeddings: () => search.embeddings(),
     warmUp: () => search.warmUp(),
     refreshDocuments: documents.refresh,
     digest: (scope) => readDigest(workspace, scope),
@@ -99,7 +108,11 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     },
     newest: (scope, limit) => readRecentEntries(workspace, scope, limit),
     exportAll: (owner) => exportMemory(workspace, owner),
-    consolidate: () => consolidate({ workspace, inOrder, retentionDays, log, now }),
+    async consolidate() {
+      const done = await consolidate({ workspace, inOrder, retentionDays, log, now });
+      if (done.removedFiles + done.removedEntries > 0) await search.purge();
+      return done;
+    },
     close() {
       documents.close();
       return search.close();

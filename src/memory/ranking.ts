@@ -4,7 +4,8 @@
  *   1. use BM25 scores, with a small bonus for recent passages
  *   2. add a part of the scores of passages nearby in position and time, because they usually share a subject
  *   3. raise a passage with the question's words close together, a quoted phrase, or a speaker that the question names
- *   4. return equal texts once
+ *   4. with embeddings, add the ranks by meaning (reciprocal rank fusion)
+ *   5. return equal texts once
  *
  * The weights come from a public set of long conversations; bench/memory-retrieval.ts measures them.
  */
@@ -12,11 +13,13 @@
 import { foldText, wordsOf } from "../lib/text/words.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
+import { bestFirst, fuse } from "./fusion.ts";
+import type { MeantPassage } from "./meaning.ts";
 import type { PassageKind } from "./places.ts";
 import type { SearchQuestion } from "./query.ts";
 import type { FoundPassage, PassageHit, SearchIndex } from "./search-index.ts";
 
-const weights = {
+export const defaultWeights = {
   /** The share of the scores one and two positions before. Larger than `after`, because answers follow questions. */
   before: [0.5, 0.25],
   after: [0.3, 0.1],
@@ -25,7 +28,12 @@ const weights = {
   phrase: 0.5,
   speaker: 0.15,
   recent: 0.1,
+  /** Of a rank by meaning, beside one by words. */
+  meaning: 0.7,
+  /** The larger, the less the first ranks count. */
+  rankOffset: 10,
 };
+export type RankingWeights = typeof defaultWeights;
 const recentDays = 30;
 const candidateLimit = 200;
 const extraReads = 30;
@@ -35,6 +43,8 @@ const kindWeight: Record<PassageKind, number> = { episode: 1, knowledge: 1, docu
 export interface RankingInput {
   index: SearchIndex;
   question: SearchQuestion;
+  /** Passages near in meaning, nearest first. Empty without embeddings. */
+  meant: readonly MeantPassage[];
   scopes: readonly MemoryScope[];
   limit: number;
   now: number;
@@ -43,35 +53,47 @@ export interface RankingInput {
 export type Rank = (input: RankingInput) => MemoryHit[];
 
 /** Caches the analysis of passages, because a busy conversation finds the same ones repeatedly. */
-export function createRanking(): Rank {
+export function createRanking(weights: RankingWeights = defaultWeights): Rank {
   const readingOf = createReadings();
-  return (input) => rank(input, readingOf);
+  return (input) => rank(input, readingOf, weights);
 }
 
-function rank({ index, question, scopes, limit, now }: RankingInput, readingOf: ReadPassage): MemoryHit[] {
+function rank(
+  { index, question, meant, scopes, limit, now }: RankingInput,
+  readingOf: ReadPassage,
+  weights: RankingWeights,
+): MemoryHit[] {
   const candidates = index.candidates(question, scopes, Math.max(candidateLimit, limit));
-  if (candidates.length === 0) return [];
-  const scored = withNeighbours(candidates, index, now);
+  if (candidates.length === 0 && meant.length === 0) return [];
+  const scored = withNeighbours(candidates, index, now, weights);
   scored.sort((one, other) => other.score - one.score || one.id - other.id);
   const documents = index.documentIds();
   const groups = [scored.filter(({ file }) => !documents.has(file)), scored.filter(({ file }) => documents.has(file))];
   const best = groups.flatMap((group) => group.slice(0, limit + extraReads));
-  const passages = new Map(index.passages(best.map((one) => one.id)).map((passage) => [passage.id, passage]));
-  const hits = best.flatMap(({ id, score }) => {
+  const ids = new Set([...best, ...meant].map((one) => one.id));
+  const passages = new Map(index.passages([...ids]).map((passage) => [passage.id, passage]));
+  const scoreOf = (passage: FoundPassage) =>
+    kindWeight[passage.kind] * closeness(question, passage, readingOf(passage), weights);
+  const byWords = best.flatMap(({ id, score }) => {
     const passage = passages.get(id);
-    return passage === undefined
-      ? []
-      : [{ passage, score: score * kindWeight[passage.kind] * closeness(question, passage, readingOf(passage)) }];
+    return passage === undefined ? [] : [{ passage, score: score * scoreOf(passage) }];
   });
-  const ordered = distinct(hits.sort((one, other) => other.score - one.score || one.passage.id - other.passage.id));
-  return fairly(ordered, limit).flatMap(({ passage, score }) => hitOf(passage, scopes, score));
+  const byMeaning = meant.flatMap(({ id, similarity }) => {
+    const passage = passages.get(id);
+    return passage === undefined ? [] : [{ passage, score: similarity * kindWeight[passage.kind] }];
+  });
+  const sorted = byWords.sort(bestFirst);
+  const hits = byMeaning.length === 0 ? sorted : fuse(sorted, byMeaning.sort(bestFirst), weights);
+  return fairly(distinct(hits), limit).flatMap(({ passage, score }) => hitOf(passage, scopes, score));
 }
 
 function withNeighbours(
   candidates: PassageHit[],
   index: SearchIndex,
   now: number,
+  weights: RankingWeights,
 ): { id: number; file: number; score: number }[] {
+  const offsets = offsetsOf(weights);
   const own = new Map<number, PassageHit>();
   const bestOfFile = new Map<number, number>();
   for (const candidate of candidates) {
@@ -89,10 +111,12 @@ function withNeighbours(
   });
 }
 
-const offsets = [
-  ...weights.before.map((share, index) => [share, -1 - index] as const),
-  ...weights.after.map((share, index) => [share, 1 + index] as const),
-];
+function offsetsOf({ before, after }: RankingWeights) {
+  return [
+    ...before.map((share, index) => [share, -1 - index] as const),
+    ...after.map((share, index) => [share, 1 + index] as const),
+  ];
+}
 
 /** Neighbours in a file that are hours apart are rarely about the same subject. */
 function nearness(one: number, other: number): number {
@@ -134,7 +158,7 @@ function readText(text: string, passage: FoundPassage): Reading {
   return { words, placesByStart, speakers: speakersOf(passage) };
 }
 
-function closeness(question: SearchQuestion, passage: FoundPassage, reading: Reading): number {
+function closeness(question: SearchQuestion, passage: FoundPassage, reading: Reading, weights: RankingWeights): number {
   const asked = question.terms.map((term) => term.text);
   const folded = question.phrases.length === 0 ? "" : foldText(`${passage.heading}\n${passage.text}`);
   const isPhrase = question.phrases.some((phrase) => folded.includes(phrase));

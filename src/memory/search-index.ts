@@ -11,7 +11,8 @@ import { inTransaction, isDamage, removeDatabase } from "../lib/index-database.t
 import { termsOf } from "../lib/text/words.ts";
 import { type Origin, originsSchema } from "../ports/origin.ts";
 import { dayTermsOf } from "./dates.ts";
-import { openIndex } from "./index-database.ts";
+import { vectorKeyOf } from "./embedded-text.ts";
+import { type OpenIndex, openIndex } from "./index-database.ts";
 import { type Passage, passagesOf } from "./markdown-sections.ts";
 import {
   createFolderList,
@@ -60,6 +61,10 @@ export interface SearchIndex {
   neighbours(candidates: readonly PassageHit[], reach: number): Omit<PassageHit, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
   count(scopes: readonly string[]): number;
+  query<T>(work: (statements: OpenIndex["statements"]) => T): T;
+  /** Changes whenever the scope's passages may have changed. */
+  revision(scope: string): string;
+  rebuilds(): number;
   /** Overwrites deleted text so that the index file contains no trace of it. */
   purge(): void;
   close(): void;
@@ -69,10 +74,16 @@ export interface SearchIndexOptions {
   workspace: string;
   indexFile: string;
   onProblem(message: string): void;
+  /** Gets the vector keys of removed passages; other passages may have the same ones. */
+  onRemoved?(vectorKeys: readonly string[]): void;
 }
 
-export function createSearchIndex({ workspace, indexFile, onProblem }: SearchIndexOptions): SearchIndex {
+export function createSearchIndex(options: SearchIndexOptions): SearchIndex {
+  const { workspace, indexFile, onProblem, onRemoved } = options;
   let { database, statements } = openIndex(indexFile, onProblem);
+  let removedKeys: string[] = [];
+  let rebuilds = 0;
+  const revisions = new Map<string, number>();
   const foldersByScope = createFolderList(workspace);
 
   /** SQLite finds damage only when it reads a damaged page. This then rebuilds the index once and repeats the work. */
@@ -86,6 +97,7 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
       database.close();
       removeDatabase(indexFile);
       ({ database, statements } = openIndex(indexFile, onProblem));
+      rebuilds++;
       updateScopes(listScopes());
       return guarded(work, false);
     }
@@ -105,6 +117,7 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
     const folders = foldersByScope();
     let read = 0;
     for (const scope of new Set(scopes)) {
+      const readBefore = read;
       const known = new Map(statements.filesOfScope.all(scope).map((row) => [String(row.path), row]));
       for (const { kind, folder } of folders.get(scope) ?? []) {
         for (const path of markdownFiles(join(workspace, folder))) {
@@ -120,7 +133,11 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
         }
       }
       for (const row of known.values()) removeFile(Number(row.id));
+      if (read > readBefore || known.size > 0) revisions.set(scope, (revisions.get(scope) ?? 0) + 1);
     }
+    const removed = removedKeys;
+    removedKeys = [];
+    if (removed.length > 0) onRemoved?.(removed);
     return read;
   }
 
@@ -159,7 +176,8 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
   function addPassage(file: number, ordinal: number, key: string, passage: Passage, scopeTerm: string): void {
     const { heading, at, text, trail } = passage;
     const origins = JSON.stringify(passage.origins);
-    const { lastInsertRowid } = statements.addPassage.run(file, ordinal, key, heading, at, text, origins);
+    const vectorKey = vectorKeyOf(passage);
+    const { lastInsertRowid } = statements.addPassage.run(file, ordinal, key, vectorKey, heading, at, text, origins);
     const [inHeading, inTrail, inBody] = [heading, trail, text].map((part) => termsOf(part).join(" "));
     statements.addTerms.run(
       lastInsertRowid,
@@ -173,7 +191,8 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
 
   function removePassage(id: number): void {
     statements.removeTerms.run(id);
-    statements.removePassage.run(id);
+    const removed = statements.removePassage.get(id);
+    if (removed !== undefined) removedKeys.push(String(removed.vector_key));
   }
 
   function removeFile(id: number): void {
@@ -209,6 +228,10 @@ export function createSearchIndex({ workspace, indexFile, onProblem }: SearchInd
       guarded(() => statements.neighbours.all(JSON.stringify(rangesOf(candidates, reach))).map(placeOf)),
     passages: (ids) => guarded(() => statements.passages.all(JSON.stringify(ids)).map(foundPassage)),
     count: (scopes) => guarded(() => Number(statements.count.get(JSON.stringify(scopes))?.count ?? 0)),
+    query: (work) => guarded(() => work(statements)),
+    revision: (scope) =>
+      `${rebuilds} ${revisions.get(scope) ?? 0} ${guarded(() => Number(statements.dataVersion.get()?.data_version))}`,
+    rebuilds: () => rebuilds,
     purge: () =>
       guarded(() => {
         database.exec("INSERT INTO terms (terms) VALUES ('optimize'); PRAGMA wal_checkpoint (TRUNCATE); VACUUM;");

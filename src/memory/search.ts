@@ -1,13 +1,19 @@
 /**
  * Searches memory in the scopes that the question may see: what people said, what was done and what was noted. The
- * index's thread first follows changes on disk. A failed search returns no passages and logs the reason.
+ * index's thread first follows changes on disk. A failed search returns no passages and logs the reason. With embeddings, the question's vector
+ * is requested first; if it is late, the search goes by words.
  * Brain name: cortex.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createWorkerThread } from "../lib/worker-thread.ts";
+import type { Embedder } from "../ports/embeddings.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
 import type { DocumentScan, WaitingDocument } from "./document-scan.ts";
+import { createEmbeddingHealth, type EmbeddedThing } from "./embedding-health.ts";
+import { createEmbeddingLoop, type EmbeddingTimes } from "./embedding-loop.ts";
+import type { EmbeddingCounts } from "./meaning.ts";
+import { createQuestionVectors } from "./question-vectors.ts";
 import type { SearchAnswer, SearchRequest, SearchWorkerData } from "./search-worker.ts";
 
 const maxHits = 200;
@@ -18,8 +24,11 @@ const maxMegabytes = 256;
 export interface Search {
   find(query: MemoryQuery): Promise<MemoryHit[]>;
   count(scopes: readonly string[]): Promise<number>;
+  countAll(): Promise<number>;
+  /** Undefined without embeddings. */
+  embeddings(): Promise<EmbeddingStatus | undefined>;
   follow(scopes: readonly string[]): void;
-  /** Starts the thread and updates the index of all scopes. Never rejects. */
+  /** Starts the thread, updates the index of all scopes, and from then on embeds passages. Never rejects. */
   warmUp(): Promise<void>;
   /** Indexes changed documents. Rejects if the thread fails. */
   scanDocuments(): Promise<DocumentScan>;
@@ -29,25 +38,69 @@ export interface Search {
   close(): Promise<void>;
 }
 
+export interface EmbeddingOptions {
+  embedder: Embedder;
+  /** The file of vectors. All processes of a data folder share it. */
+  file: string;
+  /** How long a search waits for the question's vector. */
+  maxWaitMs?: number;
+  times?: Partial<EmbeddingTimes>;
+}
+
+export interface EmbeddingStatus extends EmbeddingCounts {
+  model: string;
+  /** Where texts are sent. */
+  address: string;
+}
+
 export interface SearchOptions {
   workspace: string;
   indexFile: string;
+  embeddings?: EmbeddingOptions;
   log: Log;
   now?: () => number;
 }
 
-export function createSearch({ workspace, indexFile, log, now = Date.now }: SearchOptions): Search {
-  const thread = createWorkerThread<SearchRequest, SearchAnswer>({
-    name: "memory search",
-    module: new URL("./search-worker.ts", import.meta.url),
-    workerData: { workspace, indexFile } satisfies SearchWorkerData,
-    maxMegabytes,
-    onProblem: (problem) => log.warn({}, problem),
-  });
-  const { ask } = thread;
+export function createSearch({ workspace, indexFile, embeddings, log, now = Date.now }: SearchOptions): Search {
   let isClosed = false;
   const unfollowed = new Set<string>();
   let isFollowing = false;
+  let isWarm = false;
+  const vectors =
+    embeddings === undefined ? {} : { vectors: { file: embeddings.file, model: embeddings.embedder.model } };
+  const { ask, close } = createWorkerThread<SearchRequest, SearchAnswer>({
+    name: "memory search",
+    module: new URL("./search-worker.ts", import.meta.url),
+    workerData: { workspace, indexFile, ...vectors } satisfies SearchWorkerData,
+    maxMegabytes,
+    onProblem: (problem) => log.warn({}, problem),
+  });
+  const meaning = embeddings === undefined ? undefined : createMeaningSearch(embeddings);
+
+  function createMeaningSearch({ embedder, maxWaitMs, times }: EmbeddingOptions) {
+    const healthOf = (what: EmbeddedThing) =>
+      createEmbeddingHealth(what, embedder, log, (problem) => {
+        if (!isClosed) ask({ type: "embedding-problem", what, problem }).catch(() => {});
+      });
+    const ended = new AbortController();
+    const [passages, questions] = [healthOf("passages"), healthOf("questions")];
+    return {
+      embedder,
+      loop: createEmbeddingLoop({ embedder, health: passages, ask, now, ...(times === undefined ? {} : { times }) }),
+      end: () => ended.abort(),
+      vectorOf: createQuestionVectors({
+        embedder,
+        health: questions,
+        now,
+        ended: ended.signal,
+        ...(maxWaitMs === undefined ? {} : { maxWaitMs }),
+      }),
+    };
+  }
+
+  function wakeLoop(): void {
+    if (isWarm) meaning?.loop.wake();
+  }
 
   /** Combines requests that arrive during an update into one further update. */
   async function follow(): Promise<void> {
@@ -57,6 +110,7 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
         const scopes = [...unfollowed];
         unfollowed.clear();
         await ask({ type: "refresh", scopes });
+        wakeLoop();
       }
     } catch (thrown) {
       if (!isClosed) log.warn({ error: messageOf(thrown) }, "could not update the search index");
@@ -71,8 +125,12 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
       const scopes = [...new Set(query.scopes)].slice(0, maxScopes);
       if (limit === 0 || scopes.length === 0) return [];
       try {
-        const answer = await ask({ type: "find", query: { query: query.query, scopes, limit }, now: now() });
-        return answer.type === "hits" ? answer.hits : [];
+        const vector = isClosed ? undefined : await meaning?.vectorOf(query.query);
+        const asked = { query: { query: query.query, scopes, limit }, ...(vector === undefined ? {} : { vector }) };
+        const answer = await ask({ type: "find", ...asked, now: now() });
+        if (answer.type !== "hits") return [];
+        if (answer.hasNew) wakeLoop();
+        return answer.hits;
       } catch (thrown) {
         log.warn({ error: messageOf(thrown) }, "could not search memory, so nothing was found");
         return [];
@@ -82,6 +140,20 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
       const answer = await ask({ type: "count", scopes: [...scopes] });
       return answer.type === "count" ? answer.count : 0;
     },
+    async countAll() {
+      await ask({ type: "refresh" });
+      const answer = await ask({ type: "count" });
+      return answer.type === "count" ? answer.count : 0;
+    },
+    async embeddings() {
+      if (meaning === undefined) return undefined;
+      await ask({ type: "refresh" });
+      const answer = await ask({ type: "embedding-counts" });
+      if (answer.type !== "embedding-counts") throw new Error("the file of vectors can't be used");
+      const { passages, embedded, problem } = answer;
+      const { model, address } = meaning.embedder;
+      return { model, address, passages, embedded, problem };
+    },
     follow(scopes) {
       for (const scope of scopes) unfollowed.add(scope);
       if (!isFollowing) void follow();
@@ -90,20 +162,27 @@ export function createSearch({ workspace, indexFile, log, now = Date.now }: Sear
       await ask({ type: "refresh" }).catch((thrown) => {
         log.warn({ error: messageOf(thrown) }, "could not update the search index");
       });
+      isWarm = true;
+      wakeLoop();
     },
     async scanDocuments() {
       const answer = await ask({ type: "documents" });
+      wakeLoop();
       return answer.type === "documents" ? answer.scan : { count: 0, waiting: [], problems: [] };
     },
     async putPages(document, pages) {
       await ask({ type: "pages", document, pages });
+      wakeLoop();
     },
     async purge() {
       await ask({ type: "purge" });
     },
     async close() {
+      if (isClosed) return;
+      meaning?.end();
+      await meaning?.loop.close();
       isClosed = true;
-      await thread.close({ type: "close" });
+      await close({ type: "close" });
     },
   };
 }

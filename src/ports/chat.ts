@@ -3,7 +3,7 @@
  * and with `platform.no-access` if the requester can't see the channel. `channel` never names a DM.
  */
 import type { LoggedMessage } from "./chat-log.ts";
-import type { Author } from "./message.ts";
+import type { Attachment, Author } from "./message.ts";
 import type { ToolFile } from "./tool.ts";
 
 export interface ChatPlace {
@@ -55,6 +55,8 @@ export interface ChatActions {
   search?(query: ChatQuery, channel: SeenChannel | undefined): Promise<LoggedMessage[]>;
   /** Returns the newest `limit` messages (at most 200), oldest first. `before` selects only older messages. */
   history(place: ChatPlace, options: { limit: number; before?: string }): Promise<ChatLine[]>;
+  /** The files of a message. Those that can be opened (`Platform.openFile`) have a `source`. */
+  files?(place: ChatPlace, messageId: string): Promise<Attachment[]>;
   /** Posts Markdown and pings nobody. `key` prevents duplicate posts if the service supports that. */
   post(place: ChatPlace, message: { text: string; files: ToolFile[]; key: string }): Promise<{ messageId: string }>;
   /** `emoji` is the character itself or its `:name:`. */

@@ -11,7 +11,7 @@ export const fromMemory = "memory";
 const maxOrigins = 12;
 
 const originSchema = z.object({
-  kind: z.enum(["person", "web", "file", "tool", "mcp", "attachment"]),
+  kind: z.enum(["person", "bot", "web", "file", "tool", "mcp", "attachment"]),
   /** One short line for people: `example.com/page`, `report.pdf`, `Ben`. */
   name: z.string(),
   personId: z.string().exactOptional(),
@@ -60,6 +60,7 @@ export function viaStore(origins: readonly Origin[], via: string): Origin[] {
 export function originText({ kind, name, via }: Origin): string {
   const what = {
     person: `message of ${name}`,
+    bot: `message of the bot ${name}`,
     web: `web: ${name}`,
     file: `file ${name}`,
     tool: `result of ${name}`,

@@ -4,6 +4,7 @@
  */
 import type { ApprovalCard } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
+import type { Earlier, EarlierWanted } from "./earlier.ts";
 import type {
   AnswerReceipt,
   Attachment,
@@ -66,6 +67,11 @@ export interface Platform {
   /** Undefined if the person has left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
   chat?: ChatActions;
+  /**
+   * Reads what was said before the message, where its author can read too. Works without `connect`. After an abort, resolves
+   * soon with what it has. Rejects with a `RemoraError` if nothing could be read.
+   */
+  earlier?(message: InboundMessage, wanted: EarlierWanted, signal: AbortSignal): Promise<Earlier>;
   /**
    * Opens an attachment that has a `source`. Works without `connect`. Rejects with a `RemoraError` whose message says what to
    * do if the file was deleted or the service refuses it.

@@ -64,11 +64,21 @@ export interface PluginMemory {
   forget(title: string, isShared?: boolean): Promise<boolean>;
 }
 
+export interface OpenedChatFile {
+  name: string;
+  mimeType: string;
+  /** As announced. */
+  bytes: number;
+  content: AsyncIterable<Uint8Array>;
+}
+
 /** Bound to the call's conversation and requester. `channel` (id or `#name`) must be visible to the requester. */
 export interface PluginChat {
   history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
   /** Finds what people said in channels that the requester can see, best first, with the address of each message. */
   search(query: ChatQuery & { channel?: string }): Promise<FoundLine[]>;
+  /** Opens a file of a message. Absent for plugins in processes of their own. */
+  openFile?(file: { channel?: string; messageId: string; name: string }): Promise<OpenedChatFile>;
   post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;
   /** Without `messageId`, reacts to the message that is being answered. */
   react(reaction: { channel?: string; messageId?: string; emoji: string }): Promise<void>;

@@ -4,6 +4,7 @@ import type { ApprovalCard } from "./card.ts";
 import type { Containment } from "./containment.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Drafts } from "./draft.ts";
+import type { Heard } from "./earlier.ts";
 import type { Events } from "./events.ts";
 import type { Gate } from "./gate.ts";
 import type { Ledger } from "./ledger.ts";
@@ -12,7 +13,8 @@ import type { InboundMessage, ReplyTarget } from "./message.ts";
 import type { ModelEvent, Provider } from "./provider.ts";
 import type { QuestionCard } from "./question.ts";
 import type { Toolbox, ToolFile, ToolQueue, ToolSpec } from "./tool.ts";
-import type { ReadAnswer, TaskFiles } from "./turn.ts";
+import type { ReadAnswer, TaskFiles, TurnRecord } from "./turn.ts";
+import type { TurnFiles } from "./turn-files.ts";
 import type { UsageMeter } from "./usage.ts";
 
 /** Reads one model answer. `onText` gets the complete text so far. */
@@ -48,6 +50,14 @@ export interface TurnLimits {
   messageCharacters: number;
 }
 
+/** Reads what was said before a turn, once per turn, and remembers what each conversation knows. */
+export interface EarlierMessages {
+  /** Never rejects. Undefined if there is nothing to tell. */
+  read(turn: TurnRecord, signal: AbortSignal): Promise<Heard | undefined>;
+  /** Marks what was said up to the turn's first message as known. Calling it again does no harm. */
+  markKnown(turn: TurnRecord): Promise<void>;
+}
+
 export interface TurnDeps {
   ledger: Ledger;
   events: Events;
@@ -61,7 +71,9 @@ export interface TurnDeps {
   containment: Containment;
   drafts: Pick<Drafts, "settle" | "news">;
   queue: ToolQueue;
+  files: TurnFiles;
   memory: Memory;
+  earlier: EarlierMessages;
   taskFiles: TaskFiles;
   usage: Pick<UsageMeter, "admit">;
   /** Takes the requester's new messages. Empty unless `overlap` is `steer`. */

@@ -1,6 +1,6 @@
 /** Finds where the text of a turn comes from: its messages, and what its calls brought in. */
 
-import type { InboundMessage, JsonObject } from "./message.ts";
+import type { Attachment, Author, InboundMessage, JsonObject } from "./message.ts";
 import { type Origin, originOf, originOfPerson, untrustedFor, withoutRememberedPeople } from "./origin.ts";
 
 import type { ToolSpec, ToolStatus } from "./tool.ts";
@@ -16,14 +16,24 @@ export function originsOfTool(spec: ToolSpec | undefined, name: string, input: J
   return [originOf("tool", name)];
 }
 
-export function originsOfTurn({ messages, steps }: TurnRecord, specs: readonly ToolSpec[]): Origin[] {
+export function originsOfTurn({ heard, messages, steps }: TurnRecord, specs: readonly ToolSpec[]): Origin[] {
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
   const calls = steps.flatMap((step) => step.calls);
-  return [...messages.flatMap(originsOfMessage), ...calls.flatMap((record) => originsOfCall(record, byName))];
+  return [
+    ...(heard?.lines ?? []).map(({ author }) => originOfSpeaker(author)),
+    ...messages.flatMap(originsOfMessage),
+    ...calls.flatMap((record) => originsOfCall(record, byName)),
+  ];
+}
+
+/** Nobody knows what a bot repeats, and what the agent itself had read when it wrote an earlier message. */
+function originOfSpeaker(author: Author): Origin {
+  return author.isBot ? originOf("bot", author.name) : originOfPerson(author);
 }
 
 function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
-  const read = attachments.filter(({ text, imageBase64 }) => text !== undefined || imageBase64 !== undefined);
+  const isRead = ({ text, summary, imageBase64 }: Attachment) => (text ?? summary ?? imageBase64) !== undefined;
+  const read = attachments.filter(isRead);
   // Somebody other than the author may have written an attachment.
   return [originOfPerson(author), ...read.map(({ name }) => originOf("attachment", name))];
 }

@@ -1,6 +1,7 @@
 /** A turn's record is a journal, written before each next step so that any process can continue the turn. */
 import type { AbortCause } from "../lib/abort.ts";
 import type { RemoraError } from "../lib/errors.ts";
+import type { Heard } from "./earlier.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
 import type { InboundMessage, Json, ReplyTarget, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
@@ -61,6 +62,8 @@ export interface TurnRecord {
   isDelivered: boolean;
   /** The visible text of an unfinished last step. The reply keeps it. */
   unfinishedText?: string;
+  /** What was said before the first message. Saved before the first step, so that every step has the same prompt. */
+  heard?: Heard;
   news?: string[];
   failure?: string;
 }

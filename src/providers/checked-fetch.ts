@@ -18,7 +18,13 @@ export interface CheckedFetch {
 /** This much of a body suffices to find its error. */
 const maxErrorBodyBytes = 64_000;
 
-export function createCheckedFetch(place: ProviderPlace, signal: AbortSignal, onSent: () => void): CheckedFetch {
+/** `answers`: whether plain JSON is the expected answer, or only a stream. */
+export function createCheckedFetch(
+  place: ProviderPlace,
+  signal: AbortSignal,
+  onSent: () => void,
+  answers: "stream" | "json" = place.name === "ollama" ? "json" : "stream",
+): CheckedFetch {
   let thrown: unknown;
 
   async function checkedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
@@ -30,7 +36,7 @@ export function createCheckedFetch(place: ProviderPlace, signal: AbortSignal, on
     try {
       const response = await fetch(input, { ...init, headers, signal: AbortSignal.any(signals) });
       onSent();
-      await check(place, response);
+      await check(place, response, answers);
       return response;
     } catch (error) {
       thrown = error;
@@ -54,11 +60,11 @@ function watchSent(id: string, onSent: () => void): () => void {
   return () => unsubscribe(channel, listener);
 }
 
-async function check(place: ProviderPlace, response: Response): Promise<void> {
+async function check(place: ProviderPlace, response: Response, answers: "stream" | "json"): Promise<void> {
   const type = response.headers.get("content-type") ?? "";
   const isPage = /text\/html|application\/xhtml/i.test(type);
   const isJson = /application\/json/i.test(type);
-  if (response.ok && !isPage && !(isJson && place.name !== "ollama")) return;
+  if (response.ok && !isPage && !(isJson && answers === "stream")) return;
   const text = await readSome(response);
   if (!response.ok) {
     const retryAfterMs = retryAfterOf(response.headers, Date.now());

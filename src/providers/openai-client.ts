@@ -15,7 +15,7 @@ export interface OpenAiOptions {
   timeouts?: Timeouts;
 }
 
-const openAiUrl = "https://api.openai.com/v1";
+export const openAiUrl = "https://api.openai.com/v1";
 
 function openAiPlace(model: string, options: OpenAiOptions): ProviderPlace {
   return {

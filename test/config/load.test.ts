@@ -76,6 +76,19 @@ describe("problems", () => {
     expect(loadSettings({}, folder)).toMatchObject({ type: "ok" });
   });
 
+  test.each([
+    ["{ provider: cohere, model: m }", 'memory.embeddings.provider: "cohere" can\'t be used: write openai'],
+    ["{ provider: ollama }", "memory.embeddings.model: no value can't be used: give the name of an embedding model"],
+    ["{ provider: ollama, model: m, baseUrl: localhost }", "give an http(s) address, or null"],
+    ["{ provider: ollama, model: m, baseUrl: 'file:///etc' }", "give an http(s) address, or null"],
+    ["{ provider: openai, model: m, dimensions: 1.5 }", "give a whole number, or null"],
+    ["{ provider: openai, model: m, dimensions: 2 }", "at least 8"],
+    ["{ provider: openai, model: m, modle: m }", "memory.embeddings.modle: unknown key. Remove it."],
+    ["on", "give provider and model, or null"],
+  ])("memory.embeddings %s is refused with a reason", (yaml, said) => {
+    expect(formatProblems(problemsIn(`memory:\n  embeddings: ${yaml}\n`))).toContain(said);
+  });
+
   test("a file that is a list or a word is refused", () => {
     expect(problemsIn("- a\n- b\n")).not.toEqual([]);
     expect(problemsIn("hello\n")).not.toEqual([]);

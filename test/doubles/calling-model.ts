@@ -55,7 +55,8 @@ function answer(response: ServerResponse, { messages }: z.infer<typeof request>)
     blocks: typeof content === "string" ? [{ type: "text", text: content }] : content,
   }));
   const start = contents.findLastIndex(({ role, blocks }) => role === "user" && !blocks.some(isResult));
-  const said = (contents[start]?.blocks ?? []).map((each) => each.text ?? "").join("\n");
+  const text = (contents[start]?.blocks ?? []).map((each) => each.text ?? "").join("\n");
+  const said = text.replace(/<earlier\b[\s\S]*?<\/earlier>/g, "");
   const results = contents.slice(start + 1).flatMap(({ blocks }) => blocks.filter(isResult));
   const steps = [...said.matchAll(/\bcall (\w+) (\{.*?\})(?: (\d+) times)?(?= then call |\s*$)/gm)];
   const calls = steps.flatMap(([, tool = "", json = "", times = "1"], step) =>

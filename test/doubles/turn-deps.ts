@@ -43,6 +43,8 @@ export interface StageDoubleOptions {
   runTool?: (job: ToolJob, signal: AbortSignal) => Promise<Partial<ToolResult>>;
   approvals?: Partial<TurnDeps["approvals"]>;
   takeSteering?: TurnDeps["takeSteering"];
+  earlier?: TurnDeps["earlier"];
+  files?: TurnDeps["files"];
   limits?: Partial<TurnLimits>;
   usageLimits?: Partial<UsageLimits>;
   saveEpisode?: (episode: Episode) => Promise<void>;
@@ -103,7 +105,9 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
       },
       close: async () => {},
     },
+    earlier: options.earlier ?? { read: async () => undefined, markKnown: async () => {} },
     taskFiles: { save: async () => {} },
+    files: options.files ?? { fetch: () => Promise.reject(new Error("no message of this test has a file")) },
     usage: createUsageMeter({
       ledger,
       prices: {},

@@ -1,10 +1,11 @@
 /** The chat skill for real: SKILL.md, gate, plugin, and the local chat. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import plugin from "../../skills/chat/plugin.ts";
 import { createChatSearch } from "../../src/chat-log/chat-search.ts";
 import { createGate } from "../../src/gate/gate.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createLocalChatActions } from "../../src/platforms/local/chat-actions.ts";
 import { createChatStore } from "../../src/platforms/local/chat-store.ts";
@@ -73,7 +74,7 @@ async function open(conversationId = "local:channel:general:root", found: Logged
     );
   say("root", "@remora what did we decide?");
   const run = async (tool: string, input: JsonObject) => await plugin.execute(tool, input, context);
-  return { run, say, store, place };
+  return { run, say, store, place, context };
 }
 
 describe("history", () => {
@@ -126,6 +127,67 @@ describe("search", () => {
   });
 });
 
+describe("fetching a file", () => {
+  const content = async function* (...chunks: string[]) {
+    for (const chunk of chunks) yield Buffer.from(chunk);
+  };
+  const file = { name: "report.csv", mimeType: "text/csv", bytes: 7, content: content("a,b\n", "1,2") };
+
+  async function fetchWith(openFile: NonNullable<PluginContext["chat"]>["openFile"], name = "report.csv") {
+    const opened = await open();
+    const { chat: known } = opened.context;
+    if (known === undefined) throw new Error("no chat");
+    const chat = { ...known, ...(openFile === undefined ? {} : { openFile }) };
+    const result = await plugin.execute(
+      "chat_fetch_file",
+      { messageId: "C1:1.000200", name },
+      { ...opened.context, chat },
+    );
+    return { result, inbox: join(opened.place.workingFolder, "inbox") };
+  }
+
+  test("saves it in the working folder, and says where", async () => {
+    const { result, inbox } = await fetchWith(async () => file);
+    expect(textOf(result)).toBe("Saved inbox/C1_1.000200/report.csv (text/csv, 7 B).");
+    expect(await readFile(join(inbox, "C1_1.000200", "report.csv"), "utf8")).toBe("a,b\n1,2");
+  });
+
+  test("never leaves its folder, whatever the file is called", async () => {
+    for (const name of ["../../x", "a/b\\c", "..", "", "\u202efdp.exe", ".hidden", `${"n".repeat(900)}.pdf`, "\n"]) {
+      const { inbox } = await fetchWith(async () => ({ ...file, name, content: content("x") }));
+      const [saved = ""] = await readdir(join(inbox, "C1_1.000200"));
+      expect(await readFile(join(inbox, "C1_1.000200", saved), "utf8")).toBe("x");
+      expect(saved).toMatch(/^[^.\p{Cc}\p{Cf}/\\][^\p{Cc}\p{Cf}/\\]{0,99}$/u);
+    }
+  });
+
+  test("of more than 20 MB is refused, even if its announced size is wrong, and leaves nothing", async () => {
+    const announced = await fetchWith(async () => ({ ...file, bytes: 21 * 1024 * 1024, content: content("x") }));
+    expect([isOk(announced.result), textOf(announced.result)]).toEqual([
+      false,
+      expect.stringContaining("the limit is 20.0 MiB"),
+    ]);
+    const endless = async function* () {
+      for (;;) yield new Uint8Array(1024 * 1024);
+    };
+    const { result, inbox } = await fetchWith(async () => ({ ...file, content: endless() }));
+    expect(isOk(result)).toBe(false);
+    expect(await readdir(join(inbox, "C1_1.000200"))).toEqual([]);
+  });
+
+  test("that is not there, or where files can't be fetched, is an answer that says so", async () => {
+    const refusal = new RemoraError({
+      code: "platform.unknown-file",
+      place: "platform local",
+      message: "it has a.csv",
+    });
+    const missing = await fetchWith(() => Promise.reject(refusal));
+    expect([isOk(missing.result), textOf(missing.result)]).toEqual([false, expect.stringContaining("a.csv")]);
+    const without = await fetchWith(undefined);
+    expect(isOk(without.result)).toBe(false);
+  });
+});
+
 describe("posting", () => {
   test("puts a message into another channel, once for a call", async () => {
     const { run, store } = await open();
@@ -157,7 +219,7 @@ describe("posting", () => {
     await run("chat_upload", { path: "report.csv", channel: "random", text: "The report" });
     const [shared] = store.page("ann", "channel:random", 99, 10);
     expect(shared).toMatchObject({ text: "The report", files: [{ name: "report.csv", bytes: 4 }] });
-    expect(Buffer.from(store.file(shared?.files[0]?.id ?? "")?.content ?? []).toString()).toBe("a,b\n");
+    expect(Buffer.concat([...store.files.read(shared?.files[0]?.id ?? "")]).toString()).toBe("a,b\n");
   });
 
   test("only files of the working folder are shared", async () => {

@@ -4,8 +4,9 @@ import type { Ledger } from "../../ports/ledger.ts";
 
 export function createConversationRegistry(ledger: Ledger): ConversationRegistry {
   return {
-    async note({ conversationId, scope, messages }) {
-      const userIds = [...new Set(messages.map((message) => message.author.id))];
+    async note({ conversationId, scope, heard, messages }) {
+      const others = (heard?.lines ?? []).filter(({ author }) => !author.isBot);
+      const userIds = [...new Set([...messages, ...others].map(({ author }) => author.id))];
       const known = await ledger.get("conversation", conversationId);
       if (known !== undefined && userIds.every((id) => known.body.userIds.includes(id))) return;
       const body = { scope, userIds };

@@ -1,13 +1,14 @@
 /** What tools may do in the local chat. Everybody on the page can see the channels; only its person can see a DM. */
 import { createHash } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
-import type { ChatActions, ChatLine, ChatPlace } from "../../ports/chat.ts";
+import type { ChatActions, ChatPlace } from "../../ports/chat.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { ToolFile } from "../../ports/tool.ts";
 import { agent, type ChatMessage, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { parseConversationId, scopeOf } from "./conversation-id.ts";
 import { maxThreadMessages } from "./limits.ts";
+import { isSaid, lineOf } from "./lines.ts";
 import { attach } from "./reply.ts";
 
 const pageSize = 100;
@@ -72,6 +73,12 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
               .filter(({ sequence }) => end === undefined || sequence < end);
       return said.filter(isSaid).slice(-limit).map(lineOf);
     },
+    async files(chatPlace, messageId) {
+      const { files, onlyFor } = messageIn(store, messageId, placeSpot(chatPlace).place);
+      if ((onlyFor ?? chatPlace.requester.id) !== chatPlace.requester.id)
+        throw noAccess(`there is no message ${messageId} in that place`);
+      return files.map(({ id, name, mimeType, bytes }) => ({ name, mimeType, bytes, source: { file: id } }));
+    },
     async post(chatPlace, message) {
       return { messageId: await post(placeSpot(chatPlace), message) };
     },
@@ -95,26 +102,11 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
   };
 }
 
-function isSaid({ type, isDeleted, state }: StoredMessage): boolean {
-  return type === "message" && !isDeleted && state !== "streaming";
-}
-
 function messageIn(store: ChatStore, id: string, place: Scope): StoredMessage {
   const message = store.get(id);
   if (message === undefined || message.place !== place || message.isDeleted)
     throw noAccess(`there is no message ${id} in that place`);
   return message;
-}
-
-function lineOf({ id, author, text, at, files, replies }: StoredMessage): ChatLine {
-  return {
-    id,
-    author: { id: author.id, name: author.name, isBot: author.isBot, roles: [] },
-    text,
-    at,
-    files: files.map((file) => file.name),
-    replies,
-  };
 }
 
 function noAccess(message: string): RemoraError {

@@ -6,6 +6,7 @@ import { createSlackApi, type SlackApi } from "./api/api.ts";
 import { clockText } from "./api/health.ts";
 import { createIdentity } from "./api/identity.ts";
 import { readManifest } from "./api/manifest.ts";
+import { hasHistoryLimit } from "./history-limit.ts";
 import type { SlackPlatformOptions } from "./platform.ts";
 
 export interface SlackFinding {
@@ -39,7 +40,8 @@ async function checkBot(api: SlackApi, token: string): Promise<SlackFinding[]> {
     ];
   try {
     const { name, team, teamId, scopes } = await createIdentity(api)(patienceMs);
-    return [ok(`SLACK_BOT_TOKEN belongs to @${name} in ${team || teamId}`), ...(await checkScopes(scopes))];
+    const owner = ok(`SLACK_BOT_TOKEN belongs to @${name} in ${team || teamId}`);
+    return [owner, ...(await checkScopes(scopes)), ...(await checkHistory(api))];
   } catch (thrown) {
     return [error(`SLACK_BOT_TOKEN: ${messageOf(thrown)}`)];
   }
@@ -54,6 +56,15 @@ async function checkScopes(scopes: string[] | undefined): Promise<SlackFinding[]
   const how =
     "add them under OAuth & Permissions → Scopes, or paste slack/manifest.yaml under App Manifest; then Install App";
   return [error(`the bot token lacks ${missing.join(", ")}: ${how}`)];
+}
+
+async function checkHistory(api: SlackApi): Promise<SlackFinding[]> {
+  if ((await hasHistoryLimit(api)) !== true) return [];
+  return [
+    warning(
+      "Slack lets this app read only 15 messages of a channel or thread, once a minute, because it is distributed outside the Slack Marketplace. So Remora knows little of what was said before a mention. An app that is created in your own workspace and not distributed has no such limit (docs/slack.md)",
+    ),
+  ];
 }
 
 async function checkAppToken(access: Access, signal: AbortSignal): Promise<SlackFinding[]> {

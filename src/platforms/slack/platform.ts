@@ -22,12 +22,14 @@ import { createRateLimiter } from "./api/rate-limiter.ts";
 import { createSdkLogger } from "./api/sdk-logger.ts";
 import { createSocketReceiver } from "./api/socket-receiver.ts";
 import { parseConversationId, parseMessageId } from "./conversation-id.ts";
-import { createFileReader } from "./inbound/attachments.ts";
+import { createSlackFiles } from "./inbound/attachments.ts";
 import { createCatchUp } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
+import { createEarlier } from "./inbound/earlier.ts";
 import { createGroupDms } from "./inbound/group-dms.ts";
 import { createInbound } from "./inbound/inbound.ts";
 import { addListeners } from "./inbound/listeners.ts";
+import { createRecentMessages } from "./inbound/recent-messages.ts";
 import { createThreads } from "./inbound/threads.ts";
 import { createCardForms } from "./interactions/card-forms.ts";
 import { createCommands } from "./interactions/commands.ts";
@@ -83,6 +85,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const identity = createIdentity(api);
   const people = createPeople({ api, teamId: async () => (await identity()).teamId, now });
   const threads = createThreads(store);
+  const recent = createRecentMessages();
+  const files = createSlackFiles({ api, token: access.botToken, ...where, log, signal: ended.signal });
   const cursors = createCursors(store, log);
   const authors = createLruMap<string>(maxKnownAuthors);
   const forms = createCardForms(store);
@@ -107,21 +111,22 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       pane.said(message);
       if (options.ackReaction !== null) acknowledge(api, message, options.ackReaction, log);
     };
-    const readFiles = createFileReader({ api, token: access.botToken, ...where, log, signal: ended.signal });
     const shared = { handlers, api, identity, people, ephemeral, log };
-    const inbound = createInbound({
-      ...{
-        ...shared,
-        readFiles,
-        isGroupDm: createGroupDms(api),
-        threads,
-        cursors,
-        authors,
-        onTaken,
+    const inbound = recent.watch(
+      createInbound({
+        ...{
+          ...shared,
+          describeFiles: files.describe,
+          isGroupDm: createGroupDms(api),
+          threads,
+          cursors,
+          authors,
+          onTaken,
+        },
         isAllowedBot: options.isAllowedBot,
-      },
-      sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
-    });
+        sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
+      }),
+    );
     const catchUp = createCatchUp({ api, cursors, take: inbound.message, log, signal: ended.signal });
     const interactions = createInteractions({ ...shared, forms });
     const commands = createCommands({ ...shared, threads, authors, onTaken });
@@ -208,6 +213,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         joinThread: threads.join,
       }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
+    earlier: createEarlier({ api, identity, people, recent }),
+    openFile: files.open,
     chat: createChatActions({ api, identity, people, threads, search, log, signal: ended.signal }),
     health: health.now,
     async close() {

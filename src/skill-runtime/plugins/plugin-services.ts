@@ -43,14 +43,27 @@ export function createPluginServices(options: PluginServicesOptions) {
     const { platform: name } = turn.target;
     const chat = options.platform(name)?.chat;
     if (chat !== undefined) return chat;
-    throw new RemoraError({
-      code: "platform.unsupported",
-      place: `platform ${name}`,
-      message: "can't be read or written by tools",
-    });
+    throw chatError(turn, "platform.unsupported", "can't be read or written by tools");
   }
 
-  function chatFor(call: BoundCall): PluginChat {
+  async function openFile(call: BoundCall, place: ChatPlace, messageId: string, name: string, signal: AbortSignal) {
+    const turn = await turnOf(call);
+    const open = options.platform(turn.target.platform)?.openFile;
+    const files = await (await chatOf(turn)).files?.(place, messageId);
+    if (open === undefined || files === undefined)
+      throw chatError(turn, "platform.unsupported", "files can't be fetched from there");
+    const attachment = files.find((each) => isNamed(each.name, name));
+    if (attachment === undefined) {
+      const names = files.length === 0 ? "it has none" : `it has ${files.map((each) => each.name).join(", ")}`;
+      throw chatError(turn, "platform.unknown-file", `message ${messageId} has no file ${name}: ${names}`);
+    }
+    if (attachment.source === undefined)
+      throw chatError(turn, "platform.unknown-file", attachment.problem ?? `${attachment.name} can't be fetched`);
+    const { name: whole, mimeType, bytes } = attachment;
+    return { name: whole, mimeType, bytes, content: await open(attachment, signal) };
+  }
+
+  function chatFor(call: BoundCall, signal: AbortSignal): PluginChat {
     const { conversationId, requester, turnId } = call.scope;
     const key = `${turnId}-${call.id}`;
     const placeOf = (channel?: string): ChatPlace => ({
@@ -67,6 +80,7 @@ export function createPluginServices(options: PluginServicesOptions) {
         call.onRead(found.map(({ author }) => originOfPerson(author)));
         return found;
       },
+      openFile: ({ channel, messageId, name }) => openFile(call, placeOf(channel), messageId, name, signal),
       post: async ({ channel, ...message }) => await (await chat()).post(placeOf(channel), { ...message, key }),
       async react({ channel, messageId, emoji }) {
         const turn = await turnOf(call);
@@ -96,7 +110,7 @@ export function createPluginServices(options: PluginServicesOptions) {
 
   return (call: BoundCall, signal: AbortSignal): PluginServices => ({
     memory: memoryFor(call.scope, call.onRead),
-    chat: chatFor(call),
+    chat: chatFor(call, signal),
     schedules: schedulesFor(call),
     async ask(question, options) {
       const { target } = await turnOf(call);
@@ -104,4 +118,13 @@ export function createPluginServices(options: PluginServicesOptions) {
       return await questions.ask({ target, requester, tool: call.tool, question, options }, signal);
     },
   });
+}
+
+/** Long names are shown with their end cut off. */
+function isNamed(whole: string, shown: string): boolean {
+  return whole === shown || (shown.endsWith("…") && whole.startsWith(shown.slice(0, -1)));
+}
+
+function chatError({ target }: TurnRecord, code: string, message: string): RemoraError {
+  return new RemoraError({ code, place: `platform ${target.platform}`, message });
 }

@@ -31,6 +31,8 @@ export type Failure =
   | { type: "http"; status: number; body?: string; headers?: Record<string, string> }
   /** The connection breaks; with `after`, the method has done its work first, unknown to the caller. */
   | { type: "cut"; after?: boolean }
+  /** Of a download: so many bytes arrive, then the connection breaks or nothing more happens. */
+  | { type: "part"; bytes: number; end: "cut" | "stall" }
   | { type: "delay"; ms: number }
   | { type: "rate-limit"; retryAfterSeconds: number };
 
@@ -49,6 +51,8 @@ export interface LoggedCall {
 
 export interface RateLimits {
   isEnforced: boolean;
+  /** The app is distributed outside the Marketplace: it reads 15 messages of a history at once, and once a minute. */
+  isDistributed: boolean;
   /** Replaces the documented rate of a method. */
   rates: Record<string, Rate>;
 }
@@ -62,6 +66,9 @@ export interface Answer {
 export interface Caller {
   handle(method: string, values: JsonObject, token: string | undefined): Promise<Answer>;
 }
+
+const cappedMethods = ["conversations.history", "conversations.replies"];
+const onceAMinute: Rate = { perMinute: 1, burst: 1 };
 
 export function createCaller(
   state: SlackState,
@@ -111,8 +118,9 @@ export function createCaller(
     const headers = { "x-oauth-scopes": token.scopes.join(",") };
     try {
       if (rule.scopes.length > 0) needScope(...rule.scopes);
-      const args = createArguments(values);
-      const rate = limits.rates[name] ?? rule.rate;
+      const isCapped = limits.isDistributed && cappedMethods.includes(name);
+      const args = createArguments(isCapped ? { ...values, limit: Math.min(Number(values.limit ?? 15), 15) } : values);
+      const rate = isCapped ? onceAMinute : (limits.rates[name] ?? rule.rate);
       spend([name, token.value, rate.perChannel === true ? (args.text("channel") ?? "") : ""].join(" "), rate);
       if (rule.scopes.length > 0) Object.assign(headers, { "x-accepted-oauth-scopes": rule.scopes.join(",") });
       const body = await method({ method: name, args, token, needScope, hasScope });

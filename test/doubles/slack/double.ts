@@ -19,7 +19,8 @@
  *   await slack.stop();
  *
  * Ann and Ben are members of `#general`, and so is the app; `slack.workspace` adds people, bots, channels and groups.
- * Limits, scopes, rates and error names are Slack's; `slack.limits.isEnforced = false` lifts the rates.
+ * Limits, scopes, rates and error names are Slack's; `slack.limits.isEnforced = false` lifts the rates, and `isDistributed = true`
+ * sets those of apps that are distributed outside the Marketplace.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -148,7 +149,7 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
       "apps.connections.open": ({ args }) => ({ url: sockets.ticketUrl(args.flag("debug_reconnects") === true) }),
     } satisfies Record<string, Method>),
   );
-  const limits: RateLimits = { isEnforced: true, rates: {} };
+  const limits: RateLimits = { isEnforced: true, isDistributed: false, rates: {} };
   const failures = createFailures();
   const calls: LoggedCall[] = [];
   const caller: Caller = createCaller(state, tokens, methods, limits);

@@ -64,6 +64,32 @@ describe("history", () => {
   });
 });
 
+describe("the files of a message", () => {
+  test("can be opened, in the thread of the conversation and in the channel around it", async () => {
+    const { ann, ben, channel } = discord;
+    const file = (name: string) => ({ in: channel, files: [{ name, content: "a,b" }] });
+    const about = ben.say("the numbers", file("a.csv"));
+    const thread = ann.startThread(about, "numbers");
+    const inside = ben.say("more", { ...file("b.csv"), in: thread });
+    const place = at(undefined, { thread });
+    expect(await chat().files?.(place, about.id)).toMatchObject([
+      { name: "a.csv", bytes: 3, source: { channel: channel.id, message: about.id, url: expect.any(String) } },
+    ]);
+    expect(await chat().files?.(place, inside.id)).toMatchObject([{ name: "b.csv" }]);
+    await expect(chat().files?.(place, "1234567890123")).rejects.toMatchObject({ code: "platform.unknown-message" });
+  });
+
+  test("of places that the person can't see or read are refused", async () => {
+    const secret = discord.guild.addChannel("secret");
+    secret.permit(discord.guild.everyone, { deny: ["ViewChannel"] });
+    secret.permit(discord.bot, { allow: ["ViewChannel"] });
+    await expect(chat().files?.(at(secret.id), "1234567890123")).rejects.toMatchObject({ code: "platform.no-access" });
+    const old = discord.ben.say("x", { in: discord.channel, files: [{ name: "a.csv", content: "a" }] });
+    discord.channel.permit(discord.ann, { deny: ["ReadMessageHistory"] });
+    await expect(chat().files?.(at(), old.id)).rejects.toMatchObject({ code: "platform.unknown-message" });
+  });
+});
+
 describe("other channels", () => {
   test("by id, mention and name, where the person can look as well", async () => {
     const plans = discord.guild.addChannel("plans");

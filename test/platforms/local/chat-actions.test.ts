@@ -75,6 +75,21 @@ describe("the history of a place", () => {
   });
 });
 
+test("the files of a message can be opened, unless the message is another place's or another person's", async () => {
+  const files = [{ id: "f.0", name: "plan.pdf", mimeType: "application/pdf", bytes: 7 }];
+  put("plan", "channel:general", { files });
+  put("private", "channel:general", { files, onlyFor: "ben" });
+  const place = at("local:channel:general:any");
+  const { id, ...described } = files[0] ?? { id: "" };
+  expect(await chat().files?.(place, "plan")).toEqual([{ ...described, source: { file: id } }]);
+  for (const work of [
+    () => chat().files?.(place, "private"),
+    () => chat().files?.(place, "nothing"),
+    () => chat().files?.(at("local:channel:random:any"), "plan"),
+  ])
+    await expect(work()).rejects.toMatchObject({ code: "platform.no-access" });
+});
+
 describe("what a person can't reach", () => {
   test.each(["#secret", "dm:ben", "channel:general", "general/../random", "__proto__", ""])(
     "channel %j",

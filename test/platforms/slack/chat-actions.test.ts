@@ -69,6 +69,34 @@ describe("reading", () => {
   });
 });
 
+describe("the files of a message", () => {
+  test("can be opened, in a thread or not; other messages of the thread are not mixed up with it", async () => {
+    const { slack } = world;
+    const files = [{ name: "a.csv", content: "a,b", mimetype: "text/csv" }];
+    const root = slack.people.say({ as: slack.ben, in: slack.general, text: "root", files });
+    const reply = slack.people.say({
+      ...{ as: slack.ben, in: slack.general, thread: root, text: "reply" },
+      files: [{ name: "b.csv", content: "1" }],
+    });
+    const filesOf = async (ts: string) => await chat().files?.(here(), `${slack.general.id}:${ts}`);
+    expect(await filesOf(root.ts)).toMatchObject([
+      { name: "a.csv", mimeType: "text/csv", bytes: 3, source: { id: expect.any(String), url: expect.any(String) } },
+    ]);
+    expect(await filesOf(reply.ts)).toMatchObject([{ name: "b.csv" }]);
+    expect(await filesOf(message.id.split(":")[1] ?? "")).toEqual([]);
+  });
+
+  test("of a channel that the person is not in are refused", async () => {
+    const { slack } = world;
+    const secret = slack.workspace.addChannel({ name: "secret", members: [slack.ben], isPrivate: true });
+    const files = [{ name: "a.csv", content: "a" }];
+    const said = slack.people.say({ as: slack.ben, in: secret, text: "x", files });
+    const id = `${secret.id}:${said.ts}`;
+    for (const place of [here(), here({ channel: secret.id })])
+      await expect(chat().files?.(place, id)).rejects.toMatchObject({ code: "platform.no-access" });
+  });
+});
+
 describe("never more than the person sees", () => {
   test("a public channel is open to every full member, by id, name or mention", async () => {
     const { slack } = world;

@@ -134,6 +134,20 @@ describe("doctor", () => {
     expect((await check({ signingSecret: slack.signingSecret })).every((finding) => finding.level === "ok")).toBe(true);
   });
 
+  test("Slack's limit for apps that are distributed outside the Marketplace is found, if a channel has enough messages", async () => {
+    const limited = async () => (await check()).filter(({ text }) => text.includes("15 messages"));
+    slack.limits.isDistributed = true;
+    expect(await limited()).toEqual([]);
+    slack.clock.advance(60_000);
+    for (let index = 0; index < 16; index++)
+      slack.people.say({ as: slack.ann, in: slack.general, text: `line ${index}` });
+    expect(await limited()).toMatchObject([{ level: "warning", text: expect.stringContaining("docs/slack.md") }]);
+    // The second check in a minute is refused, which says the same.
+    expect(await limited()).toHaveLength(1);
+    slack.limits.isDistributed = false;
+    expect(await limited()).toEqual([]);
+  });
+
   test("scopes that are missing are named one by one, with the place to add them", async () => {
     const token = slack.tokens.get(slack.botToken);
     if (token !== undefined)

@@ -21,6 +21,10 @@ export interface ChatAccess {
   channelFor(place: ChatPlace, rights: PermissionsString[]): Promise<string>;
   /** The channels whose messages the requester can read, in the conversation's server or, from a DM, in all servers. */
   readable(place: Omit<ChatPlace, "channel">): Promise<SeenChannel[]>;
+  /** The channels whose messages the conversation may mention: like `channelFor`, and a thread's own channel. */
+  channelsNear(place: ChatPlace): Promise<string[]>;
+  /** True if the person can read the earlier messages of a channel or thread of a server. */
+  mayRead(channelId: string, person: Author): Promise<boolean>;
 }
 
 /** A search from a DM covers this many servers. */
@@ -95,12 +99,26 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     return (await get<RESTPostAPIChannelThreadsResult>(Routes.threadMembers(threadId, userId))) !== undefined;
   }
 
-  return {
+  async function mayRead(channelId: string, person: Author): Promise<boolean> {
+    const channel = await get<APIChannel>(Routes.channel(channelId));
+    return channel !== undefined && (await may(channel, person, ["ViewChannel", "ReadMessageHistory"]));
+  }
+
+  const access: ChatAccess = {
+    mayRead,
     async readable({ conversationId, requester }) {
       const conversation = parseConversationId(conversationId);
       if (conversation?.type === "guild") return await readableIn(conversation.guild, requester);
       const all = (await guilds()).slice(0, maxGuilds);
       return (await Promise.all(all.map((guildId) => readableIn(guildId, requester)))).flat();
+    },
+    async channelsNear(place) {
+      const first = await access.channelFor(place, ["ReadMessageHistory"]);
+      const conversation = parseConversationId(place.conversationId);
+      if (conversation?.type !== "guild") return [first];
+      const near = place.channel === undefined ? [...new Set([first, conversation.channel])] : [first];
+      const isOpen = await Promise.all(near.map((channel) => mayRead(channel, place.requester)));
+      return near.filter((_, index) => isOpen[index]);
     },
     async channelFor(place, rights) {
       const own = await ownChannel(place);
@@ -113,6 +131,7 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
       throw noAccess(place.channel, `${place.requester.name} can't do that there, so I can't either`);
     },
   };
+  return access;
 }
 
 function noAccess(channel: string, why: string) {

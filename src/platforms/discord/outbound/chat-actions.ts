@@ -1,13 +1,12 @@
 /** What tools can do on Discord besides answering, in the channels that chat-access.ts allows. */
-import { type APIChannel, type APIMessage, MessageType, Routes, ThreadAutoArchiveDuration } from "discord.js";
+import { type APIAttachment, type APIChannel, type APIMessage, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
-import type { ChatActions, ChatLine } from "../../../ports/chat.ts";
+import type { ChatActions } from "../../../ports/chat.ts";
+import type { Attachment } from "../../../ports/message.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
-import { codeOfRefusal, type DiscordApi, discordError, isLimited } from "../api/api.ts";
-import { authorOf, personName } from "../api/people.ts";
+import { codeOfRefusal, type DiscordApi, discordError, isLimited, isRefusal } from "../api/api.ts";
 import { isSnowflake } from "../conversation-id.ts";
-import { askMark } from "../inbound/read-message.ts";
-import { readableText } from "../inbound/readable-text.ts";
+import { isWritten, lineOf } from "../inbound/lines.ts";
 import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess } from "./chat-access.ts";
 import { emojiFor } from "./emoji.ts";
@@ -70,6 +69,16 @@ export function createChatActions({ api, messages, access }: ChatActionsOptions)
         }
         return found.slice(0, wanted).reverse().map(lineOf);
       }),
+    files: (place, messageId) =>
+      withExplainedRefusals("read there", async () => {
+        const id = checkedId(messageId);
+        for (const channel of await access.channelsNear(place)) {
+          const route = Routes.channelMessage(channel, id);
+          const found = await api.request<APIMessage>({ method: "GET", route }).catch(unlessUnknown);
+          if (found !== undefined) return found.attachments.map((file) => fileOf(found, file));
+        }
+        throw discordError("platform.unknown-message", `there is no message ${id} there`);
+      }),
     post: (place, { text, files, key }) =>
       withExplainedRefusals("post there", async () => {
         const channelId = await access.channelFor(place, ["SendMessages"]);
@@ -118,27 +127,11 @@ function checkedId(id: string): string {
   );
 }
 
-function isWritten({ type }: APIMessage): boolean {
-  return type === MessageType.Default || type === MessageType.Reply || type === MessageType.ChatInputCommand;
+function unlessUnknown(thrown: unknown): undefined {
+  if (!isRefusal(thrown, "unknownMessage")) throw thrown;
 }
 
-function lineOf(message: APIMessage): ChatLine {
-  const { id, author, content, timestamp, attachments, mentions, thread, embeds, interaction_metadata } = message;
-  const names = new Map(mentions.map((user) => [user.id, personName(user)]));
-  const isAsk = content.startsWith(askMark) && interaction_metadata !== undefined;
-  const shown = isAsk ? content.slice(askMark.length) : content || embeds.map(({ title }) => title ?? "").join("\n");
-  const text = readableText(shown, {
-    user: (user) => names.get(user),
-    role: () => undefined,
-    channel: () => undefined,
-  });
-  const replies = thread !== undefined && "message_count" in thread ? thread.message_count : undefined;
-  return {
-    id,
-    author: authorOf(isAsk ? interaction_metadata.user : author),
-    text,
-    at: Date.parse(timestamp),
-    files: attachments.map(({ filename }) => filename),
-    ...(replies === undefined ? {} : { replies }),
-  };
+function fileOf({ channel_id: channel, id: message }: APIMessage, file: APIAttachment): Attachment {
+  const { id, filename: name, content_type: mimeType = "application/octet-stream", size: bytes, url } = file;
+  return { name, mimeType, bytes, source: { channel, message, id, url } };
 }

@@ -23,7 +23,7 @@ import {
   timeOf,
 } from "../conversation-id.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
-import type { FileReader } from "./attachments.ts";
+import type { SlackFiles } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
 import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessage } from "./events.ts";
 import type { IsGroupDm } from "./group-dms.ts";
@@ -34,7 +34,7 @@ export interface InboundOptions {
   handlers: PlatformHandlers;
   identity(): Promise<Identity>;
   people: People;
-  readFiles: FileReader;
+  describeFiles: SlackFiles["describe"];
   isGroupDm: IsGroupDm;
   threads: Threads;
   cursors: Cursors;
@@ -131,7 +131,7 @@ export function createInbound(options: InboundOptions): Inbound {
     isAddressed: boolean,
   ): Promise<{ text: string; attachments: Attachment[] }> {
     if (!isAddressed) return { text: unescapeText(event.text ?? ""), attachments: [] };
-    const [text, attachments] = await Promise.all([messageText(event, self), options.readFiles(event.files ?? [])]);
+    const [text, attachments] = await Promise.all([messageText(event, self), options.describeFiles(event.files ?? [])]);
     return { text, attachments };
   }
 

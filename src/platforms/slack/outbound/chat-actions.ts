@@ -2,16 +2,17 @@
 import { z } from "zod";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { ChatActions, ChatLine } from "../../../ports/chat.ts";
-import type { Author } from "../../../ports/message.ts";
+import type { ChatActions } from "../../../ports/chat.ts";
+import type { Attachment } from "../../../ports/message.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
-import { formatMessageId, parseMessageId, timeOf } from "../conversation-id.ts";
-import { messageSchema, type RawMessage } from "../inbound/events.ts";
-import { readMarks, readText } from "../inbound/readable-text.ts";
+import { formatMessageId, parseMessageId } from "../conversation-id.ts";
+import { createLineReader, linePageSchema, type RawLine } from "../inbound/lines.ts";
+import { readThread } from "../inbound/read-thread.ts";
+import { readMarks } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
 import { maxHistoryPage } from "../limits.ts";
 import { createChatAccess, type FoundPlace } from "./chat-access.ts";
@@ -31,15 +32,7 @@ export interface ChatActionsOptions {
   signal: AbortSignal;
 }
 
-const blockSchema = z.object({ type: z.string() }).loose();
-const lineSchema = messageSchema.extend({ blocks: z.array(blockSchema).optional().catch(undefined) });
-type Line = z.infer<typeof lineSchema>;
-const pageSchema = z.object({
-  messages: z.array(lineSchema).default([]),
-  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
-});
 const nothing = z.unknown();
-const maxPages = 10;
 const maxParts = 3;
 const maxSearchAgeMs = 24 * 3_600_000;
 const toolTurn = "tool";
@@ -47,45 +40,20 @@ const toolTurn = "tool";
 export function createChatActions(options: ChatActionsOptions): ChatActions {
   const { api, identity, people, threads } = options;
   const { find, channels } = createChatAccess(api, people);
+  const readLine = createLineReader(identity, people);
 
-  async function lineOf(channel: string, message: Line, botUserId: string): Promise<ChatLine> {
-    const isBot = message.bot_id !== undefined;
-    const reader = { botUserId, nameOf: people.nameOf };
-    const text = isBot && message.blocks !== undefined ? blocksText(message.blocks) : "";
-    return {
-      id: formatMessageId({ channel, ts: message.ts }),
-      author: await lineAuthor(message),
-      text: text === "" ? await readText(message.text ?? "", reader) : text,
-      at: timeOf(message.ts),
-      files: (message.files ?? []).flatMap(nameIn),
-      ...(message.reply_count === undefined ? {} : { replies: message.reply_count }),
-    };
-  }
-
-  async function lineAuthor(message: RawMessage): Promise<Author> {
-    const id = message.user ?? message.bot_id ?? "unknown";
-    if (message.user !== undefined && message.subtype !== "bot_message") return await people.author(message.user);
-    return { id, name: message.username ?? message.bot_profile?.name ?? id, isBot: true, roles: [] };
-  }
-
-  /** Slack returns a thread's pages from the beginning, but a channel's pages from the end. */
-  async function newest({ channel, thread }: FoundPlace, limit: number, before: string | undefined): Promise<Line[]> {
+  async function newest(
+    { channel, thread }: FoundPlace,
+    limit: number,
+    before: string | undefined,
+  ): Promise<RawLine[]> {
+    if (thread !== null) {
+      const { root, lines } = await readThread(api, { channel, thread, before, wanted: limit }, options.signal);
+      return [...(root === undefined ? [] : [root]), ...lines].slice(-limit);
+    }
     const range = before === undefined ? {} : { latest: before };
-    if (thread === null) {
-      const page = await api.call("conversations.history", { channel, limit, ...range }, pageSchema);
-      return page.messages.reverse();
-    }
-    const lines: Line[] = [];
-    let cursor = "";
-    for (let count = 0; count < maxPages; count++) {
-      const next = cursor === "" ? {} : { cursor };
-      const args = { channel, ts: thread, limit: maxHistoryPage, ...range, ...next };
-      const page = await api.call("conversations.replies", args, pageSchema);
-      lines.push(...page.messages.filter((each) => before === undefined || Number(each.ts) < Number(before)));
-      cursor = page.response_metadata?.next_cursor ?? "";
-      if (cursor === "") break;
-    }
-    return lines.slice(-limit);
+    const page = await api.call("conversations.history", { channel, limit, ...range }, linePageSchema);
+    return page.messages.reverse();
   }
 
   function senderIn(place: FoundPlace): MessageSender {
@@ -125,11 +93,18 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     ...(options.search === undefined ? {} : { search: options.search }),
     async history(place, { limit, before }) {
       const found = await find(place);
-      const { userId } = await identity();
       const count = Math.max(1, Math.min(limit, maxHistoryPage));
       const until = before === undefined ? undefined : tsIn(before, found.channel);
       const lines = await newest(found, count, until);
-      return await Promise.all(lines.map((line) => lineOf(found.channel, line, userId)));
+      const read = await Promise.all(lines.map((line) => readLine(found.channel, line)));
+      return read.map(({ isOwn: _isOwn, ...line }) => line);
+    },
+    async files(place, messageId) {
+      const { channel } = await find(place);
+      const ts = tsIn(messageId, channel);
+      const args = { channel, ts, oldest: ts, latest: ts, inclusive: true, limit: 2 };
+      const { messages } = await api.call("conversations.replies", args, linePageSchema);
+      return (messages.find((each) => each.ts === ts)?.files ?? []).flatMap(fileOf);
     },
     async post(place, { text, files, key }) {
       const found = await find(place);
@@ -183,26 +158,21 @@ function unsupported(message: string): RemoraError {
   return new RemoraError({ code: "platform.unsupported", place: "platform slack", message });
 }
 
-function nameIn(file: unknown): string[] {
-  const parsed = z.object({ name: z.string() }).safeParse(file);
-  return parsed.success ? [parsed.data.name] : [];
-}
+const fileSchema = z.object({
+  id: z.string(),
+  name: z.string().nullish(),
+  mimetype: z.string().nullish(),
+  size: z.number().nullish(),
+  url_private_download: z.string().optional(),
+  url_private: z.string().optional(),
+});
 
-/** Returns the readable text of blocks, which often says more than the `text` of a bot's message. */
-function blocksText(blocks: readonly unknown[]): string {
-  return blocks
-    .map((block) => textsIn(block).join(""))
-    .filter((text) => text.trim() !== "")
-    .join("\n");
-}
-
-function textsIn(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(textsIn);
-  if (typeof value !== "object" || value === null) return [];
-  const isActions = "type" in value && value.type === "actions";
-  if (isActions) return [];
-  return Object.entries(value).flatMap(([key, item]) => {
-    if (key === "text" && typeof item === "string") return [item.replaceAll("&lt;", "<").replaceAll("&gt;", ">")];
-    return key === "text" || key === "elements" || key === "fields" ? textsIn(item) : [];
-  });
+/** Slack may tell only the id; the file is then looked up when it is opened. */
+function fileOf(file: unknown): Attachment[] {
+  const { data } = fileSchema.safeParse(file);
+  if (data === undefined) return [];
+  const url = data.url_private_download ?? data.url_private;
+  const source = { id: data.id, ...(url === undefined ? {} : { url }) };
+  const mimeType = data.mimetype ?? "application/octet-stream";
+  return [{ name: data.name ?? data.id, mimeType, bytes: data.size ?? 0, source }];
 }

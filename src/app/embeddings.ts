@@ -1,0 +1,16 @@
+/** The memory's embeddings, from the settings. */
+import { join } from "node:path";
+import { embedderSettings } from "../config/derive.ts";
+import type { Settings } from "../config/settings.ts";
+import type { EmbeddingOptions } from "../memory/search.ts";
+import { createEmbedder } from "../providers/embeddings.ts";
+
+/** All processes of a data folder share the file, so that no text is embedded twice. */
+export function vectorFile({ data }: Settings): string {
+  return join(data, "memory-vectors.db");
+}
+
+export function embeddingOptions(settings: Settings): { embeddings?: EmbeddingOptions } {
+  const wanted = embedderSettings(settings);
+  return wanted === undefined ? {} : { embeddings: { embedder: createEmbedder(wanted), file: vectorFile(settings) } };
+}

@@ -1,0 +1,138 @@
+/**
+ * Reads what was said before a turn's first message, through its platform:
+ *
+ *   1. asks for everything after the newest message that the conversation knows
+ *   2. leaves out people's messages to the agent, which are turns of this conversation or of another one, and its answers
+ *   3. keeps what fits
+ *
+ * A slow or failing platform costs a turn at most `maxReadMs`, and the model is told what is missing.
+ */
+import { z } from "zod";
+import { pause } from "../../lib/backoff.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Earlier, EarlierLine, Heard } from "../../ports/earlier.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { InboundMessage } from "../../ports/message.ts";
+import type { Platform } from "../../ports/platform.ts";
+import type { Store } from "../../ports/store.ts";
+import type { TurnRecord } from "../../ports/turn.ts";
+import type { EarlierMessages } from "../../ports/turn-deps.ts";
+import { messageKey } from "../conversation/inbox.ts";
+import { fitHeard } from "./fit-heard.ts";
+
+export interface EarlierMessagesOptions {
+  ledger: Ledger;
+  store: Store;
+  platform(name: string): Pick<Platform, "earlier"> | undefined;
+  limits: { messages: number; bytes: number; channelMessages: number; channelMs: number };
+  log: Log;
+  /** For tests. */
+  maxReadMs?: number;
+}
+
+export interface ForgettableEarlierMessages extends EarlierMessages {
+  /** Nothing that was said up to now is read again in this conversation. */
+  startOver(conversationId: string, now: number): Promise<void>;
+}
+
+const defaultMaxReadMs = 3_000;
+/** The platform gets this long after the abort to return what it has read. */
+const graceMs = 500;
+/** Older marks are of no use, because the platform would return too many messages anyway. */
+const keptMs = 365 * 86_400_000;
+const maxNoteLength = 300;
+
+const markSchema = z.union([z.strictObject({ id: z.string() }), z.strictObject({ at: z.number() })]);
+
+export function createEarlierMessages(options: EarlierMessagesOptions): ForgettableEarlierMessages {
+  const { ledger, store, limits, log, maxReadMs = defaultMaxReadMs } = options;
+
+  async function markOf(conversationId: string): Promise<{ since?: string; after?: number }> {
+    const { data } = markSchema.safeParse(await store.get(markKey(conversationId)));
+    if (data === undefined) return {};
+    return "id" in data ? { since: data.id } : { after: data.at };
+  }
+
+  async function ask(turn: TurnRecord, first: InboundMessage, signal: AbortSignal): Promise<Earlier | undefined> {
+    const read = options.platform(first.platform)?.earlier;
+    if (read === undefined) return undefined;
+    const { messages: maxMessages, channelMessages, channelMs } = limits;
+    const said = turn.messages.map(({ text }) => text).join("\n");
+    const mark = await markOf(turn.conversationId);
+    const earlier = await inTime(read, first, { said, maxMessages, channelMessages, channelMs, ...mark }, signal);
+    return {
+      ...earlier,
+      lines: await newLines(earlier.lines, turn, mark.since !== undefined || mark.after !== undefined),
+    };
+  }
+
+  async function inTime(
+    read: NonNullable<Platform["earlier"]>,
+    message: InboundMessage,
+    wanted: Parameters<typeof read>[1],
+    turnSignal: AbortSignal,
+  ): Promise<Earlier> {
+    const done = new AbortController();
+    const late = AbortSignal.timeout(maxReadMs);
+    const tooLate = pause(maxReadMs + graceMs, AbortSignal.any([done.signal, turnSignal])).then((): never => {
+      throw new Error(`${message.platform} did not answer within ${maxReadMs / 1_000} s`);
+    });
+    // The race may be over before it rejects.
+    tooLate.catch(() => {});
+    try {
+      return await Promise.race([read(message, wanted, AbortSignal.any([late, turnSignal])), tooLate]);
+    } finally {
+      done.abort();
+    }
+  }
+
+  async function newLines(lines: readonly EarlierLine[], turn: TurnRecord, isKnown: boolean): Promise<EarlierLine[]> {
+    const own = new Set(turn.messages.map(({ id }) => id));
+    const { platform } = turn.target;
+    const wasTurn = async ({ id }: EarlierLine) =>
+      own.has(id) || (await ledger.get("message", messageKey(platform, id))) !== undefined;
+    const wereTurns = await Promise.all(lines.map(wasTurn));
+    const firstTurnAt = Math.min(...lines.filter((_, index) => wereTurns[index]).map(({ at }) => at));
+    return lines.filter((line, index) => {
+      if (line.kind === "linked") return !own.has(line.id);
+      return !wereTurns[index] && !(line.isOwn && (isKnown || line.at > firstTurnAt));
+    });
+  }
+
+  return {
+    async read(turn, signal) {
+      const [first] = turn.messages;
+      if (first === undefined || isScheduled(first)) return undefined;
+      const heard = await ask(turn, first, signal).then(
+        (earlier) => earlier && fitHeard(earlier, limits),
+        (thrown: unknown): Heard => ({ lines: [], leftOut: 0, notes: [failureNote(thrown)] }),
+      );
+      if (heard === undefined || signal.aborted) return undefined;
+      const { lines, leftOut, notes } = heard;
+      if (notes.length > 0) log.warn({ turnId: turn.id, notes }, "not all earlier messages of a turn could be read");
+      return lines.length + leftOut + notes.length === 0 ? undefined : heard;
+    },
+    async markKnown({ id: turnId, conversationId, messages: [first] }) {
+      if (first === undefined || first.isDirect || isScheduled(first)) return;
+      // Without the mark, the next turn reads some messages again, which is no reason to fail.
+      await store.set(markKey(conversationId), { id: first.id }, keptMs).catch((thrown: unknown) => {
+        log.warn({ turnId, error: messageOf(thrown) }, "could not save which messages a conversation knows");
+      });
+    },
+    startOver: (conversationId, now) => store.set(markKey(conversationId), { at: now }, keptMs),
+  };
+}
+
+function markKey(conversationId: string): string {
+  return `known-message:${conversationId}`;
+}
+
+function isScheduled({ id }: InboundMessage): boolean {
+  return id.startsWith("schedule:");
+}
+
+function failureNote(thrown: unknown): string {
+  const why = messageOf(thrown).replace(/\s+/g, " ").slice(0, maxNoteLength).toWellFormed();
+  return `Earlier messages of this place could not be read: ${why}`;
+}

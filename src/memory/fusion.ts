@@ -1,0 +1,39 @@
+/** Joins the passages found by words and by meaning into one list. */
+import type { FoundPassage } from "./search-index.ts";
+
+export interface FusionWeights {
+  /** Of a rank by meaning, beside one by words. */
+  meaning: number;
+  /** The larger, the less the first ranks count. */
+  rankOffset: number;
+}
+
+export interface Scored {
+  passage: FoundPassage;
+  score: number;
+}
+
+export function bestFirst(one: Scored, other: Scored): number {
+  return other.score - one.score || one.passage.id - other.passage.id;
+}
+
+/**
+ * Reciprocal rank fusion (Cormack et al., 2009). Uses ranks, because the scores of words and of each model's vectors have
+ * nothing in common.
+ */
+export function fuse(
+  byWords: readonly Scored[],
+  byMeaning: readonly Scored[],
+  { meaning, rankOffset }: FusionWeights,
+): Scored[] {
+  const fused = new Map<number, Scored>();
+  const add = (ranking: readonly Scored[], weight: number) => {
+    for (const [rank, { passage }] of ranking.entries()) {
+      const before = fused.get(passage.id)?.score ?? 0;
+      fused.set(passage.id, { passage, score: before + weight / (rankOffset + rank + 1) });
+    }
+  };
+  add(byWords, 1);
+  add(byMeaning, meaning);
+  return [...fused.values()].sort(bestFirst);
+}

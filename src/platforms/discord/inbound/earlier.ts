@@ -1,0 +1,242 @@
+/**
+ * Reads what was said before a message: in its thread with the message that the thread is about, or in its channel, and the
+ * messages that it links to in the same channel and its threads. Only where its author can read the history. A message that it
+ * answers or forwards is among its attachments (attachments.ts).
+ */
+import { type APIChannel, type APIMessage, type APIUser, ChannelType, Routes } from "discord.js";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Earlier, EarlierKind, EarlierLine, EarlierWanted } from "../../../ports/earlier.ts";
+import type { Author } from "../../../ports/message.ts";
+import type { Platform } from "../../../ports/platform.ts";
+import { type DiscordApi, isRefusal } from "../api/api.ts";
+import { type Channels, isThread } from "../api/channels.ts";
+import { type DiscordConversation, isSnowflake, parseConversationId } from "../conversation-id.ts";
+import { maxHistoryPage } from "../limits.ts";
+import type { ChatAccess } from "../outbound/chat-access.ts";
+import { newerId, snowflakeAt } from "./cursors.ts";
+import { isWritten, lineOf } from "./lines.ts";
+
+export interface EarlierOptions {
+  api: DiscordApi;
+  channels: Channels;
+  access: Pick<ChatAccess, "mayRead">;
+  /** Undefined without a gateway. */
+  botId(): string | undefined;
+}
+
+type Line = { kind: EarlierKind; raw: APIMessage };
+type Part = { raws: Line[]; leftOut: number; notes: string[] };
+type Spot = { type: "thread"; id: string; parent: string } | { type: "channel"; id: string };
+
+const nothing: Part = { raws: [], leftOut: 0, notes: [] };
+const maxLinks = 3;
+/** System messages and messages that are already known fill part of the pages. */
+const maxPages = 4;
+const linkPattern = /https:\/\/(?:\w+\.)?discord(?:app)?\.com\/channels\/(@me|\d+)\/(\d+)\/(\d+)/g;
+const forums: readonly ChannelType[] = [ChannelType.GuildForum, ChannelType.GuildMedia];
+
+export function createEarlier({ api, channels, access, botId }: EarlierOptions): NonNullable<Platform["earlier"]> {
+  let asked: Promise<string> | undefined;
+
+  async function selfId(): Promise<string> {
+    const known = botId();
+    if (known !== undefined) return known;
+    asked ??= api.request<APIUser>({ method: "GET", route: Routes.user() }).then(({ id }) => id);
+    return await asked.catch((thrown: unknown) => {
+      asked = undefined;
+      throw thrown;
+    });
+  }
+
+  async function spotOf({ channel, thread }: Extract<DiscordConversation, { type: "guild" }>, messageId: string) {
+    const facts = thread === null || thread === messageId ? undefined : await channels.get(thread);
+    if (facts !== undefined && isThread(facts)) {
+      return { type: "thread", id: facts.id, parent: facts.parentId ?? channel } satisfies Spot;
+    }
+    const parent = await channels.get(channel);
+    // The first message of a forum's post has no messages before it.
+    return parent === undefined || forums.includes(parent.type)
+      ? undefined
+      : ({ type: "channel", id: channel } satisfies Spot);
+  }
+
+  async function one(channelId: string, id: string, signal: AbortSignal): Promise<APIMessage | undefined> {
+    try {
+      return await api.request<APIMessage>({ method: "GET", route: Routes.channelMessage(channelId, id), signal });
+    } catch (thrown) {
+      if (isRefusal(thrown, "unknownMessage", "unknownChannel", "missingAccess", "missingPermissions"))
+        return undefined;
+      throw thrown;
+    }
+  }
+
+  /** The newest `wanted` messages before one and after another, oldest first. `isWhole` if there are no others. */
+  async function before(channelId: string, id: string, after: string, wanted: number, signal: AbortSignal) {
+    const found: APIMessage[] = [];
+    let at = id;
+    let isWhole = false;
+    let problem: unknown;
+    for (let page = 0; page < maxPages && found.length < wanted && !isWhole; page++) {
+      const query = { limit: String(maxHistoryPage), before: at };
+      const route = Routes.channelMessages(channelId);
+      try {
+        const raws = await api.request<APIMessage[]>({ method: "GET", route, query, signal });
+        const fresh = raws.filter((raw) => newerId(raw.id, after) === raw.id && raw.id !== after);
+        found.push(...fresh.filter(isWritten));
+        isWhole = raws.length < maxHistoryPage || fresh.length < raws.length;
+        at = raws.at(-1)?.id ?? at;
+      } catch (thrown) {
+        if (found.length === 0) throw thrown;
+        problem = thrown;
+        break;
+      }
+    }
+    return {
+      raws: found.slice(0, wanted).reverse(),
+      isWhole: isWhole && found.length <= wanted,
+      count: found.length,
+      problem,
+    };
+  }
+
+  async function inThread(
+    spot: Extract<Spot, { type: "thread" }>,
+    id: string,
+    wanted: EarlierWanted,
+    signal: AbortSignal,
+  ) {
+    const isFirst = wanted.since === undefined && wanted.after === undefined;
+    const [root, { raws, isWhole, count, problem }] = await Promise.all([
+      isFirst ? starter(spot, signal).catch(() => undefined) : undefined,
+      before(spot.id, id, startOf(wanted), wanted.maxMessages, signal),
+    ]);
+    const known = count - raws.length;
+    const leftOut = isFirst && !isWhole ? Math.max(known, await unread(spot.id, raws.length, signal)) : known;
+    const first = root === undefined || !isWritten(root) ? [] : asKind("root", [root]);
+    const notes = problem === undefined ? [] : [`Not all earlier messages could be read: ${messageOf(problem)}`];
+    return {
+      raws: [
+        ...first,
+        ...asKind(
+          "thread",
+          raws.filter((raw) => raw.id !== root?.id),
+        ),
+      ],
+      leftOut,
+      notes,
+    };
+  }
+
+  /** The message that a thread is about is in the thread's channel; in a forum, it is in the thread itself. */
+  async function starter({ id, parent }: Extract<Spot, { type: "thread" }>, signal: AbortSignal) {
+    const facts = await channels.get(parent);
+    return await one(facts !== undefined && forums.includes(facts.type) ? id : parent, id, signal);
+  }
+
+  async function unread(threadId: string, read: number, signal: AbortSignal): Promise<number> {
+    const route = Routes.channel(threadId);
+    const thread = await api.request<APIChannel>({ method: "GET", route, signal }).catch(() => undefined);
+    // The count includes the message that asks.
+    return thread !== undefined && "message_count" in thread ? Math.max(0, (thread.message_count ?? 0) - 1 - read) : 0;
+  }
+
+  async function inChannel(
+    { id: channelId }: Spot,
+    id: string,
+    at: number,
+    wanted: EarlierWanted,
+    signal: AbortSignal,
+  ) {
+    const oldest = newerId(snowflakeAt(at - wanted.channelMs), startOf(wanted));
+    const { raws } = await before(channelId, id, oldest, wanted.channelMessages, signal);
+    return { ...nothing, raws: asKind("channel", raws) };
+  }
+
+  async function readable(channelId: string, person: Author, work: Promise<Part>): Promise<Part> {
+    const [mayRead, part] = await Promise.all([access.mayRead(channelId, person), work]);
+    if (mayRead) return part;
+    return { ...nothing, notes: [`${person.name} can't read earlier messages here, so they were not read.`] };
+  }
+
+  async function linked(
+    conversation: DiscordConversation,
+    person: Author,
+    id: string,
+    said: string,
+    signal: AbortSignal,
+  ) {
+    const links = linksIn(said)
+      .filter((link) => link.id !== id)
+      .slice(0, maxLinks);
+    const found = await Promise.all(
+      links.map(async (link) => {
+        if (!(await isSamePlace(link, conversation))) return undefined;
+        const isOpen = conversation.type === "dm" || (await access.mayRead(link.channel, person));
+        return isOpen ? await one(link.channel, link.id, signal) : undefined;
+      }),
+    );
+    const raws = found.filter((raw) => raw !== undefined && isWritten(raw));
+    return { ...nothing, raws: asKind("linked", raws as APIMessage[]) };
+  }
+
+  async function isSamePlace(link: Link, conversation: DiscordConversation): Promise<boolean> {
+    if (conversation.type === "dm") return link.guild === "@me" && link.channel === conversation.channel;
+    if (link.guild !== conversation.guild) return false;
+    if (link.channel === conversation.channel || link.channel === conversation.thread) return true;
+    const facts = await channels.get(link.channel);
+    return facts !== undefined && isThread(facts) && facts.parentId === conversation.channel;
+  }
+
+  return async ({ id, conversationId, author, at }, wanted, signal) => {
+    const conversation = parseConversationId(conversationId);
+    if (conversation === undefined || !isSnowflake(id)) return { lines: [], leftOut: 0, notes: [] };
+    const links = linked(conversation, author, id, wanted.said, signal).catch(
+      (thrown: unknown): Part => ({ ...nothing, notes: [`A linked message could not be read: ${messageOf(thrown)}`] }),
+    );
+    const around = async (): Promise<Part> => {
+      const spot = conversation.type === "dm" ? undefined : await spotOf(conversation, id);
+      if (spot?.type === "thread" && wanted.maxMessages > 0)
+        return await readable(spot.id, author, inThread(spot, id, wanted, signal));
+      if (spot?.type === "channel" && wanted.channelMessages > 0)
+        return await readable(spot.id, author, inChannel(spot, id, at, wanted, signal));
+      return nothing;
+    };
+    const [self, ...parts] = await Promise.all([selfId(), links, around()]);
+    return joined(parts, self);
+  };
+}
+
+function startOf({ since, after }: EarlierWanted): string {
+  if (since !== undefined && isSnowflake(since)) return since;
+  return after === undefined ? "0" : snowflakeAt(after);
+}
+
+function asKind(kind: EarlierKind, raws: readonly APIMessage[]): Line[] {
+  return raws.map((raw) => ({ kind, raw }));
+}
+
+function joined(parts: readonly Part[], selfId: string): Earlier {
+  return {
+    lines: parts.flatMap(({ raws }) => raws).map((line) => earlierLine(line, selfId)),
+    leftOut: parts.reduce((sum, { leftOut }) => sum + leftOut, 0),
+    notes: parts.flatMap(({ notes }) => notes),
+  };
+}
+
+function earlierLine({ kind, raw }: Line, selfId: string): EarlierLine {
+  const { replies: _replies, ...line } = lineOf(raw);
+  const author = { ...line.author, isBot: line.author.isBot || raw.webhook_id !== undefined };
+  const forwarded = (raw.message_snapshots ?? []).map(({ message }) => `[forwarded] ${message.content}`);
+  const text = [line.text, ...forwarded].filter((part) => part !== "").join("\n");
+  return { ...line, author, text, kind, isOwn: author.id === selfId };
+}
+
+interface Link {
+  guild: string;
+  channel: string;
+  id: string;
+}
+
+function linksIn(text: string): Link[] {
+  return [...text.matchAll(linkPattern)].map(([, guild = "", channel = "", id = ""]) => ({ guild, channel, id }));
+}

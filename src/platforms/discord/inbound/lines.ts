@@ -1,0 +1,31 @@
+/** Messages of histories as lines that tools and the model read. */
+import { type APIMessage, MessageType } from "discord.js";
+import type { ChatLine } from "../../../ports/chat.ts";
+import { authorOf, personName } from "../api/people.ts";
+import { askMark } from "./read-message.ts";
+import { readableText } from "./readable-text.ts";
+
+export function isWritten({ type }: APIMessage): boolean {
+  return type === MessageType.Default || type === MessageType.Reply || type === MessageType.ChatInputCommand;
+}
+
+export function lineOf(message: APIMessage): ChatLine {
+  const { id, author, content, timestamp, attachments, mentions, thread, embeds, interaction_metadata } = message;
+  const names = new Map(mentions.map((user) => [user.id, personName(user)]));
+  const isAsk = content.startsWith(askMark) && interaction_metadata !== undefined;
+  const shown = isAsk ? content.slice(askMark.length) : content || embeds.map(({ title }) => title ?? "").join("\n");
+  const text = readableText(shown, {
+    user: (user) => names.get(user),
+    role: () => undefined,
+    channel: () => undefined,
+  });
+  const replies = thread !== undefined && "message_count" in thread ? thread.message_count : undefined;
+  return {
+    id,
+    author: authorOf(isAsk ? interaction_metadata.user : author),
+    text,
+    at: Date.parse(timestamp),
+    files: attachments.map(({ filename }) => filename),
+    ...(replies === undefined ? {} : { replies }),
+  };
+}

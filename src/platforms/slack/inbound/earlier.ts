@@ -1,0 +1,206 @@
+/**
+ * Reads what was said before a message: in its thread, or in its channel if it starts one, and the messages of the same channel
+ * that it links to. Everybody who can write in a channel of Slack can read it, so its author could read all of this too.
+ *
+ * Slack lets apps that are distributed outside the Marketplace read 15 messages, once a minute. Then the messages that this
+ * process has received stand in for those that it can't read.
+ */
+import { messageOf } from "../../../lib/errors.ts";
+import type { EarlierKind, EarlierLine, EarlierWanted } from "../../../ports/earlier.ts";
+import type { InboundMessage } from "../../../ports/message.ts";
+import type { Platform } from "../../../ports/platform.ts";
+import type { SlackApi } from "../api/api.ts";
+import type { Identity } from "../api/identity.ts";
+import type { People } from "../api/people.ts";
+import { parseConversationId, parseMessageId, threadOf } from "../conversation-id.ts";
+import { maxLimitedHistoryPage } from "../limits.ts";
+import { isSaid } from "./events.ts";
+import { createLineReader, linePageSchema, type RawLine } from "./lines.ts";
+import { isLimitedApp, orAborted, readThread } from "./read-thread.ts";
+import type { RecentMessages } from "./recent-messages.ts";
+
+export interface EarlierOptions {
+  api: SlackApi;
+  identity(): Promise<Identity>;
+  people: People;
+  recent: Pick<RecentMessages, "in">;
+}
+
+interface Spot {
+  channel: string;
+  thread: string;
+  ts: string;
+}
+
+interface Part {
+  raws: { kind: EarlierKind; raw: RawLine }[];
+  leftOut: number;
+  notes: string[];
+}
+
+const nothing: Part = { raws: [], leftOut: 0, notes: [] };
+const patienceMs = 2_000;
+const maxLinks = 3;
+const linkPattern = /https:\/\/[\w.-]+\.slack\.com\/archives\/([CDG][A-Z0-9]+)\/p(\d{1,12})(\d{6})(?:\?([^\s)>|]*))?/g;
+
+const limitedNote =
+  "Slack lets this app read only 15 messages a minute, because the app is distributed outside the Slack Marketplace. Some earlier messages are missing here.";
+
+export function createEarlier({ api, identity, people, recent }: EarlierOptions): NonNullable<Platform["earlier"]> {
+  const readLine = createLineReader(identity, people);
+
+  async function inThread({ channel, thread, ts }: Spot, wanted: EarlierWanted, signal: AbortSignal): Promise<Part> {
+    const after = startOf(wanted);
+    const seen = () => recent.in(channel, thread).filter((each) => isBetween(each.ts, after, ts) && each.ts !== thread);
+    try {
+      const range = { channel, thread, after, before: ts, wanted: wanted.maxMessages };
+      const { root, lines, leftOut, reachesEnd, isLimited } = await readThread(api, range, signal);
+      const first = root === undefined || after !== undefined ? [] : asKind("root", [root]);
+      if (reachesEnd) return { raws: [...first, ...asKind("thread", lines)], leftOut, notes: [] };
+      const note = isLimited ? limitedNote : "Slack did not return the newest messages of this thread in time.";
+      return { raws: [...first, ...asKind("thread", merged(lines, seen()))], leftOut, notes: [note] };
+    } catch (thrown) {
+      const root = after === undefined ? recent.in(channel, null).filter((each) => each.ts === thread) : [];
+      return withoutHistory(thrown, [...asKind("root", root), ...asKind("thread", seen())]);
+    }
+  }
+
+  async function inChannel({ channel, ts }: Spot, wanted: EarlierWanted, signal: AbortSignal): Promise<Part> {
+    const earliest = Number(ts) - wanted.channelMs / 1_000;
+    const oldest = Math.max(earliest, Number(startOf(wanted) ?? 0)).toFixed(6);
+    const args = { channel, oldest, latest: ts, limit: maxLimitedHistoryPage };
+    const newest = (lines: RawLine[]) => asKind("channel", lines.filter(isSaid).slice(-wanted.channelMessages));
+    try {
+      const call = api.call("conversations.history", args, linePageSchema, { patienceMs });
+      return { ...nothing, raws: newest((await orAborted(call, signal)).messages.reverse()) };
+    } catch (thrown) {
+      const seen = recent.in(channel, null).filter((each) => isBetween(each.ts, oldest, ts));
+      return withoutHistory(thrown, newest(seen));
+    }
+  }
+
+  async function linked({ channel, ts }: Spot, said: string, signal: AbortSignal): Promise<Part> {
+    const links = linksIn(said).filter((link) => link.channel === channel && link.ts !== ts);
+    const parts = await Promise.all(
+      links.slice(0, maxLinks).map(async (link): Promise<Part> => {
+        const range = { oldest: link.ts, latest: link.ts, inclusive: true };
+        const call =
+          link.thread === null
+            ? api.call("conversations.history", { channel, ...range, limit: 1 }, linePageSchema, { patienceMs })
+            : api.call("conversations.replies", { channel, ts: link.thread, ...range, limit: 2 }, linePageSchema, {
+                patienceMs,
+              });
+        try {
+          const { messages } = await orAborted(call, signal);
+          return {
+            ...nothing,
+            raws: asKind(
+              "linked",
+              messages.filter((each) => each.ts === link.ts),
+            ),
+          };
+        } catch (thrown) {
+          const seen = recent.in(channel, link.thread).filter((each) => each.ts === link.ts);
+          return withoutHistory(thrown, asKind("linked", seen), "A linked message");
+        }
+      }),
+    );
+    return joined(parts);
+  }
+
+  async function lineOf(
+    channel: string,
+    { kind, raw }: Part["raws"][number],
+    signal: AbortSignal,
+  ): Promise<EarlierLine> {
+    try {
+      const { replies: _replies, ...line } = await orAborted(readLine(channel, raw), signal);
+      return { ...line, kind };
+    } catch {
+      // Names could not be looked up in time; ids do.
+      const id = raw.user ?? raw.bot_id ?? "unknown";
+      const names: Pick<People, "author" | "nameOf"> = {
+        author: async (user) => ({ id: user, name: user, isBot: raw.bot_id !== undefined, roles: [] }),
+        nameOf: async (user) => user,
+      };
+      const self = async () => ({
+        url: "",
+        teamId: "",
+        team: "",
+        userId: "",
+        botId: undefined,
+        name: id,
+        scopes: undefined,
+      });
+      const { replies: _replies, ...line } = await createLineReader(self, { ...people, ...names })(channel, raw);
+      return { ...line, kind };
+    }
+  }
+
+  return async (message, wanted, signal) => {
+    const spot = spotOf(message);
+    if (spot === undefined) return { lines: [], leftOut: 0, notes: [] };
+    const parts = await Promise.all([around(message, spot, wanted, signal), linked(spot, wanted.said, signal)]);
+    const { raws, leftOut, notes } = joined(parts);
+    const lines = await Promise.all(
+      raws.filter(({ raw }) => isSaid(raw)).map((each) => lineOf(spot.channel, each, signal)),
+    );
+    return { lines, leftOut, notes };
+  };
+
+  async function around(message: InboundMessage, spot: Spot, wanted: EarlierWanted, signal: AbortSignal) {
+    if (message.isDirect) return nothing;
+    if (spot.thread === spot.ts) return wanted.channelMessages === 0 ? nothing : await inChannel(spot, wanted, signal);
+    return wanted.maxMessages === 0 ? nothing : await inThread(spot, wanted, signal);
+  }
+}
+
+/** Undefined for messages that are not in Slack. */
+function spotOf({ conversationId, id }: InboundMessage): Spot | undefined {
+  const place = parseConversationId(conversationId);
+  const said = parseMessageId(id);
+  if (place === undefined || said === undefined) return undefined;
+  return { channel: place.channel, thread: place.thread ?? said.ts, ts: said.ts };
+}
+
+function startOf({ since, after }: EarlierWanted): string | undefined {
+  if (since !== undefined) return parseMessageId(since)?.ts;
+  return after === undefined ? undefined : (after / 1_000).toFixed(6);
+}
+
+function isBetween(ts: string, after: string | undefined, before: string): boolean {
+  return Number(ts) < Number(before) && (after === undefined || Number(ts) > Number(after));
+}
+
+function asKind(kind: EarlierKind, raws: readonly RawLine[]): Part["raws"] {
+  return raws.map((raw) => ({ kind, raw }));
+}
+
+function merged(read: readonly RawLine[], seen: readonly RawLine[]): RawLine[] {
+  const byTs = new Map([...seen, ...read].map((each) => [each.ts, each]));
+  return [...byTs.values()].sort((one, other) => Number(one.ts) - Number(other.ts));
+}
+
+function joined(parts: readonly Part[]): Part {
+  return {
+    raws: parts.flatMap(({ raws }) => raws),
+    leftOut: parts.reduce((sum, part) => sum + part.leftOut, 0),
+    notes: [...new Set(parts.flatMap(({ notes }) => notes))],
+  };
+}
+
+function withoutHistory(thrown: unknown, raws: Part["raws"], what = "Earlier messages"): Part {
+  if (isLimitedApp(thrown)) return { raws, leftOut: 0, notes: [limitedNote] };
+  return { raws, leftOut: 0, notes: [`${what} could not be read from Slack: ${reasonOf(thrown)}`] };
+}
+
+function reasonOf(thrown: unknown): string {
+  return thrown instanceof DOMException ? "it did not answer in time." : messageOf(thrown);
+}
+
+function linksIn(text: string): { channel: string; ts: string; thread: string | null }[] {
+  return [...text.matchAll(linkPattern)].map(([, channel = "", seconds, fraction, query = ""]) => {
+    const ts = `${seconds}.${fraction}`;
+    return { channel, ts, thread: threadOf(ts, new URLSearchParams(query).get("thread_ts") ?? undefined) };
+  });
+}
