@@ -29,7 +29,7 @@ export const defaultWeights = {
   speaker: 0.3,
   recent: 0.1,
   /** Of a rank by meaning, beside one by words. */
-  meaning: 0.7,
+  meaning: 0.5,
   /** The larger, the less the first ranks count. */
   rankOffset: 10,
 };
