@@ -7,7 +7,8 @@
  *   4. with embeddings, add the ranks by meaning (reciprocal rank fusion)
  *   5. return equal texts once
  *
- * The weights come from a public set of long conversations; bench/memory-retrieval.ts measures them.
+ * The weights were chosen on five of the ten LoCoMo conversations; bench/memory-retrieval.ts measures them on the others.
+ * Those of the fusion were not, because there was no embedding model to choose them with.
  */
 
 import { foldText, wordsOf } from "../lib/text/words.ts";
@@ -21,15 +22,15 @@ import type { FoundPassage, PassageHit, SearchIndex } from "./search-index.ts";
 
 export const defaultWeights = {
   /** The share of the scores one and two positions before. Larger than `after`, because answers follow questions. */
-  before: [0.5, 0.25],
-  after: [0.3, 0.1],
-  file: 0.1,
-  together: 0.5,
+  before: [0.5, 0.5],
+  after: [0.3, 0.3],
+  file: 0.5,
+  together: 0.2,
   phrase: 0.5,
-  speaker: 0.15,
+  speaker: 0.3,
   recent: 0.1,
   /** Of a rank by meaning, beside one by words. */
-  meaning: 0.7,
+  meaning: 0.5,
   /** The larger, the less the first ranks count. */
   rankOffset: 10,
 };

@@ -288,7 +288,7 @@ describe("a service that fails", () => {
 test("vectors that are damaged while they are in use cost no search, and are made again", async () => {
   const memory = await open(() => fixture.write(`${knowledge}/a.md`, notes("My dog is old.")));
   await settled(memory, 1);
-  const other = new DatabaseSync(join(fixture.workspace, "../data/memory-vectors.db"));
+  const other = new DatabaseSync(join(fixture.workspace, "../data/memory-vectors.db"), { timeout: 5_000 });
   other.exec("DROP TABLE codes");
   other.close();
   expect(await headings(memory, "dog")).toEqual(["n0"]);
