@@ -2,7 +2,7 @@
 import { readSync } from "node:fs";
 import { pipeline } from "node:stream";
 import { parse } from "csv-parse";
-import { parse as parseNow } from "csv-parse/sync";
+import { csvParsing, delimiterOf } from "../../src/plugin-sdk/documents/delimiter.ts";
 import { messageOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { dataProblem } from "./problem.ts";
 import type { CsvOptions, DataFile } from "./requests.ts";
@@ -16,8 +16,6 @@ export interface CsvReading {
 const chunkBytes = 256 * 1024;
 const sampleBytes = 128 * 1024;
 const maxFieldCharacters = 4 * 1024 * 1024;
-/** In order of preference, if several fit equally well. */
-const delimiters = [",", ";", "\t", "|"];
 
 export function readCsv(file: DataFile, options: CsvOptions): CsvReading {
   const start = bytesAt(file, 0, Math.min(sampleBytes, file.size));
@@ -28,7 +26,9 @@ export function readCsv(file: DataFile, options: CsvOptions): CsvReading {
   }
   const delimiter =
     options.delimiter ??
-    (/\.(?:tsv|tab)$/i.test(file.name) ? "\t" : delimiterOf(sample, file.size > start.length, options.skippedLines));
+    (/\.(?:tsv|tab)$/i.test(file.name)
+      ? "\t"
+      : delimiterOf(sample, file.size > start.length, options.skippedLines);
   return { delimiter, encoding, records: recordsOf(file, encoding, delimiter, options.skippedLines) };
 }
 
@@ -67,45 +67,13 @@ export function bytesAt({ descriptor, name }: DataFile, position: number, length
   return buffer;
 }
 
-function delimiterOf(sample: string, isPart: boolean, skippedLines: number): string {
-  const lines = isPart ? sample.slice(0, sample.lastIndexOf("\n") + 1) || sample : sample;
-  let best = { delimiter: ",", score: 0 };
-  for (const delimiter of delimiters) {
-    const score = scoreOf(lines, delimiter, skippedLines);
-    if (score > best.score) best = { delimiter, score };
-  }
-  return best.delimiter;
-}
-
-function scoreOf(lines: string, delimiter: string, skippedLines: number): number {
-  try {
-    const records = parseNow(lines, { ...parsing, delimiter, from_line: skippedLines + 1, to: 200 }) as string[][];
-    const widths = new Map<number, number>();
-    for (const { length } of records) widths.set(length, (widths.get(length) ?? 0) + 1);
-    const several = [...widths].filter(([width]) => width > 1).sort(([, one], [, other]) => other - one);
-    const [width = 0, count = 0] = several[0] ?? [];
-    // Of two delimiters that fit equally well, prefer the one with more columns.
-    return count * 2 < records.length ? 0 : (count / records.length) * 100 + Math.min(width, 50) / 100;
-  } catch {
-    return 0;
-  }
-}
-
-const parsing = {
-  bom: true,
-  relax_column_count: true,
-  relax_quotes: true,
-  skip_empty_lines: true,
-  trim: true,
-} as const;
-
 async function* recordsOf(
   file: DataFile,
   encoding: string,
   delimiter: string,
   skippedLines: number,
 ): AsyncGenerator<string[]> {
-  const parser = parse({ ...parsing, delimiter, from_line: skippedLines + 1, max_record_size: maxFieldCharacters });
+  const parser = parse({ ...csvParsing, delimiter, from_line: skippedLines + 1, max_record_size: maxFieldCharacters });
   // The callback can be empty: a read error destroys the parser, so the loop below throws the error.
   pipeline(textOf(file, encoding), parser, () => {});
   try {

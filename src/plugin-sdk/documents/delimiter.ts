@@ -13,21 +13,15 @@ export const csvParsing = {
   trim: true,
 } as const;
 
-export interface Delimiter {
-  delimiter: string;
-  /** The share of rows with the usual number of columns, in percent; 0 if there is only one column. */
-  score: number;
-}
-
 /** `isPart` says that the sample ends within the text, perhaps within a line. */
-export function delimiterOf(sample: string, isPart: boolean, skippedLines = 0): Delimiter {
+export function delimiterOf(sample: string, isPart: boolean, skippedLines = 0): string {
   const lines = isPart ? sample.slice(0, sample.lastIndexOf("\n") + 1) || sample : sample;
-  let best: Delimiter = { delimiter: ",", score: 0 };
+  let best = { delimiter: ",", score: 0 };
   for (const delimiter of delimiters) {
     const score = scoreOf(lines, delimiter, skippedLines);
     if (score > best.score) best = { delimiter, score };
   }
-  return best;
+  return best.delimiter;
 }
 
 function scoreOf(lines: string, delimiter: string, skippedLines: number): number {

@@ -35,7 +35,7 @@ async function inspectPath(path: string, name: string, signal: AbortSignal): Pro
 }
 
 /** Rejects only when the signal aborts. `name` only helps to tell kinds of text apart. */
-export async function inspectFile(
+async function inspectFile(
   { descriptor, name }: { descriptor: number; name: string },
   signal: AbortSignal,
 ): Promise<FileLook> {

@@ -35,7 +35,7 @@ export async function tableLook(
 ): Promise<TableLook | undefined> {
   if (!endings.includes(file.ending)) return undefined;
   const isTab = file.ending !== ".csv";
-  const delimiter = isTab ? "\t" : delimiterOf(head, head.length < file.size).delimiter;
+  const delimiter = isTab ? "\t" : delimiterOf(head, head.length < file.size);
   const parser = parse({ ...csvParsing, delimiter, max_record_size: maxFieldCharacters });
   // The callback is empty, because errors reach the code that reads the records.
   pipeline(decodedText(file, encoding), parser, () => {});
