@@ -93,6 +93,8 @@ export interface Drafts {
   settleDecided(turnId: string): Promise<void>;
   /** Says what happened to drafts since the conversation's last turn. Records that this turn got the news. */
   news(turn: TurnRecord): Promise<string[]>;
+  /** True if the conversation's open draft removed or replaced this folder, so that its calls can't see files in it. */
+  hides(conversationId: string, workingFolder: string, folder: string): Promise<boolean>;
   /** Lists the files changed by the conversation's open draft, because calls could send them out. */
   changedPaths(conversationId: string): Promise<string[]>;
   undoNewest(scope: Scope, by: Author): Promise<AnswerReceipt>;

@@ -10,6 +10,8 @@ export interface SeenFolder {
 export interface FileOrigins {
   /** `paths` are relative and encoded like `RawPath`. */
   mark(folder: SeenFolder, paths: readonly string[], origins: readonly Origin[]): Promise<void>;
+  /** Marks everything in a folder, also what is written into it later. `path` as in `mark`. */
+  markFolder(root: string, path: string, origins: readonly Origin[]): Promise<void>;
   /**
    * Returns the origins of the file at `path`, even if it is a copy of a marked file. If `path` is absent, a folder or
    * unreadable, returns the origins of all marked files that are unchanged.

@@ -58,6 +58,19 @@ export interface FolderMarks {
   marks: FileMark[];
 }
 
+/** The files of messages that were saved in a working folder. Only these count for the inbox's limit. */
+export interface FolderInbox {
+  root: string;
+  /** Oldest first. */
+  messages: InboxMessage[];
+}
+
+export interface InboxMessage {
+  /** The message's folder in the working folder, e.g. `inbox/discord-1`. */
+  folder: string;
+  files: { name: string; bytes: number; isComplete: boolean }[];
+}
+
 /** Groups: approvals, decisions, questions by turn; cards, grants, drafts by conversation; schedules by scope. */
 export interface LedgerKinds {
   message: { state: MessageState; body: InboundMessage };
@@ -77,6 +90,8 @@ export interface LedgerKinds {
   draft: { state: DraftState; body: DraftRecord };
   /** One per real folder that has files with other people's text. */
   "file-origins": { state: "kept"; body: FolderMarks };
+  /** One for each real folder with files of messages. */
+  inbox: { state: "kept"; body: FolderInbox };
   schedule: { state: "active" | "ended"; body: ScheduleRecord };
   pairing: { state: "open" | "paired"; body: PairingRecord };
   conversation: { state: "known"; body: RegisteredConversation };

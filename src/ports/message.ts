@@ -33,6 +33,8 @@ export interface Attachment {
   text?: string;
   /** Base64 of a picture, scaled to what models accept; otherwise absent. */
   imageBase64?: string;
+  /** The type of the scaled picture, if it differs from that of the file. */
+  imageMimeType?: string;
 }
 
 /** `id` is unique within its platform: the same id means the same message. */

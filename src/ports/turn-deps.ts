@@ -13,6 +13,7 @@ import type { ModelEvent, Provider } from "./provider.ts";
 import type { QuestionCard } from "./question.ts";
 import type { Toolbox, ToolFile, ToolQueue, ToolSpec } from "./tool.ts";
 import type { ReadAnswer, TaskFiles } from "./turn.ts";
+import type { TurnFiles } from "./turn-files.ts";
 import type { UsageMeter } from "./usage.ts";
 
 /** Reads one model answer. `onText` gets the complete text so far. */
@@ -61,6 +62,7 @@ export interface TurnDeps {
   containment: Containment;
   drafts: Pick<Drafts, "settle" | "news">;
   queue: ToolQueue;
+  files: TurnFiles;
   memory: Memory;
   taskFiles: TaskFiles;
   usage: Pick<UsageMeter, "admit">;

@@ -1,6 +1,6 @@
 /** Finds where the text of a turn comes from: its messages, and what its calls brought in. */
 
-import type { InboundMessage, JsonObject } from "./message.ts";
+import type { Attachment, InboundMessage, JsonObject } from "./message.ts";
 import { type Origin, originOf, originOfPerson, untrustedFor, withoutRememberedPeople } from "./origin.ts";
 
 import type { ToolSpec, ToolStatus } from "./tool.ts";
@@ -23,7 +23,8 @@ export function originsOfTurn({ messages, steps }: TurnRecord, specs: readonly T
 }
 
 function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
-  const read = attachments.filter(({ text, imageBase64 }) => text !== undefined || imageBase64 !== undefined);
+  const isRead = ({ text, summary, imageBase64 }: Attachment) => (text ?? summary ?? imageBase64) !== undefined;
+  const read = attachments.filter(isRead);
   // Somebody other than the author may have written an attachment.
   return [originOfPerson(author), ...read.map(({ name }) => originOf("attachment", name))];
 }

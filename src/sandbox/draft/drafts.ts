@@ -1,5 +1,6 @@
 /** Creates the drafts of all conversations from their parts: calls, jobs, decisions and undo. Changing or deciding a draft requires its lock (draft-locks.ts). */
 import { randomBytes } from "node:crypto";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../lib/log.ts";
 import type { ChangeApprovals, ChangesActions } from "../../ports/approval.ts";
@@ -169,6 +170,12 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
         sentences.push(body.ending ?? "");
       }
       return sentences;
+    },
+    async hides(conversationId, workingFolder, folder) {
+      const draft = await store.active(conversationId, workingFolder);
+      if (draft === undefined) return false;
+      const found = await lstat(join(store.paths(draft.id).layer, folder)).catch(() => undefined);
+      return found !== undefined && !found.isDirectory();
     },
     async changedPaths(conversationId) {
       const paths: string[] = [];

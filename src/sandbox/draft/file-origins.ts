@@ -1,15 +1,15 @@
 /**
  * Marks files with the origins of untrusted text in them, by path and content hash. Marks of earlier contents are kept,
  * because Undo can restore those contents. If a call writes many files, one mark covers the top-level folder. Above the
- * limit, drops the oldest stale marks. If that is not enough, one mark for the whole working folder replaces the oldest
- * remaining ones.
+ * limit, drops the oldest stale marks. If that is not enough, merges the marks of folders by top-level folder. After that, one
+ * mark for the whole working folder replaces the oldest remaining ones.
  */
 import { createHash } from "node:crypto";
 import { readlink } from "node:fs/promises";
 import { relative } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import { atPlace, openForReading } from "../../lib/working-folder.ts";
-import type { FileOrigins } from "../../ports/file-origins.ts";
+import type { FileOrigins, SeenFolder } from "../../ports/file-origins.ts";
 import type { FileMark, FolderMarks, Ledger } from "../../ports/ledger.ts";
 import { distinctOrigins, type Origin, viaStore } from "../../ports/origin.ts";
 import { readEntry } from "../effects/entry-state.ts";
@@ -40,24 +40,29 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
     });
   }
 
+  async function add({ root, seen }: SeenFolder, written: readonly FileMark[]): Promise<void> {
+    if (written.length === 0) return;
+    const before = await marksOf(root);
+    const isOverLimit = before.length + written.length > maxMarks;
+    const stale = new Set<string>();
+    if (isOverLimit) {
+      const kept = new Set((await currentMarks(seen, before)).map(markKey));
+      for (const mark of before) if (!kept.has(markKey(mark))) stale.add(markKey(mark));
+    }
+    const change = ({ marks }: FolderMarks): FolderMarks => ({ root, marks: merged(marks, written, stale) });
+    const id = idOf(root);
+    const body = change({ root, marks: [] });
+    if (await ledger.create("file-origins", id, { state: "kept", body, group: id })) return;
+    await ledger.transition("file-origins", id, ["kept"], "kept", change);
+  }
+
   return {
     async mark({ root, seen }, paths, origins) {
       if (origins.length === 0 || paths.length === 0) return;
       const written = await withCursor(seen, (cursor, pace) => marksFor(cursor, paths, distinctOrigins(origins), pace));
-      if (written.length === 0) return;
-      const before = await marksOf(root);
-      const isOverLimit = before.length + written.length > maxMarks;
-      const stale = new Set<string>();
-      if (isOverLimit) {
-        const kept = new Set((await currentMarks(seen, before)).map(markKey));
-        for (const mark of before) if (!kept.has(markKey(mark))) stale.add(markKey(mark));
-      }
-      const change = ({ marks }: FolderMarks): FolderMarks => ({ root, marks: merged(marks, written, stale) });
-      const id = idOf(root);
-      const body = change({ root, marks: [] });
-      if (await ledger.create("file-origins", id, { state: "kept", body, group: id })) return;
-      await ledger.transition("file-origins", id, ["kept"], "kept", change);
+      await add({ root, seen }, written);
     },
+    markFolder: (root, path, origins) => add({ root, seen: root }, [{ path, origins: distinctOrigins(origins) }]),
     async read({ root, seen }, path) {
       const marks = await marksOf(root);
       if (marks.length === 0) return [];
@@ -86,9 +91,7 @@ async function marksFor(
   pace: Pace,
 ): Promise<FileMark[]> {
   const marks: FileMark[] = [];
-  for (const [top, inside] of Map.groupBy(paths, (path) =>
-    path.includes("/") ? path.split("/", 1)[0] : wholeFolder,
-  )) {
+  for (const [top, inside] of Map.groupBy(paths, (path) => (path.includes("/") ? topOf(path) : wholeFolder))) {
     if (inside.length > maxMarksPerFolder) {
       marks.push({ path: top ?? wholeFolder, origins });
       continue;
@@ -122,11 +125,17 @@ function merged(before: readonly FileMark[], written: readonly FileMark[], stale
   const older = before.filter((mark) => mark.hash === undefined || !replaced.has(markKey(mark)));
   let excess = older.length + written.length - maxMarks;
   const held = older.filter((mark) => !stale.has(markKey(mark)) || excess-- <= 0);
-  const all = mergedFolders([...held, ...written]);
+  const each = mergedFolders([...held, ...written]);
+  if (each.length <= maxMarks) return each;
+  const all = mergedFolders(each.map((mark) => (mark.hash === undefined ? { ...mark, path: topOf(mark.path) } : mark)));
   if (all.length <= maxMarks) return all;
   const dropped = all.slice(0, all.length - maxMarks + 1);
   const whole = { path: wholeFolder, origins: distinctOrigins(dropped.flatMap(({ origins }) => origins)) };
   return mergedFolders([whole, ...all.slice(dropped.length)]);
+}
+
+function topOf(path: string): string {
+  return path.split("/", 1)[0] ?? wholeFolder;
 }
 
 function markKey({ path, hash }: FileMark): string {

@@ -112,3 +112,32 @@ test("too many marks: those that hold no longer go first, then the folder is mar
   await put("own.md", "mine");
   expect(await read("own.md")).toEqual(["example.com/page via file ."]);
 });
+
+test("a folder's mark is for everything in it, also for what comes later, until the folder is gone", async () => {
+  const origins = createFileOrigins(ledger);
+  await origins.markFolder(folder.root, "inbox/m1", [report]);
+  expect(await read()).toEqual([]);
+  await mkdir(join(folder.root, "inbox/m1"), { recursive: true });
+  await writeFile(join(folder.root, "inbox/m1/report.pdf"), "their words");
+  await writeFile(join(folder.root, "inbox/own.md"), "mine");
+  expect(await read("inbox/m1/report.pdf")).toEqual(["report.pdf via file inbox/m1"]);
+  expect(await read("inbox/own.md")).toEqual([]);
+  expect(await read()).toEqual(["report.pdf via file inbox/m1"]);
+  await rm(join(folder.root, "inbox/m1"), { recursive: true });
+  expect(await read()).toEqual([]);
+});
+
+test("too many marked folders become one mark of their top-level folder, and other files stay as they are", async () => {
+  await put("a.md", "from the page", page);
+  await put("own.md", "mine");
+  const origins = createFileOrigins(ledger);
+  for (let message = 0; message < 410; message++) {
+    await mkdir(join(folder.root, `inbox/m${message}`), { recursive: true });
+    await origins.markFolder(folder.root, `inbox/m${message}`, [report]);
+  }
+  expect(await read("inbox/m0/x")).toEqual([]);
+  await writeFile(join(folder.root, "inbox/m0/x"), "their words");
+  expect(await read("inbox/m0/x")).toEqual(["report.pdf via file inbox"]);
+  expect(await read("own.md")).toEqual([]);
+  expect(await read("a.md")).toEqual(["example.com/page via file a.md"]);
+});
