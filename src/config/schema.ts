@@ -175,6 +175,15 @@ const slack = z
   })
   .prefault({});
 
+const megabytes = count.max(100_000);
+const files = z
+  .strictObject({ maxMegabytes: megabytes.default(20), inboxMegabytes: megabytes.default(500) })
+  .refine((limits) => limits.maxMegabytes <= limits.inboxMegabytes, {
+    message: "a file must fit into the inbox: set inboxMegabytes to at least maxMegabytes",
+    path: ["inboxMegabytes"],
+  })
+  .prefault({});
+
 export const configSchema = z.strictObject({
   models,
   safety,
@@ -187,6 +196,7 @@ export const configSchema = z.strictObject({
   memory: z.strictObject({ retentionDays: count.nullable().default(null) }).prefault({}),
   events: z.strictObject({ retentionDays: count.default(30) }).prefault({}),
   folders: z.record(z.string(), text).default({}),
+  files,
   web: z
     .strictObject({
       host: z.enum(["127.0.0.1", "0.0.0.0", "::1"]).default("127.0.0.1"),

@@ -1,0 +1,143 @@
+/**
+ * Keeps the inbox of a working folder within its limits. The ledger says which files were saved there. To make room, the
+ * oldest messages' files are removed, but only files that are still as they were saved: nobody's work is deleted.
+ */
+import { createHash } from "node:crypto";
+import { lstat, readdir, rmdir, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { codeOf, RemoraError } from "../lib/errors.ts";
+import { createKeyedMutex } from "../lib/keyed-mutex.ts";
+import { atPlace } from "../lib/working-folder.ts";
+import type { FolderInbox, InboxMessage, Ledger } from "../ports/ledger.ts";
+import { maxInboxMessages } from "./limits.ts";
+
+export interface InboxFile {
+  /** The real working folder. */
+  root: string;
+  /** The message's folder, relative to the working folder. */
+  folder: string;
+  name: string;
+}
+
+export interface FolderInboxes {
+  /** Makes room for a file that is about to be saved. False if it can't fit beside its own message's files. */
+  reserve(file: InboxFile, bytes: number): Promise<boolean>;
+  /** The file is complete and gets its name next. */
+  complete(file: InboxFile, bytes: number): Promise<void>;
+  release(file: InboxFile): Promise<void>;
+  /** True if the file was saved completely, with this size. It may have been changed or removed since. */
+  isComplete(file: InboxFile, bytes: number): Promise<boolean>;
+}
+
+export const temporaryPrefix = ".fetching-";
+
+export function createFolderInboxes(ledger: Ledger, maxBytes: number): FolderInboxes {
+  const inOrder = createKeyedMutex();
+  const idOf = (root: string) => createHash("sha256").update(root).digest("hex");
+
+  async function messagesOf(root: string): Promise<InboxMessage[]> {
+    return (await ledger.get("inbox", idOf(root)))?.body.messages ?? [];
+  }
+
+  async function change(root: string, to: (messages: InboxMessage[]) => InboxMessage[]): Promise<void> {
+    const id = idOf(root);
+    const body: FolderInbox = { root, messages: to([]) };
+    if (await ledger.create("inbox", id, { state: "kept", body, group: id })) return;
+    await ledger.transition("inbox", id, ["kept"], "kept", ({ messages }) => ({ root, messages: to(messages) }));
+  }
+
+  return {
+    reserve: (file, bytes) =>
+      inOrder(file.root, async () => {
+        const { root, folder, name } = file;
+        const others = withoutFile(await messagesOf(root), file);
+        const removed = oldestToRemove(others, folder, maxBytes - bytes);
+        if (removed === undefined) return false;
+        // Remove files first: after a crash, an entry without files is harmless, but files without an entry stay forever.
+        for (const message of removed) await removeFiles(root, message);
+        const gone = new Set(removed.map((message) => message.folder));
+        await change(root, (messages) =>
+          withFile(
+            messages.filter((message) => !gone.has(message.folder)),
+            folder,
+            { name, bytes, isComplete: false },
+          ),
+        );
+        return true;
+      }),
+    complete: ({ root, folder, name }, bytes) =>
+      change(root, (messages) => withFile(messages, folder, { name, bytes, isComplete: true })),
+    release: (file) => change(file.root, (messages) => withoutFile(messages, file)),
+    async isComplete({ root, folder, name }, bytes) {
+      const message = (await messagesOf(root)).find((each) => each.folder === folder);
+      return message?.files.some((file) => file.name === name && file.isComplete && file.bytes === bytes) ?? false;
+    },
+  };
+}
+
+/** Undefined if even the removal of all other messages' files is not enough. */
+function oldestToRemove(
+  messages: readonly InboxMessage[],
+  ownFolder: string,
+  maxBytes: number,
+): InboxMessage[] | undefined {
+  const others = messages.filter(({ folder }) => folder !== ownFolder);
+  let bytes = messages.reduce((sum, message) => sum + sizeOf(message), 0);
+  let count = others.length;
+  const removed: InboxMessage[] = [];
+  while (bytes > maxBytes || count >= maxInboxMessages) {
+    const oldest = others[removed.length];
+    if (oldest === undefined) return undefined;
+    removed.push(oldest);
+    bytes -= sizeOf(oldest);
+    count -= 1;
+  }
+  return removed;
+}
+
+function sizeOf({ files }: InboxMessage): number {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+function withFile(messages: readonly InboxMessage[], folder: string, file: InboxMessage["files"][number]) {
+  const known = messages.find((message) => message.folder === folder);
+  if (known === undefined) return [...messages, { folder, files: [file] }];
+  const files = [...known.files.filter(({ name }) => name !== file.name), file];
+  return messages.map((message) => (message === known ? { folder, files } : message));
+}
+
+function withoutFile(messages: readonly InboxMessage[], { folder, name }: InboxFile): InboxMessage[] {
+  return messages
+    .map((message) => {
+      if (message.folder !== folder) return message;
+      return { folder, files: message.files.filter((file) => file.name !== name) };
+    })
+    .filter(({ files }) => files.length > 0);
+}
+
+async function removeFiles(root: string, { folder, files }: InboxMessage): Promise<void> {
+  try {
+    await atPlace({ workingFolder: root, path: join(folder, "any") }, async (place) => {
+      const opened = dirname(place.path);
+      for (const { name, bytes } of files) await unlinkUnchanged(join(opened, name), bytes);
+      for (const name of await readdir(opened))
+        if (name.startsWith(temporaryPrefix)) await unlink(join(opened, name)).catch(ignoreMissing);
+    });
+    await atPlace({ workingFolder: root, path: folder }, (place) => rmdir(place.path));
+  } catch (thrown) {
+    // Files that people or commands added stay, and a folder that they replaced is no longer ours.
+    const isTheirs = thrown instanceof RemoraError && thrown.code === "filesystem.path";
+    const known = ["ENOENT", "ENOTEMPTY", "EEXIST", "ENOTDIR", "EACCES", "EPERM", "EROFS", "ELOOP"];
+    if (!isTheirs && !known.includes(codeOf(thrown) ?? "")) throw thrown;
+  }
+}
+
+async function unlinkUnchanged(path: string, bytes: number): Promise<void> {
+  const found = await lstat(path).catch(ignoreMissing);
+  if (found?.isFile() && found.size === bytes) await unlink(path).catch(ignoreMissing);
+}
+
+function ignoreMissing(thrown: unknown): undefined {
+  if (codeOf(thrown) === "ENOENT") return undefined;
+  throw thrown;
+}

@@ -1,0 +1,62 @@
+/** Names of saved files. People choose a file's name, and commands, cards and the prompt must be able to use it. */
+import { fileNameOf } from "../lib/file-name.ts";
+import type { Attachment, InboundMessage } from "../ports/message.ts";
+import { maxNameBytes, maxNameCharacters } from "./limits.ts";
+
+export const inboxFolder = "inbox";
+
+const invisible = /[\p{Cf}\p{Cs}\p{Co}\p{Cn}]/gu;
+/** Everything but letters, digits and a few signs, because shells, prompts and file systems give the others a meaning. */
+const unusual = /[^\p{L}\p{M}\p{N} ._+,()[\]@=-]/gu;
+/** A hidden file could be run or read by programs without anybody noticing; a dash could be read as an option. */
+const hiddenOrOption = /^[ .-]+/;
+const reservedOnWindows = /^(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i;
+const maxExtensionCharacters = 16;
+
+/** The folder of the message's files, below `inbox/`. */
+export function messageFolder({ platform, id }: Pick<InboundMessage, "platform" | "id">): string {
+  return fileNameOf(`${platform}-${id}`);
+}
+
+/** The names of a message's files, in the order of the attachments. All are different, also for people who ignore case. */
+export function fileNames(attachments: readonly Pick<Attachment, "name">[]): string[] {
+  const used = new Set<string>();
+  return attachments.map(({ name }) => {
+    const safe = safeFileName(name);
+    let free = safe;
+    for (let number = 2; used.has(foldedName(free)); number++) free = shortened(safe, `-${number}`);
+    used.add(foldedName(free));
+    return free;
+  });
+}
+
+export function safeFileName(name: string): string {
+  const visible = name
+    .slice(0, maxNameCharacters * 20)
+    .toWellFormed()
+    .replace(/\s+/g, " ")
+    .replace(invisible, "")
+    .normalize("NFC")
+    .replace(unusual, "_");
+  const clean = visible
+    .replace(/ +/g, " ")
+    .replace(hiddenOrOption, "_")
+    .replace(/[ .]+$/, "");
+  const named = clean.replace(/^_+$/, "") === "" ? "file" : clean;
+  return shortened(reservedOnWindows.test(named) ? `_${named}` : named, "");
+}
+
+/** Shortens the part before the extension until the name fits with `suffix` before the extension. */
+function shortened(name: string, suffix: string): string {
+  const [extension = ""] = /\.[^. ]+$/.exec(name) ?? [];
+  const kept = extension.length <= maxExtensionCharacters && extension.length < name.length ? extension : "";
+  const stem = Array.from(name.slice(0, name.length - kept.length));
+  const fits = (text: string) => text.length <= maxNameCharacters && Buffer.byteLength(text) <= maxNameBytes;
+  const whole = () => `${stem.join("").replace(/[ .]+$/, "")}${suffix}${kept}`;
+  while (!fits(whole())) stem.pop();
+  return whole();
+}
+
+function foldedName(name: string): string {
+  return name.normalize("NFKC").toLowerCase();
+}
