@@ -23,6 +23,7 @@ import { createPeople } from "./api/people.ts";
 import { placesNotShown, placesOfGuild, placesOfShard } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
 import { createInbound, type Inbound } from "./inbound/inbound.ts";
+import { createFileOpener } from "./inbound/open-file.ts";
 import type { InboundContext, RawMessage } from "./inbound/read-message.ts";
 import { type CommandHelp, registerCommands } from "./interactions/commands.ts";
 import { createFormContents } from "./interactions/form-contents.ts";
@@ -89,7 +90,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   });
 
   const context: InboundContext = {
-    ...{ channels, people, log, replyIn: options.replyIn, isAllowedBot: options.isAllowedBot },
+    ...{ channels, people, replyIn: options.replyIn, isAllowedBot: options.isAllowedBot },
     botId: () => gateway.client()?.user.id ?? "",
     botRole: (guildId) =>
       gateway
@@ -213,6 +214,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       return createDiscordReply({ api, sender, target, posts, formContents, latestCards, onBegin, log });
     },
     lookUp: people.lookUp,
+    openFile: createFileOpener(api, options.apiUrl),
     chat: createChatActions({ api, messages, access }),
     health: () => ({ isConnected: gateway.isConnected(), detail: gateway.detail() }),
     async close() {

@@ -22,7 +22,7 @@ import { createRateLimiter } from "./api/rate-limiter.ts";
 import { createSdkLogger } from "./api/sdk-logger.ts";
 import { createSocketReceiver } from "./api/socket-receiver.ts";
 import { parseConversationId, parseMessageId } from "./conversation-id.ts";
-import { createFileReader } from "./inbound/attachments.ts";
+import { createSlackFiles } from "./inbound/attachments.ts";
 import { createCatchUp } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
 import { createInbound } from "./inbound/inbound.ts";
@@ -79,6 +79,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const identity = createIdentity(api);
   const people = createPeople({ api, teamId: async () => (await identity()).teamId, now });
   const threads = createThreads(store);
+  const files = createSlackFiles({ api, token: access.botToken, ...where, log, signal: ended.signal });
   const cursors = createCursors(store, log);
   const authors = createLruMap<string>(maxKnownAuthors);
   const forms = createCardForms(store);
@@ -96,10 +97,17 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       pane.said(message);
       if (options.ackReaction !== null) acknowledge(api, message, options.ackReaction, log);
     };
-    const readFiles = createFileReader({ api, token: access.botToken, ...where, log, signal: ended.signal });
     const shared = { handlers, api, identity, people, ephemeral, log };
     const inbound = createInbound({
-      ...{ ...shared, readFiles, threads, cursors, authors, onTaken, isAllowedBot: options.isAllowedBot },
+      ...{
+        ...shared,
+        describeFiles: files.describe,
+        threads,
+        cursors,
+        authors,
+        onTaken,
+        isAllowedBot: options.isAllowedBot,
+      },
       sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
     });
     const catchUp = createCatchUp({ api, cursors, take: inbound.message, log, signal: ended.signal });
@@ -188,6 +196,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         joinThread: threads.join,
       }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
+    openFile: files.open,
     chat: createChatActions({ api, identity, people, threads, log, signal: ended.signal }),
     health: health.now,
     async close() {

@@ -15,11 +15,20 @@ export function serveFile(world: World, response: ServerResponse, url: URL): voi
     response.writeHead(404, { "content-type": "text/plain" }).end("This content is no longer available.");
     return;
   }
+  const fault = world.fileFaults.shift();
+  if (fault?.type === "answer") {
+    response.writeHead(fault.status).end();
+    return;
+  }
   response.writeHead(200, {
     "content-type": file.contentType ?? "application/octet-stream",
     "content-length": String(file.bytes.length),
   });
-  response.end(file.bytes);
+  if (fault === undefined) response.end(file.bytes);
+  else
+    response.write(file.bytes.subarray(0, fault.bytes), () => {
+      if (fault.end === "cut") response.destroy();
+    });
 }
 
 function find(world: World, channelId: string, fileId: string): AttachmentRecord | undefined {

@@ -49,7 +49,7 @@ import { threadMemberRoutes } from "./routes-thread-members.ts";
 import { threadRoutes } from "./routes-threads.ts";
 import { createWaits, type Waits } from "./until.ts";
 import { type SeenMessage, seen } from "./view.ts";
-import { createWorld, type Portal, type World } from "./world.ts";
+import { createWorld, type FileFault, type Portal, type World } from "./world.ts";
 
 export interface DiscordDoubleOptions {
   now?: () => number;
@@ -91,6 +91,7 @@ export interface DiscordDouble {
   /** The registered commands: global ones, or a guild's. */
   commands(guild?: Ref): APIApplicationCommand[];
   fail(rule: FaultRule, fault: Fault): InjectedFault;
+  failNextFile(...faults: FileFault[]): void;
   until: Waits["until"];
   /** Invalidates the old token; connections stay open until cut. */
   resetToken(): string;
@@ -172,6 +173,7 @@ export async function createDiscordDouble(options: DiscordDoubleOptions = {}): P
     },
     commands: (guild) => world.application.commands.get(guild === undefined ? "global" : idOf(guild)) ?? [],
     fail: faults.inject,
+    failNextFile: (...next) => void world.fileFaults.push(...next),
     until: waits.until,
     resetToken() {
       world.application.token = tokenFor(clock);

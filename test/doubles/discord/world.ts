@@ -192,6 +192,9 @@ export interface Dispatch {
   payload(readsContent: boolean, intents: number): unknown;
 }
 
+/** Another status, or so many bytes and then a broken connection or silence. */
+export type FileFault = { type: "answer"; status: number } | { type: "part"; bytes: number; end: "cut" | "stall" };
+
 export interface World {
   clock: Clock;
   nextId(): string;
@@ -205,6 +208,8 @@ export interface World {
   tokens: Map<string, string>;
   /** Messages by author and nonce. */
   nonces: Map<string, { messageId: string; channelId: string; at: number }>;
+  /** What happens to the next downloads that the CDN would serve. */
+  fileFaults: FileFault[];
   /** The service's own address, for links. */
   url: string;
   /** Sends an event to every session entitled to it. */
@@ -227,6 +232,7 @@ export function createWorld(clock: Clock, application: Omit<ApplicationRecord, "
     interactions: new Map(),
     tokens: new Map(),
     nonces: new Map(),
+    fileFaults: [],
     url: "",
     publish: () => {},
     changed: () => {},

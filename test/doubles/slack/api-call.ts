@@ -29,6 +29,8 @@ export type Failure =
   | { type: "http"; status: number; body?: string; headers?: Record<string, string> }
   /** The connection breaks; with `after`, the method has done its work first, unknown to the caller. */
   | { type: "cut"; after?: boolean }
+  /** Of a download: so many bytes arrive, then the connection breaks or nothing more happens. */
+  | { type: "part"; bytes: number; end: "cut" | "stall" }
   | { type: "delay"; ms: number }
   | { type: "rate-limit"; retryAfterSeconds: number };
 

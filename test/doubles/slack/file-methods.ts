@@ -93,6 +93,7 @@ export function createFiles(state: SlackState, posting: Posting, tokens: Map<str
       "files.info"({ args }) {
         const file = state.files.get(args.required("file"));
         if (file === undefined || !file.isComplete || !isVisible(file)) throw new SlackRefusal("file_not_found");
+        if (file.isDeleted === true) throw new SlackRefusal("file_deleted");
         return { file: fileJson(state, file), comments: [] };
       },
     },
@@ -109,7 +110,8 @@ export function createFiles(state: SlackState, posting: Posting, tokens: Map<str
       const file = state.files.get(id);
       const token = tokens.get(/^Bearer\s+(.+)$/i.exec(authorization ?? "")?.[1] ?? "");
       if (token === undefined || token.state !== "active" || !token.scopes.includes("files:read")) return loginPage;
-      if (file === undefined || !isVisible(file)) return { status: 404, body: "file not found" };
+      if (file === undefined || file.isDeleted === true || !isVisible(file))
+        return { status: 404, body: "file not found" };
       return { status: 200, headers: { "content-type": file.mimetype }, body: file.content };
     },
   };

@@ -40,6 +40,8 @@ export interface PeopleActions {
   say(saying: Saying): Said;
   edit(said: Said, text: string): Said;
   remove(said: Said): Delivery[];
+  /** Deletes the files of the message, which stays. */
+  removeFiles(said: Said): void;
   join(person: Person, channel: Channel): Delivery[];
   leave(person: Person, channel: Channel): Delivery[];
   react(person: Person, said: { ts: string; channel: Channel }, name: string): Delivery[];
@@ -95,6 +97,12 @@ export function createPeopleActions(tools: PeopleTools): PeopleActions {
       return said(message, posting.change(message, { text: typed, blocks: [richText(typed)], edited }));
     },
     remove: ({ message }) => posting.remove(message),
+    removeFiles({ message }) {
+      for (const id of message.fileIds) {
+        const file = state.files.get(id);
+        if (file !== undefined) file.isDeleted = true;
+      }
+    },
     join: (person, channel) => membership(state, events, posting, person, channel, true),
     leave: (person, channel) => membership(state, events, posting, person, channel, false),
     react(person, { ts, channel }, name) {

@@ -97,11 +97,26 @@ async function servePage(
   if (isCut || page === undefined) {
     request.socket.destroy();
   } else {
-    const isText = typeof page.body === "string" || Buffer.isBuffer(page.body);
-    const text = isText ? page.body : JSON.stringify(page.body);
-    response.writeHead(page.status, { "content-type": "text/plain; charset=utf-8", ...page.headers }).end(text);
+    const { body: content } = page;
+    const text = typeof content === "string" || Buffer.isBuffer(content) ? content : JSON.stringify(content);
+    const headers = { "content-type": "text/plain; charset=utf-8", ...page.headers };
+    if (failure?.type === "part") sendPart(response, page.status, headers, Buffer.from(text), failure);
+    else response.writeHead(page.status, headers).end(text);
   }
   state.changed();
+}
+
+function sendPart(
+  response: ServerResponse,
+  status: number,
+  headers: Record<string, string>,
+  content: Buffer,
+  { bytes, end }: Extract<Failure, { type: "part" }>,
+): void {
+  response.writeHead(status, { ...headers, "content-length": String(content.length) });
+  response.write(content.subarray(0, bytes), () => {
+    if (end === "cut") response.destroy();
+  });
 }
 
 async function pageOf(routes: Routes, path: string, request: IncomingMessage, body: Buffer): Promise<Page> {

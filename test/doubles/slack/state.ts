@@ -57,6 +57,7 @@ export interface StoredFile {
   shares: { channel: string; ts: string }[];
   isUploaded: boolean;
   isComplete: boolean;
+  isDeleted?: boolean;
 }
 
 export interface Stream {

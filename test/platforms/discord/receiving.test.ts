@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { InboundMessage } from "../../../src/ports/message.ts";
+import type { Attachment, InboundMessage } from "../../../src/ports/message.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import type { ChannelHandle } from "../../doubles/discord/places.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
+import { openedText } from "../../doubles/opened-file.ts";
 import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
 import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts";
 
@@ -197,62 +198,56 @@ describe("what is said", () => {
 });
 
 describe("files", () => {
-  const pixel = Buffer.from(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
-    "base64",
-  );
-
-  async function attachmentsOf(files: { name: string; content: string | Buffer; contentType?: string }[]) {
+  async function messageWith(...files: { name: string; content: string | Buffer; contentType?: string }[]) {
     const said = discord.ann.say("", { in: "dm", files });
-    return (await kept(said.id)).attachments;
+    return { said, attachments: (await kept(said.id)).attachments };
   }
 
-  test("texts and pictures are read, also when nothing is said with them; others are named", async () => {
-    const [notes, picture, archive] = await attachmentsOf([
-      { name: "notes.md", content: "# Zoë\n", contentType: "text/markdown; charset=utf-8" },
-      { name: "pixel.png", content: pixel, contentType: "image/png" },
-      { name: "all.zip", content: "PK", contentType: "application/zip" },
+  const contentOf = (attachment: Attachment | undefined) => openedText(bot.platform, attachment);
+
+  test("files are described when their message arrives, also when nothing is said with them", async () => {
+    const { attachments } = await messageWith(
+      { name: "notes.md", content: "# Zo\n", contentType: "text/markdown; charset=utf-8" },
+      { name: "big.zip", content: Buffer.alloc(3_000_000, 7), contentType: "application/zip" },
+      { name: "Makefile", content: "all:" },
+    );
+    expect(attachments.map(({ source: _source, ...rest }) => rest)).toEqual([
+      { name: "notes.md", mimeType: "text/markdown; charset=utf-8", bytes: 5 },
+      { name: "big.zip", mimeType: "application/zip", bytes: 3_000_000 },
+      { name: "Makefile", mimeType: "application/octet-stream", bytes: 4 },
     ]);
-    expect(notes).toEqual({ name: "notes.md", mimeType: "text/markdown; charset=utf-8", bytes: 7, text: "# Zoë\n" });
-    expect(picture).toMatchObject({ mimeType: "image/png", imageBase64: pixel.toString("base64") });
-    expect(archive).toEqual({ name: "all.zip", mimeType: "application/zip", bytes: 2 });
+    expect(await contentOf(attachments[0])).toBe("# Zo\n");
+    expect(await contentOf(attachments[1])).toHaveLength(3_000_000);
   });
 
-  test("a file is what it holds, not what it is called", async () => {
-    const [binary, text, noPicture, gif] = await attachmentsOf([
-      { name: "binary.txt", content: Buffer.from([0x61, 0, 0x62]), contentType: "text/plain" },
-      { name: "Makefile", content: "all:\n\techo hi\n" },
-      { name: "no.png", content: "<svg/>", contentType: "image/png" },
-      { name: "moves.png", content: Buffer.from("GIF89a……"), contentType: "image/png" },
-    ]);
-    expect(binary).not.toHaveProperty("text");
-    expect(text?.text).toBe("all:\n\techo hi\n");
-    expect(noPicture).not.toHaveProperty("imageBase64");
-    expect(gif).toMatchObject({ mimeType: "image/gif" });
-  });
-
-  test("what is too large is named and never fetched", async () => {
-    const [text, picture] = await attachmentsOf([
-      { name: "long.txt", content: "x".repeat(200 * 1024 + 1), contentType: "text/plain" },
-      { name: "large.png", content: Buffer.alloc(1024 * 1024 + 1), contentType: "image/png" },
-    ]);
-    expect(text).toEqual({ name: "long.txt", mimeType: "text/plain", bytes: 204_801 });
-    expect(picture).toEqual({ name: "large.png", mimeType: "image/png", bytes: 1_048_577 });
-  });
-
-  test("files of those who speak to others are not fetched", async () => {
+  test("files of people who speak to others are not described", async () => {
     const said = discord.ann.say("look", { in: discord.channel, files: [{ name: "a.txt", content: "a" }] });
     expect((await kept(said.id)).attachments).toEqual([]);
   });
 
-  test("a file that is gone is named, and the message counts", async () => {
-    discord.clock.advance(1);
-    agent.beforeKeeping = async () => {};
-    const said = discord.ann.say("read this", { in: "dm", files: [{ name: "a.txt", content: "a" }] });
+  test("a link that has expired is renewed by fetching the message again", async () => {
+    const { attachments } = await messageWith({ name: "a.txt", content: "alpha" });
     discord.clock.advance(2 * 86_400_000);
-    const message = await kept(said.id);
-    expect(message.text).toBe("read this");
-    expect(message.attachments.map(({ name }) => name)).toEqual(["a.txt"]);
+    expect(await contentOf(attachments[0])).toBe("alpha");
+    expect(discord.requests.filter(({ route }) => route === "messages.get")).toHaveLength(1);
+  });
+
+  test("a file of a deleted message gives a sentence that says what to do", async () => {
+    const { said, attachments } = await messageWith({ name: "a.txt", content: "alpha" });
+    discord.ann.delete(said);
+    expect(await contentOf(attachments[0])).toContain(
+      "the file was deleted, or I can't see it any more. Send it again.",
+    );
+  });
+
+  test("a server in trouble is a failure that may pass, and a link to another host is not followed", async () => {
+    const { attachments } = await messageWith({ name: "a.txt", content: "alpha" });
+    const [file] = attachments;
+    discord.failNextFile({ type: "answer", status: 503 });
+    const opened = bot.platform.openFile?.(file as Attachment, new AbortController().signal);
+    await expect(opened).rejects.toMatchObject({ isRetryable: true });
+    const elsewhere = { ...file, source: { ...file?.source, url: "https://evil.example/a.txt" } } as Attachment;
+    expect(await contentOf(elsewhere)).toContain("not stored by Discord");
   });
 });
 

@@ -1,7 +1,8 @@
 /** What comes in: who says it, where, with which files; and what never comes in. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { SlackPlatformOptions } from "../../../src/platforms/slack/platform.ts";
-import type { InboundMessage } from "../../../src/ports/message.ts";
+import type { Attachment, InboundMessage, JsonObject } from "../../../src/ports/message.ts";
+import { openedText } from "../../doubles/opened-file.ts";
 import { createTestAgent, replyTo, type TestAgent } from "./agent.ts";
 import { createSlackWorld, type SlackWorld } from "./world.ts";
 
@@ -329,88 +330,131 @@ describe("what is said", () => {
 });
 
 describe("files", () => {
-  const png = Buffer.from("89504e470d0a1a0a", "hex");
+  function deliver(file: JsonObject): Promise<unknown> {
+    const { slack } = world;
+    const event = {
+      ...{ type: "message", subtype: "file_share", user: slack.ann.id, ts: slack.state.ts(), files: [file] },
+      ...{ text: `<@${slack.workspace.app.id}> this`, channel: slack.general.id, channel_type: "channel" },
+    };
+    return Promise.all(slack.events.send(event).map((delivery) => delivery.acknowledged()));
+  }
 
-  test("text and images are read, within their sizes; everything else is named", async () => {
-    const message = await say({
+  const contentOf = (attachment: Attachment | undefined) => openedText(world.platform, attachment);
+
+  test("files are described when their message arrives, and downloaded when they are opened", async () => {
+    const { attachments } = await say({
       files: [
         { name: "notes.md", content: "# Notes", mimetype: "text/markdown" },
-        { name: "data.json", content: "{}", mimetype: "application/json" },
-        { name: "cat.png", content: png, mimetype: "image/png" },
-        { name: "big.txt", content: "x".repeat(201 * 1024), mimetype: "text/plain" },
-        { name: "big.png", content: Buffer.alloc(1024 * 1024 + 1, 1), mimetype: "image/png" },
-        { name: "a.zip", content: "PK", mimetype: "application/zip" },
-        { name: "odd.txt", content: Buffer.from([0xff, 0xfe, 0x00]), mimetype: "text/plain" },
+        { name: "big.bin", content: Buffer.alloc(3_000_000, 1), mimetype: "application/octet-stream" },
       ],
     });
-    const read = message.attachments.map(({ name, text, imageBase64 }) => [name, text ?? imageBase64 ?? null]);
-    expect(read).toEqual([
-      ["notes.md", "# Notes"],
-      ["data.json", "{}"],
-      ["cat.png", png.toString("base64")],
-      ["big.txt", null],
-      ["big.png", null],
-      ["a.zip", null],
-      ["odd.txt", null],
+    expect(attachments.map(({ source: _source, ...rest }) => rest)).toEqual([
+      { name: "notes.md", mimeType: "text/markdown", bytes: 7 },
+      { name: "big.bin", mimeType: "application/octet-stream", bytes: 3_000_000 },
     ]);
-    expect(message.attachments[3]).toMatchObject({ bytes: 201 * 1024, mimeType: "text/plain" });
+    expect(await contentOf(attachments[0])).toBe("# Notes");
+    expect(await contentOf(attachments[1])).toHaveLength(3_000_000);
+  });
+
+  test("another process opens files without being connected", async () => {
+    const { attachments } = await say({ files: [{ name: "a.txt", content: "alpha" }] });
+    const other = await world.another();
+    expect(await openedText(other, attachments[0])).toBe("alpha");
+    await other.close();
   });
 
   test("a message of nothing but files is a message", async () => {
     const { slack } = world;
     const dm = slack.workspace.direct(slack.ann);
     const message = await say({ in: dm, text: "", files: [{ name: "a.txt", content: "alpha" }] });
-    expect(message).toMatchObject({ text: "", attachments: [{ name: "a.txt", text: "alpha" }] });
+    expect(message).toMatchObject({ text: "", attachments: [{ name: "a.txt" }] });
   });
 
-  test("the page to sign in is no file", async () => {
+  test("a sign-in page is not a file, and the reason says who can help", async () => {
+    const { attachments } = await say({ files: [{ name: "a.txt", content: "alpha" }] });
     const token = world.slack.tokens.get(world.slack.botToken);
     if (token !== undefined) token.scopes = token.scopes.filter((scope) => scope !== "files:read");
-    const message = await say({ files: [{ name: "a.txt", content: "alpha" }] });
-    expect(message.attachments).toEqual([{ name: "a.txt", mimeType: "text/plain", bytes: 5 }]);
+    expect(await contentOf(attachments[0])).toContain("files:read");
   });
 
-  test("a page that was shared is one", async () => {
+  test("a redirect is not followed", async () => {
+    const { attachments } = await say({ files: [{ name: "a.txt", content: "alpha" }] });
+    const redirect = {
+      type: "http",
+      status: 302,
+      headers: { location: `${world.slack.state.url}/api/api.test` },
+    } as const;
+    world.slack.failNext("download", redirect, redirect);
+    expect(await contentOf(attachments[0])).toContain("Slack refuses");
+    expect(world.slack.callsOf("api.test")).toEqual([]);
+  });
+
+  test("an HTML file that was shared is one", async () => {
     const message = await say({ files: [{ name: "a.html", content: "<p>hi</p>", mimetype: "text/html" }] });
-    expect(message.attachments[0]?.text).toBe("<p>hi</p>");
+    expect(await contentOf(message.attachments[0])).toBe("<p>hi</p>");
   });
 
-  test("of a file that came through Slack Connect the rest is asked for", async () => {
+  test("for a file that came through Slack Connect, the rest is looked up", async () => {
     const { slack } = world;
     const shared = await say({ files: [{ name: "a.txt", content: "alpha" }] });
     const [id = ""] = slack.state.files.keys();
-    const event = {
-      type: "message",
-      subtype: "file_share",
-      user: slack.ann.id,
-      text: `<@${slack.workspace.app.id}> this`,
-      ts: slack.state.ts(),
-      channel: slack.general.id,
-      channel_type: "channel",
-      files: [{ id, file_access: "check_file_info" }],
-    };
-    for (const delivery of slack.events.send(event)) await delivery.acknowledged();
+    await deliver({ id, file_access: "check_file_info" });
     expect(heard().attachments).toEqual(shared.attachments);
   });
 
-  test("the token goes to no host but Slack's", async () => {
+  test("if the lookup fails when the message arrives, it is repeated when the file is opened", async () => {
     const { slack } = world;
-    const files = [
-      { id: "F1", name: "a.txt", mimetype: "text/plain", size: 5, url_private: "https://evil.example/a.txt" },
-    ];
-    const event = {
-      type: "message",
-      subtype: "file_share",
-      user: slack.ann.id,
-      text: `<@${slack.workspace.app.id}> this`,
-      ts: slack.state.ts(),
-      channel: slack.general.id,
-      channel_type: "channel",
-      files,
-    };
-    for (const delivery of slack.events.send(event)) await delivery.acknowledged();
-    expect(heard().attachments).toEqual([{ name: "a.txt", mimeType: "text/plain", bytes: 5 }]);
-    expect(world.logged.join()).toContain("could not read a shared file");
+    await say({ files: [{ name: "a.txt", content: "alpha" }] });
+    const [id = ""] = slack.state.files.keys();
+    slack.failNext("files.info", { type: "error", error: "fatal_error" }, { type: "error", error: "invalid_auth" });
+    await deliver({ id, file_access: "check_file_info" });
+    expect(heard().attachments).toMatchObject([{ name: id, bytes: 0, source: { id } }]);
+    expect(await contentOf(heard().attachments[0])).toBe("alpha");
+  });
+
+  test("a file that was deleted meanwhile gives a sentence that says what to do", async () => {
+    const { slack } = world;
+    const said = slack.people.say({
+      ...{ as: slack.ann, in: slack.general, text: "@Remora read it" },
+      files: [{ name: "a.txt", content: "alpha" }],
+    });
+    await said.acknowledged();
+    slack.people.removeFiles(said);
+    expect(await contentOf(heard().attachments[0])).toContain(
+      "the file was deleted, or I can't see it any more. Send it",
+    );
+  });
+
+  test("a file that Slack does not let the bot see is never requested", async () => {
+    const { slack } = world;
+    await deliver({ id: "F0SECRET", mode: "file_access", file_access: "access_denied" });
+    expect(heard().attachments).toEqual([
+      {
+        ...{ name: "F0SECRET", mimeType: "application/octet-stream", bytes: 0 },
+        problem: "Slack does not let me open this file. Share it in this conversation, or upload it here.",
+      },
+    ]);
+    expect(slack.callsOf("files.info")).toEqual([]);
+  });
+
+  test("a crafted event that names a file of a channel without the bot gets nothing", async () => {
+    const { slack } = world;
+    const hidden = slack.workspace.addChannel({ name: "board", isPrivate: true, members: [slack.ben], hasApp: false });
+    slack.people.say({ as: slack.ben, in: hidden, text: "x", files: [{ name: "salaries.csv", content: "secret" }] });
+    const [id = ""] = slack.state.files.keys();
+    const url = `${slack.state.url}/files-pri/${slack.state.team.id}-${id}/salaries.csv`;
+    await deliver({ id, name: "a.txt", mimetype: "text/plain", size: 6, url_private: url });
+    expect(await contentOf(heard().attachments[0])).toContain("I can't see it");
+    await deliver({ id, file_access: "check_file_info" });
+    expect(await contentOf(heard().attachments[0])).toContain("I can't see it");
+  });
+
+  test("the token goes to no host but Slack's", async () => {
+    const url = "https://evil.example/a.txt";
+    await deliver({ id: "F1", name: "a.txt", mimetype: "text/plain", size: 5, url_private: url });
+    expect(await contentOf(heard().attachments[0])).toContain("not stored in Slack");
+    await deliver({ id: "F2", name: "b.txt", is_external: true, external_type: "gdrive", url_private: url });
+    expect(heard().attachments[0]).toMatchObject({ problem: expect.stringContaining("Upload the file itself") });
   });
 });
 

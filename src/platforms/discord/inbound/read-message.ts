@@ -3,12 +3,11 @@
  * webhooks, system messages, bots that are not allowed, and the bot's own messages except questions by `/remora ask`.
  */
 import { type APIMessage, type GatewayMessageCreateDispatchData, MessageFlags, MessageType } from "discord.js";
-import type { Log } from "../../../lib/log.ts";
 import type { Author, InboundMessage } from "../../../ports/message.ts";
 import { type ChannelFacts, type Channels, isThread } from "../api/channels.ts";
 import { authorOf, type People, personName } from "../api/people.ts";
 import { type DiscordConversation, formatConversationId, scopeOf } from "../conversation-id.ts";
-import { quotedMessage, readAttachments } from "./attachments.ts";
+import { describeAttachments, quotedMessage } from "./attachments.ts";
 import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
 
 /** A message without a `guild_id` is a DM. */
@@ -23,7 +22,6 @@ export interface InboundContext {
   isOwnThread(threadId: string): boolean;
   replyIn: "thread" | "channel";
   isAllowedBot(id: string): boolean;
-  log: Log;
 }
 
 /** Prefix of the question that `/remora ask` posts. Discord shows everything after it as a quote. */
@@ -48,7 +46,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
     ...(conversation.type === "guild" ? { channelId: conversation.channel, spaceId: conversation.guild } : {}),
     author,
     text: await messageText(raw, guildId, context),
-    attachments: isAddressed ? await attachmentsOf(raw, conversation, context) : [],
+    attachments: isAddressed ? attachmentsOf(raw, conversation, context) : [],
     isAddressed,
     isDirect,
     at: Date.parse(raw.timestamp),
@@ -134,8 +132,8 @@ function ownIds(guildId: string | undefined, { botId, botRole }: InboundContext)
   return role === undefined ? [botId()] : [botId(), role];
 }
 
-async function attachmentsOf(raw: RawMessage, conversation: DiscordConversation, context: InboundContext) {
-  const files = await readAttachments(raw, context.log);
+function attachmentsOf(raw: RawMessage, conversation: DiscordConversation, context: InboundContext) {
+  const files = describeAttachments(raw);
   const answered = raw.type === MessageType.Reply ? raw.referenced_message : undefined;
   if (!answered) return files;
   // In an existing conversation, the bot's own words are already in the history, so they are not quoted again.

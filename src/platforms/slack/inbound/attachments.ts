@@ -1,14 +1,16 @@
 /**
- * Reads the files of a message. Sends the bot's token only to Slack's hosts. Slack answers a refused download with
- * status 200 and a sign-in page, so an unexpected HTML page counts as a failure.
+ * Describes the files of a message, and opens them when a turn needs them. Sends the bot's token only to Slack's hosts.
+ * Slack may answer a refused download with status 200 and a sign-in page, so an unexpected HTML page counts as a refusal.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Attachment } from "../../../ports/message.ts";
+import { deletedFile, fileError, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
 import type { SlackApi } from "../api/api.ts";
+import { isSlackError } from "../api/api-problems.ts";
 
-export interface FileReaderOptions {
+export interface SlackFilesOptions {
   api: SlackApi;
   token: string;
   apiUrl?: string;
@@ -16,7 +18,11 @@ export interface FileReaderOptions {
   signal: AbortSignal;
 }
 
-export type FileReader = (files: readonly unknown[]) => Promise<Attachment[]>;
+export interface SlackFiles {
+  describe(files: readonly unknown[]): Promise<Attachment[]>;
+  /** As `Platform.openFile`. */
+  open(attachment: Attachment, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+}
 
 const fileSchema = z.object({
   id: z.string(),
@@ -32,80 +38,103 @@ const fileSchema = z.object({
 });
 type File = z.infer<typeof fileSchema>;
 const infoSchema = z.object({ file: fileSchema });
+const sourceSchema = z.object({ id: z.string(), url: z.string().optional() });
 
-const maxTextBytes = 200 * 1024;
-const maxImageBytes = 1024 * 1024;
-const maxFiles = 20;
-/** For all files of a message. Slack resends a message that is not acknowledged in time. */
-const maxReadMs = 8_000;
-const textTypes = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|toml|javascript|typescript|x-sh|sql|csv|x-ndjson))/;
-const imageTypes = /^image\/(?:png|jpeg|gif|webp)$/;
+const maxDescribed = 100;
+/** Slack resends a message that is not acknowledged in time. */
+const maxInfoMs = 3_000;
+const goneErrors = ["file_not_found", "file_deleted", "access_denied", "not_visible"];
 
-export function createFileReader({ api, token, apiUrl, log, signal }: FileReaderOptions): FileReader {
-  async function read(raw: unknown, until: AbortSignal): Promise<Attachment[]> {
+export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: SlackFilesOptions): SlackFiles {
+  async function describe(raw: unknown): Promise<Attachment[]> {
     const parsed = fileSchema.safeParse(raw);
     if (!parsed.success || parsed.data.mode === "tombstone" || parsed.data.mode === "hidden_by_limit") return [];
-    const named = attachmentOf(parsed.data);
-    try {
-      const file = await known(parsed.data);
-      const about = attachmentOf(file);
-      if (!isReadable(about) || file.is_external === true) return [about];
-      return [await withContent(about, await download(file, about, until))];
-    } catch (thrown) {
-      log.warn(
-        { file: parsed.data.id, error: messageOf(thrown) },
-        "could not read a shared file; passing on its name only",
-      );
-      return [named];
-    }
+    return [attachmentOf(await known(parsed.data))];
   }
 
   /** For a file of another organisation, looks up the details, because the event contains only its id. */
   async function known(file: File): Promise<File> {
     if (file.file_access !== "check_file_info") return file;
-    return (await api.call("files.info", { file: file.id }, infoSchema, { patienceMs: 3_000 })).file;
+    try {
+      return await infoOf(file.id, maxInfoMs);
+    } catch (thrown) {
+      log.warn(
+        { file: file.id, error: messageOf(thrown) },
+        "could not look up a shared file; trying again in its turn",
+      );
+      return file;
+    }
   }
 
-  async function download(file: File, about: Attachment, until: AbortSignal): Promise<Buffer> {
-    const url = file.url_private_download ?? file.url_private ?? "";
-    if (!isSlacks(url, apiUrl)) throw new Error(`its address is not Slack's: ${url.slice(0, 100)}`);
-    const response = await fetch(url, {
-      headers: { authorization: `Bearer ${token}` },
-      redirect: "error",
-      signal: until,
-    });
-    const type = response.headers.get("content-type") ?? "";
-    if (!response.ok) throw new Error(`Slack answered the download with HTTP ${response.status}`);
-    if (type.startsWith("text/html") && about.mimeType !== "text/html")
-      throw new Error("Slack answered with a sign-in page; the app may lack the scope files:read");
-    const content = Buffer.from(await response.arrayBuffer());
-    if (about.bytes > 0 && content.length !== about.bytes)
-      throw new Error(`Slack sent ${content.length} bytes of ${about.bytes}`);
-    return content;
+  async function infoOf(id: string, patienceMs?: number): Promise<File> {
+    return (await api.call("files.info", { file: id }, infoSchema, patienceMs === undefined ? {} : { patienceMs }))
+      .file;
   }
 
-  return async (files) => {
-    const until = AbortSignal.any([signal, AbortSignal.timeout(maxReadMs)]);
-    return (await Promise.all(files.slice(0, maxFiles).map((file) => read(file, until)))).flat();
+  /** Slack's reason is better than the status of a refused download. */
+  async function currentUrl(id: string): Promise<string> {
+    try {
+      const file = await infoOf(id);
+      const problem = refusalOf(file);
+      if (problem !== undefined) throw fileError("slack", "refused", problem);
+      return urlOf(file) ?? "";
+    } catch (thrown) {
+      throw isSlackError(thrown, ...goneErrors) ? deletedFile("slack") : thrown;
+    }
+  }
+
+  async function request(url: string, signal: AbortSignal): Promise<Response> {
+    if (!isSlacks(url, apiUrl))
+      throw fileError("slack", "elsewhere", "the file is not stored in Slack. Upload the file itself.");
+    return await requestFile(url, { authorization: `Bearer ${token}` }, AbortSignal.any([signal, closed]));
+  }
+
+  return {
+    describe: async (files) => (await Promise.all(files.slice(0, maxDescribed).map(describe))).flat(),
+    async open({ source, mimeType }, signal) {
+      const { id, url } = sourceSchema.parse(source);
+      const isUsable = (response: Response) => !isRefused(response) && !isSignIn(response, mimeType);
+      const response = await request(url ?? (await currentUrl(id)), signal);
+      if (isUsable(response)) return streamOf("slack", response);
+      await response.body?.cancel();
+      const again = await request(await currentUrl(id), signal);
+      if (isUsable(again)) return streamOf("slack", again);
+      await again.body?.cancel();
+      if (again.status === 404 || again.status === 410) throw deletedFile("slack");
+      const advice = "An administrator must give the app the scope files:read and install it again.";
+      throw fileError("slack", "refused", `Slack refuses to give me the file. ${advice}`);
+    },
   };
 }
 
 function attachmentOf(file: File): Attachment {
+  const problem = refusalOf(file);
+  const url = urlOf(file);
   return {
     name: file.name ?? file.title ?? file.id,
     mimeType: file.mimetype ?? "application/octet-stream",
     bytes: file.size ?? 0,
+    ...(problem === undefined ? { source: { id: file.id, ...(url === undefined ? {} : { url }) } } : { problem }),
   };
 }
 
-function isReadable({ mimeType, bytes }: Attachment): boolean {
-  return imageTypes.test(mimeType) ? bytes <= maxImageBytes : textTypes.test(mimeType) && bytes <= maxTextBytes;
+/** Why Slack gives nobody, or not us, the content of the file. */
+function refusalOf({ is_external, file_access, mode }: File): string | undefined {
+  if (is_external === true || mode === "external")
+    return "The file is not stored in Slack, so I can't open it. Upload the file itself.";
+  if (file_access === "file_not_found" || mode === "tombstone") return "The file was deleted. Send it again.";
+  const isOpen = file_access === undefined || file_access === null || openAccess.has(file_access);
+  return isOpen ? undefined : "Slack does not let me open this file. Share it in this conversation, or upload it here.";
 }
 
-async function withContent(about: Attachment, content: Buffer): Promise<Attachment> {
-  if (imageTypes.test(about.mimeType)) return { ...about, imageBase64: content.toString("base64") };
-  const text = content.toString("utf8");
-  return text.includes("\0") || text.includes("\uFFFD") ? about : { ...about, text };
+const openAccess: ReadonlySet<string> = new Set(["visible", "check_file_info"]);
+
+function urlOf({ url_private_download, url_private }: File): string | undefined {
+  return url_private_download ?? url_private ?? undefined;
+}
+
+function isSignIn({ headers }: Response, mimeType: string): boolean {
+  return (headers.get("content-type") ?? "").startsWith("text/html") && mimeType !== "text/html";
 }
 
 function isSlacks(url: string, apiUrl: string | undefined): boolean {

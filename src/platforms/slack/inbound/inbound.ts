@@ -15,7 +15,7 @@ import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatConversationId, formatMessageId, isDirect, scopeOf, threadOf, timeOf } from "../conversation-id.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
-import type { FileReader } from "./attachments.ts";
+import type { SlackFiles } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
 import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessage } from "./events.ts";
 import { mentions, readText } from "./readable-text.ts";
@@ -25,7 +25,7 @@ export interface InboundOptions {
   handlers: PlatformHandlers;
   identity(): Promise<Identity>;
   people: People;
-  readFiles: FileReader;
+  describeFiles: SlackFiles["describe"];
   threads: Threads;
   cursors: Cursors;
   authors: LruMap<string>;
@@ -116,7 +116,7 @@ export function createInbound(options: InboundOptions): Inbound {
     isAddressed: boolean,
   ): Promise<{ text: string; attachments: Attachment[] }> {
     if (!isAddressed) return { text: unescapeText(event.text ?? ""), attachments: [] };
-    const [text, attachments] = await Promise.all([messageText(event, self), options.readFiles(event.files ?? [])]);
+    const [text, attachments] = await Promise.all([messageText(event, self), options.describeFiles(event.files ?? [])]);
     return { text, attachments };
   }
 

@@ -1,0 +1,57 @@
+/**
+ * Opens a file of a message. Discord's links to files expire after a day; the message, fetched again, has a new link. Links to
+ * other hosts are refused.
+ */
+import { type APIAttachment, type APIMessage, Routes } from "discord.js";
+import { z } from "zod";
+import type { Platform } from "../../../ports/platform.ts";
+import { deletedFile, fileError, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
+import { type DiscordApi, isRefusal } from "../api/api.ts";
+
+const sourceSchema = z.object({ channel: z.string(), message: z.string(), id: z.string(), url: z.string() });
+type FileSource = z.infer<typeof sourceSchema>;
+
+/** https://discord.com/developers/docs/reference#image-formatting and the links of attachments. */
+const fileHosts: readonly string[] = ["cdn.discordapp.com", "media.discordapp.net"];
+
+export function sourceOf({ channel_id, id }: APIMessage, file: APIAttachment): FileSource {
+  return { channel: channel_id, message: id, id: file.id, url: file.url };
+}
+
+export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): NonNullable<Platform["openFile"]> {
+  async function request(url: string, signal: AbortSignal): Promise<Response> {
+    if (!isDiscords(url, apiUrl)) throw fileError("discord", "elsewhere", "the file is not stored by Discord.");
+    return await requestFile(url, {}, signal);
+  }
+
+  async function freshUrl({ channel, message, id }: FileSource, signal: AbortSignal): Promise<string> {
+    try {
+      const route = Routes.channelMessage(channel, message);
+      const { attachments } = await api.request<APIMessage>({ method: "GET", route, signal });
+      const file = attachments.find((each) => each.id === id);
+      if (file === undefined) throw deletedFile("discord");
+      return file.url;
+    } catch (thrown) {
+      const isGone = isRefusal(thrown, "unknownMessage", "unknownChannel", "missingAccess", "missingPermissions");
+      throw isGone ? deletedFile("discord") : thrown;
+    }
+  }
+
+  return async ({ source }, signal) => {
+    const parsed = sourceSchema.parse(source);
+    const response = await request(parsed.url, signal);
+    if (!isRefused(response)) return streamOf("discord", response);
+    await response.body?.cancel();
+    const again = await request(await freshUrl(parsed, signal), signal);
+    if (!isRefused(again)) return streamOf("discord", again);
+    await again.body?.cancel();
+    throw deletedFile("discord");
+  };
+}
+
+function isDiscords(url: string, apiUrl: string | undefined): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname, host } = new URL(url);
+  if (apiUrl !== undefined && host === new URL(apiUrl).host) return true;
+  return protocol === "https:" && fileHosts.includes(hostname);
+}

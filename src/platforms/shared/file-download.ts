@@ -1,0 +1,33 @@
+/** Downloads of files, which both services offer over plain HTTPS. */
+import { RemoraError } from "../../lib/errors.ts";
+
+/** Follows no redirects, because they could lead to a page for signing in, or to another host. */
+export function requestFile(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
+  return fetch(url, { headers, redirect: "manual", signal });
+}
+
+/** The body as a stream, or an error if the service failed. The caller must handle refusals before. */
+export function streamOf(platform: string, response: Response): AsyncIterable<Uint8Array> {
+  if (response.ok && response.body !== null) return response.body;
+  void response.body?.cancel().catch(() => {});
+  const seconds = Number(response.headers.get("retry-after"));
+  throw new RemoraError({
+    code: "platform.file-failed",
+    place: `platform ${platform}`,
+    message: `the service answered with HTTP ${response.status}`,
+    isRetryable: response.status >= 500 || response.status === 429,
+    ...(seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}),
+  });
+}
+
+export function isRefused({ status }: Response): boolean {
+  return status >= 300 && status < 500 && status !== 429;
+}
+
+export function fileError(platform: string, reason: string, message: string): RemoraError {
+  return new RemoraError({ code: `platform.file-${reason}`, place: `platform ${platform}`, message });
+}
+
+export function deletedFile(platform: string): RemoraError {
+  return fileError(platform, "deleted", "the file was deleted, or I can't see it any more. Send it again.");
+}
