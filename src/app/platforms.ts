@@ -71,7 +71,9 @@ async function openPlatforms(
   const platforms = new Map<string, Platform>();
   if (config.local.enabled) {
     const { createLocalPlatform } = await import("../platforms/local/platform.ts");
-    platforms.set("local", createLocalPlatform({ dataFile: join(settings.data, "local.db"), commands, log }));
+    const maxFileBytes = config.files.maxMegabytes * 1024 * 1024;
+    const dataFile = join(settings.data, "local.db");
+    platforms.set("local", createLocalPlatform({ dataFile, commands, maxFileBytes, log }));
   }
   if (settings.discord !== null) {
     const { createDiscordPlatform } = await import("../platforms/discord/platform.ts");

@@ -124,7 +124,7 @@ describe("posting", () => {
     await run("chat_upload", { path: "report.csv", channel: "random", text: "The report" });
     const [shared] = store.page("ann", "channel:random", 99, 10);
     expect(shared).toMatchObject({ text: "The report", files: [{ name: "report.csv", bytes: 4 }] });
-    expect(Buffer.from(store.file(shared?.files[0]?.id ?? "")?.content ?? []).toString()).toBe("a,b\n");
+    expect(Buffer.concat([...store.files.read(shared?.files[0]?.id ?? "")]).toString()).toBe("a,b\n");
   });
 
   test("only files of the working folder are shared", async () => {

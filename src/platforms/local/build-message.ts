@@ -1,17 +1,13 @@
 /** Builds the messages that the chat stores and the inbound messages that the agent receives. */
 import { randomUUID } from "node:crypto";
-import type { Attachment, Author, InboundMessage } from "../../ports/message.ts";
+import type { Author, InboundMessage } from "../../ports/message.ts";
 import { agent, type ChatFile, type ChatMessage, type Person, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { conversationOf, formatConversationId } from "./conversation-id.ts";
-import { maxImageBytes } from "./limits.ts";
 import { withoutMention } from "./mention.ts";
 
-export interface SentFile {
-  name: string;
-  mimeType: string;
-  content: Uint8Array;
-}
+/** A file inside the request, or one that was uploaded before. */
+export type SentFile = { name: string; mimeType: string; content: Uint8Array } | { upload: ChatFile };
 
 export function authorOf(person: Person): Author {
   return { id: person.id, name: person.name, isBot: false, roles: [] };
@@ -43,14 +39,16 @@ export function receiptFor(
 }
 
 export function keepFiles(store: ChatStore, messageId: string, files: SentFile[]): ChatFile[] {
-  return files.map(({ name, mimeType, content }, index) => {
+  return files.map((sent, index) => {
+    if ("upload" in sent) return sent.upload;
+    const { name, mimeType, content } = sent;
     const file: ChatFile = { id: `${messageId}.${index}`, name, mimeType, bytes: content.byteLength };
-    store.saveFile(file, content);
+    store.files.save(file, content);
     return file;
   });
 }
 
-export function inboundOf(message: StoredMessage, store: ChatStore): InboundMessage {
+export function inboundOf(message: StoredMessage): InboundMessage {
   const { id, place, at, isAddressed } = message;
   // A message outside threads starts a thread.
   const conversation = conversationOf(place, message.thread ?? id);
@@ -61,21 +59,16 @@ export function inboundOf(message: StoredMessage, store: ChatStore): InboundMess
     scope: place,
     author: authorOf(message.author),
     text: withoutMention(message.text),
-    attachments: message.files.map((file) => attachmentOf(file, store)),
+    attachments: message.files.map(({ id: file, name, mimeType, bytes }) => ({
+      name,
+      mimeType,
+      bytes,
+      source: { file },
+    })),
     isAddressed,
     isDirect: conversation.type === "dm",
     at,
   };
-}
-
-function attachmentOf(file: ChatFile, store: ChatStore): Attachment {
-  const { name, mimeType, bytes } = file;
-  const content = Buffer.from(store.file(file.id)?.content ?? []);
-  if (/^image\/(png|jpeg|gif|webp)$/.test(mimeType) && bytes <= maxImageBytes) {
-    return { name, mimeType, bytes, imageBase64: content.toString("base64") };
-  }
-  const text = content.toString("utf8");
-  return text.includes("\0") || text.includes("\uFFFD") ? { name, mimeType, bytes } : { name, mimeType, bytes, text };
 }
 
 export function storableMessage(stored: StoredMessage): ChatMessage {

@@ -8,7 +8,8 @@ import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqli
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { useWriteAheadLog } from "../../lib/sqlite.ts";
 import type { Scope } from "../../ports/message.ts";
-import type { ChatFile, ChatMessage, Person, StoredMessage } from "./chat-message.ts";
+import { type ChatFiles, createChatFiles, filesSchema } from "./chat-files.ts";
+import type { ChatMessage, Person, StoredMessage } from "./chat-message.ts";
 
 export interface ChatStore {
   people(): Person[];
@@ -28,13 +29,12 @@ export interface ChatStore {
   isAgentsThread(id: string): boolean;
   revision(): number;
   changes(viewer: string, since: number, limit: number): StoredMessage[];
-  saveFile(file: ChatFile, content: Uint8Array): void;
-  file(id: string): { file: ChatFile; content: Uint8Array } | undefined;
+  files: ChatFiles;
   onChange(listener: () => void): () => void;
   close(): void;
 }
 
-const schemaVersion = 1;
+const schemaVersion = 2;
 const schema = `
   CREATE TABLE IF NOT EXISTS people (id TEXT PRIMARY KEY, name TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS messages (
@@ -45,9 +45,7 @@ const schema = `
   CREATE INDEX IF NOT EXISTS messages_by_place ON messages (place, thread, sequence);
   CREATE INDEX IF NOT EXISTS messages_by_thread ON messages (thread, sequence);
   CREATE INDEX IF NOT EXISTS messages_not_handed_over ON messages (sequence) WHERE is_handed_over = 0;
-  CREATE TABLE IF NOT EXISTS files (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, mime_type TEXT NOT NULL, bytes INTEGER NOT NULL, content BLOB NOT NULL
-  ) STRICT;
+  ${filesSchema}
   PRAGMA user_version = ${schemaVersion};`;
 
 const nextRevision = "(SELECT coalesce(max(revision), 0) + 1 FROM messages)";
@@ -96,6 +94,8 @@ export function createChatStore(path: string): ChatStore {
       if (written > 0 && message.thread !== null && (isNew || message.state !== "streaming")) {
         run(`UPDATE messages SET revision = ${nextRevision} WHERE id = :thread`, { thread: message.thread });
       }
+      // From now on, the uploads are files of this message.
+      if (written > 0) for (const { id } of message.files) run("DELETE FROM uploads WHERE id = :id", { id });
       database.exec("COMMIT");
       if (written > 0) for (const listener of listeners) listener();
       return written > 0;
@@ -145,17 +145,7 @@ export function createChatStore(path: string): ChatStore {
         since,
         limit,
       }),
-    saveFile({ id, name, mimeType, bytes }, content) {
-      run("INSERT OR REPLACE INTO files VALUES (:id, :name, :mimeType, :bytes, :content)", {
-        ...{ id, name, mimeType, bytes, content },
-      });
-    },
-    file(id) {
-      const [row] = rows("SELECT * FROM files WHERE id = :id", { id });
-      if (row === undefined || !(row.content instanceof Uint8Array)) return undefined;
-      const file = { id, name: `${row.name}`, mimeType: `${row.mime_type}`, bytes: Number(row.bytes) };
-      return { file, content: row.content };
-    },
+    files: createChatFiles(database),
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

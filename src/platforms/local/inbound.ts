@@ -39,7 +39,7 @@ export interface Spot {
 }
 
 export interface Inbound {
-  say(said: Spot & { id?: string | undefined; text: string; files: SentFile[] }): Promise<StoredMessage>;
+  say(said: Spot & { id?: string | undefined; text: string; files: GivenFile[] }): Promise<StoredMessage>;
   edit(person: string, id: string, text: string): Promise<StoredMessage>;
   remove(person: string, id: string): Promise<void>;
   answer(answer: ClickedAnswer): Promise<AnswerReceipt>;
@@ -48,6 +48,9 @@ export interface Inbound {
   command(command: Spot & { name: string; rest: string }): Promise<StoredMessage>;
   redeliver(): Promise<void>;
 }
+
+/** A file in Base64, or the id of an upload. */
+export type GivenFile = { upload: string } | { name: string; mimeType: string; base64: string };
 
 export interface ClickedAnswer {
   person: string;
@@ -100,7 +103,7 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
   }
 
   async function handOver(message: StoredMessage): Promise<void> {
-    const inbound = inboundOf(message, store);
+    const inbound = inboundOf(message);
     const notice = await connected().onMessage(inbound);
     store.markHandedOver(message.id);
     if (notice === undefined) return;
@@ -113,6 +116,16 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
     const isSeen = message?.type === type && (message.place.startsWith("channel:") || message.place === `dm:${person}`);
     if (!isSeen) throw new Refusal(404, `That ${type} does not exist. Reload the page.`);
     return message;
+  }
+
+  function sentFile(given: GivenFile, author: Person): SentFile {
+    if (!("upload" in given)) {
+      const { name, mimeType, base64 } = given;
+      return { name, mimeType, content: Buffer.from(base64, "base64") };
+    }
+    const upload = store.files.uploaded(given.upload, author.id);
+    if (upload === undefined) throw new Refusal(404, "An attached file is not here any more. Attach it again.");
+    return { upload };
   }
 
   async function say(
@@ -128,7 +141,12 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
       isAsked || isDirect || hasMention(text) || (spot.thread !== null && store.isAgentsThread(spot.thread));
     const { place, thread } = spot;
     const message = personsMessage({ id: messageId, author, place, thread, text, isAddressed });
-    if (store.get(messageId) === undefined) message.files = keepFiles(store, messageId, files);
+    if (store.get(messageId) === undefined)
+      message.files = keepFiles(
+        store,
+        messageId,
+        files.map((file) => sentFile(file, author)),
+      );
     store.insert(message, false);
     const stored = storedBy(store, messageId);
     if (stored.author.id !== author.id || stored.place !== place || stored.thread !== thread) {
@@ -151,6 +169,7 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
       const message = ownMessage(person, id);
       await connected().onDeleted("local", id);
       store.put({ ...storableMessage(message), text: "", files: [], isDeleted: true });
+      store.files.remove(message.files.map((file) => file.id));
     },
     async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson, parts }) {
       const by = authorOf(personOf(person));

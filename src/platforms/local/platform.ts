@@ -1,9 +1,12 @@
 /** The local platform: a small chat on this machine, behind the same port as Discord and Slack. */
+import { Readable } from "node:stream";
 import type { Hono } from "hono";
+import { z } from "zod";
 import type { Log } from "../../lib/log.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
+import { deletedFile } from "../shared/file-download.ts";
 import { createLocalChatActions } from "./chat-actions.ts";
-import { createChatStore } from "./chat-store.ts";
+import { type ChatStore, createChatStore } from "./chat-store.ts";
 import type { LocalConversation } from "./conversation-id.ts";
 import { createInbound } from "./inbound.ts";
 import { createLocalReply } from "./reply.ts";
@@ -12,6 +15,7 @@ import { mountRoutes } from "./routes.ts";
 export interface LocalPlatformOptions {
   dataFile: string;
   commands(): { usage: string; description: string }[];
+  maxFileBytes: number;
   log: Log;
 }
 
@@ -54,6 +58,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
     },
     chat: createLocalChatActions(store, channels),
     reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, log }),
+    openFile: openStoredFile(store),
     health() {
       const isConnected = connected !== undefined;
       return { isConnected, detail: isConnected ? "the local page is open for messages" : "the local page is closed" };
@@ -62,7 +67,16 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
       disconnect();
       store.close();
     },
-    mount: (app) =>
-      mountRoutes(app, { store, inbound, channels, commands: options.commands, signal: ended.signal, log }),
+    mount: (app) => mountRoutes(app, { ...options, store, inbound, channels, signal: ended.signal }),
+  };
+}
+
+const sourceSchema = z.object({ file: z.string() });
+
+function openStoredFile({ files }: ChatStore): NonNullable<Platform["openFile"]> {
+  return async ({ source }, signal) => {
+    const { file } = sourceSchema.parse(source);
+    if (files.get(file) === undefined) throw deletedFile("local");
+    return Readable.from(files.read(file), { signal });
   };
 }

@@ -180,7 +180,7 @@ export async function attach(
       const { size } = await stat(path);
       if (size > maxFileBytes) throw new Error(`it has ${formatBytes(size)}, more than ${formatBytes(maxFileBytes)}`);
       const file: ChatFile = { id: `r.${ownerId}.file.${index}`, name, mimeType, bytes: size };
-      store.saveFile(file, await readFile(path));
+      store.files.save(file, await readFile(path));
       attached.push(file);
     } catch (thrown) {
       notes.push(attachmentNote(name, messageOf(thrown)));

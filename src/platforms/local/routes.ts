@@ -1,8 +1,10 @@
 /**
  * The HTTP routes of the local chat: the page under `/` and `/local/`, the API under `/local/api/`. The server must
- * check token, origin and host before a request gets here. Bodies are JSON, limited in size and validated.
+ * check token, origin and host before a request gets here. Bodies are JSON, limited in size and validated, except
+ * those of uploads (upload-route.ts).
  */
 import { readFile } from "node:fs/promises";
+import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
@@ -12,31 +14,34 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { maxShownFiles } from "../../ports/card.ts";
 import type { Scope } from "../../ports/message.ts";
-import type { SentFile } from "./build-message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { createEventStreams } from "./event-stream.ts";
 import { type Inbound, Refusal } from "./inbound.ts";
 import { maxAttachments, maxBodyBytes, maxThreadMessages, pageSize } from "./limits.ts";
 import { createPerson } from "./people.ts";
+import { identifier, mountUploads, uploadsPath } from "./upload-route.ts";
 
 export interface RoutesOptions {
   store: ChatStore;
   inbound: Inbound;
   channels: readonly string[];
   commands(): { usage: string; description: string }[];
+  maxFileBytes: number;
   signal: AbortSignal;
   log: Log;
 }
 
-const identifier = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, "8 to 64 letters, digits, _ or -");
 const spot = {
   person: z.string(),
   channel: z.string().optional(),
   dm: z.literal(true).optional(),
   thread: z.string().nullish(),
 };
-const attachment = z.object({ name: z.string().min(1).max(200), mimeType: z.string().max(100), base64: z.base64() });
+const attachment = z.union([
+  z.object({ upload: identifier }),
+  z.object({ name: z.string().min(1).max(200), mimeType: z.string().max(100), base64: z.base64() }),
+]);
 const bodies = {
   message: z.object({
     ...spot,
@@ -70,11 +75,12 @@ export function mountRoutes(app: Hono, options: RoutesOptions): void {
     context.header("Cache-Control", "no-store");
     await next();
   });
-  const tooLarge = `Too large: a message and its attachments can total at most ${maxBodyBytes / 1024 / 1024} MB. Send less, or put the text into a file that a tool can read.`;
-  app.use(
-    "/local/api/*",
-    bodyLimit({ maxSize: maxBodyBytes, onError: (context) => context.json({ error: tooLarge }, 413) }),
+  const tooLarge = `Too large: a message can have at most ${maxBodyBytes / 1024 / 1024} MB. Send less, or upload the text as a file.`;
+  const limit = bodyLimit({ maxSize: maxBodyBytes, onError: (context) => context.json({ error: tooLarge }, 413) });
+  app.use("/local/api/*", (context, next) =>
+    context.req.path.startsWith(uploadsPath) ? next() : limit(context, next),
   );
+  mountUploads(app, options);
   mountReading(app, options);
   mountWriting(app, options);
 }
@@ -99,7 +105,7 @@ function mountPage(app: Hono): void {
   app.get("/local/page/*", serveStatic({ root: page, rewriteRequestPath, onFound: noStale }));
 }
 
-function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOptions): void {
+function mountReading(app: Hono, { store, channels, commands, maxFileBytes, signal }: RoutesOptions): void {
   const streamEvents = createEventStreams(store, signal);
   app.get("/local/api/state", (context) => {
     const people = store.people();
@@ -111,7 +117,8 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
     const messages = Object.fromEntries(
       places.map((place) => [place, store.page(me.id, place, Number.MAX_SAFE_INTEGER, pageSize)]),
     );
-    return context.json({ me, people, agent, channels, messages, pageSize, revision, commands: commands() });
+    const limits = { maxFileBytes, maxFiles: maxAttachments };
+    return context.json({ me, people, agent, channels, messages, pageSize, revision, limits, commands: commands() });
   });
   app.get("/local/api/messages", (context) => {
     const { person = "", place = "", thread, before } = context.req.query();
@@ -124,13 +131,15 @@ function mountReading(app: Hono, { store, channels, commands, signal }: RoutesOp
     return streamEvents(context, context.req.query("person") ?? "", Number.parseInt(since, 10) || 0);
   });
   app.get("/local/api/files/:id", (context) => {
-    const found = store.file(context.req.param("id"));
-    if (found === undefined) return context.json({ error: "That file does not exist." }, 404);
-    const isImage = /^image\/(png|jpeg|gif|webp)$/.test(found.file.mimeType);
+    const file = store.files.get(context.req.param("id"));
+    if (file === undefined) return context.json({ error: "That file does not exist." }, 404);
+    const isImage = /^image\/(png|jpeg|gif|webp)$/.test(file.mimeType);
     const kind = isImage ? "inline" : "attachment";
-    return context.body(new Uint8Array(found.content), 200, {
-      "content-type": isImage ? found.file.mimeType : "application/octet-stream",
-      "content-disposition": `${kind}; filename*=UTF-8''${encodeURIComponent(found.file.name.toWellFormed())}`,
+    const content = Readable.toWeb(Readable.from(store.files.read(file.id))) as ReadableStream<Uint8Array>;
+    return context.body(content, 200, {
+      "content-length": String(file.bytes),
+      "content-type": isImage ? file.mimeType : "application/octet-stream",
+      "content-disposition": `${kind}; filename*=UTF-8''${encodeURIComponent(file.name.toWellFormed())}`,
       "content-security-policy": "default-src 'none'; sandbox",
       "x-content-type-options": "nosniff",
     });
@@ -158,7 +167,7 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
 
   app.post("/local/api/messages", (context) =>
     taking(context, bodies.message, async ({ attachments, id, text, ...input }) => {
-      const message = await inbound.say({ ...inputSpot(input), id, text, files: attachments.map(sentFile) });
+      const message = await inbound.say({ ...inputSpot(input), id, text, files: attachments });
       return context.json({ message }, 202);
     }),
   );
@@ -201,8 +210,4 @@ function inputSpot(input: {
   }
   const place: Scope = channel === undefined ? `dm:${person}` : `channel:${channel}`;
   return { person, place, thread: thread ?? null };
-}
-
-function sentFile({ name, mimeType, base64 }: z.infer<typeof attachment>): SentFile {
-  return { name, mimeType, content: Buffer.from(base64, "base64") };
 }

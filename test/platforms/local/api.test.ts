@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
-import type { CommandReceipt, InboundCommand, InboundMessage } from "../../../src/ports/message.ts";
+import type { Attachment, CommandReceipt, InboundCommand, InboundMessage } from "../../../src/ports/message.ts";
 import type { PlatformHandlers } from "../../../src/ports/platform.ts";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
-import { type LocalPage, openLocalPage, token } from "./local-page.ts";
+import { openedFile } from "../../doubles/opened-file.ts";
+import { type LocalPage, maxUploadBytes, openLocalPage, token } from "./local-page.ts";
 
 let page: LocalPage;
 let heard: InboundMessage[];
@@ -137,7 +138,7 @@ describe("saying", () => {
     expect(response.status).toBe(400);
   });
 
-  test("attached text and pictures are read, other files are named", async () => {
+  test("small files can come inside the message, in Base64", async () => {
     const base64 = (content: string | Buffer) => Buffer.from(content).toString("base64");
     const picture = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0]);
     const { message } = await say({
@@ -145,14 +146,13 @@ describe("saying", () => {
       attachments: [
         { name: "notes.txt", mimeType: "text/plain", base64: base64("grüße") },
         { name: "a.png", mimeType: "image/png", base64: base64(picture) },
-        { name: "b.zip", mimeType: "application/zip", base64: base64(picture) },
       ],
     });
     expect(heard[0]?.attachments).toEqual([
-      { name: "notes.txt", mimeType: "text/plain", bytes: 7, text: "grüße" },
-      { name: "a.png", mimeType: "image/png", bytes: 5, imageBase64: base64(picture) },
-      { name: "b.zip", mimeType: "application/zip", bytes: 5 },
+      { name: "notes.txt", mimeType: "text/plain", bytes: 7, source: { file: message.files[0]?.id } },
+      { name: "a.png", mimeType: "image/png", bytes: 5, source: { file: message.files[1]?.id } },
     ]);
+    expect(await contentOf(heard[0]?.attachments[0])).toBe("grüße");
     const [text, png] = await Promise.all(message.files.map((file) => page.fetch(`/local/api/files/${file.id}`)));
     expect(text?.headers.get("content-disposition")).toMatch(/^attachment/);
     expect(text?.headers.get("content-type")).toBe("application/octet-stream");
@@ -160,6 +160,7 @@ describe("saying", () => {
     expect(text?.headers.get("content-security-policy")).toBe("default-src 'none'; sandbox");
     expect(png?.headers.get("content-disposition")).toMatch(/^inline/);
     expect(png?.headers.get("content-type")).toBe("image/png");
+    expect(Buffer.from((await png?.arrayBuffer()) ?? new ArrayBuffer())).toEqual(picture);
   });
 
   test("an SVG or HTML file is never shown in the page's origin", async () => {
@@ -173,6 +174,109 @@ describe("saying", () => {
     expect(response.headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''a%22%0D%0A.svg");
   });
 });
+
+describe("uploads", () => {
+  async function upload(id: string, content: Buffer | string, query = "person=ann&name=big.csv") {
+    const init = { method: "PUT", headers: { "content-type": "text/csv" }, body: new Uint8Array(Buffer.from(content)) };
+    const response = await page.fetch(`/local/api/uploads/${id}?${query}`, init);
+    return { status: response.status, ...((await response.json()) as { error?: string; file?: object }) };
+  }
+  const attached = (id: string) => ({ text: "@remora look", attachments: [{ upload: id }] });
+
+  test("a large file is uploaded on its own, and the message names the upload", async () => {
+    const content = Buffer.alloc(2_500_000, "a,b\n");
+    const file = { id: "upload-1", name: "big.csv", mimeType: "text/csv", bytes: 2_500_000 };
+    expect(await upload("upload-1", content)).toEqual({ status: 201, file });
+    const { message } = await say(attached("upload-1"));
+    expect(message.files).toEqual([file]);
+    expect(await contentOf(heard[0]?.attachments[0])).toBe(content.toString());
+    const download = await page.fetch("/local/api/files/upload-1");
+    expect(download.headers.get("content-length")).toBe("2500000");
+    expect(Buffer.from(await download.arrayBuffer()).equals(content)).toBe(true);
+  });
+
+  test("an upload can be repeated until a message has it, and survives a restart", async () => {
+    await upload("upload-1", "first");
+    await upload("upload-1", "second");
+    await page.restart();
+    await page.platform.connect(handlers, new AbortController().signal);
+    expect((await say(attached("upload-1"))).status).toBe(202);
+    expect(await contentOf(heard[0]?.attachments[0])).toBe("second");
+    expect(await upload("upload-1", "third")).toMatchObject({ status: 409 });
+    expect((await say(attached("upload-1"))).status).toBe(404);
+  });
+
+  test("nobody gets or replaces another person's upload", async () => {
+    await upload("upload-1", "ann's");
+    expect(await upload("upload-1", "ben's", "person=ben&name=a")).toMatchObject({ status: 409 });
+    expect((await say({ ...attached("upload-1"), person: "ben" })).status).toBe(404);
+    expect((await say(attached("upload-1"))).status).toBe(202);
+  });
+
+  test.each([
+    ["announced", () => new Uint8Array(maxUploadBytes + 1)],
+    ["streamed without a length", () => new ReadableStream({ start: fillWith(maxUploadBytes + 65_536) })],
+  ])("a file above the limit, %s, is refused with the limit, and nothing stays", async (_, body) => {
+    const init = { method: "PUT", body: body(), duplex: "half" } as RequestInit;
+    const response = await page.fetch("/local/api/uploads/upload-1?person=ann&name=a", init);
+    expect(response.status).toBe(413);
+    expect(await response.text()).toContain("at most 3.0 MiB (setting files.maxMegabytes)");
+    expect((await say(attached("upload-1"))).status).toBe(404);
+  });
+
+  function fillWith(bytes: number) {
+    return (controller: ReadableStreamDefaultController) => {
+      for (let at = 0; at < bytes; at += 65_536) controller.enqueue(new Uint8Array(65_536));
+      controller.close();
+    };
+  }
+
+  test("other requests keep their smaller limit", async () => {
+    const refused = await say({ text: "x".repeat(2 * 1024 * 1024) });
+    expect(refused).toMatchObject({ status: 413, error: expect.stringContaining("at most 2 MB") });
+  });
+
+  test.each([
+    ["short", "person=ann&name=a", 400],
+    ["upload-1", "person=ann", 400],
+    ["upload-1", "person=nobody&name=a", 404],
+  ])("an upload %s?%s is refused with a sentence", async (id, query, status) => {
+    const refused = await upload(id, "x", query);
+    expect(refused.status).toBe(status);
+    expect(refused.error).toMatch(/\w{3,}/);
+  });
+
+  test("an upload that breaks off leaves nothing, and can be repeated", async () => {
+    const stop = new AbortController();
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new Uint8Array(400_000)),
+      pull: () => stop.abort(),
+    });
+    const init = { method: "PUT", body, duplex: "half", signal: stop.signal } as RequestInit;
+    await expect(page.fetch("/local/api/uploads/upload-1?person=ann&name=a", init)).rejects.toThrow();
+    expect((await say(attached("upload-1"))).status).toBe(404);
+    await expect.poll(async () => (await upload("upload-1", "again")).status).toBe(201);
+    expect((await say(attached("upload-1"))).status).toBe(202);
+  });
+
+  test("a deleted message's files are gone, and opening one gives a sentence", async () => {
+    await upload("upload-1", "content");
+    const { message } = await say(attached("upload-1"));
+    await page.fetch(`/local/api/messages/${message.id}`, {
+      method: "DELETE",
+      body: JSON.stringify({ person: "ann" }),
+    });
+    expect((await page.fetch("/local/api/files/upload-1")).status).toBe(404);
+    await expect(contentOf(heard[0]?.attachments[0])).rejects.toThrow("Send it again");
+  });
+
+  test("the page is told the limits", async () => {
+    expect(await state("ann")).toMatchObject({ limits: { maxFileBytes: maxUploadBytes, maxFiles: 20 } });
+  });
+});
+
+const contentOf = async (attachment: Attachment | undefined) =>
+  (await openedFile(page.platform, attachment)).toString();
 
 describe("privacy", () => {
   test("a DM and a private receipt are seen by their person alone", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { createChatFiles, filesSchema } from "../../../src/platforms/local/chat-files.ts";
 import type { ChatMessage } from "../../../src/platforms/local/chat-message.ts";
 import { createChatStore } from "../../../src/platforms/local/chat-store.ts";
 
@@ -95,4 +96,58 @@ test("the message above a thread counts its replies and the cards that wait", ()
   expect(store.get("root")).toMatchObject({ replies: 2, waitingCards: 0 });
   expect(store.changes("ann", 0, 100).at(-1)?.id).toBe("root");
   store.close();
+});
+
+test("files of the version before pieces can still be read and deleted", () => {
+  const old = new DatabaseSync(path);
+  old.exec(`CREATE TABLE files (
+      id TEXT PRIMARY KEY, name TEXT NOT NULL, mime_type TEXT NOT NULL, bytes INTEGER NOT NULL, content BLOB NOT NULL
+    ) STRICT;
+    INSERT INTO files VALUES ('m1.0', 'a.txt', 'text/plain', 5, CAST('alpha' AS BLOB));
+    PRAGMA user_version = 1;`);
+  old.close();
+  const { files, close } = createChatStore(path);
+  expect(files.get("m1.0")).toEqual({ id: "m1.0", name: "a.txt", mimeType: "text/plain", bytes: 5 });
+  expect(Buffer.concat([...files.read("m1.0")]).toString()).toBe("alpha");
+  files.remove(["m1.0"]);
+  expect(files.get("m1.0")).toBeUndefined();
+  close();
+});
+
+test("any content comes back as it was saved, in one piece or several", () => {
+  const { files, close } = createChatStore(path);
+  fc.assert(
+    fc.property(fc.array(fc.nat({ max: 400_000 }), { maxLength: 4 }), (sizes) => {
+      const content = Buffer.concat(sizes.map((size, index) => Buffer.alloc(size, 65 + index)));
+      const upload = files.beginUpload({ id: "upload-1", name: "a", mimeType: "text/plain", person: "ann" });
+      for (const [index, size] of sizes.entries()) upload?.add(Buffer.alloc(size, 65 + index));
+      expect(upload?.finish().bytes).toBe(content.length);
+      expect(Buffer.concat([...files.read("upload-1")]).equals(content)).toBe(true);
+      files.save({ id: "m1.0", name: "a", mimeType: "text/plain", bytes: content.length }, content);
+      expect(Buffer.concat([...files.read("m1.0")]).equals(content)).toBe(true);
+    }),
+    { numRuns: 20 },
+  );
+  close();
+});
+
+test("uploads that no message gets are removed after a day, and the oldest when there are too many", () => {
+  let now = 1_000;
+  const database = new DatabaseSync(path);
+  database.exec(filesSchema);
+  const files = createChatFiles(database, () => now);
+  const begin = (id: string) => {
+    now += 1;
+    const upload = files.beginUpload({ id, name: id, mimeType: "text/plain", person: "ann" });
+    upload?.add(Buffer.from("content"));
+    upload?.finish();
+  };
+  for (let index = 0; index < 102; index++) begin(`upload-${index}`);
+  expect(files.uploaded("upload-0", "ann")).toBeUndefined();
+  expect(files.uploaded("upload-50", "ann")).toBeDefined();
+  now += 86_400_000;
+  begin("upload-new");
+  expect(files.get("upload-50")).toBeUndefined();
+  expect(database.prepare("SELECT count(*) AS pieces FROM file_pieces").get()).toEqual({ pieces: 1 });
+  database.close();
 });

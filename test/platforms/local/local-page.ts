@@ -11,6 +11,8 @@ import { createWebServer, type WebServer } from "../../../src/web/server.ts";
 
 export const token = "the-token-of-this-test";
 
+export const maxUploadBytes = 3 * 1024 * 1024;
+
 export interface LocalPage {
   platform: LocalPlatform;
   server: WebServer;
@@ -33,7 +35,10 @@ const commands = () => [
 export async function openLocalPage(): Promise<LocalPage> {
   const folder = await mkdtemp(join(tmpdir(), "remora-local-"));
   const start = async (port = 0) => {
-    const platform = createLocalPlatform({ dataFile: join(folder, "chat.sqlite"), commands, log: silentLog });
+    const platform = createLocalPlatform({
+      ...{ dataFile: join(folder, "chat.sqlite"), commands, log: silentLog },
+      maxFileBytes: maxUploadBytes,
+    });
     const metrics = createMetrics(createEvents());
     const readiness = () => ({ isReady: platform.health().isConnected, detail: platform.health().detail });
     const server = createWebServer({ host: "127.0.0.1", port, token, readiness, metrics, log: silentLog });

@@ -57,6 +57,63 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await box.press("Enter");
   }
 
+  test("a file of 2 MB is uploaded with visible progress, and the message has it", async () => {
+    await tab
+      .getByRole("main")
+      .locator("input[type=file]")
+      .setInputFiles({
+        ...{ name: "figures.csv", mimeType: "text/csv" },
+        buffer: Buffer.alloc(2_000_000, "a,b\n"),
+      });
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await tab.route("**/local/api/uploads/**", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await write("what is in it?");
+    await tab.getByRole("progressbar", { name: "Uploading figures.csv" }).waitFor();
+    expect(await tab.getByRole("button", { name: "Remove figures.csv" }).count()).toBe(0);
+    release();
+    await tab.getByRole("link", { name: /figures\.csv/ }).waitFor();
+    await tab.getByRole("progressbar").waitFor({ state: "detached" });
+    expect(await tab.getByRole("main").getByRole("textbox").inputValue()).toBe("");
+  });
+
+  test("a file above the limit is refused at once, with the limit, and the others stay", async () => {
+    const file = (name: string, bytes: number) => ({ name, mimeType: "text/plain", buffer: Buffer.alloc(bytes, 97) });
+    const picker = tab.getByRole("main").locator("input[type=file]");
+    await picker.setInputFiles([file("large.txt", 4 * 1024 * 1024), file("small.txt", 5)]);
+    await tab.getByText("large.txt has 4.0 MiB. A file can have at most 3.0 MiB.").waitFor();
+    await tab.getByRole("button", { name: "Remove small.txt" }).waitFor();
+    expect(await tab.getByRole("button", { name: "Remove large.txt" }).count()).toBe(0);
+  });
+
+  test("a message goes where it was written, also if another place is opened during the upload", async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await tab.route("**/local/api/uploads/**", async (route) => {
+      await held;
+      await route.continue();
+    });
+    const picker = tab.getByRole("main").locator("input[type=file]");
+    await picker.setInputFiles({ name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("alpha") });
+    await write("for general");
+    await tab.getByRole("progressbar").waitFor();
+    await tab.getByRole("button", { name: "random" }).click();
+    await tab.getByPlaceholder("Message #random as Ann").waitFor();
+    release();
+    await vi.waitFor(async () => {
+      const messages = await page.messages("person=ann&place=channel:general");
+      expect(messages.map(({ text, files }) => [text, files.length])).toEqual([["for general", 1]]);
+    });
+    expect(await page.messages("person=ann&place=channel:random")).toEqual([]);
+  });
+
   test("the link leaves no token in the address, and the first look says what to try", async () => {
     expect(new URL(tab.url()).search).toBe("");
     await tab.getByRole("button", { name: "@remora run touch hello.txt" }).click();

@@ -24,6 +24,26 @@ export async function request(method, path, body) {
   throw new Failure(json?.error ?? text, response.status);
 }
 
+/** Sends a file as it is. `onProgress` gets the part that was sent, from 0 to 1. `fetch` would not tell. */
+export function upload(path, file, onProgress) {
+  return new Promise((resolve, reject) => {
+    const sending = new XMLHttpRequest();
+    sending.open("PUT", `/local/api/${path}`);
+    sending.setRequestHeader("content-type", file.type || "application/octet-stream");
+    sending.upload.addEventListener("progress", ({ loaded, total }) => onProgress(total === 0 ? 1 : loaded / total));
+    sending.addEventListener("load", () => {
+      const isJson = sending.getResponseHeader("content-type")?.includes("json");
+      const json = isJson ? JSON.parse(sending.responseText) : undefined;
+      if (sending.status === 201) resolve(json);
+      else reject(new Failure(json?.error ?? sending.responseText, sending.status));
+    });
+    sending.addEventListener("error", () =>
+      reject(new Failure("The upload broke off. Is Remora running? Send the message again.", 0)),
+    );
+    sending.send(file);
+  });
+}
+
 /** After this time without data, the connection counts as lost, even if the browser reports no error. */
 const maxSilenceMs = 40_000;
 const reconnectMs = 1500;

@@ -4,7 +4,7 @@ export function createChat() {
   const messages = new Map();
   /** Maps each place to the sequence number from which all its messages outside threads are loaded. */
   const from = new Map();
-  let facts = { me: { id: "", name: "" }, people: [], agent: {}, channels: [], commands: [], pageSize: 50 };
+  let facts = { me: { id: "", name: "" }, people: [], agent: {}, channels: [], commands: [], limits: {}, pageSize: 50 };
   let revision = 0;
 
   function merge(message) {

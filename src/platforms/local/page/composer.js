@@ -1,22 +1,22 @@
 /** The message composer. Each conversation keeps its unsent text, even after a failed send. */
 import { Failure } from "./api.js";
-import { element, icon, sizeOf } from "./dom.js";
+import { createAttachedFiles } from "./attached-files.js";
+import { element, icon } from "./dom.js";
 
-/** After Base64 encoding, this much still fits the server's limit for a message. */
-const maxAttachedBytes = 1_400_000;
-
-/** `send({ id, text, attachments })` and `command({ name, rest })` reject with a Failure, whose message is shown. */
-export function createComposer(slot, { id, send, command, commands }) {
+/**
+ * `send(target, { id, text, attachments })`, `upload(id, file, onProgress)` and `command({ name, rest })` reject with a Failure
+ * whose sentence is shown. `target()` says where a message goes.
+ */
+export function createComposer(slot, { id, target, send, upload, command, commands, limits }) {
   const drafts = new Map();
   let context = { key: "", hint: "", isMentionOffered: false };
-  let files = [];
   let pending;
 
   const text = element("textarea", { id, rows: "1", "aria-describedby": `${id}-hint`, enterkeyhint: "send" });
   const label = element("label", { for: id, class: "visually-hidden" });
   const hint = element("span", { class: "composer-hint", id: `${id}-hint` });
   const problem = element("p", { class: "problem", role: "alert", hidden: true });
-  const attached = element("div", { class: "attached", hidden: true });
+  const attached = createAttachedFiles({ upload, limits, say });
   const picker = element("input", {
     type: "file",
     multiple: true,
@@ -38,7 +38,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   });
   const submit = element("button", { type: "submit", class: "button primary send", text: "Send" });
   const bar = element("div", { class: "composer-bar" }, attach, mention, hint, submit);
-  const form = element("form", { class: "composer" }, label, attached, text, bar, problem, picker, suggestions);
+  const form = element("form", { class: "composer" }, label, attached.view, text, bar, problem, picker, suggestions);
   slot.append(form);
   // Disabled until the target is known, because earlier input would be lost.
   enable(false);
@@ -96,43 +96,19 @@ export function createComposer(slot, { id, send, command, commands }) {
     );
   }
 
-  function showFiles() {
-    attached.hidden = files.length === 0;
-    attached.replaceChildren(
-      ...files.map((file) => {
-        const remove = () => {
-          files = files.filter((other) => other !== file);
-          showFiles();
-        };
-        const label = `Remove ${file.name}`;
-        const button = element(
-          "button",
-          { type: "button", class: "icon-button", "aria-label": label, onclick: remove },
-          icon("close"),
-        );
-        return element("span", { class: "attached-file" }, `${file.name} · ${sizeOf(file.size)}`, button);
-      }),
-    );
-  }
-
-  function addFiles(more) {
-    const all = [...files, ...more].slice(0, 10);
-    const bytes = all.reduce((sum, file) => sum + file.size, 0);
-    if (bytes > maxAttachedBytes) say(`The files of a message can total at most ${sizeOf(maxAttachedBytes)}.`);
-    else files = all;
-    showFiles();
-  }
-
   async function submitted(event) {
     event?.preventDefault();
     const value = text.value;
-    if ((value.trim() === "" && files.length === 0) || submit.disabled) return;
+    if ((value.trim() === "" && attached.all().length === 0) || submit.disabled) return;
     submit.disabled = true;
+    const [files, { key }] = [attached.all(), context];
     try {
-      await deliver(value);
-      files = [];
+      await deliver(value, files);
       pending = undefined;
-      showFiles();
+      // Uploads take a while, and the person may have opened another conversation.
+      if (context.key !== key) return void drafts.delete(key);
+      // Keep what was added during the request.
+      attached.remove(files);
       // Keep what was typed during the request.
       if (text.value === value) text.value = "";
       changed();
@@ -144,15 +120,16 @@ export function createComposer(slot, { id, send, command, commands }) {
     }
   }
 
-  async function deliver(value) {
+  async function deliver(value, files) {
     const typed = value.match(/^\/remora(?:\s+(\S+))?(?:\s+([\s\S]*))?$/);
     if (typed) return await command({ name: typed[1] ?? "help", rest: (typed[2] ?? "").trim() });
     // The same text keeps its id so that a lost acknowledgement does not cause a second message.
     if (pending?.text !== value || pending.key !== context.key) {
       pending = { id: crypto.randomUUID(), text: value, key: context.key };
     }
-    const attachments = await Promise.all(files.map(encoded));
-    await send({ id: pending.id, text: value, attachments });
+    const [to, { id: messageId }] = [target(), pending];
+    const attachments = await attached.upload(files);
+    await send(to, { id: messageId, text: value, attachments });
   }
 
   text.addEventListener("input", changed);
@@ -173,7 +150,7 @@ export function createComposer(slot, { id, send, command, commands }) {
   text.addEventListener("paste", (event) => {
     if (event.clipboardData.files.length === 0) return;
     event.preventDefault();
-    addFiles(event.clipboardData.files);
+    attached.add(event.clipboardData.files);
   });
   form.addEventListener("submit", submitted);
   form.addEventListener("dragover", (event) => {
@@ -184,11 +161,11 @@ export function createComposer(slot, { id, send, command, commands }) {
   form.addEventListener("drop", (event) => {
     event.preventDefault();
     form.classList.remove("dropping");
-    addFiles(event.dataTransfer.files);
+    attached.add(event.dataTransfer.files);
   });
   attach.addEventListener("click", () => picker.click());
   picker.addEventListener("change", () => {
-    addFiles(picker.files);
+    attached.add(picker.files);
     picker.value = "";
   });
   mention.addEventListener("click", () => write(`@remora ${text.value}`));
@@ -204,19 +181,9 @@ export function createComposer(slot, { id, send, command, commands }) {
       text.placeholder = next.placeholder;
       hint.textContent = next.hint;
       if (!isOther) return;
-      files = [];
-      showFiles();
+      attached.remove(attached.all());
       text.value = drafts.get(next.key) ?? "";
       changed();
     },
   };
-}
-
-async function encoded(file) {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  let binary = "";
-  for (let start = 0; start < bytes.length; start += 0x8000) {
-    binary += String.fromCharCode(...bytes.subarray(start, start + 0x8000));
-  }
-  return { name: file.name, mimeType: file.type || "application/octet-stream", base64: btoa(binary) };
 }

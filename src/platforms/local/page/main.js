@@ -1,5 +1,5 @@
 /** The page. The URL hash names what is open (`#/general/<message>`, `#/dm`) so that reload and back work. */
-import { Failure, follow, request } from "./api.js";
+import { Failure, follow, request, upload } from "./api.js";
 import { attempt, showBanner } from "./banner.js";
 import { countDown } from "./card-view.js";
 import { createChat, isThinking } from "./chat.js";
@@ -60,7 +60,13 @@ function composing(id, spot, log) {
   return {
     id,
     commands: () => chat.facts.commands,
-    send: async (said) => taken(await request("POST", "messages", { ...to(), ...said })),
+    limits: () => chat.facts.limits,
+    upload(uploadId, file, onProgress) {
+      const query = new URLSearchParams({ person: chat.facts.me.id, name: file.name });
+      return upload(`uploads/${uploadId}?${query}`, file, onProgress);
+    },
+    target: to,
+    send: async (target, said) => taken(await request("POST", "messages", { ...target, ...said })),
     command: async (command) => taken(await request("POST", "commands", { ...to(), ...command })),
   };
 }
