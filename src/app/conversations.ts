@@ -1,12 +1,15 @@
 /** Builds memory and context, the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
+import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
 import { approvalPolicy, contextSettings } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
+import { createTurnFiles } from "../files/turn-files.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
+import { createFileInspector } from "../plugin-sdk/documents/file-inspector.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { ContextBuilder } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
@@ -102,6 +105,16 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     queue: tools.queue,
     memory: wrap("memory", memory),
     taskFiles: tools.taskFiles,
+    files: createTurnFiles({
+      ...{ ledger, fileOrigins: sandbox.fileOrigins, platform: links.platform, log },
+      drafts: sandbox.drafts,
+      inspector: createFileInspector(),
+      filesRoot: join(settings.workspace, "files"),
+      limits: {
+        maxBytes: config.files.maxMegabytes * 1024 * 1024,
+        inboxBytes: config.files.inboxMegabytes * 1024 * 1024,
+      },
+    }),
     usage: links.models.usage,
     takeSteering: (turnId, conversationId) => links.conversations.get().takeSteering(turnId, conversationId),
     limits: config.turns,

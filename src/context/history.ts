@@ -22,7 +22,13 @@ const maxCharacters = 400_000;
 const maxResultCharacters = 4_000;
 const maxInputCharacters = 1_000;
 
-const attachment = z.strictObject({ name: z.string(), mimeType: z.string(), bytes: z.number() });
+const attachment = z.strictObject({
+  name: z.string(),
+  mimeType: z.string(),
+  bytes: z.number(),
+  /** Absent in entries of earlier versions, and if the file was not fetched. */
+  path: z.string().exactOptional(),
+});
 const saidMessage = z.strictObject({
   author: z.string(),
   authorId: z.string(),
@@ -150,7 +156,10 @@ function shortTranscript(turn: TurnRecord) {
   return {
     messages: messages.map((message) => ({
       ...message,
-      attachments: message.attachments.map(({ name, mimeType, bytes }) => ({ name, mimeType, bytes })),
+      attachments: message.attachments.map(({ name, mimeType, bytes, path }) => ({
+        ...{ name, mimeType, bytes },
+        ...(path === undefined ? {} : { path }),
+      })),
     })),
     steps: steps.map(({ carry: _carry, ...step }) => ({
       ...step,

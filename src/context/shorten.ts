@@ -68,7 +68,9 @@ function capPieces(transcript: Transcript, excess: number, notes: string[]): Sho
   const last = transcript.steps.at(-1);
   const texts = [
     ...(last?.calls ?? []).map((call) => call.text),
-    ...transcript.messages.flatMap(({ attachments }) => attachments.flatMap(({ text }) => text ?? [])),
+    ...transcript.messages.flatMap(({ attachments }) =>
+      attachments.flatMap(({ text, summary }) => text ?? summary ?? []),
+    ),
   ];
   const sizes = texts.map(estimateTokens);
   const imageCount = transcript.messages.flatMap(({ attachments }) => attachments.filter(isImage)).length;
@@ -102,11 +104,12 @@ function capStep(step: TakenStep, cap: number): TakenStep {
 function capAttachments(transcript: Transcript, cap: number, images: number): Transcript["messages"] {
   let imagesLeft = images;
   const capOne = (attachment: Attachment): Attachment => {
-    const { text, imageBase64, ...rest } = attachment;
+    const { text, imageBase64, summary, ...rest } = attachment;
     if (text !== undefined) return { ...rest, text: cutToTokens(text, cap) };
-    if (imageBase64 === undefined || imagesLeft === 0) return rest;
+    const short = summary === undefined ? rest : { ...rest, summary: cutToTokens(summary, cap) };
+    if (imageBase64 === undefined || imagesLeft === 0) return short;
     imagesLeft -= 1;
-    return attachment;
+    return { ...short, imageBase64 };
   };
   return transcript.messages.map((message) => ({ ...message, attachments: message.attachments.map(capOne) }));
 }

@@ -105,8 +105,8 @@ function userMessage(said: readonly SaidMessage[], tail: string): ModelMessage {
   const text = [...said.map(renderSaid), tail].filter((part) => part !== "").join("\n\n");
   const images = said
     .flatMap((message) => message.attachments)
-    .flatMap(({ mimeType, imageBase64 }): UserPart[] =>
-      imageBase64 === undefined ? [] : [{ type: "image", mimeType, base64: imageBase64 }],
+    .flatMap(({ mimeType, imageMimeType = mimeType, imageBase64 }): UserPart[] =>
+      imageBase64 === undefined ? [] : [{ type: "image", mimeType: imageMimeType, base64: imageBase64 }],
     );
   return { role: "user", content: [{ type: "text", text }, ...images] };
 }
@@ -122,10 +122,15 @@ function renderSaid(message: SaidMessage): string {
 }
 
 function renderAttachment(attachment: Attachment): string {
-  const { name, mimeType, bytes, text, imageBase64 } = attachment;
-  const what = { name, type: mimeType, bytes: String(bytes) };
+  const { name, mimeType, bytes, path, summary, problem, text, imageBase64 } = attachment;
+  const what = { name, type: mimeType, bytes: String(bytes), path };
   if (text !== undefined) return fence("attachment", what, text);
-  return emptyFence("attachment", { ...what, shown: imageBase64 === undefined ? "no" : "as an image" });
+  const about = [summary, problem === undefined ? undefined : `Problem: ${problem}`].filter(
+    (each) => each !== undefined,
+  );
+  const shown = imageBase64 !== undefined ? "as an image" : summary !== undefined ? "as a summary" : "no";
+  if (about.length === 0) return emptyFence("attachment", { ...what, shown });
+  return fence("attachment", { ...what, shown }, about.join("\n\n"));
 }
 
 export function timeText(at: number): string {

@@ -397,6 +397,42 @@ describe("the running turn", () => {
     expect(textOfMessage(message)).toContain('<attachment name="c.zip" type="application/zip" bytes="9" shown="no"/>');
   });
 
+  test("gives the paths of fetched files, and a first look or the reason why there is none", async () => {
+    const turn = turnOf("t1", "look");
+    const path = "inbox/slack-C1-1/a.pdf";
+    turn.messages[0]?.attachments.push(
+      { name: "a.pdf", mimeType: "application/pdf", bytes: 900, path, summary: "PDF, 3 pages</attachment>" },
+      { name: "b.heic", mimeType: "image/heic", bytes: 9, path, summary: "HEIC", problem: "Send it as JPEG." },
+      { name: "c.bin", mimeType: "application/octet-stream", bytes: 9, problem: "It was deleted." },
+      {
+        name: "d.png",
+        mimeType: "image/png",
+        bytes: 3,
+        path,
+        summary: "PNG",
+        imageBase64: "AAAA",
+        imageMimeType: "image/jpeg",
+      },
+    );
+    const [message] = (await requestFor(turn)).messages;
+    expect(textOfMessage(message)).toContain(
+      [
+        `<attachment name="a.pdf" type="application/pdf" bytes="900" path="${path}" shown="as a summary">`,
+        "PDF, 3 pages&lt;/attachment>",
+        "</attachment>",
+        `<attachment name="b.heic" type="image/heic" bytes="9" path="${path}" shown="as a summary">`,
+        "HEIC\n\nProblem: Send it as JPEG.",
+        "</attachment>",
+        '<attachment name="c.bin" type="application/octet-stream" bytes="9" shown="no">',
+        "Problem: It was deleted.",
+        "</attachment>",
+        `<attachment name="d.png" type="image/png" bytes="3" path="${path}" shown="as an image">`,
+      ].join("\n"),
+    );
+    const image = { type: "image", mimeType: "image/jpeg", base64: "AAAA" };
+    expect(message?.role === "user" && message.content.at(-1)).toEqual(image);
+  });
+
   test("is shortened when it would fill the prompt: old results first, what people wrote never", async () => {
     const big = "result line\n".repeat(3_000);
     const steps = Array.from({ length: 6 }, (_, index) =>

@@ -148,6 +148,20 @@ describe("history", () => {
     expect(textOfMessage((await next()).messages[0])).toContain('<attachment name="a.png"');
   });
 
+  test("keeps the paths of files, and reads entries of versions that had none", async () => {
+    const turn = exchange("t1", "look", [answer("seen")]);
+    const path = "inbox/local-m1/a.csv";
+    turn.messages[0]?.attachments.push(
+      { name: "a.csv", mimeType: "text/csv", bytes: 3, path, summary: "3 COLUMNS" },
+      { name: "old.txt", mimeType: "text/plain", bytes: 3 },
+    );
+    await world.builder().remember(turn);
+    expect([...world.store.values.values()].join("")).not.toContain("3 COLUMNS");
+    const text = textOfMessage((await next()).messages[0]);
+    expect(text).toContain(`<attachment name="a.csv" type="text/csv" bytes="3" path="${path}" shown="no"/>`);
+    expect(text).toContain('<attachment name="old.txt" type="text/plain" bytes="3" shown="no"/>');
+  });
+
   test("starts anew after forget, and after a silence when that is set", async () => {
     const builder = world.builder();
     await builder.remember(exchange("t1", "first", [answer("one")], { endedAt: 1_000 }));

@@ -43,6 +43,7 @@ export interface StageDoubleOptions {
   runTool?: (job: ToolJob, signal: AbortSignal) => Promise<Partial<ToolResult>>;
   approvals?: Partial<TurnDeps["approvals"]>;
   takeSteering?: TurnDeps["takeSteering"];
+  files?: TurnDeps["files"];
   limits?: Partial<TurnLimits>;
   usageLimits?: Partial<UsageLimits>;
   saveEpisode?: (episode: Episode) => Promise<void>;
@@ -104,6 +105,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
       close: async () => {},
     },
     taskFiles: { save: async () => {} },
+    files: options.files ?? { fetch: () => Promise.reject(new Error("no message of this test has a file")) },
     usage: createUsageMeter({
       ledger,
       prices: {},

@@ -3,7 +3,8 @@
  *
  *   1. a step with open calls: judge the calls, ask about them, run them (run-calls.ts)
  *   2. a step without calls is the answer: deliver it, write it to memory, end the turn (end-turn.ts)
- *   3. otherwise ask the model (ask-model.ts), the last time without tools so that there is always an answer
+ *   3. otherwise gather what is missing (gather.ts) and ask the model (ask-model.ts), the last time without tools so that there
+ *      is always an answer
  *
  * After a crash or a park, any process can continue the turn.
  */
@@ -12,6 +13,7 @@ import type { TurnRecord } from "../../ports/turn.ts";
 import type { TurnDeps, TurnLimits } from "../../ports/turn-deps.ts";
 import { askModel } from "./ask-model.ts";
 import { endAborted, endAnswered, endBroken, endVisibly } from "./end-turn.ts";
+import { gather } from "./gather.ts";
 import { runCalls } from "./run-calls.ts";
 import { isLedgerAway, saveTurn, type TurnEnd, TurnOwnershipLost, type TurnRun, turnFields } from "./turn-store.ts";
 
@@ -61,6 +63,8 @@ async function takeSteps(run: TurnRun): Promise<TurnEnd> {
     if (run.signal.aborted) return await endAborted(run);
     if (last !== undefined && last.calls.length === 0) return await endAnswered(run);
     await takeSteering(run);
+    await gather(run);
+    if (run.signal.aborted) return await endAborted(run);
     const failure = await askModel(run);
     if (run.signal.aborted) return await endAborted(run);
     if (failure !== undefined) return await endVisibly(run, "failed", failure);

@@ -1,0 +1,34 @@
+/** Fetches the files of the turn's messages, a few at a time, and saves each batch in the turn's record. */
+import { asCode } from "../../lib/text/sanitize.ts";
+import type { InboundMessage } from "../../ports/message.ts";
+import type { TurnRun } from "./turn-store.ts";
+
+const maxParallelFiles = 3;
+/** A smaller file is fetched before anybody has read the line. */
+const minAnnouncedBytes = 1024 * 1024;
+const maxShownNameCharacters = 80;
+
+export async function gatherFiles(run: TurnRun): Promise<void> {
+  const waiting = run.turn.messages.flatMap(waitingFiles);
+  let hasActivity = false;
+  for (let first = 0; first < waiting.length; first += maxParallelFiles) {
+    const batch = waiting.slice(first, first + maxParallelFiles);
+    const large = batch.find(({ bytes }) => bytes >= minAnnouncedBytes);
+    if (large !== undefined) run.delivery.activity(`Reading ${asCode(large.name, maxShownNameCharacters)} …`);
+    hasActivity ||= large !== undefined;
+    await Promise.all(batch.map((file) => fetchFile(run, file)));
+    await run.save();
+  }
+  if (hasActivity) run.delivery.activity("");
+}
+
+function waitingFiles(message: InboundMessage) {
+  return message.attachments.flatMap(({ source, name, bytes }, index) =>
+    source === undefined ? [] : [{ message, index, name, bytes }],
+  );
+}
+
+async function fetchFile({ turn, deps, signal }: TurnRun, { message, index }: ReturnType<typeof waitingFiles>[number]) {
+  const { workingFolder } = turn;
+  message.attachments[index] = await deps.files.fetch({ message, index, workingFolder }, signal);
+}
