@@ -10,7 +10,7 @@ import type { Json } from "../ports/message.ts";
 import { distinctOrigins, type Origin, originOf, originOfPerson, originsSchema } from "../ports/origin.ts";
 import type { ModelMessage } from "../ports/provider.ts";
 import type { Store } from "../ports/store.ts";
-import type { ToolSpec } from "../ports/tool.ts";
+import { type ToolSpec, withoutImages } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
 import { originsOfTool, originsOfTurn } from "../ports/turn-origins.ts";
 import { cutToCharacters } from "./cut.ts";
@@ -167,7 +167,7 @@ function shortTranscript(turn: TurnRecord) {
         calls += 1;
         const id = `${turn.id.replace(/[^A-Za-z0-9]/g, "_").slice(-30)}_${calls}`;
         const text = cutToCharacters(call.text, maxResultCharacters);
-        return { ...call, id, text, inputJson: stubInput(call.inputJson, maxInputCharacters) };
+        return { ...withoutImages({ ...call, text }), id, inputJson: stubInput(call.inputJson, maxInputCharacters) };
       }),
     })),
   };

@@ -3,6 +3,7 @@ import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { callsOf, openSegment, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
+import { dropOldImages } from "./result-images.ts";
 import { isLedgerAway, type TurnEnd, type TurnRun } from "./turn-store.ts";
 
 const internalFailureText =
@@ -83,6 +84,7 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
     ended = state === "done" ? "failed" : state;
     await run.delivery.fail(joinParagraphs(textOf(openSegment(turn)), `⚠️ ${turn.failure}`));
   }
+  dropOldImages(turn, 0);
   await run.save(ended);
   deps.events.emit("turn.finished", {
     ...run.fields,
