@@ -1,7 +1,7 @@
 /** Builds memory and context, the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
 import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
-import { approvalPolicy, contextSettings } from "../config/derive.ts";
+import { approvalPolicy, contextSettings, transcriptionSettings } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
@@ -25,6 +25,7 @@ import { describeMisfit } from "../response/schema-check.ts";
 import { createSchedules } from "../schedules/schedules.ts";
 import { briefs, contentOf, gateRules } from "../skill-runtime/library/library.ts";
 import { createPluginServices } from "../skill-runtime/plugins/plugin-services.ts";
+import { createTranscription } from "../transcription/transcribe.ts";
 import type { Late } from "./late.ts";
 import type { Models } from "./models.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
@@ -65,6 +66,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const { settings, role, log, redact } = options;
   const { ledger, events, leases, bus, wrap } = state;
   const { config } = settings;
+  const transcription = transcriptionSettings(settings);
   const { sandbox, tools, deliveries, memory } = links;
   const registry = createConversationRegistry(ledger);
   const context = openContext(options, state, { ...links, registry });
@@ -109,6 +111,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
       ...{ ledger, fileOrigins: sandbox.fileOrigins, platform: links.platform, log },
       drafts: sandbox.drafts,
       inspector: createFileInspector(),
+      ...(transcription === null ? {} : { transcribe: createTranscription({ ...transcription, events, log }) }),
       filesRoot: join(settings.workspace, "files"),
       limits: {
         maxBytes: config.files.maxMegabytes * 1024 * 1024,

@@ -14,6 +14,10 @@ export function providerSettings({ config: { models }, preferredModel }: Setting
   };
 }
 
+export function transcriptionSettings({ config: { transcription } }: Settings) {
+  return transcription === null ? null : withoutNulls(transcription);
+}
+
 /** Lists the models of ready providers, and those that the configuration adds. */
 export function modelsToChoose({ config }: Settings, providers: readonly { name: string; model: string }[]): string[] {
   const ready = new Set(providers.map((provider) => provider.name));
