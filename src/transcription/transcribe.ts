@@ -61,6 +61,8 @@ async function createClient({ apiKey, baseUrl, timeoutMs = maxAttemptMs }: Trans
     // The SDK requires a key even if the server does not.
     apiKey: apiKey ?? "not-needed",
     ...{ baseURL: baseUrl, timeout: timeoutMs, maxRetries, logLevel: "off" },
+    // With a window, or for redirects, `fetch` keeps a copy of all that it sends.
+    fetch: (input, init) => fetch(input, { ...init, redirect: "error", window: null }),
     organization: null,
     project: null,
   });
