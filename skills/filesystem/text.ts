@@ -16,7 +16,14 @@ export async function readText(handle: FileHandle, shown: string): Promise<strin
   }
   const bytes = await handle.readFile();
   if (isBinary(bytes)) throw fileProblem(shown, `is not a text file (${formatBytes(bytes.length)} of binary data)`);
-  return new TextDecoder().decode(bytes);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw fileProblem(
+      shown,
+      "is not in UTF-8, so an edit would damage it: convert it first, or write it anew with write_file",
+    );
+  }
 }
 
 export function isBinary(bytes: Uint8Array): boolean {

@@ -130,6 +130,17 @@ describe("edit_file", () => {
     expect(await contentOf("a.txt")).toBe("one\n$& $1\none\n");
   });
 
+  test("keeps every byte that it does not replace, or changes nothing", async () => {
+    await writeFile(fileIn("mark.txt"), "\ufeffone\ntwo\n");
+    await call("edit_file", { path: "mark.txt", old_text: "two", new_text: "three" });
+    expect(await contentOf("mark.txt")).toBe("\ufeffone\nthree\n");
+    const latin = Buffer.from("caf\xe9 one", "latin1");
+    await writeFile(fileIn("latin.txt"), latin);
+    const edit = await call("edit_file", { path: "latin.txt", old_text: "one", new_text: "two" });
+    expect(edit.text).toContain("is not in UTF-8");
+    expect(await readFile(fileIn("latin.txt"))).toEqual(latin);
+  });
+
   test("changes nothing when the passage is missing, there twice, empty or the same", async () => {
     const edit = (old_text: string, new_text: string) => call("edit_file", { path: "a.txt", old_text, new_text });
     expect((await edit("three", "x")).text).toMatch(/does not occur.*read the file/);

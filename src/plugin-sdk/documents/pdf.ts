@@ -38,7 +38,7 @@ export async function openPdf(bytes: Uint8Array): Promise<DocumentReader> {
       if (text !== "") yield* text.split("\n");
     },
     emptyProblem:
-      "The pages of this PDF have no text; they are probably scanned pictures. Send the pages as pictures, or a PDF with text.",
+      "No text can be read from this PDF. Its pages are probably scanned pictures, or in East Asian fonts that are not part of it. Send the pages as pictures.",
   };
 }
 
