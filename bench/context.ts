@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createContextBuilder } from "../src/context/assemble.ts";
+import { createHistory } from "../src/context/history-store.ts";
 import { silentLog } from "../src/lib/log.ts";
 import { createRedactor } from "../src/lib/redact.ts";
 import type { SkillBrief } from "../src/ports/context.ts";
@@ -89,9 +90,11 @@ function createBuilder(found: MemoryHit[], briefs: SkillBrief[]) {
     delete: async (key: string) => void values.delete(key),
     close: async () => {},
   };
+  const read = async (key: string) => (values.has(key) ? await store.get(key) : undefined);
   return createContextBuilder({
     workspace,
-    store: { ...store, get: async (key) => (values.has(key) ? await store.get(key) : undefined) },
+    isCompacting: false,
+    history: createHistory({ store: { ...store, get: read }, log: silentLog, idleMs: null }),
     memory,
     skills: () => briefs,
     tools: () => [],
@@ -99,7 +102,6 @@ function createBuilder(found: MemoryHit[], briefs: SkillBrief[]) {
       contextTokens: 32_000,
       shares: { identity: 15, prefrontal: 10, memory: 30, skills: 20, history: 25 },
       maxOutputTokens: 4_096,
-      historyIdleMs: null,
     },
     redact: createRedactor(["a-configured-secret"]),
     log: silentLog,

@@ -7,6 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createContextBuilder } from "../src/context/assemble.ts";
+import { createHistory } from "../src/context/history-store.ts";
 import { createEvents } from "../src/lib/event-bus.ts";
 import { silentLog } from "../src/lib/log.ts";
 import type { SkillBrief } from "../src/ports/context.ts";
@@ -116,9 +117,11 @@ async function promptFor(skills: SkillBrief[], tools: ToolSpec[], contextTokens:
     recordFeedback: async () => {},
     close: async () => {},
   };
+  const store = { get: async () => undefined, set: async () => {}, delete: async () => {}, close: async () => {} };
   const builder = createContextBuilder({
     workspace,
-    store: { get: async () => undefined, set: async () => {}, delete: async () => {}, close: async () => {} },
+    isCompacting: false,
+    history: createHistory({ store, log: silentLog, idleMs: null }),
     memory,
     skills: () => skills,
     tools: () => tools,
@@ -126,7 +129,6 @@ async function promptFor(skills: SkillBrief[], tools: ToolSpec[], contextTokens:
       contextTokens,
       shares: { identity: 15, prefrontal: 10, memory: 30, skills: 20, history: 25 },
       maxOutputTokens: 4_096,
-      historyIdleMs: null,
     },
     redact: (text) => text,
     log: silentLog,

@@ -26,9 +26,7 @@ export function readCsv(file: DataFile, options: CsvOptions): CsvReading {
   }
   const delimiter =
     options.delimiter ??
-    (/\.(?:tsv|tab)$/i.test(file.name)
-      ? "\t"
-      : delimiterOf(sample, file.size > start.length, options.skippedLines);
+    (/\.(?:tsv|tab)$/i.test(file.name) ? "\t" : delimiterOf(sample, file.size > start.length, options.skippedLines));
   return { delimiter, encoding, records: recordsOf(file, encoding, delimiter, options.skippedLines) };
 }
 

@@ -1,5 +1,6 @@
 /** The `/remora` commands, in the order in which help lists them. */
 import { rm } from "node:fs/promises";
+import { contextCommand } from "../commands/context-command.ts";
 import { exportCommand } from "../commands/export-command.ts";
 import { forgetCommand } from "../commands/forget-command.ts";
 import { grantsCommand } from "../commands/grants-command.ts";
@@ -12,12 +13,14 @@ import { statusCommand } from "../commands/status-command.ts";
 import { stopCommand } from "../commands/stop-command.ts";
 import { undoCommand } from "../commands/undo-command.ts";
 import { usageCommand } from "../commands/usage-command.ts";
+import { listSnapshots } from "../context/explain.ts";
 import { forgetSnapshots } from "../context/forget-snapshots.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import type { Access } from "../ports/access.ts";
 import type { Commands } from "../ports/command.ts";
 import type { Author, Scope } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
+import { costOf } from "../usage/prices.ts";
 import type { ConversationParts } from "./conversations.ts";
 import type { Models } from "./models.ts";
 import type { AppOptions } from "./options.ts";
@@ -41,7 +44,7 @@ export function buildCommands(
   { ledger }: State,
   { memory, sandbox, models, tools, parts, access, isOwner, connected }: CommandsParts,
 ): Commands {
-  const { conversations, approvals, context, registry } = parts;
+  const { conversations, approvals, context, history, registry } = parts;
 
   async function forgetShown(scopes: ReadonlySet<Scope>): Promise<number> {
     context.flush();
@@ -50,6 +53,21 @@ export function buildCommands(
       // Nobody knows whose turn it was if the ledger no longer has it, so its snapshots are removed too.
       return turn === undefined || scopes.has(turn.body.scope);
     });
+  }
+
+  const promptCost = (model: string, inputTokens: number) =>
+    costOf(model, { inputTokens, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }, config.models.prices);
+
+  async function newestSnapshot(turnIds: ReadonlySet<string>): Promise<string | undefined> {
+    context.flush();
+    return (await listSnapshots(workspace)).findLast(({ turnId }) => turnIds.has(turnId))?.path;
+  }
+
+  /** The summaries of conversations that the person took part in, and everything in memory. */
+  async function exportAll({ platform, userId }: { platform: string; userId: string }) {
+    const shared = (await registry.list()).filter(({ userIds }) => userIds.includes(userId));
+    const summaries = await Promise.all(shared.map(({ id }) => history.exportSummary(id, { platform, userId })));
+    return [...summaries.flatMap((summary) => summary ?? []), ...(await memory.exportAll({ userId }))];
   }
 
   return createCommands(
@@ -65,9 +83,14 @@ export function buildCommands(
       models.choice.command,
       skillCommand,
       access.command,
+      contextCommand({
+        ...{ ledger, context, promptCost, newestSnapshot },
+        tools: (conversationId) => tools.toolbox.specs(conversationId),
+        isCompacting: config.context.compaction === "model",
+      }),
       usageCommand({ meter: models.usage, ledger, limits: config.limits, isOwner }),
       memoryCommand(memory),
-      exportCommand(memory),
+      exportCommand({ exportAll }),
       forgetCommand({
         conversations: registry,
         memory: memory.forget,

@@ -1,8 +1,11 @@
 /** Builds memory and context, the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
 import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
-import { approvalPolicy, contextSettings, transcriptionSettings } from "../config/derive.ts";
+import { approvalPolicy, contextSettings, historySettings, transcriptionSettings } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";
+import { shareOf } from "../context/budget.ts";
+import { type Compactor, createCompactor } from "../context/compaction.ts";
+import { createHistory, type History } from "../context/history-store.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
@@ -11,7 +14,7 @@ import type { OwnedMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
 import { createFileInspector } from "../plugin-sdk/documents/file-inspector.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
-import type { ContextBuilder } from "../ports/context.ts";
+import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
 import type { Author } from "../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../ports/platform.ts";
@@ -39,7 +42,8 @@ export interface ConversationParts {
   approvals: ApprovalDesk;
   questions: Questions;
   schedules: Schedules;
-  context: ContextBuilder;
+  context: ContextBuilder & ContextPreviews;
+  history: History;
   registry: ConversationRegistry;
   close(): Promise<void>;
 }
@@ -69,7 +73,9 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const transcription = transcriptionSettings(settings);
   const { sandbox, tools, deliveries, memory } = links;
   const registry = createConversationRegistry(ledger);
-  const context = openContext(options, state, { ...links, registry });
+  const history = openHistory(options, state);
+  const context = openContext(options, { ...links, registry, history });
+  const compactor = openCompactor(options, state, { ...links, history });
 
   async function currentPerson(person: Author, platform: string, conversationId: string): Promise<Author | undefined> {
     const lookUp = links.platform(platform)?.lookUp;
@@ -128,7 +134,11 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     resumeOrphansEveryMs: Math.min(5_000, config.redis.lockMs / 2),
     overlap: config.turns.overlap,
     concurrency: config.turns.concurrency,
-    run: (turn, signal) => runTurn(turn, deps, signal).finally(() => deliveries.end(turn.id)),
+    async run(turn, signal) {
+      const end = await runTurn(turn, deps, signal).finally(() => deliveries.end(turn.id));
+      if (end !== "parked" && end !== "suspended") compactor?.consider(turn);
+      return end;
+    },
     onCrash: async (turn) => (await deliveries.open(turn.target)).fail(crashText),
     cancelApprovals: (turnId) => approvals.cancel(turnId, "the turn was stopped"),
     settleDecided: sandbox.drafts.settleDecided,
@@ -137,27 +147,52 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   links.conversations.set(conversations);
 
   return {
-    ...{ conversations, approvals, questions, schedules, context, registry },
+    ...{ conversations, approvals, questions, schedules, context, history, registry },
     async close() {
       await conversations.close(config.shutdown.graceMs);
+      await compactor?.close();
       await approvals.whenIdle();
       context.flush();
     },
   };
 }
 
+function openHistory({ settings, log }: AppOptions, { store, withLock }: State): History {
+  // Without compaction, only the holder of the conversation's lease adds to a history.
+  const isShared = settings.config.context.compaction === "model" && withLock !== undefined;
+  return createHistory({ ...{ store, log }, ...historySettings(settings), ...(isShared ? { withLock } : {}) });
+}
+
+/** Undefined if no model may be called for it. The demo model can't summarise. */
+function openCompactor(
+  { settings, log }: AppOptions,
+  { leases, events }: State,
+  { history, models, tools }: Pick<ConversationLinks, "models" | "tools"> & Pick<ConversationParts, "history">,
+): Compactor | undefined {
+  const { contextTokens, shares, maxOutputTokens } = contextSettings(settings);
+  const isDemo = models.provider.model.startsWith("demo/");
+  if (settings.config.context.compaction === "cut" || isDemo) return undefined;
+  return createCompactor({
+    ...{ history, provider: models.provider, readModel, usage: models.usage, leases, events, log },
+    ...{ contextTokens, historyTokens: shareOf(contextTokens, shares, "history"), maxOutputTokens },
+    tools: (conversationId) => tools.toolbox.specs(conversationId),
+    preferredModel: models.choice.preferred,
+  });
+}
+
 function openContext(
   { settings, log, redact }: AppOptions,
-  { store }: State,
   {
     memory,
     registry,
+    history,
     models,
     tools: { toolbox },
-  }: Pick<ConversationLinks, "memory" | "models" | "tools"> & Pick<ConversationParts, "registry">,
-): ContextBuilder {
+  }: Pick<ConversationLinks, "memory" | "models" | "tools"> & Pick<ConversationParts, "registry" | "history">,
+): ContextBuilder & ContextPreviews {
   const context = createContextBuilder({
-    ...{ store, memory, redact, log },
+    ...{ history, memory, redact, log },
+    isCompacting: settings.config.context.compaction === "model",
     workspace: settings.workspace,
     skills: (conversationId) => briefs(toolbox.skillsFor(conversationId)),
     tools: (conversationId) => toolbox.specs(conversationId),

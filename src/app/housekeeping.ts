@@ -20,17 +20,22 @@ export interface HousekeepingParts {
   servePage(): Promise<void>;
 }
 
-const weekMs = 7 * 86_400_000;
+const dayMs = 86_400_000;
+const weekMs = 7 * dayMs;
 /** Only interrupted turns need these copies, to send their files again. */
 const outboxRetentionMs = weekMs;
-const outputsRetentionMs = 30 * 86_400_000;
+const outputsRetentionMs = 30 * dayMs;
 
 export function buildHousekeeping(
-  { settings: { workspace }, role, log }: AppOptions,
+  { settings: { workspace, config }, role, log }: AppOptions,
   { ledger, store, auditLog }: State,
   { memory, sandbox, skills, models, parts, servePage }: HousekeepingParts,
 ): Housekeeping {
-  const { approvals, conversations, questions, schedules } = parts;
+  const { approvals, conversations, questions, schedules, history, registry } = parts;
+  const pruneSummaries = async () => {
+    if (config.memory.retentionDays === null) return;
+    for (const { id } of await registry.list()) await history.prune(id);
+  };
   return createHousekeeping({
     sweeps: {
       approvals: approvals.sweep,
@@ -44,6 +49,7 @@ export function buildHousekeeping(
     ledger,
     cleanUps: [
       () => runIfDue(store, { name: "consolidation", everyMs: weekMs, work: memory.consolidate }),
+      () => runIfDue(store, { name: "summaries", everyMs: dayMs, work: pruneSummaries }),
       models.usage.prune,
       () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxRetentionMs),
       () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsRetentionMs),

@@ -1,8 +1,11 @@
-/** `/remora export` gives people everything that memory contains about them, but only in a direct message. */
+/**
+ * `/remora export` gives people everything that memory and the summaries of their conversations contain about them, but only
+ * in a direct message.
+ */
 import type { CommandHandler } from "../ports/command.ts";
 
 export interface MemoryExport {
-  exportAll(owner: { userId: string }): Promise<{ path: string; text: string }[]>;
+  exportAll(owner: { platform: string; userId: string }): Promise<{ path: string; text: string }[]>;
 }
 
 /** Platforms show long texts in several messages or as a file. */
@@ -12,11 +15,11 @@ export function exportCommand(memory: MemoryExport): CommandHandler {
   return {
     usage: "export [PART]",
     description: "get everything I remember about you, as Markdown",
-    async run({ scope, rest, by }) {
+    async run({ platform, scope, rest, by }) {
       // An export is private, and not every platform can show text to only one person.
       if (scope !== `dm:${by.id}`)
         return "Ask me for your export in a direct message: it contains what you said in private.";
-      const files = await memory.exportAll({ userId: by.id });
+      const files = await memory.exportAll({ platform, userId: by.id });
       if (files.length === 0) return "I remember nothing about you.";
       const parts = splitParts(files.map(({ path, text }) => `<!-- ${path} -->\n${text.trim()}\n`).join("\n"));
       const wanted = rest.trim() === "" ? 1 : Number(rest.trim());

@@ -13,7 +13,7 @@ type Owner = { scope: Scope } | { userId: string };
 export interface ForgetOptions {
   conversations: ConversationRegistry;
   memory(owner: Owner): Promise<{ files: number; entries: number }>;
-  /** With `person`, removes only that person's exchanges. */
+  /** With `person`, removes only that person's exchanges, and a summary of any of these. */
   history(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   /** Returns the number of removed files. */
   tasks(isTheirs: (task: { conversationId: string; requesterId: string }) => boolean): Promise<number>;
@@ -74,7 +74,7 @@ const ownersOnlyText =
   "A channel's memory belongs to everyone in it, so only owners can remove it. `/remora forget me` removes your part.";
 
 const askMeText =
-  "This removes your DM with me from memory. In channels it removes your exchanges with me and your decisions, with their history, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget me yes`";
+  "This removes your DM with me from memory. In channels it removes your exchanges with me and your decisions, with their history (summaries that include you go completely), task files and prompt snapshots. It can't be undone. To confirm: `/remora forget me yes`";
 
 const askHereText =
   "This removes everything I remember in this place: notes, history, task files and prompt snapshots. It can't be undone. To confirm: `/remora forget here yes`";

@@ -40,12 +40,14 @@ export function approvalPolicy({ config: { safety } }: Settings) {
 }
 
 export function contextSettings({ config: { context, models } }: Settings) {
-  const idle = context.historyIdleMinutes;
+  return { contextTokens: context.tokens, shares: context.shares, maxOutputTokens: models.maxOutputTokens };
+}
+
+export function historySettings({ config: { context, memory } }: Settings) {
+  const [idle, days] = [context.historyIdleMinutes, memory.retentionDays];
   return {
-    contextTokens: context.tokens,
-    shares: context.shares,
-    maxOutputTokens: models.maxOutputTokens,
-    historyIdleMs: idle === null ? null : idle * 60_000,
+    idleMs: idle === null ? null : idle * 60_000,
+    summaryRetentionMs: days === null ? null : days * 86_400_000,
   };
 }
 

@@ -111,6 +111,7 @@ const tools = z
 const context = z
   .strictObject({
     tokens: z.number().int().min(2_000).max(2_000_000).default(32_000),
+    compaction: z.enum(["cut", "model"]).default("cut"),
     historyIdleMinutes: z.number().positive().max(525_600).nullable().default(null),
     shares: z
       .strictObject({

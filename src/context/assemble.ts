@@ -3,7 +3,8 @@
  *
  *   1. render the stable prefix: identity, procedures, skill index, tool notes
  *   2. add the running turn with its steps; shorten it if it would exceed the budget even without other parts
- *   3. collect candidates (earlier exchanges, memory, triggered skills), and choose those that fit the budget
+ *   3. collect candidates (earlier exchanges and the summary of older ones, memory, triggered skills), and choose those that
+ *      fit the budget
  *   4. record the outcome once the request is sent
  *
  * Never calls a model. Brain name: prefrontal.
@@ -12,12 +13,11 @@
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
-import type { ContextBuilder, ContextInput, SkillBrief } from "../ports/context.ts";
+import type { ContextBuilder, ContextInput, ContextPreviews, SkillBrief } from "../ports/context.ts";
 import type { Memory } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import { isFromOutside, type Origin } from "../ports/origin.ts";
 import type { ModelMessage, ModelRequest, SystemPart } from "../ports/provider.ts";
-import type { Store } from "../ports/store.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { originsOfTurn } from "../ports/turn-origins.ts";
 import { createBrainFiles } from "./brain-files.ts";
@@ -29,14 +29,18 @@ import {
   memoryPieces,
   type Piece,
   skillPieces,
+  summaryPieces,
   withoutRepeats,
 } from "./candidates.ts";
-import { createHistory, type Exchange, renderExchange } from "./history.ts";
+import { type Exchange, renderExchange } from "./history.ts";
+import type { History, ReadHistory } from "./history-store.ts";
 import { createPrefix, type Prefix } from "./prefix.ts";
+import { previewOf } from "./preview.ts";
 import { createRecall, type Recalled } from "./recall.ts";
 import { createRuntimeClock, type RuntimeClock, renderMemory, renderRuntime, renderSkills } from "./sections.ts";
 import { shortenTranscript } from "./shorten.ts";
 import { createSnapshots } from "./snapshot.ts";
+import { createSteadyHistory } from "./steady-history.ts";
 import { messageTokens, renderTranscript, transcriptOf } from "./transcript.ts";
 
 interface ContextConfig {
@@ -44,13 +48,13 @@ interface ContextConfig {
   contextTokens: number;
   shares: Shares;
   maxOutputTokens: number;
-  /** A conversation that was silent for longer starts without history. If null, history is always used. */
-  historyIdleMs: number | null;
 }
 
 export interface ContextBuilderOptions {
   workspace: string;
-  store: Store;
+  history: History;
+  /** True if older exchanges can be summarised while a turn runs. */
+  isCompacting: boolean;
   memory: Memory;
   skills(conversationId: string): SkillBrief[];
   /** All tools, even if none is offered to the model, because their descriptions say what they read. */
@@ -71,12 +75,12 @@ interface Assembled {
   notes: string[];
 }
 
-export function createContextBuilder(options: ContextBuilderOptions): ContextBuilder {
-  const { workspace, config, log } = options;
+export function createContextBuilder(options: ContextBuilderOptions): ContextBuilder & ContextPreviews {
+  const { workspace, config, log, history } = options;
   const now = options.now ?? Date.now;
   const clock = createRuntimeClock();
   const renderPrefix = createPrefix(createBrainFiles(workspace, log), config.contextTokens, config.shares);
-  const history = createHistory(options.store, log, config.historyIdleMs, now);
+  const steadyHistory = options.isCompacting ? createSteadyHistory(history) : undefined;
   const recall = createRecall(options.memory, log, now);
   // A full disk must not stop the answer, so only log it.
   const snapshots = createSnapshots(workspace, options.redact, (turnId, thrown) =>
@@ -88,27 +92,43 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     return snapshots.write({ ...assembled, turn, step, at: now(), model, budgetTokens });
   }
 
+  async function assembleTurn(input: ContextInput): Promise<Assembled & { history: ReadHistory }> {
+    const { turn } = input;
+    const tools = options.tools(turn.conversationId);
+    const [stored, recalled, preferredModel] = await Promise.all([
+      (steadyHistory ?? history).read(turn.conversationId, turn.id, tools),
+      recall.about(turn),
+      options.preferredModel?.(turn.conversationId, turn.scope),
+    ]);
+    const briefs = options.skills(turn.conversationId);
+    const own = originsOfTurn(turn, tools);
+    const prefix = renderPrefix(briefs, input.tools);
+    const assembled = assemble(input, config, { prefix, briefs, history: stored, recalled, clock, origins: own });
+    if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
+    return { ...assembled, history: stored };
+  }
+
+  function drop(turnId: string): void {
+    recall.drop(turnId);
+    steadyHistory?.drop(turnId);
+  }
+
   return {
     prepare: (message) => recall.prepare(message),
     async build(input) {
-      const { turn } = input;
-      const tools = options.tools(turn.conversationId);
-      const [exchanges, recalled, preferredModel] = await Promise.all([
-        history.read(turn.conversationId, turn.id, tools),
-        recall.about(turn),
-        options.preferredModel?.(turn.conversationId, turn.scope),
-      ]);
-      const briefs = options.skills(turn.conversationId);
-      const own = originsOfTurn(turn, tools);
-      const prefix = renderPrefix(briefs, input.tools);
-      const assembled = assemble(input, config, { prefix, briefs, exchanges, recalled, clock, origins: own });
-      if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
+      const assembled = await assembleTurn(input);
       const snapshotPath = writeSnapshot(input, assembled);
       const { request, origins, allocation } = assembled;
       return { request, snapshotPath, estimatedTokens: allocation.usedTokens, origins };
     },
+    async preview(turn, tools) {
+      const { allocation, history: stored, request } = await assembleTurn({ turn, step: 1, tools, notes: [] });
+      drop(turn.id);
+      const model = request.preferredModel ?? options.defaultModel;
+      return previewOf(allocation, stored.summary, { model, budgetTokens: config.contextTokens });
+    },
     async remember(turn) {
-      recall.drop(turn.id);
+      drop(turn.id);
       await history.add(turn, options.tools(turn.conversationId));
     },
     forget: (conversationId, person) => history.clear(conversationId, person),
@@ -119,7 +139,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
 interface Sources {
   prefix: Prefix;
   briefs: SkillBrief[];
-  exchanges: Exchange[];
+  history: ReadHistory;
   recalled: Recalled;
   clock: RuntimeClock;
   origins: Origin[];
@@ -127,10 +147,11 @@ interface Sources {
 
 function assemble(input: ContextInput, config: ContextConfig, sources: Sources): Assembled {
   const { turn, tools } = input;
-  const { prefix, briefs, exchanges, recalled } = sources;
+  const { prefix, briefs, history, recalled } = sources;
   const share = (section: "memory" | "skills") => shareOf(config.contextTokens, config.shares, section);
-  const earlier = historyPieces(exchanges);
-  const own = ownMessages(input, config, sources, earlier.at(-1)?.tokens ?? 0);
+  const earlier = historyPieces(history.exchanges);
+  const summary = summaryPieces(history.summary);
+  const own = ownMessages(input, config, sources, (earlier.at(-1)?.tokens ?? 0) + (summary[0]?.tokens ?? 0));
   const historyShare = shareOf(config.contextTokens, config.shares, "history");
   const { own: hits = [], outside = [] } = Object.groupBy(recalled.hits, ({ origins }) =>
     isFromOutside(origins) ? "outside" : "own",
@@ -144,14 +165,18 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
     fixedPiece("always", "the running turn", messageTokens(own.messages), sources.origins),
     ...memoryPieces(fresh, recalled.digest, share("memory")),
     ...skills.pieces,
+    ...summary,
     ...earlier,
   ];
   const allocation = allocate(config.contextTokens, config.shares, pieces);
   const kept = allocation.decisions.flatMap(({ candidate, isKept }) => (isKept ? [candidate] : []));
-  const messages = [
-    ...kept.flatMap((piece) => (piece.type === "history" ? renderExchange(piece.exchange, piece.isStale) : [])),
-    ...own.messages,
-  ];
+  const messages = startingWith(
+    summary.map(({ text }) => text),
+    [
+      ...kept.flatMap((piece) => (piece.type === "history" ? renderExchange(piece.exchange, piece.isStale) : [])),
+      ...own.messages,
+    ],
+  );
   const system = [...prefix.system, ...volatileParts(kept, outside.length)];
   return {
     request: { system, messages, tools, maxOutputTokens: config.maxOutputTokens },
@@ -171,6 +196,14 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   };
 }
 
+/** Puts the texts into the first message, which is a person's, because services refuse two of one role in a row. */
+function startingWith(texts: readonly string[], messages: ModelMessage[]): ModelMessage[] {
+  const [first, ...rest] = messages;
+  if (texts.length === 0 || first?.role !== "user") return messages;
+  const parts = texts.map((text) => ({ type: "text" as const, text }));
+  return [{ ...first, content: [...parts, ...first.content] }, ...rest];
+}
+
 function newestWithin(earlier: readonly HistoryPiece[], limit: number): Exchange[] {
   let tokens = 0;
   const shown = earlier.toReversed().filter((piece) => {
@@ -184,12 +217,12 @@ function ownMessages(
   { turn, notes }: ContextInput,
   config: ContextConfig,
   { prefix, recalled, clock }: Sources,
-  lastExchangeTokens: number,
+  earlierTokens: number,
 ): { messages: ModelMessage[]; notes: string[] } {
   const fixedTokens = prefix.pieces.reduce((sum, piece) => sum + piece.tokens, 0);
   const tail = renderRuntime(turn, recalled.at, clock, notes);
   const tailTokens = messageTokens([{ role: "user", content: [{ type: "text", text: tail }] }]);
-  const room = config.contextTokens - fixedTokens - lastExchangeTokens - tailTokens;
+  const room = config.contextTokens - fixedTokens - earlierTokens - tailTokens;
   const { transcript, notes: shortened } = shortenTranscript(
     transcriptOf(turn),
     Math.max(room, Math.floor(config.contextTokens / 4)),

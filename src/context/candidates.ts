@@ -5,6 +5,7 @@ import { fromMemory, type Origin, viaStore } from "../ports/origin.ts";
 import type { ContextItem } from "./budget.ts";
 import type { Exchange } from "./history.ts";
 import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
+import { renderSummary, type Summary } from "./summary.ts";
 import { estimateTokens } from "./tokens.ts";
 import { alwaysScore, triggeredSkills } from "./triggers.ts";
 
@@ -29,7 +30,13 @@ export interface HistoryPiece extends Sourced {
   isStale: boolean;
 }
 
-export type Piece = FixedPiece | TextPiece | HistoryPiece;
+/** Sent before the earlier exchanges. */
+export interface SummaryPiece extends Sourced {
+  type: "summary";
+  text: string;
+}
+
+export type Piece = FixedPiece | TextPiece | HistoryPiece | SummaryPiece;
 
 const maxTriggered = 3;
 /** In characters. Shorter texts are too generic to prove that a memory repeats the history. */
@@ -88,6 +95,16 @@ export function historyPieces(exchanges: readonly Exchange[]): HistoryPiece[] {
       isStale: !isNewest,
     };
   });
+}
+
+/** Mandatory, because its size is limited and nothing else is left of its turns. */
+export function summaryPieces(summary: Summary | undefined): SummaryPiece[] {
+  if (summary === undefined) return [];
+  const name = `summary of ${summary.turns} turns`;
+  const origins = viaStore(summary.origins, "a summary of earlier turns");
+  const { tokens } = summary;
+  const text = renderSummary(summary);
+  return [{ type: "summary", section: "history", name, score: 1, tokens, isMandatory: true, origins, text }];
 }
 
 export function withoutRepeats(hits: readonly MemoryHit[], shown: readonly Exchange[]) {

@@ -17,6 +17,9 @@ export const fenceTags = [
   "message",
   "attachment",
   "tool_result",
+  "earlier_summary",
+  "earlier_turn",
+  "agent_answer",
 ] as const;
 
 export type FenceTag = (typeof fenceTags)[number];

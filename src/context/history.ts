@@ -1,15 +1,11 @@
 /**
- * Stores a conversation's earlier exchanges, one per turn, in the order in which turns ended. Messages and answers are
- * complete, tool results and arguments shortened; images and attached text are left out. Number and size are limited,
- * but the newest exchange is always kept.
+ * A conversation's earlier exchanges, one per turn, in the order in which turns ended (history-store.ts). Messages and
+ * answers are complete, tool results and arguments shortened; images and attached text are left out. Number and size are
+ * limited, but the newest exchange is always kept.
  */
 import { z } from "zod";
-import { createKeyedMutex } from "../lib/keyed-mutex.ts";
-import type { Log } from "../lib/log.ts";
-import type { Json } from "../ports/message.ts";
 import { distinctOrigins, type Origin, originOf, originOfPerson, originsSchema } from "../ports/origin.ts";
 import type { ModelMessage } from "../ports/provider.ts";
-import type { Store } from "../ports/store.ts";
 import { type ToolSpec, withoutImages } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
 import { originsOfTool, originsOfTurn } from "../ports/turn-origins.ts";
@@ -45,7 +41,7 @@ const calledTool = z.strictObject({
   text: z.string(),
 });
 const takenStep = z.strictObject({ text: z.string(), seenMessages: z.number(), calls: z.array(calledTool) });
-const exchangeSchema = z.strictObject({
+export const exchangeSchema = z.strictObject({
   turnId: z.string(),
   endedAt: z.number(),
   messages: z.array(saidMessage).min(1),
@@ -55,60 +51,8 @@ const exchangeSchema = z.strictObject({
   /** Estimated tokens: `fresh` as the newest exchange, `stale` with stubs in place of tool results. */
   tokens: z.strictObject({ fresh: z.number(), stale: z.number() }),
 });
-const historySchema = z.strictObject({ version: z.literal(1), exchanges: z.array(exchangeSchema) });
-
-type StoredExchange = z.infer<typeof exchangeSchema>;
+export type StoredExchange = z.infer<typeof exchangeSchema>;
 export type Exchange = StoredExchange & { origins: Origin[] };
-
-export interface History {
-  /** Oldest first, without the exchange of `exceptTurnId`. */
-  read(conversationId: string, exceptTurnId: string, tools: readonly ToolSpec[]): Promise<Exchange[]>;
-  add(turn: TurnRecord, tools: readonly ToolSpec[]): Promise<void>;
-  /** Removes all exchanges, or only those that `person` took part in. */
-  clear(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
-}
-
-export function createHistory(store: Store, log: Log, idleMs: number | null, now: () => number): History {
-  const inOrder = createKeyedMutex();
-
-  async function load(conversationId: string): Promise<StoredExchange[]> {
-    const stored = await store.get(historyKey(conversationId));
-    if (stored === undefined) return [];
-    const parsed = historySchema.safeParse(stored);
-    if (!parsed.success) {
-      log.warn({ conversationId, error: parsed.error.message }, "stored history can't be read; starting a new one");
-      return [];
-    }
-    const { exchanges } = parsed.data;
-    const newest = exchanges.at(-1);
-    const isIdle = idleMs !== null && newest !== undefined && now() - newest.endedAt > idleMs;
-    return isIdle ? [] : exchanges;
-  }
-
-  return {
-    async read(conversationId, exceptTurnId, tools) {
-      const others = (await load(conversationId)).filter((exchange) => exchange.turnId !== exceptTurnId);
-      return others.map((exchange) => ({ ...exchange, origins: exchange.origins ?? likelyOrigins(exchange, tools) }));
-    },
-    add: (turn, tools) =>
-      inOrder(turn.conversationId, async () => {
-        const exchanges = await load(turn.conversationId);
-        const exchange = exchangeOf(turn, tools, now());
-        const known = exchanges.findIndex(({ turnId }) => turnId === turn.id);
-        if (known === -1) exchanges.push(exchange);
-        else exchanges[known] = exchange;
-        await store.set(historyKey(turn.conversationId), { version: 1, exchanges: bounded(exchanges) } as Json);
-      }),
-    clear: (conversationId, person) =>
-      inOrder(conversationId, async () => {
-        const authorId = `${person?.platform}:${person?.userId}`;
-        const isTheirs = ({ messages }: StoredExchange) => messages.some((message) => message.authorId === authorId);
-        const kept = person === undefined ? [] : (await load(conversationId)).filter((one) => !isTheirs(one));
-        if (kept.length === 0) await store.delete(historyKey(conversationId));
-        else await store.set(historyKey(conversationId), { version: 1, exchanges: kept } as Json);
-      }),
-  };
-}
 
 export function renderExchange(exchange: StoredExchange, isStale: boolean): ModelMessage[] {
   if (!isStale) return renderTranscript(exchange);
@@ -117,7 +61,7 @@ export function renderExchange(exchange: StoredExchange, isStale: boolean): Mode
 }
 
 /** Guesses the origins of an exchange that was stored without them, from its speakers and its tools' descriptions. */
-function likelyOrigins({ messages, steps }: StoredExchange, tools: readonly ToolSpec[]): Origin[] {
+export function likelyOrigins({ messages, steps }: StoredExchange, tools: readonly ToolSpec[]): Origin[] {
   const byName = new Map(tools.map((spec) => [spec.name, spec]));
   const ran = steps.flatMap(({ calls }) => calls).filter(({ status }) => !neverRan.has(status));
   return distinctOrigins([
@@ -134,7 +78,7 @@ function personOf(name: string, authorId: string): Origin {
   return originOfPerson({ id: authorId.slice(authorId.indexOf(":") + 1), name });
 }
 
-function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): StoredExchange {
+export function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): StoredExchange {
   const transcript = withEnding(shortTranscript(turn), turn.failure);
   const origins = distinctOrigins(originsOfTurn(turn, tools));
   const exchange = {
@@ -186,7 +130,7 @@ function withEnding<T extends Transcript>(transcript: T, failure: string | undef
   return { ...transcript, steps: [...steps, { text, seenMessages: messages.length, calls: [] }] };
 }
 
-function bounded(exchanges: readonly StoredExchange[]): StoredExchange[] {
+export function bounded(exchanges: readonly StoredExchange[]): StoredExchange[] {
   const kept: StoredExchange[] = [];
   let characters = 0;
   for (const exchange of exchanges.toReversed()) {
@@ -195,8 +139,4 @@ function bounded(exchanges: readonly StoredExchange[]): StoredExchange[] {
     kept.unshift(exchange);
   }
   return kept;
-}
-
-function historyKey(conversationId: string): string {
-  return `history:${conversationId}`;
 }

@@ -38,7 +38,28 @@ export interface ContextBuilder {
   build(input: ContextInput): Promise<BuiltContext>;
   /** Adds an ended turn to its conversation's history, or replaces the turn's earlier entry. */
   remember(turn: TurnRecord): Promise<void>;
-  /** Removes the conversation's history, or only the exchanges of `person`. */
+  /** Removes the conversation's history, or only the exchanges of `person` and a summary of any of these. */
   forget(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   flush(): void;
+}
+
+export interface ContextPreview {
+  /** The `provider/model` that would be asked first. */
+  model: string;
+  budgetTokens: number;
+  /** All token counts are estimates. */
+  usedTokens: number;
+  sections: { section: ContextSection; tokens: number; kept: number; leftOut: number }[];
+  /** Earlier turns that are shown one by one, and those that the budget leaves out. */
+  exchanges: { shown: number; leftOut: number };
+  /** Stands for older turns. */
+  summary?: { turns: number; at: number };
+}
+
+/** `always` has no share: the newest message, and the tools. */
+export type ContextSection = "always" | "identity" | "prefrontal" | "memory" | "skills" | "history";
+
+export interface ContextPreviews {
+  /** Returns what the first model call of this turn would contain. Writes no snapshot and calls no model. */
+  preview(turn: TurnRecord, tools: ToolSpec[]): Promise<ContextPreview>;
 }

@@ -50,6 +50,8 @@ export interface EventMap {
   "turn.resumed": TurnFields & { because: "answer" | "restart" };
   "turn.finished": TurnFields & { outcome: "done" | "failed" | "stopped"; steps: number; durationMs: number };
   "context.built": TurnFields & { step: number; estimatedTokens: number; snapshot: string };
+  /** The model summarised older turns after this turn. If not `isKept`, they were forgotten in the meantime. */
+  "context.compacted": TurnFields & { turns: number; isKept: boolean; model: string; usage: Usage; durationMs: number };
   "llm.request": TurnFields & { step: number; tools: number };
   "llm.response": TurnFields & {
     step: number;

@@ -1,6 +1,7 @@
 /** Metrics for Prometheus, counted from the event bus. No label may contain a person, a conversation or text. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Events, RemoraEvent } from "../ports/events.ts";
+import type { Usage } from "../ports/provider.ts";
 
 export interface Metrics {
   contentType: string;
@@ -78,6 +79,9 @@ function record(count: Counts, event: RemoraEvent): void {
     case "llm.response":
       recordResponse(count, event.fields);
       break;
+    case "context.compacted":
+      recordTokens(count, event.fields);
+      break;
     case "llm.error":
       count.modelErrors.inc({ code: event.fields.code });
       break;
@@ -122,8 +126,11 @@ function record(count: Counts, event: RemoraEvent): void {
 }
 
 function recordResponse(count: Counts, fields: Extract<RemoraEvent, { name: "llm.response" }>["fields"]): void {
-  const { model, usage } = fields;
-  count.firstToken.observe({ model }, fields.firstTokenMs / 1000);
+  count.firstToken.observe({ model: fields.model }, fields.firstTokenMs / 1000);
+  recordTokens(count, fields);
+}
+
+function recordTokens(count: Counts, { model, usage }: { model: string; usage: Usage }): void {
   count.tokens.inc({ model, kind: "input" }, usage.inputTokens);
   count.tokens.inc({ model, kind: "output" }, usage.outputTokens);
   count.tokens.inc({ model, kind: "cache-read" }, usage.cacheReadTokens);

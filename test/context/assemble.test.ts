@@ -478,7 +478,7 @@ describe("the running turn", () => {
         async (hits, earlier, said) => {
           const { memory } = createMemoryDouble(hits.map((hit, index) => memoryHit(hit, { score: index })));
           const conversationId = `test:${Math.random()}`;
-          const config = { contextTokens: 4_000, shares, maxOutputTokens: 100, historyIdleMs: null };
+          const config = { contextTokens: 4_000, shares, maxOutputTokens: 100 };
           const builder = world.builder({
             memory,
             config,

@@ -118,7 +118,7 @@ describe("history", () => {
   });
 
   test("never trims the last exchange, even alone over the budget, and drops older ones whole", async () => {
-    const config = { contextTokens: 2_000, shares, maxOutputTokens: 100, historyIdleMs: null };
+    const config = { contextTokens: 2_000, shares, maxOutputTokens: 100 };
     const builder = world.builder({ config });
     await builder.remember(exchange("t1", "old", [answer("gone")]));
     const long = "a long question ".repeat(1_000).trim();
@@ -165,9 +165,9 @@ describe("history", () => {
   test("starts anew after forget, and after a silence when that is set", async () => {
     const builder = world.builder();
     await builder.remember(exchange("t1", "first", [answer("one")], { endedAt: 1_000 }));
-    const config = { contextTokens: 32_000, shares, maxOutputTokens: 100, historyIdleMs: 5_000 };
-    expect((await next(world.builder({ config, now: () => 6_000 }))).messages.length).toBe(3);
-    expect((await next(world.builder({ config, now: () => 6_001 }))).messages.length).toBe(1);
+    const seenAt = (now: number) => world.builder({ history: world.history({ idleMs: 5_000, now: () => now }) });
+    expect((await next(seenAt(6_000))).messages.length).toBe(3);
+    expect((await next(seenAt(6_001))).messages.length).toBe(1);
     await builder.forget("test:c1");
     expect((await next(builder)).messages.length).toBe(1);
   });

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ContextBuilderOptions, createContextBuilder } from "../../src/context/assemble.ts";
+import { createHistory, type HistoryOptions } from "../../src/context/history-store.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { SkillBrief } from "../../src/ports/context.ts";
@@ -51,6 +52,8 @@ function createStoreDouble(): Store & { values: Map<string, string> } {
 export interface World {
   workspace: string;
   store: ReturnType<typeof createStoreDouble>;
+  /** A history over the store, as after a restart. */
+  history(changes?: Partial<HistoryOptions>): ReturnType<typeof createHistory>;
   options(changes?: Partial<ContextBuilderOptions>): ContextBuilderOptions;
   builder(changes?: Partial<ContextBuilderOptions>): ReturnType<typeof createContextBuilder>;
   write(path: string, text: string | Uint8Array): void;
@@ -60,13 +63,16 @@ export interface World {
 export function createWorld(): World {
   const workspace = mkdtempSync(join(tmpdir(), "context-"));
   const store = createStoreDouble();
+  const history = (changes: Partial<HistoryOptions> = {}) =>
+    createHistory({ store, log: silentLog, idleMs: null, ...changes });
   const options = (changes: Partial<ContextBuilderOptions> = {}): ContextBuilderOptions => ({
     workspace,
-    store,
+    history: history(changes.now === undefined ? {} : { now: changes.now }),
+    isCompacting: true,
     memory: createMemoryDouble().memory,
     skills: () => [],
     tools: () => [],
-    config: { contextTokens: 32_000, shares, maxOutputTokens: 4_096, historyIdleMs: null },
+    config: { contextTokens: 32_000, shares, maxOutputTokens: 4_096 },
     redact: createRedactor([]),
     log: silentLog,
     defaultModel: "test/model",
@@ -75,6 +81,7 @@ export function createWorld(): World {
   return {
     workspace,
     store,
+    history,
     options,
     builder(changes) {
       const builder = createContextBuilder(options(changes));

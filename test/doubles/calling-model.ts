@@ -20,7 +20,10 @@ const request = z.looseObject({
 });
 type Block = z.infer<typeof block>;
 
-export async function startCallingModel(): Promise<CallingModel> {
+/** `otherAnswer` can answer a request itself. It resolves to undefined for the requests that the model answers as above. */
+export async function startCallingModel(
+  otherAnswer: (sent: string) => Promise<string | undefined> = async () => undefined,
+): Promise<CallingModel> {
   const requests: string[] = [];
   const server = createServer(async (incoming, response) => {
     const sent = await text(incoming);
@@ -30,7 +33,9 @@ export async function startCallingModel(): Promise<CallingModel> {
       return;
     }
     requests.push(sent);
-    answer(response, body.data);
+    const other = await otherAnswer(sent);
+    if (other === undefined) answer(response, body.data);
+    else answerWith(response, other);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
@@ -67,6 +72,12 @@ function answer(response: ServerResponse, { messages }: z.infer<typeof request>)
   stream.text(
     last === undefined ? "Finished. There was nothing to call." : `Finished. The tool said:\n\n${shown(last)}`,
   );
+  stream.end("end_turn");
+}
+
+function answerWith(response: ServerResponse, text: string): void {
+  const stream = startStream(response);
+  stream.text(text);
   stream.end("end_turn");
 }
 

@@ -22,6 +22,8 @@ test("events become counts, times and tokens, without a word about anybody", asy
     firstTokenMs: 200,
     durationMs: 900,
   });
+  const usage = { inputTokens: 7, outputTokens: 3, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  events.emit("context.compacted", { ...turn, turns: 9, isKept: true, model: "demo/summary", usage, durationMs: 900 });
   events.emit("safety.confirm", { ...judged, approvalId: "a1", reasons: [] });
   events.emit("safety.denied", { ...decided, by: "ann", waitedMs: 5_000, reason: "secret words" });
   events.emit("safety.cancelled", { ...decided, waitedMs: 1_000, reason: "secret words" });
@@ -40,6 +42,7 @@ test("events become counts, times and tokens, without a word about anybody", asy
     'remora_turns_total{outcome="done"} 1',
     "remora_turn_seconds_sum 1.5",
     'remora_model_tokens_total{model="demo/scripted",kind="input"} 120',
+    'remora_model_tokens_total{model="demo/summary",kind="output"} 3',
     'remora_safety_decisions_total{decision="denied"} 1',
     'remora_safety_decisions_total{decision="cancelled"} 1',
     'remora_safety_decisions_total{decision="granted"} 1',

@@ -1,0 +1,119 @@
+/** `/remora context`: what the model would see with the next message of a conversation, and what that costs. */
+import { randomUUID } from "node:crypto";
+import { asCode } from "../lib/text/sanitize.ts";
+import type { CommandHandler } from "../ports/command.ts";
+import type { ContextPreview, ContextPreviews, ContextSection } from "../ports/context.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import type { InboundCommand } from "../ports/message.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import type { TurnRecord } from "../ports/turn.ts";
+
+export interface ContextCommandOptions {
+  ledger: Ledger;
+  context: ContextPreviews;
+  tools(conversationId: string): ToolSpec[];
+  /** Cost of a prompt in US dollars, without its answer; undefined if the model has no price. */
+  promptCost(model: string, tokens: number): number | undefined;
+  /** Path of the newest snapshot of one of these turns. Undefined if this machine has none. */
+  newestSnapshot(turnIds: ReadonlySet<string>): Promise<string | undefined>;
+  /** True if a model summarises older turns. */
+  isCompacting: boolean;
+}
+
+const maxSearchedTurns = 200;
+const maxShownModelCharacters = 100;
+const maxShownPathCharacters = 200;
+
+const sectionNames: Readonly<Record<ContextSection, string>> = {
+  always: "your message and the tools",
+  identity: "identity",
+  prefrontal: "procedures",
+  memory: "memory",
+  skills: "skills",
+  history: "this conversation",
+};
+
+export function contextCommand(options: ContextCommandOptions): CommandHandler {
+  const { ledger, context, promptCost, isCompacting } = options;
+
+  /** Not every service allows commands in a thread. In a channel, the newest thread is shown. */
+  async function newestTurns({ conversationId, scope }: InboundCommand): Promise<TurnRecord[]> {
+    const newest = { order: "newest", limit: maxSearchedTurns } as const;
+    const here = await ledger.list("turn", { ...newest, group: conversationId });
+    if (here.length > 0) return here.map(({ body }) => body);
+    const around = (await ledger.list("turn", newest)).map(({ body }) => body).filter((turn) => turn.scope === scope);
+    return around.filter((turn) => turn.conversationId === around[0]?.conversationId);
+  }
+
+  async function run(command: InboundCommand): Promise<string> {
+    const turns = await newestTurns(command);
+    const [newest] = turns;
+    if (newest === undefined) return "You have not asked me anything here yet, so there is nothing to show.";
+    const preview = await context.preview(asNextTurn(newest), options.tools(newest.conversationId));
+    const snapshot = await options.newestSnapshot(new Set(turns.map(({ id }) => id)));
+    const place = newest.conversationId === command.conversationId ? "here" : "in the newest thread here";
+    return [
+      `If the last question came again ${place}, ${asCode(preview.model, maxShownModelCharacters)} would see about ${number(preview.usedTokens)} of at most ${number(preview.budgetTokens)} tokens:`,
+      ...preview.sections.map((section) => sectionText(section, preview)),
+      ...leftOutText(preview, isCompacting),
+      "",
+      costText(preview, promptCost(preview.model, preview.usedTokens)),
+      snapshot === undefined
+        ? "There is no snapshot of the last request on this machine."
+        : `The last request is in ${asCode(snapshot, maxShownPathCharacters)} in the workspace, word for word.`,
+    ].join("\n");
+  }
+
+  return { usage: "context", description: "show what the model sees in this conversation, and what it costs", run };
+}
+
+/** The last message again, as a turn of its own. */
+function asNextTurn(turn: TurnRecord): TurnRecord {
+  const messages = turn.messages.slice(-1).map((message) => ({ ...message, attachments: [] }));
+  return { ...turn, id: `preview-${randomUUID()}`, messages, steps: [], news: [] };
+}
+
+function sectionText({ section, tokens, kept, leftOut }: ContextPreview["sections"][number], preview: ContextPreview) {
+  const details =
+    section === "history" ? conversationText(preview) : section === "memory" ? memoryText(kept, leftOut) : "";
+  return `- ${sectionNames[section]}: ${number(tokens)}${details === "" ? "" : ` (${details})`}`;
+}
+
+function conversationText({ exchanges, summary }: ContextPreview): string {
+  const { shown } = exchanges;
+  const full =
+    shown === 0 ? [] : [counted(shown, "earlier request with its answer", "earlier requests with their answers")];
+  const rest =
+    summary === undefined
+      ? []
+      : [
+          `a summary of ${number(summary.turns)} older ones, written ${new Date(summary.at).toISOString().slice(0, 10)}`,
+        ];
+  return [...full, ...rest].join(", and ");
+}
+
+function memoryText(kept: number, leftOut: number): string {
+  if (kept + leftOut === 0) return "nothing fits the question";
+  return `${counted(kept, "passage", "passages")}${leftOut === 0 ? "" : `, ${number(leftOut)} left out`}`;
+}
+
+function leftOutText({ exchanges: { leftOut } }: ContextPreview, isCompacting: boolean): string[] {
+  if (leftOut === 0) return [];
+  const what = counted(leftOut, "older request does", "older requests do");
+  const then = isCompacting ? " A summary of them is due." : " Ask me to recall what you need from them.";
+  return [`${what} not fit and ${leftOut === 1 ? "is" : "are"} left out.${then}`];
+}
+
+function costText({ model }: ContextPreview, cost: number | undefined): string {
+  if (cost === undefined)
+    return `The cost is unknown: models.prices has no price for ${asCode(model, maxShownModelCharacters)}.`;
+  return `That costs about $${cost.toFixed(cost < 1 ? 4 : 2)} per request, or less where the service has it in its cache. The answer costs extra.`;
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+function number(value: number): string {
+  return value.toLocaleString("en");
+}

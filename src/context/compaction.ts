@@ -1,0 +1,224 @@
+/**
+ * Compaction: when the history of a conversation outgrows its share of the budget, the model summarises the older part.
+ *
+ *   1. after a turn has ended, in the background: take the conversation's compaction lease, so that only one process works
+ *   2. choose the turns to summarise; the newest stay as they are
+ *   3. ask the model within the usage limits, with a time limit
+ *   4. replace the turns by the summary, if all of them are still there
+ *
+ * Nothing waits for it. A failure changes nothing, and a later turn tries again.
+ */
+import PQueue from "p-queue";
+import { messageOf, RemoraError } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { createLruMap } from "../lib/lru-map.ts";
+import type { Leases } from "../ports/cluster.ts";
+import type { Events } from "../ports/events.ts";
+import type { Scope } from "../ports/message.ts";
+import type { Provider } from "../ports/provider.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import { requesterOf, type TurnRecord } from "../ports/turn.ts";
+import type { ReadModel } from "../ports/turn-deps.ts";
+import type { Permit, UsageMeter } from "../ports/usage.ts";
+import type { Exchange } from "./history.ts";
+import type { History, ReadHistory } from "./history-store.ts";
+import { summaryOf } from "./summary.ts";
+import { createSummaryRequest } from "./summary-request.ts";
+
+export interface Compactor {
+  /** Call after the turn has ended. Returns at once and never throws. */
+  consider(turn: TurnRecord): void;
+  whenIdle(): Promise<void>;
+  /** Aborts what is running. */
+  close(): Promise<void>;
+}
+
+export interface CompactorOptions {
+  history: History;
+  provider: Provider;
+  readModel: ReadModel;
+  usage: Pick<UsageMeter, "admit">;
+  leases: Pick<Leases, "acquire">;
+  events: Events;
+  log: Log;
+  /** Estimated tokens of the complete prompt, and of the history's share of it. */
+  contextTokens: number;
+  historyTokens: number;
+  maxOutputTokens: number;
+  tools(conversationId: string): readonly ToolSpec[];
+  preferredModel?(conversationId: string, scope: Scope): Promise<string | undefined>;
+  maxDurationMs?: number;
+  now?(): number;
+}
+
+/** Summaries must not crowd out answers. */
+const maxParallel = 2;
+const defaultMaxDurationMs = 120_000;
+const maxSummaryTokens = 4_000;
+/** Of the history, so that a share of 0 % still has room for a summary. */
+const minHistoryTokens = 500;
+const minKeptExchanges = 2;
+/** Below the limits of the stored history (history.ts), which would drop exchanges before they are summarised. */
+const maxStoredExchanges = 75;
+const maxStoredTokens = 70_000;
+/** After failures in a row, so many ended turns pass before the next attempt. */
+const turnsBeforeRetry = [0, 1, 3, 7, 15] as const;
+const maxRememberedFailures = 1_000;
+
+type Admitted = Extract<Permit, { type: "admitted" }>;
+
+export function createCompactor(options: CompactorOptions): Compactor {
+  const { history, leases, usage, log, now = Date.now } = options;
+  const historyTokens = Math.max(options.historyTokens, minHistoryTokens);
+  const pool = new PQueue({ concurrency: maxParallel });
+  const closing = new AbortController();
+  const pending = new Set<string>();
+  const failures = createLruMap<{ count: number; turnsToPass: number }>(maxRememberedFailures);
+
+  function isPassed(conversationId: string): boolean {
+    const failed = failures.get(conversationId);
+    if (failed === undefined || failed.turnsToPass === 0) return false;
+    failures.set(conversationId, { ...failed, turnsToPass: failed.turnsToPass - 1 });
+    return true;
+  }
+
+  async function attempt(turn: TurnRecord): Promise<void> {
+    const { conversationId } = turn;
+    const lease = await leases.acquire(`compaction:${conversationId}`);
+    if (lease === undefined) return;
+    const { maxDurationMs = defaultMaxDurationMs } = options;
+    const timeLimit = AbortSignal.timeout(maxDurationMs);
+    try {
+      await compact(turn, AbortSignal.any([closing.signal, lease.signal, timeLimit]));
+      failures.delete(conversationId);
+    } catch (thrown) {
+      throw timeLimit.aborted ? tooSlow(maxDurationMs) : thrown;
+    } finally {
+      await lease.release();
+    }
+  }
+
+  async function compact(turn: TurnRecord, signal: AbortSignal): Promise<void> {
+    const { conversationId } = turn;
+    const stored = await history.read(conversationId, "", options.tools(conversationId));
+    const older = olderExchanges(stored, historyTokens);
+    if (older.length === 0 || signal.aborted) return;
+    const permit = await usage.admit(turn);
+    if (permit.type === "refused") {
+      log.info({ conversationId, code: permit.code }, "the usage limit leaves no tokens to summarise older turns");
+      return;
+    }
+    try {
+      await summarize(turn, stored, older, permit, signal);
+    } finally {
+      permit.end();
+    }
+  }
+
+  async function summarize(
+    turn: TurnRecord,
+    { summary: previous }: ReadHistory,
+    older: readonly Exchange[],
+    permit: Admitted,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { conversationId, scope } = turn;
+    const began = now();
+    const maxTokens = summaryTokens(historyTokens);
+    const limits = { promptTokens: options.contextTokens, summaryTokens: maxTokens, ...options };
+    const { request, taken } = createSummaryRequest(previous, older, limits);
+    const preferredModel = await options.preferredModel?.(conversationId, scope);
+    const asked = preferredModel === undefined ? request : { ...request, preferredModel };
+    const answer = await options.readModel(options.provider.stream(asked, signal), [], new Set(), () => {});
+    if (answer.type === "failed") throw answer.error;
+    const { text, model, usage: used } = answer;
+    await permit.count({ model, usage: used, addedMs: 0 });
+    if (text.trim() === "") throw emptySummary(model);
+    const summary = summaryOf(previous, taken, { text, model, at: now(), maxTokens });
+    const isKept = await history.replace(conversationId, taken, previous?.id, summary);
+    options.events.emit("context.compacted", {
+      ...{ turnId: turn.id, conversationId, userId: requesterOf(turn).id },
+      ...{ turns: taken.length, isKept, model, usage: used, durationMs: now() - began },
+    });
+  }
+
+  function failed(conversationId: string, thrown: unknown): void {
+    if (closing.signal.aborted) return;
+    const count = (failures.get(conversationId)?.count ?? 0) + 1;
+    failures.set(conversationId, { count, turnsToPass: turnsBeforeRetry[count - 1] ?? Math.max(...turnsBeforeRetry) });
+    log.warn(
+      { conversationId, failures: count, error: messageOf(thrown) },
+      "could not summarise older turns; a later turn tries again",
+    );
+  }
+
+  return {
+    consider(turn) {
+      const { conversationId } = turn;
+      if (closing.signal.aborted || pending.has(conversationId) || isPassed(conversationId)) return;
+      pending.add(conversationId);
+      const slim = withoutContents(turn);
+      void pool.add(async () => {
+        await attempt(slim).catch((thrown: unknown) => failed(conversationId, thrown));
+        pending.delete(conversationId);
+      });
+    },
+    whenIdle: () => pool.onIdle(),
+    async close() {
+      closing.abort();
+      pool.clear();
+      await pool.onIdle();
+    },
+  };
+}
+
+/**
+ * Returns the exchanges to summarise, oldest first: nothing until the history outgrows its share, then so many that the rest
+ * fills half of it. The next compaction is due only when the share is full again.
+ */
+function olderExchanges({ summary, exchanges }: ReadHistory, historyTokens: number): Exchange[] {
+  const stale = sum(exchanges, ({ tokens }) => tokens.stale) + (summary?.tokens ?? 0);
+  const stored = sum(exchanges, ({ tokens }) => tokens.fresh);
+  const isOutgrown = stale > historyTokens || exchanges.length > maxStoredExchanges || stored > maxStoredTokens;
+  if (!isOutgrown) return [];
+  let [kept, keptStale, keptStored] = [0, 0, 0];
+  for (const { tokens } of exchanges.toReversed()) {
+    keptStale += tokens.stale;
+    keptStored += tokens.fresh;
+    const isOver = keptStale > historyTokens / 2 || keptStored > maxStoredTokens / 2 || kept >= maxStoredExchanges / 2;
+    if (isOver && kept >= minKeptExchanges) break;
+    kept += 1;
+  }
+  return exchanges.slice(0, exchanges.length - kept);
+}
+
+function summaryTokens(historyTokens: number): number {
+  return Math.min(maxSummaryTokens, Math.floor(historyTokens / 4));
+}
+
+function sum(exchanges: readonly Exchange[], tokensOf: (exchange: Exchange) => number): number {
+  return exchanges.reduce((total, exchange) => total + tokensOf(exchange), 0);
+}
+
+/** The turn may wait in the queue, and its pictures are large. */
+function withoutContents(turn: TurnRecord): TurnRecord {
+  return { ...turn, steps: [], messages: turn.messages.map((message) => ({ ...message, text: "", attachments: [] })) };
+}
+
+function emptySummary(model: string): RemoraError {
+  return new RemoraError({
+    code: "context.empty-summary",
+    place: "context",
+    message: `${model} wrote no summary`,
+    isRetryable: true,
+  });
+}
+
+function tooSlow(maxDurationMs: number): RemoraError {
+  return new RemoraError({
+    code: "context.slow-summary",
+    place: "context",
+    message: `the model did not finish the summary within ${Math.ceil(maxDurationMs / 1_000)} s`,
+    isRetryable: true,
+  });
+}

@@ -1,0 +1,167 @@
+/**
+ * Stores the history of conversations: the newest exchanges, and the summary that stands for the older turns
+ * (compaction.ts). One write replaces turns by their summary, so a crash loses neither.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
+import { createKeyedMutex } from "../lib/keyed-mutex.ts";
+import type { Log } from "../lib/log.ts";
+import type { WithLock } from "../ports/cluster.ts";
+import type { Json } from "../ports/message.ts";
+import type { Store } from "../ports/store.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import type { TurnRecord } from "../ports/turn.ts";
+import { bounded, type Exchange, exchangeOf, exchangeSchema, likelyOrigins, type StoredExchange } from "./history.ts";
+import { renderSummary, type Summary, summarySchema } from "./summary.ts";
+
+const historySchema = z.discriminatedUnion("version", [
+  z.strictObject({ version: z.literal(1), exchanges: z.array(exchangeSchema) }),
+  z.strictObject({ version: z.literal(2), exchanges: z.array(exchangeSchema), summary: summarySchema }),
+]);
+
+export interface ReadHistory {
+  /** Stands for turns that are older than all exchanges. */
+  summary?: Summary;
+  /** Oldest first. */
+  exchanges: Exchange[];
+}
+
+export interface History {
+  /** Leaves out the exchange of `exceptTurnId`. */
+  read(conversationId: string, exceptTurnId: string, tools: readonly ToolSpec[]): Promise<ReadHistory>;
+  add(turn: TurnRecord, tools: readonly ToolSpec[]): Promise<void>;
+  /**
+   * Replaces these exchanges, and the summary with the id `previousId`, by `summary`. Resolves to false, and changes nothing,
+   * if one of them is no longer as it was read, for example because somebody wanted it forgotten.
+   */
+  replace(
+    conversationId: string,
+    exchanges: readonly Exchange[],
+    previousId: string | undefined,
+    summary: Summary,
+  ): Promise<boolean>;
+  /** Removes everything, or only the exchanges that `person` took part in, and a summary of any of these. */
+  clear(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
+  /** Returns a summary of turns that `person` took part in, as Markdown. */
+  exportSummary(
+    conversationId: string,
+    person: { platform: string; userId: string },
+  ): Promise<{ path: string; text: string } | undefined>;
+  /** Deletes a summary that is past its retention. */
+  prune(conversationId: string): Promise<void>;
+}
+
+export interface HistoryOptions {
+  store: Store;
+  log: Log;
+  /** A conversation that was silent for longer than this starts without history. If null, history is always used. */
+  idleMs: number | null;
+  /** A summary is deleted when its oldest turn is older than this. Null: never. */
+  summaryRetentionMs?: number | null;
+  /** Needed if several processes write histories in the background. */
+  withLock?: WithLock;
+  now?(): number;
+}
+
+interface StoredHistory {
+  summary?: Summary;
+  exchanges: StoredExchange[];
+}
+
+export function createHistory(options: HistoryOptions): History {
+  const { store, log, idleMs, summaryRetentionMs = null, withLock, now = Date.now } = options;
+  const inProcessOrder = createKeyedMutex();
+
+  function inOrder<T>(conversationId: string, work: () => Promise<T>): Promise<T> {
+    const locked = withLock === undefined ? work : () => withLock(historyKey(conversationId), work);
+    return inProcessOrder(conversationId, locked);
+  }
+
+  async function parse(conversationId: string): Promise<StoredHistory> {
+    const stored = await store.get(historyKey(conversationId));
+    if (stored === undefined) return { exchanges: [] };
+    const parsed = historySchema.safeParse(stored);
+    if (!parsed.success) {
+      log.warn({ conversationId, error: parsed.error.message }, "stored history can't be read; starting a new one");
+      return { exchanges: [] };
+    }
+    const { version: _version, ...history } = parsed.data;
+    return history;
+  }
+
+  const isExpired = (summary: Summary) => summaryRetentionMs !== null && now() - summary.since > summaryRetentionMs;
+
+  async function load(conversationId: string): Promise<StoredHistory> {
+    const { exchanges, summary } = await parse(conversationId);
+    const newestAt = exchanges.at(-1)?.endedAt ?? summary?.at;
+    const isIdle = idleMs !== null && newestAt !== undefined && now() - newestAt > idleMs;
+    if (isIdle) return { exchanges: [] };
+    return summary === undefined || isExpired(summary) ? { exchanges } : { exchanges, summary };
+  }
+
+  async function save(conversationId: string, { summary, exchanges }: StoredHistory): Promise<void> {
+    const key = historyKey(conversationId);
+    if (summary !== undefined) await store.set(key, { version: 2, exchanges, summary } as Json);
+    else if (exchanges.length > 0) await store.set(key, { version: 1, exchanges } as Json);
+    else await store.delete(key);
+  }
+
+  return {
+    async read(conversationId, exceptTurnId, tools) {
+      const { exchanges, ...rest } = await load(conversationId);
+      const others = exchanges.filter((exchange) => exchange.turnId !== exceptTurnId);
+      const sourced = others.map((one) => ({ ...one, origins: one.origins ?? likelyOrigins(one, tools) }));
+      return { ...rest, exchanges: sourced };
+    },
+    add: (turn, tools) =>
+      inOrder(turn.conversationId, async () => {
+        const { exchanges, ...rest } = await load(turn.conversationId);
+        // A turn that is remembered again after a crash.
+        if (rest.summary?.turnIds.includes(turn.id)) return;
+        const exchange = exchangeOf(turn, tools, now());
+        const known = exchanges.findIndex(({ turnId }) => turnId === turn.id);
+        if (known === -1) exchanges.push(exchange);
+        else exchanges[known] = exchange;
+        await save(turn.conversationId, { ...rest, exchanges: bounded(exchanges) });
+      }),
+    replace: (conversationId, replaced, previousId, summary) =>
+      inOrder(conversationId, async () => {
+        const { exchanges, summary: stored } = await load(conversationId);
+        const byId = new Map(exchanges.map((exchange) => [exchange.turnId, exchange]));
+        if (stored?.id !== previousId || !replaced.every((one) => isUnchanged(one, byId.get(one.turnId)))) return false;
+        for (const { turnId } of replaced) byId.delete(turnId);
+        await save(conversationId, { summary, exchanges: [...byId.values()] });
+        return true;
+      }),
+    clear: (conversationId, person) =>
+      inOrder(conversationId, async () => {
+        if (person === undefined) return await save(conversationId, { exchanges: [] });
+        const authorId = `${person.platform}:${person.userId}`;
+        const { exchanges, summary } = await load(conversationId);
+        const kept = exchanges.filter(({ messages }) => messages.every((message) => message.authorId !== authorId));
+        const isTheirs = summary === undefined || summary.authorIds.includes(authorId);
+        await save(conversationId, isTheirs ? { exchanges: kept } : { summary, exchanges: kept });
+      }),
+    async exportSummary(conversationId, { platform, userId }) {
+      const { summary } = await load(conversationId);
+      if (summary?.authorIds.includes(`${platform}:${userId}`) !== true) return undefined;
+      return { path: `summary of ${conversationId}`, text: renderSummary(summary) };
+    },
+    prune: (conversationId) =>
+      inOrder(conversationId, async () => {
+        const { exchanges, summary } = await parse(conversationId);
+        if (summary !== undefined && isExpired(summary)) await save(conversationId, { exchanges });
+      }),
+  };
+}
+
+/** Origins are not compared, because `read` adds them to exchanges of earlier versions. */
+function isUnchanged({ origins: _read, ...exchange }: Exchange, stored: StoredExchange | undefined): boolean {
+  if (stored === undefined) return false;
+  const { origins: _stored, ...rest } = stored;
+  return isDeepStrictEqual(exchange, rest);
+}
+
+function historyKey(conversationId: string): string {
+  return `history:${conversationId}`;
+}

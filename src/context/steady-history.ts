@@ -1,0 +1,39 @@
+/**
+ * Shows a turn the same history in all its steps, even if older exchanges are summarised between two of them, so that the
+ * prompt's prefix stays the same. Anything else that changes, such as a wish to be forgotten, is seen at once.
+ */
+import { createLruMap } from "../lib/lru-map.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import type { History, ReadHistory } from "./history-store.ts";
+
+export interface SteadyHistory {
+  read(conversationId: string, turnId: string, tools: readonly ToolSpec[]): Promise<ReadHistory>;
+  drop(turnId: string): void;
+}
+
+const maxTurns = 200;
+
+export function createSteadyHistory(history: Pick<History, "read">): SteadyHistory {
+  const shown = createLruMap<ReadHistory>(maxTurns);
+  return {
+    async read(conversationId, turnId, tools) {
+      const stored = await history.read(conversationId, turnId, tools);
+      const before = shown.get(turnId);
+      if (before !== undefined && isOnlyCompacted(before, stored)) return before;
+      shown.set(turnId, stored);
+      return stored;
+    },
+    drop: (turnId) => shown.delete(turnId),
+  };
+}
+
+/** True if `now` has the same turns as `before`, but more of them in its summary. */
+function isOnlyCompacted(before: ReadHistory, now: ReadHistory): boolean {
+  if (now.summary === undefined || now.summary.id === before.summary?.id) return false;
+  const summarized = new Set(now.summary.turnIds);
+  const known = new Set(now.exchanges.map(({ turnId }) => turnId));
+  const isSame = before.exchanges.at(-1)?.turnId === now.exchanges.at(-1)?.turnId;
+  const isKept = (turnId: string) => summarized.has(turnId) || known.has(turnId);
+  const turnIds = [...(before.summary?.turnIds.slice(-1) ?? []), ...before.exchanges.map(({ turnId }) => turnId)];
+  return isSame && turnIds.every(isKept);
+}
