@@ -2,7 +2,13 @@
 import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
 import type { ChatSearch } from "../chat-log/chat-search.ts";
-import { approvalPolicy, backfillLimits, contextSettings, historySettings } from "../config/derive.ts";
+import {
+  approvalPolicy,
+  backfillLimits,
+  contextSettings,
+  historySettings,
+  transcriptionSettings,
+} from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";
 import { shareOf } from "../context/budget.ts";
 import { type Compactor, createCompactor } from "../context/compaction.ts";
@@ -30,6 +36,7 @@ import { describeMisfit } from "../response/schema-check.ts";
 import { createSchedules } from "../schedules/schedules.ts";
 import { briefs, contentOf, gateRules } from "../skill-runtime/library/library.ts";
 import { createPluginServices } from "../skill-runtime/plugins/plugin-services.ts";
+import { createTranscription } from "../transcription/transcribe.ts";
 import type { Late } from "./late.ts";
 import type { Models } from "./models.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
@@ -72,6 +79,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const { settings, role, log, redact } = options;
   const { ledger, events, leases, bus, wrap } = state;
   const { config } = settings;
+  const transcription = transcriptionSettings(settings);
   const { sandbox, tools, deliveries, memory } = links;
   const registry = createConversationRegistry(ledger);
   const limits = backfillLimits(settings);
@@ -121,6 +129,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
       ...{ ledger, fileOrigins: sandbox.fileOrigins, platform: links.platform, log },
       drafts: sandbox.drafts,
       inspector: createFileInspector(),
+      ...(transcription === null ? {} : { transcribe: createTranscription({ ...transcription, events, log }) }),
       filesRoot: join(settings.workspace, "files"),
       limits: {
         maxBytes: config.files.maxMegabytes * 1024 * 1024,

@@ -23,6 +23,10 @@ export function embedderSettings({ config: { memory, models } }: Settings) {
   return { provider, ...withoutNulls({ baseUrl, apiKey }), ...settings };
 }
 
+export function transcriptionSettings({ config: { transcription } }: Settings) {
+  return transcription === null ? null : withoutNulls(transcription);
+}
+
 /** Lists the models of ready providers, and those that the configuration adds. */
 export function modelsToChoose({ config }: Settings, providers: readonly { name: string; model: string }[]): string[] {
   const ready = new Set(providers.map((provider) => provider.name));

@@ -215,6 +215,21 @@ const embeddings = z
   .nullable()
   .default(null);
 
+/** Null turns it off. */
+const transcription = z
+  .strictObject({
+    baseUrl: z.url({ protocol: /^https?$/, error: "use the server's address, such as http://127.0.0.1:8000/v1" }),
+    model: text,
+    apiKey: optionalText,
+    language: z
+      .string()
+      .regex(/^[a-z]{2,3}$/, "use the code of a language, such as en, de or es; null: the server detects it")
+      .nullable()
+      .default(null),
+  })
+  .nullable()
+  .default(null);
+
 export const configSchema = z.strictObject({
   models,
   safety,
@@ -238,6 +253,7 @@ export const configSchema = z.strictObject({
   events: z.strictObject({ retentionDays: count.default(30) }).prefault({}),
   folders: z.record(z.string(), text).default({}),
   files,
+  transcription,
   web: z
     .strictObject({
       host: z.enum(["127.0.0.1", "0.0.0.0", "::1"]).default("127.0.0.1"),

@@ -69,6 +69,7 @@ export function createSettings(config: Config, configFile: string, env: Environm
       ...named("ANTHROPIC_API_KEY", config.models.anthropic.apiKey),
       ...named("OPENAI_API_KEY", config.models.openai.apiKey),
       ...named("memory.embeddings.apiKey", config.memory.embeddings?.apiKey),
+      ...named("transcription.apiKey", config.transcription?.apiKey),
       ...named("password of REDIS_URL", urlPassword(redisUrl)),
       ...secretsIn(config.skills.settings, "skills.settings"),
       ...secretsIn({ secrets: config.sandbox.network.secrets }, "sandbox.network"),

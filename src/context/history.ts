@@ -1,5 +1,4 @@
 /**
-/**
  * A conversation's earlier exchanges, one per turn, in the order in which turns ended (history-store.ts). Messages and
  * answers are complete, tool results and arguments shortened; images and attached text are left out. Number and size are
  * limited, but the newest exchange is always kept.
@@ -7,7 +6,7 @@
 import { z } from "zod";
 import { distinctOrigins, type Origin, originOf, originOfPerson, originsSchema } from "../ports/origin.ts";
 import type { ModelMessage } from "../ports/provider.ts";
-import type { ToolSpec } from "../ports/tool.ts";
+import { type ToolSpec, withoutImages } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
 import { originsOfTool, originsOfTurn } from "../ports/turn-origins.ts";
 import { cutToCharacters } from "./cut.ts";
@@ -147,7 +146,7 @@ function shortTranscript(turn: TurnRecord) {
         calls += 1;
         const id = `${turn.id.replace(/[^A-Za-z0-9]/g, "_").slice(-30)}_${calls}`;
         const text = cutToCharacters(call.text, maxResultCharacters);
-        return { ...call, id, text, inputJson: stubInput(call.inputJson, maxInputCharacters) };
+        return { ...withoutImages({ ...call, text }), id, inputJson: stubInput(call.inputJson, maxInputCharacters) };
       }),
     })),
   };

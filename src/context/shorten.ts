@@ -1,9 +1,10 @@
 /**
- * Shortens a running turn to fit the budget. First drops what others said before it, oldest first. Next replaces results
- * and long arguments of all steps but the last with stubs, oldest first. Then divides the remaining budget among the last step's results, text attachments and images.
- * Never shortens what people wrote to the agent or what the model said.
+ * Shortens a running turn to fit the budget. First drops what others said before it, oldest first, then pictures of all
+ * steps but the last, then replaces results and long arguments of these steps with stubs. Divides what is left among the
+ * last step's results, text attachments and images. Never shortens what people wrote to the agent or what the model said.
  */
 import type { Attachment } from "../ports/message.ts";
+import { withoutImages } from "../ports/tool.ts";
 import { cutToCharacters, cutToTokens } from "./cut.ts";
 import { fitHeardTokens } from "./heard.ts";
 import { estimateTokens, imageTokens } from "./tokens.ts";
@@ -30,14 +31,22 @@ export function shortenTranscript(whole: Transcript, limit: number, heardLimit =
   let tokens = messageTokens(renderTranscript(transcript));
   if (tokens <= limit) return { transcript, notes };
   const steps = [...transcript.steps];
-  for (let index = 0; index < steps.length - 1 && tokens > limit; index += 1) {
-    const step = steps[index];
-    if (step === undefined || step.calls.length === 0) continue;
-    const stubbed = { ...step, calls: step.calls.map(stubCall) };
-    steps[index] = stubbed;
-    notes.push(`step ${index + 1}: results are stubs`);
-    tokens += stepTokens(stubbed) - stepTokens(step);
-  }
+  const shortenOlder = (
+    isLong: (call: CalledTool) => boolean,
+    shorten: (call: CalledTool) => CalledTool,
+    what: string,
+  ) => {
+    for (let index = 0; index < steps.length - 1 && tokens > limit; index += 1) {
+      const step = steps[index];
+      if (step === undefined || !step.calls.some(isLong)) continue;
+      const short = { ...step, calls: step.calls.map(shorten) };
+      steps[index] = short;
+      notes.push(`step ${index + 1}: ${what}`);
+      tokens += stepTokens(short) - stepTokens(step);
+    }
+  };
+  shortenOlder(({ images }) => images !== undefined, withoutImages, "pictures are left out");
+  shortenOlder(() => true, stubCall, "results are stubs");
   const stubbed = { ...transcript, steps };
   return tokens <= limit ? { transcript: stubbed, notes } : capPieces(stubbed, tokens - limit, notes);
 }
@@ -59,7 +68,7 @@ export function stubCall(call: CalledTool): CalledTool {
     call.text.length <= stubCharacters * 1.5
       ? call.text
       : cutToCharacters(call.text, stubCharacters, "an old result; call the tool again if you need it");
-  return { ...call, inputJson: stubInput(call.inputJson, stubInputCharacters), text };
+  return withoutImages({ ...call, inputJson: stubInput(call.inputJson, stubInputCharacters), text });
 }
 
 /** Shortens long strings in the arguments. The result is always a valid JSON object. */
@@ -86,15 +95,19 @@ function capPieces(transcript: Transcript, excess: number, notes: string[]): Sho
     ),
   ];
   const sizes = texts.map(estimateTokens);
-  const imageCount = transcript.messages.flatMap(({ attachments }) => attachments.filter(isImage)).length;
+  const resultImages = (last?.calls ?? []).flatMap((call) => call.images ?? []).length;
+  const sentImages = transcript.messages.flatMap(({ attachments }) => attachments.filter(isImage)).length;
+  const imageCount = resultImages + sentImages;
   const wanted = sizes.reduce((sum, size) => sum + size, 0) + imageCount * imageTokens - excess;
   const images = Math.min(imageCount, Math.max(1, Math.floor(wanted / 2 / imageTokens)));
   const cap = Math.max(minTokens, heightFor(sizes, wanted - images * imageTokens));
   const cutCount = sizes.filter((size) => size > cap).length;
   if (cutCount > 0) notes.push(`${cutCount} results or attachments cut to ${cap} tokens each`);
   if (images < imageCount) notes.push(`${imageCount - images} of ${imageCount} images left out`);
-  const steps = transcript.steps.map((step) => (step === last ? capStep(step, cap) : step));
-  return { transcript: { ...transcript, messages: capAttachments(transcript, cap, images), steps }, notes };
+  // The pictures of the last results are newer than those of the messages.
+  const shown = { results: Math.min(resultImages, images), messages: Math.max(0, images - resultImages) };
+  const steps = transcript.steps.map((step) => (step === last ? capStep(step, cap, shown.results) : step));
+  return { transcript: { ...transcript, messages: capAttachments(transcript, cap, shown.messages), steps }, notes };
 }
 
 function heightFor(sizes: readonly number[], total: number): number {
@@ -109,9 +122,15 @@ function heightFor(sizes: readonly number[], total: number): number {
   return Number.MAX_SAFE_INTEGER;
 }
 
-function capStep(step: TakenStep, cap: number): TakenStep {
+function capStep(step: TakenStep, cap: number, images: number): TakenStep {
   const hint = "ask the tool for a smaller part";
-  return { ...step, calls: step.calls.map((call) => ({ ...call, text: cutToTokens(call.text, cap, hint) })) };
+  let imagesLeft = images;
+  const capCall = (call: CalledTool): CalledTool => {
+    const capped = { ...call, text: cutToTokens(call.text, cap, hint) };
+    imagesLeft -= call.images?.length ?? 0;
+    return imagesLeft < 0 ? withoutImages(capped) : capped;
+  };
+  return { ...step, calls: step.calls.toReversed().map(capCall).toReversed() };
 }
 
 function capAttachments(transcript: Transcript, cap: number, images: number): Transcript["messages"] {

@@ -185,16 +185,19 @@ function messageText(message: ModelMessage): string {
       return [message.text === "" ? "(no text)" : block(message.text), ...calls, ...carried].join("\n\n");
     }
     case "tool":
-      return `answer to ${message.callId} \`${message.name}\`${message.isError ? " (error)" : ""}\n\n${block(message.text)}`;
+      return `answer to ${message.callId} \`${message.name}\`${message.isError ? " (error)" : ""}\n\n${[block(message.text), ...(message.images ?? []).map(imageText)].join("\n\n")}`;
     default:
       return message satisfies never;
   }
 }
 
 function partText(part: UserPart): string {
-  if (part.type === "text") return block(part.text);
-  const hash = createHash("sha256").update(part.base64).digest("hex").slice(0, 16);
-  return `image ${part.mimeType}, ${part.base64.length} base64 characters, sha256 ${hash}`;
+  return part.type === "text" ? block(part.text) : imageText(part);
+}
+
+function imageText({ mimeType, base64 }: { mimeType: string; base64: string }): string {
+  const hash = createHash("sha256").update(base64).digest("hex").slice(0, 16);
+  return `image ${mimeType}, ${base64.length} base64 characters, sha256 ${hash}`;
 }
 
 /** Quotes text unchanged, in a fence that is longer than any fence in the text. */

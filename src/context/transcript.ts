@@ -1,7 +1,7 @@
 /** Converts turns to model messages. The model sees no difference between a running turn and one from history. */
 import type { Attachment } from "../ports/message.ts";
 import type { Carry, ModelMessage, UserPart } from "../ports/provider.ts";
-import type { ToolStatus } from "../ports/tool.ts";
+import type { ToolImage, ToolStatus } from "../ports/tool.ts";
 import type { CallRecord, StepRecord, TurnRecord } from "../ports/turn.ts";
 import { emptyFence, fence } from "./fence.ts";
 import { type HeardMessages, heardIn, renderHeard, timeText } from "./heard.ts";
@@ -23,6 +23,8 @@ export interface CalledTool {
   inputJson: string;
   status: ToolStatus | "none";
   text: string;
+  /** Only in a running turn; history does not store them. */
+  images?: ToolImage[];
 }
 
 export interface TakenStep {
@@ -68,7 +70,8 @@ function callOf(record: CallRecord): CalledTool {
   const { id, name, inputJson } = raw;
   // Normally every call is finished by now, but services require a result for every call.
   if (result === undefined) return { id, name, inputJson, status: "none", text: "no result" };
-  return { id, name, inputJson, status: result.status, text: result.text };
+  const { status, text, images } = result;
+  return { id, name, inputJson, status, text, ...(images === undefined ? {} : { images }) };
 }
 
 /** Returns the model messages of a transcript. `tail` is appended to the last user message. */
@@ -100,6 +103,7 @@ function stepMessages(step: TakenStep): ModelMessage[] {
       callId: call.id,
       name: call.name,
       text: fence("tool_result", { tool: call.name, status: call.status }, call.text),
+      ...(call.images === undefined ? {} : { images: call.images }),
       isError: call.status !== "ok",
     }),
   );
@@ -167,7 +171,7 @@ function contentTokens(message: ModelMessage): number {
         estimateTokens(message.text) + carryTokens(message.carry),
       );
     case "tool":
-      return estimateTokens(message.text);
+      return estimateTokens(message.text) + (message.images?.length ?? 0) * imageTokens;
     default:
       return message satisfies never;
   }

@@ -20,7 +20,7 @@ import type { Ledger } from "../ports/ledger.ts";
 import type { Attachment } from "../ports/message.ts";
 import { originOf } from "../ports/origin.ts";
 import type { Platform } from "../ports/platform.ts";
-import type { Transcribe, TurnFiles } from "../ports/turn-files.ts";
+import { type Transcribe, type TurnFiles, transcriptionIsOff } from "../ports/turn-files.ts";
 import { type DownloadOutcome, download, tooLarge } from "./download.ts";
 import { createFolderInboxes, type InboxFile } from "./folder-inbox.ts";
 import {
@@ -87,16 +87,20 @@ export function createTurnFiles(options: TurnFilesOptions): TurnFiles {
 
   async function inspected(
     { root, folder, name }: InboxFile,
-    { mimeType }: Attachment,
+    { mimeType, voice }: Attachment,
     hasRoom: boolean,
     signal: AbortSignal,
   ): Promise<Inspected> {
     return await atPlace({ workingFolder: root, path: join(folder, name) }, async ({ path }) => {
       const look = await inspector.inspect({ path, name }, signal);
       const isAudio = /^audio\//.test(look.mimeType) || /^audio\//.test(mimeType);
-      if (!isAudio || transcribe === undefined) return inspectedOf(look, hasRoom);
-      const heard = await transcribe({ path, name, mimeType: look.mimeType }, signal);
-      return { ...inspectedOf({ mimeType: look.mimeType, summary: look.summary }, false), ...heard };
+      if (!isAudio && voice === undefined) return inspectedOf(look, hasRoom);
+      const heard = (await transcribe?.({ path, name, mimeType: look.mimeType }, signal)) ?? {
+        problem: transcriptionIsOff,
+      };
+      if (voice !== undefined) return { mimeType: look.mimeType, ...heard };
+      const marked = "text" in heard ? { text: `[audio file, transcribed]\n${heard.text}` } : heard;
+      return { ...inspectedOf({ mimeType: look.mimeType, summary: look.summary }, false), ...marked };
     });
   }
 

@@ -100,6 +100,8 @@ export interface EventMap {
     bytesIn: number;
     outcome: string;
   };
+  /** `seconds` of sound, if the service says. */
+  "file.transcribed": { model: string; bytes: number; durationMs: number; seconds?: number };
   "memory.saved": TurnFields & { path: string };
   "feedback.recorded": { turnId: string; tool: string; outcome: string };
   "skill.loaded": { skill: string; path: string };

@@ -29,6 +29,8 @@ export interface Attachment {
   summary?: string;
   /** Why there is no content, as a sentence for people. */
   problem?: string;
+  /** The author recorded it in the client, so it is the author's own words. 0 if the length is unknown. */
+  voice?: { seconds: number };
   /** Content of a short text file; otherwise absent. */
   text?: string;
   /** Base64 of a picture, scaled to what models accept; otherwise absent. */

@@ -4,7 +4,7 @@
  */
 import type { RemoraError } from "../lib/errors.ts";
 import type { Json } from "./message.ts";
-import type { ToolSpec } from "./tool.ts";
+import type { ToolImage, ToolSpec } from "./tool.ts";
 
 /** Stable parts come first so that the provider can cache the beginning of the prompt. */
 export interface SystemPart {
@@ -35,7 +35,8 @@ export type ModelMessage =
   | { role: "user"; content: UserPart[] }
   /** `carry` is present only in the running turn, never in history. */
   | { role: "assistant"; text: string; toolCalls: ModelToolCall[]; carry?: Carry }
-  | { role: "tool"; callId: string; name: string; text: string; isError: boolean };
+  /** `images` belong to the text. Providers give them in the form that the service accepts, or say that they are left out. */
+  | { role: "tool"; callId: string; name: string; text: string; images?: ToolImage[]; isError: boolean };
 
 export interface ModelRequest {
   system: SystemPart[];

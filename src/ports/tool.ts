@@ -128,4 +128,11 @@ export function networkOf({ shellParameters }: Pick<ToolSpec, "shellParameters">
   return network.filter((host) => typeof host === "string");
 }
 
+/** Says in the text that pictures were there. */
+export function withoutImages<T extends { text: string; images?: ToolImage[] }>(result: T): Omit<T, "images"> {
+  const { images, ...rest } = result;
+  if (images === undefined) return result;
+  return { ...rest, text: `${rest.text}\n\n(Its picture is no longer shown. Call the tool again if you need it.)` };
+}
+
 export type FolderUse = "none" | "read" | "write";

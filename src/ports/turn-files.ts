@@ -22,3 +22,6 @@ export type Transcribe = (
   file: { path: string; name: string; mimeType: string },
   signal: AbortSignal,
 ) => Promise<{ text: string } | { problem: string }>;
+
+export const transcriptionIsOff =
+  "I can't listen to recordings. An operator must set `transcription` in the configuration. Please write instead.";

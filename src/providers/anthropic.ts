@@ -1,12 +1,14 @@
 /** Anthropic's Messages API through its SDK. The SDK never retries, because the cascade decides about retries. */
 import type Anthropic from "@anthropic-ai/sdk";
 import type { ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
+import type { ToolImage } from "../ports/tool.ts";
 import { readAnswer } from "./anthropic-stream.ts";
 import { callBlock, carriedBlocks, createPrefix, type Prefix, thinkingOf } from "./anthropic-thinking.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { modelOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
+import { createPictureFallback } from "./without-pictures.ts";
 
 export interface AnthropicOptions {
   apiKey: string;
@@ -26,12 +28,15 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
     const { Anthropic } = await import("@anthropic-ai/sdk");
     return new Anthropic({ apiKey, authToken: null, baseURL: baseUrl, maxRetries: 0, fetch, logLevel: "off" });
   });
+  const pictures = createPictureFallback();
   return {
     name: "anthropic",
     model: `anthropic/${model}`,
     stream(request, signal) {
       const place = anthropicPlace(modelOf(request, "anthropic", model), baseUrl);
-      return guardedStream({ place, timeouts, open: (call) => ask(place, withClient, request, call) }, signal);
+      return pictures.stream(place.model, request, (asked) =>
+        guardedStream({ place, timeouts, open: (call) => ask(place, withClient, asked, call) }, signal),
+      );
     },
   };
 }
@@ -147,13 +152,20 @@ function blocksOf(message: ModelMessage): Anthropic.ContentBlockParam[] {
         {
           type: "tool_result",
           tool_use_id: message.callId,
-          content: message.text.trim() === "" ? "(no output)" : wellFormed(message.text),
+          content: resultContent(message),
           is_error: message.isError,
         },
       ];
     default:
       return message satisfies never;
   }
+}
+
+/** The service refuses pictures in the result of a failed call. */
+function resultContent({ text: said, images = [], isError }: Extract<ModelMessage, { role: "tool" }>) {
+  const output = said.trim() === "" ? "(no output)" : wellFormed(said);
+  if (images.length === 0 || isError) return output;
+  return [text(output), ...images.map(imageBlock)];
 }
 
 function text(value: string): Anthropic.TextBlockParam {
@@ -163,9 +175,12 @@ function text(value: string): Anthropic.TextBlockParam {
 /** Omits blank text and unsupported image types, because the service refuses them. */
 function userBlock(part: UserPart): Anthropic.ContentBlockParam[] {
   if (part.type === "text") return part.text.trim() === "" ? [] : [text(part.text)];
-  const { mimeType, base64 } = part;
+  return [imageBlock(part)];
+}
+
+function imageBlock({ mimeType, base64 }: ToolImage): Anthropic.TextBlockParam | Anthropic.ImageBlockParam {
   const isKnown =
     mimeType === "image/jpeg" || mimeType === "image/png" || mimeType === "image/gif" || mimeType === "image/webp";
-  if (!isKnown) return [text(`(an image of type ${mimeType}, which you can't see)`)];
-  return [{ type: "image", source: { type: "base64", media_type: mimeType, data: base64 } }];
+  if (!isKnown) return text(`(an image of type ${mimeType}, which you can't see)`);
+  return { type: "image", source: { type: "base64", media_type: mimeType, data: base64 } };
 }

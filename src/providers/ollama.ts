@@ -3,14 +3,16 @@
  * an answer, so `fetch` gets the signal. It skips lines that it can't parse, so lines are checked first. It takes an
  * image given as text for a file path, so images are passed as bytes.
  */
-import type { ChatRequest, ChatResponse, Message } from "ollama";
+import type { ChatRequest, ChatResponse, Message, Ollama, ShowResponse } from "ollama";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
+import type { ToolImage } from "../ports/tool.ts";
 import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { inputOf, isJsonObject, modelOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import { textToolCall } from "./text-tool-call.ts";
+import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
 export interface OllamaOptions {
   /** If absent, the default address on this machine. */
@@ -47,12 +49,15 @@ export async function probeOllama(host: string, signal: AbortSignal): Promise<st
 export function createOllamaProvider(options: OllamaOptions): Provider {
   const { timeouts = defaultTimeouts } = options;
   const host = options.host ?? defaultOllamaHost;
+  const pictures = createPictureFallback();
   return {
     name: "ollama",
     model: `ollama/${options.model}`,
     stream(request, signal) {
       const place = ollamaPlace(modelOf(request, "ollama", options.model), host);
-      return guardedStream({ place, timeouts, open: (call) => ask(place, request, call) }, signal);
+      return pictures.stream(place.model, request, (asked) =>
+        guardedStream({ place, timeouts, open: (call) => ask(place, asked, call) }, signal),
+      );
     },
   };
 }
@@ -70,8 +75,21 @@ function ollamaPlace(model: string, baseUrl: string): ProviderPlace {
 
 async function* ask(place: ProviderPlace, request: ModelRequest, call: StreamCall): AsyncGenerator<StreamPiece> {
   const { Ollama } = await import("ollama");
-  const client = new Ollama({ host: ollamaUrlOf(place.baseUrl), fetch: checkingLines(place, call.fetch) });
-  yield* read(await client.chat(chatRequest(request, place.model)), request, place);
+  const host = ollamaUrlOf(place.baseUrl);
+  const client = new Ollama({ host, fetch: checkingLines(place, call.fetch) });
+  const canSee = !hasPictures(request) || (await hasVision(new Ollama({ host, fetch: call.fetch }), place.model));
+  const asked = canSee ? request : withoutPictures(request);
+  yield* read(await client.chat(chatRequest(asked, place.model)), request, place);
+}
+
+/** Ollama ignores pictures for a model without vision, so ask before. Old versions don't say. */
+async function hasVision(client: Ollama, model: string): Promise<boolean> {
+  try {
+    const { capabilities } = (await client.show({ model })) as Partial<ShowResponse>;
+    return capabilities === undefined || capabilities.includes("vision");
+  } catch {
+    return true;
+  }
 }
 
 function chatRequest(request: ModelRequest, model: string): ChatRequest & { stream: true } {
@@ -96,10 +114,8 @@ function ollamaMessage(message: ModelMessage): Message {
   switch (message.role) {
     case "user": {
       const texts = message.content.flatMap((part) => (part.type === "text" ? wellFormed(part.text) : []));
-      const images = message.content.flatMap((part) =>
-        part.type === "image" ? [new Uint8Array(Buffer.from(part.base64, "base64"))] : [],
-      );
-      return { role: "user", content: texts.join("\n\n"), ...(images.length === 0 ? {} : { images }) };
+      const images = message.content.flatMap((part) => (part.type === "image" ? [part] : []));
+      return { role: "user", content: texts.join("\n\n"), ...imagesOf(images) };
     }
     case "assistant":
       return {
@@ -114,10 +130,20 @@ function ollamaMessage(message: ModelMessage): Message {
             }),
       };
     case "tool":
-      return { role: "tool", content: wellFormed(message.text), tool_name: wireName(message.name) };
+      return {
+        role: "tool",
+        content: wellFormed(message.text),
+        tool_name: wireName(message.name),
+        ...imagesOf(message.images ?? []),
+      };
     default:
       return message satisfies never;
   }
+}
+
+function imagesOf(images: readonly ToolImage[]): Pick<Message, "images"> {
+  if (images.length === 0) return {};
+  return { images: images.map(({ base64 }) => new Uint8Array(Buffer.from(base64, "base64"))) };
 }
 
 /** Holds back text that may become a call, until the call is complete or the text can't be a call. */

@@ -47,7 +47,10 @@ function completionBody(
     ...(isOpenAi || isReasoningModel(model) ? { max_completion_tokens: limit } : { max_tokens: limit }),
     messages: [
       ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
-      ...request.messages.map((message) => completionMessage(message, model)),
+      ...request.messages.flatMap((message, index) => [
+        completionMessage(message, model),
+        ...resultPictures(request.messages, index),
+      ]),
     ],
     ...(request.tools.length === 0
       ? {}
@@ -94,6 +97,24 @@ function completionMessage(message: ModelMessage, model: string): OpenAI.ChatCom
     default:
       return message satisfies never;
   }
+}
+
+/**
+ * The pictures of a step's results, after its last result: the API accepts pictures from users only, and no message
+ * between the results of one step.
+ */
+function resultPictures(messages: readonly ModelMessage[], index: number): OpenAI.ChatCompletionMessageParam[] {
+  if (messages[index]?.role !== "tool" || messages[index + 1]?.role === "tool") return [];
+  const start = messages.slice(0, index).findLastIndex(({ role }) => role !== "tool") + 1;
+  const parts = messages.slice(start, index + 1).flatMap((message) => {
+    if (message.role !== "tool" || message.images === undefined) return [];
+    const label = `The picture${message.images.length === 1 ? "" : "s"} in the result of ${message.name} (call ${message.callId}):`;
+    return [
+      { type: "text" as const, text: wellFormed(label) },
+      ...message.images.map((image) => ({ type: "image_url" as const, image_url: { url: imageUrlOf(image) } })),
+    ];
+  });
+  return parts.length === 0 ? [] : [{ role: "user", content: parts }];
 }
 
 async function* read(stream: AsyncIterable<Chunk>, model: string): AsyncGenerator<StreamPiece> {

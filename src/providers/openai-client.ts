@@ -1,10 +1,12 @@
 /** What both OpenAI APIs share: address, settings, and the client library, which the first request loads. */
 import type OpenAI from "openai";
-import type { ModelRequest, Provider, UserPart } from "../ports/provider.ts";
+import type { ModelRequest, Provider } from "../ports/provider.ts";
+import type { ToolImage } from "../ports/tool.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
+import { createPictureFallback } from "./without-pictures.ts";
 
 export interface OpenAiOptions {
   /** Absent for a compatible server without keys. */
@@ -45,7 +47,7 @@ export function isReasoningModel(model: string): boolean {
   return /(?:^|[/:])(?:o[1-9]|gpt-(?:[5-9]|[1-9]\d))(?:$|[-.])/.test(model) && !/-chat\b/.test(model);
 }
 
-export function imageUrlOf(part: Extract<UserPart, { type: "image" }>): string {
+export function imageUrlOf(part: ToolImage): string {
   return `data:${part.mimeType};base64,${part.base64}`;
 }
 
@@ -59,12 +61,15 @@ export type AskOpenAi = (
 export function createOpenAiProvider(options: OpenAiOptions, ask: AskOpenAi): Provider {
   const { timeouts = defaultTimeouts } = options;
   const withClient = createSharedClient((fetch) => createOpenAiClient(options, fetch));
+  const pictures = createPictureFallback();
   return {
     name: "openai",
     model: `openai/${options.model}`,
     stream(request, signal) {
       const place = openAiPlace(modelOf(request, "openai", options.model), options);
-      return guardedStream({ place, timeouts, open: (call) => ask(place, withClient, request, call) }, signal);
+      return pictures.stream(place.model, request, (asked) =>
+        guardedStream({ place, timeouts, open: (call) => ask(place, withClient, asked, call) }, signal),
+      );
     },
   };
 }

@@ -5,6 +5,7 @@
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
+import type { ToolImage } from "../ports/tool.ts";
 import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -63,9 +64,7 @@ function itemsOf(message: ModelMessage, model: string): OpenAI.Responses.Respons
         {
           role: "user",
           content: message.content.map((part) =>
-            part.type === "text"
-              ? { type: "input_text", text: wellFormed(part.text) }
-              : { type: "input_image", image_url: imageUrlOf(part), detail: "auto" },
+            part.type === "text" ? { type: "input_text", text: wellFormed(part.text) } : inputImage(part),
           ),
         },
       ];
@@ -77,10 +76,19 @@ function itemsOf(message: ModelMessage, model: string): OpenAI.Responses.Respons
         ]
       );
     case "tool":
-      return [{ type: "function_call_output", call_id: message.callId, output: wellFormed(message.text) }];
+      return [{ type: "function_call_output", call_id: message.callId, output: outputOf(message) }];
     default:
       return message satisfies never;
   }
+}
+
+function outputOf({ text, images = [] }: Extract<ModelMessage, { role: "tool" }>) {
+  const output = wellFormed(text);
+  return images.length === 0 ? output : [{ type: "input_text" as const, text: output }, ...images.map(inputImage)];
+}
+
+function inputImage(image: ToolImage) {
+  return { type: "input_image" as const, image_url: imageUrlOf(image), detail: "auto" as const };
 }
 
 async function* read(

@@ -12,10 +12,20 @@ export interface ProviderUnderTest {
   /** Requests that are answered in several pieces of text, and with exactly one call of `look_up { place }`. */
   textRequest: ModelRequest;
   callRequest: ModelRequest;
+  /** A request with `picture` in the result of a call. */
+  pictureRequest: ModelRequest;
+  /** The body of the newest request for an answer, as the service got it. */
+  received(): string;
+  /** From now on, the model sees no pictures. */
+  blind(): void;
   /** Makes the next answer fail. */
   fail(kind: FaultKind): void;
   stop(): Promise<void>;
 }
+
+/** A PNG of one pixel. */
+export const picture =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /** `kind: stand-in` is a provider without a service that could fail. */
 export function describeProvider(
@@ -97,6 +107,25 @@ export function describeProvider(
     });
 
     if (kind === "stand-in") return;
+
+    test("a picture in a result reaches the model once, with the result's text", async () => {
+      const events = await collect(under.provider, under.pictureRequest);
+      expect(events.at(-1)).toMatchObject({ type: "end" });
+      expect(under.received().split(picture)).toHaveLength(2);
+      expect(under.received()).toContain("Here is the chart.");
+    });
+
+    test("a model that sees no pictures gets a sentence instead, now and at the next step", async () => {
+      under.blind();
+      for (const _step of [1, 2]) {
+        const events = await collect(under.provider, under.pictureRequest);
+        expect(endings(events)).toEqual([events.length - 1]);
+        expect(events.at(-1)).toMatchObject({ type: "end", stop: "end" });
+        expect(under.received()).not.toContain(picture);
+        expect(under.received()).toContain("this model can't see pictures");
+        expect(under.received()).toContain("Here is the chart.");
+      }
+    });
 
     test("an overload is a retryable error", async () => {
       under.fail("overloaded");

@@ -105,10 +105,11 @@ export function queueConformance(name: string, createHarness: () => Promise<Queu
     describe("a call", () => {
       test("runs once and returns its result, even if the job is requested again later or elsewhere", async () => {
         const file = { name: "a.txt", path: "/a.txt", mimeType: "text/plain" };
-        const { queue, runs } = await open(() => ({ ...ok("said"), files: [file] }));
+        const images = [{ mimeType: "image/png", base64: "AAAA" }];
+        const { queue, runs } = await open(() => ({ ...ok("said"), files: [file], images }));
         const result = await queue.run(jobOf("c1"), never);
         expect(result).toMatchObject({ callId: "c1", name: "tool", status: "ok", text: "said", attempts: 1 });
-        expect(result.files).toEqual([file]);
+        expect(result).toMatchObject({ files: [file], images });
         expect(result.durationMs).toBeGreaterThanOrEqual(0);
         expect(await queue.run(jobOf("c1"), never)).toEqual(result);
         const other = await open(() => ok("another"));

@@ -32,7 +32,10 @@ export interface ModelDouble {
   mock: LLMock;
   /** For `ANTHROPIC_BASE_URL` and `OLLAMA_HOST`; with `/v1` for `OPENAI_BASE_URL`. */
   url: string;
+  /** Requests for answers. */
   requests: ModelRequestSeen[];
+  /** From now on the models see no pictures: Ollama says so if asked, the others refuse, each in its own words. */
+  blind(): void;
   /** Faults are used in order, one per request. */
   failNext(...faults: Fault[]): void;
   /** Requests whose connection the client has closed before the answer was complete. */
@@ -46,11 +49,12 @@ export async function startModelDouble(): Promise<ModelDouble> {
   const requests: ModelRequestSeen[] = [];
   const sockets = new Set<Socket>();
   let abandoned = 0;
+  let isBlind = false;
   const server = createServer((request, response) => {
     response.on("close", () => {
       if (!response.writableFinished) abandoned += 1;
     });
-    serve(mock.url, request, response, faults, requests).catch(() => response.destroy());
+    serve(mock.url, request, response, { faults, requests, isBlind }).catch(() => response.destroy());
   });
   server.on("connection", (socket) => {
     sockets.add(socket);
@@ -61,6 +65,9 @@ export async function startModelDouble(): Promise<ModelDouble> {
     mock,
     url: `http://127.0.0.1:${port}`,
     requests,
+    blind() {
+      isBlind = true;
+    },
     failNext: (...next) => faults.push(...next),
     abandoned: () => abandoned,
     async stop() {
@@ -88,13 +95,17 @@ async function serve(
   upstream: string,
   request: IncomingMessage,
   response: ServerResponse,
-  faults: Fault[],
-  requests: ModelRequestSeen[],
+  { faults, requests, isBlind }: { faults: Fault[]; requests: ModelRequestSeen[]; isBlind: boolean },
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString();
   const path = request.url ?? "/";
+  if (path === "/api/show") {
+    const capabilities = ["completion", "tools", ...(isBlind ? [] : ["vision"])];
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ capabilities }));
+    return;
+  }
   if (request.method === "POST") requests.push({ path, headers: request.headers, body: JSON.parse(text) });
   const fault = request.method === "POST" ? faults.shift() : undefined;
   if (fault?.type === "silence") return;
@@ -104,6 +115,11 @@ async function serve(
   }
   if (fault?.type === "answer") {
     response.writeHead(fault.status, { "content-type": "application/json", ...fault.headers }).end(fault.body ?? "{}");
+    return;
+  }
+  const refusal = isBlind ? pictureRefusal(path, text) : undefined;
+  if (refusal !== undefined) {
+    response.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify(refusal));
     return;
   }
   const answer = await fetch(upstream + path, {
@@ -116,6 +132,24 @@ async function serve(
   response.flushHeaders();
   const separator = type.includes("event-stream") ? "\n\n" : "\n";
   await write(framesOf(await answer.text(), separator), separator, response, fault);
+}
+
+function pictureRefusal(path: string, body: string): object | undefined {
+  if (!/"(?:type":"(?:image|image_url|input_image)"|images":\[")/.test(body)) return undefined;
+  const type = "invalid_request_error";
+  switch (path) {
+    case "/v1/messages":
+      return {
+        type: "error",
+        error: { type, message: "messages.0.content.1: this model does not support image input" },
+      };
+    case "/v1/chat/completions":
+      return { error: { type, message: "Invalid content type. image_url is only supported by certain models." } };
+    case "/v1/responses":
+      return { error: { type, message: "This model does not support image inputs.", param: "input", code: null } };
+    default:
+      return { error: "this model is missing data required for image input" };
+  }
 }
 
 function framesOf(text: string, separator: string): string[] {

@@ -66,6 +66,38 @@ describe("tool calls", () => {
     expect(doubles.feedback.map((entry) => entry.outcome)).toEqual(["ok", "ok"]);
   });
 
+  test("with pictures: the newest eight stay in the record until the turn ends, and none in the call's record", async () => {
+    const image = { mimeType: "image/png", base64: "AAAA" };
+    const names = ["a", "b", "c", "d"];
+    doubles = createStageDoubles({
+      tools,
+      steps: [...names.map((id) => calls({ id, name: "act" })), says("Drawn.")],
+      async runTool({ id, call }) {
+        const before = (await doubles.ledger.get("turn", "t1"))?.body.steps ?? [];
+        const kept = before.flatMap((step) => step.calls.map(({ result }) => result?.images?.length ?? 0));
+        if (call.id === "d") expect(kept).toEqual([0, 3, 3, 0]);
+        const result = {
+          callId: call.id,
+          name: "act",
+          status: "ok" as const,
+          text: "a chart",
+          attempts: 1,
+          durationMs: 1,
+        };
+        const body = { turnId: "t1", callId: call.id, name: "act", attempts: 1, startedAt: 1 };
+        const done = { ...result, files: [], images: [image, image, image] };
+        await doubles.ledger.create("call", id, { state: "done", body: { ...body, result: done }, group: "t1" });
+        return { text: "a chart", images: [image, image, image] };
+      },
+    });
+    const turn = await keepTurn(doubles.ledger, turnRecord());
+    expect(await runTurn(turn, doubles.stages, never)).toBe("done");
+    const stored = JSON.stringify(await doubles.ledger.get("turn", "t1"));
+    expect(stored).not.toContain("AAAA");
+    expect(stored.split("no longer shown")).toHaveLength(names.length + 1);
+    expect(JSON.stringify(await doubles.ledger.list("call", { group: "t1" }))).not.toContain("AAAA");
+  });
+
   test("that only read run side by side; one that acts waits for those before it", async () => {
     const order: string[] = [];
     let release = () => {};

@@ -139,12 +139,32 @@ describe("a file that arrives", () => {
       inspector,
       transcribe: async ({ name, path }) => ({ text: `${name}: ${await readFile(path, "utf8")}` }),
     });
-    expect(heard).toMatchObject({ text: "voice.ogg: sound", path: "inbox/local-m1/voice.ogg" });
+    expect(heard).toMatchObject({
+      text: "[audio file, transcribed]\nvoice.ogg: sound",
+      path: "inbox/local-m1/voice.ogg",
+    });
     const deaf = await fetched(() => text("sound"), [voice], {
       inspector,
       transcribe: async () => ({ problem: "No." }),
     });
     expect(deaf).toMatchObject({ problem: "No.", summary: "audio, 5 B" });
+  });
+
+  test("a voice note becomes nothing but its text, whatever type its file has", async () => {
+    const note = { ...described("clip.webm", 5), mimeType: "video/webm", voice: { seconds: 3 } };
+    const inspector: FileInspector = { inspect: async () => ({ mimeType: "video/webm", summary: "WebM film, 5 B" }) };
+    const heard = await fetched(() => text("sound"), [note], { inspector, transcribe: async () => ({ text: "Hi." }) });
+    expect(heard).toMatchObject({ text: "Hi.", voice: { seconds: 3 } });
+    expect(heard.summary).toBeUndefined();
+  });
+
+  test("without transcription, a recording has a sentence that says what to set", async () => {
+    const inspector: FileInspector = { inspect: async () => ({ mimeType: "audio/ogg", summary: "audio, 5 B" }) };
+    const file = { ...described("voice.ogg", 5), mimeType: "audio/ogg" };
+    for (const each of [file, { ...file, voice: { seconds: 3 } }]) {
+      const deaf = await fetched(() => text("sound"), [each], { inspector });
+      expect(deaf.problem).toContain("An operator must set `transcription` in the configuration.");
+    }
   });
 
   test("what the inspector finds out is passed on: type, picture, problem", async () => {

@@ -1,9 +1,9 @@
 /** Every provider, and the cascade, against the port's conformance suite. */
 import { createEvents } from "../../src/lib/event-bus.ts";
-import type { Provider } from "../../src/ports/provider.ts";
+import type { ModelMessage, Provider } from "../../src/ports/provider.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
 import { createDemoProvider } from "../../src/providers/demo.ts";
-import { describeProvider, type FaultKind, type ProviderUnderTest } from "../conformance/provider.ts";
+import { describeProvider, type FaultKind, type ProviderUnderTest, picture } from "../conformance/provider.ts";
 import { type Fault, startModelDouble } from "../doubles/model.ts";
 import { type Api, apis, asking, scripted } from "./apis.ts";
 
@@ -16,15 +16,33 @@ function faultsOf(api: Api): Record<FaultKind, Fault> {
   };
 }
 
+const afterChart: ModelMessage[] = [
+  { role: "user", content: [{ type: "text", text: "hello" }] },
+  { role: "assistant", text: "", toolCalls: [{ id: "call_a", name: "look_up", inputJson: "{}" }] },
+  {
+    role: "tool",
+    callId: "call_a",
+    name: "look_up",
+    text: "Here is the chart.",
+    images: [{ mimeType: "image/png", base64: picture }],
+    isError: false,
+  },
+];
+
 /** `tries`: how often the provider asks before it gives up on a passing failure. */
 async function over(api: Api, wrap: (provider: Provider) => Provider, tries: number): Promise<ProviderUnderTest> {
   const double = await startModelDouble();
   scripted(double);
+  double.mock.on({ hasToolResult: true }, { content: "I see a chart with three bars." });
+  double.mock.onMessage("The picture in the result", { content: "I see a chart with three bars." });
   const faults = faultsOf(api);
   return {
     provider: wrap(api.create(double.url)),
     textRequest: asking("hello"),
     callRequest: asking("one call"),
+    pictureRequest: asking("hello", { messages: afterChart }),
+    received: () => JSON.stringify(double.requests.at(-1)?.body),
+    blind: double.blind,
     fail: (kind) => double.failNext(...Array<Fault>(kind === "overloaded" ? tries : 1).fill(faults[kind])),
     stop: double.stop,
   };
@@ -41,6 +59,9 @@ const demo: ProviderUnderTest = {
   provider: createDemoProvider({ delayMs: 0 }),
   textRequest: asking("hello"),
   callRequest: asking('call look_up {"place":"Berlin"}'),
+  pictureRequest: asking("hello"),
+  received: () => "",
+  blind() {},
   fail: () => {
     throw new Error("the demo model asks no service");
   },

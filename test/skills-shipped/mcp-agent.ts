@@ -6,6 +6,7 @@ import { onTestFinished, vi } from "vitest";
 import { createGate } from "../../src/gate/gate.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Log } from "../../src/lib/log.ts";
+import { scalePicture } from "../../src/plugin-sdk/documents/scale-picture.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
 import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
 import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
@@ -39,6 +40,7 @@ export async function openMcp(servers: JsonObject) {
     filesRoot: join(place.workspace, "files"),
     dataFolder: join(place.root, "data", "skills"),
     config: { settings: { mcp: { servers } } },
+    scalePicture,
   });
   let isClosed = false;
   const close = async () => {

@@ -93,3 +93,15 @@ test("any answer gives a result", async () => {
     { numRuns: 100 },
   );
 });
+
+test("pictures are shown as well as saved, but not an SVG or a sound", async () => {
+  const { read } = await open();
+  const resource = { uri: "file:///b", mimeType: "image/jpeg", blob: "BBBB" };
+  const content = [
+    image("AAAA"),
+    { type: "resource", resource },
+    image("CCCC", "image/svg+xml"),
+    image("DDDD", "audio/wav"),
+  ];
+  expect(await read({ content })).toMatchObject({ images: [{ base64: "AAAA" }, { base64: "BBBB" }] });
+});

@@ -89,15 +89,16 @@ describe("tools of a server", () => {
     await until("hub_renamed-2");
   });
 
-  test("answer with texts, and with pictures and other bytes as files: in the working folder, and copied for people", async () => {
+  test("answer with texts, with pictures that the model sees, and with bytes as files: in the working folder, and copied for people", async () => {
     const { until, run, place } = await openMcp({ hub: programServer() });
     await until("hub_everything");
-    const { isOk, text, files } = await run("hub_everything");
+    const { isOk, text, files, images } = await run("hub_everything");
     expect(isOk).toBe(true);
     expect(text).toMatch(
       /^first\n\n\(image\/png, saved as (hub-everything-\w+\.png)\)\n\n\(audio\/wav, saved as hub-everything-\w+\.wav\)\n\nfile:\/\/\/notes\.txt:\nin the notes\n\n\(application\/octet-stream file:\/\/\/data\.bin, saved as .*\.bin\)\n\n\(A link: report https:\/\/example\.com\/report \)$/,
     );
     expect(files.map(({ mimeType }) => mimeType)).toEqual(["image/png", "audio/wav", "application/octet-stream"]);
+    expect(images).toMatchObject([{ mimeType: "image/png" }]);
     const [picture] = files;
     expect(picture?.path).toBe(join(place.workspace, "outbox", "t1-c1", "1"));
     const bytes = await readFile(picture?.path ?? "");

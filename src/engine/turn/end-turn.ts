@@ -3,7 +3,9 @@ import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { callsOf, openSegment, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
+import { dropOldImages } from "./result-images.ts";
 import { isLedgerAway, type TurnEnd, type TurnRun } from "./turn-store.ts";
+import { unheardNote } from "./voice.ts";
 
 const internalFailureText =
   "Something went wrong inside Remora while I worked on this. The log has the details. Please ask again.";
@@ -18,7 +20,7 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     const isCut = last?.stop === "max-tokens" ? "*(The answer was cut at the model's output limit.)*" : "";
     const other = last !== undefined && last.model !== last.requestedModel ? `*(answered by ${last.model})*` : "";
     await delivery.finish(
-      joinParagraphs(said, isCut, other),
+      joinParagraphs(said, isCut, other, unheardNote(turn, said)),
       callsOf(turn).flatMap((call) => call.result?.files ?? []),
     );
     turn.isDelivered = true;
@@ -83,6 +85,7 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
     ended = state === "done" ? "failed" : state;
     await run.delivery.fail(joinParagraphs(textOf(openSegment(turn)), `⚠️ ${turn.failure}`));
   }
+  dropOldImages(turn, 0);
   await run.save(ended);
   deps.events.emit("turn.finished", {
     ...run.fields,

@@ -2,6 +2,7 @@
 import { asCode } from "../../lib/text/sanitize.ts";
 import type { InboundMessage } from "../../ports/message.ts";
 import type { TurnRun } from "./turn-store.ts";
+import { placeFile } from "./voice.ts";
 
 const maxParallelFiles = 3;
 /** A smaller file is fetched before anybody has read the line. */
@@ -30,5 +31,6 @@ function waitingFiles(message: InboundMessage) {
 
 async function fetchFile({ turn, deps, signal }: TurnRun, { message, index }: ReturnType<typeof waitingFiles>[number]) {
   const { workingFolder } = turn;
-  message.attachments[index] = await deps.files.fetch({ message, index, workingFolder }, signal);
+  const file = await deps.files.fetch({ message, index, workingFolder }, signal);
+  placeFile(message, index, file, deps.limits.messageCharacters);
 }

@@ -11,6 +11,7 @@ import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "
 import { askForApproval } from "./ask-approval.ts";
 import { callSpec, callSummary, parsedCall, recordFeedback, refuse, untrustedBefore } from "./call-record.ts";
 import { judgeCalls } from "./judge-calls.ts";
+import { dropOldImages, dropQueuedImages } from "./result-images.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 const defaultTimeoutMs = 120_000;
@@ -26,6 +27,7 @@ export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" |
     if (waiting !== undefined) return await park(run, waiting.cardId ?? "");
     await Promise.all(next.map((record, index) => (permits[index] === "run" ? execute(run, step, record) : undefined)));
     await run.save();
+    await dropQueuedImages(run, next);
     await run.deps.taskFiles.save(run.turn, "running");
     if (run.signal.aborted) break;
   }
@@ -95,6 +97,7 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
       ? ""
       : `(${record.editedBy} changed the arguments before it ran: ${callSummary(call)})\n`;
   record.result = { ...result, text: note + result.text };
+  dropOldImages(turn);
   delivery.activity("");
   await recordFeedback(run, step, record, record.result.status);
 }

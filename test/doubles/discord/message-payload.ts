@@ -33,6 +33,7 @@ function attachmentPayload(world: World, message: MessageRecord, attachment: Att
     ...(attachment.description === undefined ? {} : { description: attachment.description }),
     ...(attachment.contentType === undefined ? {} : { content_type: attachment.contentType }),
     ...(attachment.isEphemeral ? { ephemeral: true } : {}),
+    ...(attachment.seconds === undefined ? {} : { duration_secs: attachment.seconds, waveform: "AAAAAAAAAAAA" }),
   };
 }
 

@@ -1,5 +1,5 @@
 /** What people do, with the events that the service sends for it. Whatever their client would not let them do throws. */
-import { type APIEmbed, PermissionFlagsBits } from "discord.js";
+import { type APIEmbed, MessageFlags, PermissionFlagsBits } from "discord.js";
 import { demandDeleting, editWithDraft, removeMessages } from "./edit-messages.ts";
 import { announceMember, announceTyping } from "./events.ts";
 import { channelAt, idOf, type MessageRef, messageAt, type Ref } from "./handles.ts";
@@ -26,6 +26,8 @@ export interface SayOptions {
   replyTo?: MessageRef;
   /** Whether a reply pings the author of the message it answers. */
   pingsAuthor?: boolean;
+  /** A voice note of the mobile app: no text, and one file. */
+  voice?: { content: Buffer; seconds: number };
   files?: { name: string; content: string | Buffer; contentType?: string }[];
   /** Sent as it is: no `@name` becomes a mention. */
   isVerbatim?: boolean;
@@ -142,7 +144,10 @@ function say(world: World, userId: string, text: string, options: SayOptions): S
   demand(world, userId, channel, sendingIn(channel));
   openForMessage(world, channel, userId);
   const content = (options.isVerbatim ? text : typed(world, channel, text)).trim();
-  const files = options.files ?? [];
+  const { voice } = options;
+  if (voice !== undefined && text !== "") throw new Error("a voice note has no text");
+  const note = { name: "voice-message.ogg", content: voice?.content ?? "", contentType: "audio/ogg" };
+  const files = [...(options.files ?? []), ...(voice === undefined ? [] : [note])];
   const embeds = options.embeds ?? [];
   if (content === "" && files.length === 0 && embeds.length === 0) throw new Error("a message needs text or a file");
   if (content.length > 4000) throw new Error(`no client sends ${content.length} characters`);
@@ -162,7 +167,9 @@ function say(world: World, userId: string, text: string, options: SayOptions): S
       bytes: Buffer.from(bytes),
       isEphemeral: false,
       ...typeField(contentType ?? typeByName(name)),
+      ...(voice === undefined ? {} : { seconds: voice.seconds }),
     })),
+    ...(voice === undefined ? {} : { flags: MessageFlags.IsVoiceMessage }),
     ...(answered === undefined ? {} : replyFields(channel, answered)),
   });
   world.changed();

@@ -93,6 +93,8 @@ export interface AttachmentRecord {
   contentType?: string;
   bytes: Buffer;
   isEphemeral: boolean;
+  /** The length of a voice note. */
+  seconds?: number;
 }
 
 /** Whom a message calls. */

@@ -17,7 +17,10 @@ export interface Saying {
   thread?: string | Said;
   /** Also shown in the channel. */
   isBroadcast?: boolean;
-  files?: { name: string; content: string | Buffer; mimetype?: string }[];
+  /** `clipMs`: an audio clip that was recorded in the client, and its length. */
+  files?: { name: string; content: string | Buffer; mimetype?: string; clipMs?: number }[];
+  /** Files that are in Slack already, shared again: they keep their owner. */
+  shared?: StoredFile[];
   /** By an incoming webhook of the bot: `bot_message`, without a user. */
   isWebhook?: boolean;
   /** `app_mention` goes out before `message`; Slack promises no order. */
@@ -182,7 +185,7 @@ function messageOf(state: SlackState, saying: Saying): StoredMessage {
   if (!channel.members.has(person.id)) channel.members.add(person.id);
   const text = saying.markup ?? typedText(state, saying.text ?? "");
   const threadTs = typeof thread === "object" ? (thread.message.threadTs ?? thread.ts) : thread;
-  const files = (saying.files ?? []).map((file) => shareFile(state, person, file));
+  const files = [...(saying.files ?? []).map((file) => shareFile(state, person, file)), ...(saying.shared ?? [])];
   const message: StoredMessage = {
     ...emptyMessage(state, person, channel),
     text,
@@ -197,7 +200,7 @@ function messageOf(state: SlackState, saying: Saying): StoredMessage {
 }
 
 function subtypeOf(saying: Saying): Partial<StoredMessage> {
-  if ((saying.files ?? []).length > 0) return { subtype: "file_share" };
+  if ([...(saying.files ?? []), ...(saying.shared ?? [])].length > 0) return { subtype: "file_share" };
   if (saying.isBroadcast === true) return { subtype: "thread_broadcast", isBroadcast: true };
   return saying.isWebhook === true ? { subtype: "bot_message", isWebhook: true, username: saying.as.displayName } : {};
 }
@@ -214,6 +217,7 @@ function shareFile(state: SlackState, person: Person, file: NonNullable<Saying["
     shares: [],
     isUploaded: true,
     isComplete: true,
+    ...(file.clipMs === undefined ? {} : { clipMs: file.clipMs }),
   };
   state.files.set(stored.id, stored);
   return stored;

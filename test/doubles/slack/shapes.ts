@@ -106,7 +106,13 @@ export function fileJson(state: SlackState, file: StoredFile): JsonObject {
     channels: file.shares.map((share) => share.channel),
     groups: [],
     ims: [],
+    ...(file.clipMs === undefined ? {} : clipFields(file.clipMs)),
   };
+}
+
+function clipFields(duration_ms: number): JsonObject {
+  const transcription = { status: "processing" };
+  return { subtype: "slack_audio", media_display_type: "audio", duration_ms, transcription };
 }
 
 /** Parents have their thread's fields; metadata only on request. */

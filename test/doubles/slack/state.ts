@@ -58,6 +58,8 @@ export interface StoredFile {
   isUploaded: boolean;
   isComplete: boolean;
   isDeleted?: boolean;
+  /** A clip recorded in the client. */
+  clipMs?: number;
 }
 
 export interface Stream {

@@ -1,12 +1,17 @@
 /** Describes a message's attachments. A quoted or forwarded message becomes one too: it is not the author's own words. */
-import type { APIAttachment, APIMessage } from "discord.js";
+import { type APIAttachment, type APIMessage, MessageFlags } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { Attachment } from "../../../ports/message.ts";
 import { personName } from "../api/people.ts";
 import { sourceOf } from "./open-file.ts";
 
 export function describeAttachments(message: APIMessage): Attachment[] {
-  const files = message.attachments.map((file) => ({ ...named(file), source: { ...sourceOf(message, file) } }));
+  const isVoice = ((message.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0;
+  const files = message.attachments.map((file) => ({
+    ...named(file),
+    ...(isVoice ? { voice: { seconds: file.duration_secs ?? 0 } } : {}),
+    source: { ...sourceOf(message, file) },
+  }));
   return [...files, ...stickersOf(message), ...forwardedOf(message)];
 }
 

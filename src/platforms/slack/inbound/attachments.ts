@@ -19,7 +19,8 @@ export interface SlackFilesOptions {
 }
 
 export interface SlackFiles {
-  describe(files: readonly unknown[]): Promise<Attachment[]>;
+  /** A clip that `author` recorded is a voice note; a clip of somebody else, shared again, is a file. */
+  describe(files: readonly unknown[], author: string): Promise<Attachment[]>;
   /** As `Platform.openFile`. */
   open(attachment: Attachment, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
 }
@@ -31,6 +32,9 @@ const fileSchema = z.object({
   mimetype: z.string().nullish(),
   size: z.number().nullish(),
   mode: z.string().nullish(),
+  user: z.string().nullish(),
+  subtype: z.string().nullish(),
+  duration_ms: z.number().nullish(),
   is_external: z.boolean().nullish(),
   url_private: z.string().nullish(),
   url_private_download: z.string().nullish(),
@@ -46,10 +50,10 @@ const maxInfoMs = 3_000;
 const goneErrors = ["file_not_found", "file_deleted", "access_denied", "not_visible"];
 
 export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: SlackFilesOptions): SlackFiles {
-  async function describe(raw: unknown): Promise<Attachment[]> {
+  async function describe(raw: unknown, author: string): Promise<Attachment[]> {
     const parsed = fileSchema.safeParse(raw);
     if (!parsed.success || parsed.data.mode === "tombstone" || parsed.data.mode === "hidden_by_limit") return [];
-    return [attachmentOf(await known(parsed.data))];
+    return [attachmentOf(await known(parsed.data), author)];
   }
 
   /** For a file of another organisation, looks up the details, because the event contains only its id. */
@@ -90,7 +94,8 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
   }
 
   return {
-    describe: async (files) => (await Promise.all(files.slice(0, maxDescribed).map(describe))).flat(),
+    describe: async (files, author) =>
+      (await Promise.all(files.slice(0, maxDescribed).map((file) => describe(file, author)))).flat(),
     async open({ source, mimeType }, signal) {
       const { id, url } = sourceSchema.parse(source);
       const isUsable = (response: Response) => !isRefused(response) && !isSignIn(response, mimeType);
@@ -107,13 +112,15 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
   };
 }
 
-function attachmentOf(file: File): Attachment {
+function attachmentOf(file: File, author: string): Attachment {
   const problem = refusalOf(file);
   const url = urlOf(file);
+  const isVoice = file.subtype === "slack_audio" && file.user === author;
   return {
     name: file.name ?? file.title ?? file.id,
     mimeType: file.mimetype ?? "application/octet-stream",
     bytes: file.size ?? 0,
+    ...(isVoice ? { voice: { seconds: (file.duration_ms ?? 0) / 1000 } } : {}),
     ...(problem === undefined ? { source: { id: file.id, ...(url === undefined ? {} : { url }) } } : { problem }),
   };
 }

@@ -131,7 +131,10 @@ export function createInbound(options: InboundOptions): Inbound {
     isAddressed: boolean,
   ): Promise<{ text: string; attachments: Attachment[] }> {
     if (!isAddressed) return { text: unescapeText(event.text ?? ""), attachments: [] };
-    const [text, attachments] = await Promise.all([messageText(event, self), options.describeFiles(event.files ?? [])]);
+    const [text, attachments] = await Promise.all([
+      messageText(event, self),
+      options.describeFiles(event.files ?? [], event.user ?? ""),
+    ]);
     return { text, attachments };
   }
 

@@ -181,8 +181,8 @@ function plain(result) {
 }
 
 function listed(lists) {
-  const given = Object.entries(lists).filter(([, list]) => list !== undefined);
-  return Object.fromEntries(given.map(([name, list]) => [name, JSON.parse(toText(list) || "[]")]));
+  const given = Object.entries(lists).filter(([, list]) => Array.isArray(list));
+  return Object.fromEntries(given.map(([name, list]) => [name, JSON.parse(toText(list))]));
 }
 
 function toText(value) {
