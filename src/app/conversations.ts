@@ -1,4 +1,4 @@
-/** Builds memory and context, the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
+/** Builds memory, context, approvals, questions, schedules, the parts that a turn needs, and the turn scheduler. */
 import { createApprovals } from "../approvals/approvals.ts";
 import { approvalPolicy, contextSettings } from "../config/derive.ts";
 import { createContextBuilder } from "../context/assemble.ts";

@@ -1,4 +1,4 @@
-/** Periodic work: sweeps every few seconds, clean-ups every hour. */
+/** Periodic work: sweeps every few seconds, cleanups every hour. */
 import { join } from "node:path";
 import { createHousekeeping, type Housekeeping } from "../engine/housekeeping.ts";
 import { runIfDue } from "../lib/periodic.ts";
@@ -21,7 +21,7 @@ export interface HousekeepingParts {
 }
 
 const weekMs = 7 * 86_400_000;
-/** Only interrupted turns need these copies, to send their files again. */
+/** Only interrupted turns need these copies, to resend their files. */
 const outboxRetentionMs = weekMs;
 const outputsRetentionMs = 30 * 86_400_000;
 
@@ -47,7 +47,7 @@ export function buildHousekeeping(
       models.usage.prune,
       () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxRetentionMs),
       () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsRetentionMs),
-      // Last, because it writes: if the disk is full, the other clean-ups free space first.
+      // Runs last, because it writes: on a full disk, the other cleanups must free space first.
       auditLog.prune,
     ],
     log,

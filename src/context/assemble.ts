@@ -2,7 +2,7 @@
  * Context assembly: everything that the model sees in one step.
  *
  *   1. render the stable prefix: identity, procedures, skill index, tool notes
- *   2. add the running turn with its steps; shorten it if it would exceed the budget even without other parts
+ *   2. add the running turn with its steps, shortened if it would exceed the budget on its own
  *   3. collect candidates (earlier exchanges, memory, triggered skills), and choose those that fit the budget
  *   4. record the outcome once the request is sent
  *
@@ -44,7 +44,7 @@ interface ContextConfig {
   contextTokens: number;
   shares: Shares;
   maxOutputTokens: number;
-  /** A conversation that was silent for longer starts without history. If null, history is always used. */
+  /** After a longer silence, a conversation starts without history. If null, history is always used. */
   historyIdleMs: number | null;
 }
 
@@ -53,12 +53,12 @@ export interface ContextBuilderOptions {
   store: Store;
   memory: Memory;
   skills(conversationId: string): SkillBrief[];
-  /** All tools, even if none is offered to the model, because their descriptions say what they read. */
+  /** All tools, even those not offered to the model: their specs say what earlier calls may have read. */
   tools(conversationId: string): readonly ToolSpec[];
   config: ContextConfig;
   redact: Redact;
   log: Log;
-  /** The preferred model as `provider/model`, for the snapshot. */
+  /** The preferred model as `provider/model`, for snapshots. */
   defaultModel: string;
   preferredModel?(conversationId: string, scope: Scope): Promise<string | undefined>;
   now?(): number;
@@ -78,7 +78,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
   const renderPrefix = createPrefix(createBrainFiles(workspace, log), config.contextTokens, config.shares);
   const history = createHistory(options.store, log, config.historyIdleMs, now);
   const recall = createRecall(options.memory, log, now);
-  // A full disk must not stop the answer, so only log it.
+  // Only log a failure, because a full disk must not stop the answer.
   const snapshots = createSnapshots(workspace, options.redact, (turnId, thrown) =>
     log.error({ turnId, error: messageOf(thrown) }, "could not write the snapshot of a model call"),
   );

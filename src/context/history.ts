@@ -1,7 +1,7 @@
 /**
  * Stores a conversation's earlier exchanges, one per turn, in the order in which turns ended. Messages and answers are
- * complete, tool results and arguments shortened; images and attached text are left out. Number and size are limited,
- * but the newest exchange is always kept.
+ * complete, tool results and arguments shortened; images and attached text are left out. Their number and size are
+ * limited, but the newest one is always kept.
  */
 import { z } from "zod";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
@@ -46,7 +46,7 @@ const exchangeSchema = z.strictObject({
   steps: z.array(takenStep),
   /** Origins of everything said and read in the turn. Absent in entries of earlier versions. */
   origins: originsSchema.exactOptional(),
-  /** Estimated tokens: `fresh` as the newest exchange, `stale` with stubs in place of tool results. */
+  /** Estimated tokens: `fresh` with tool results (for the newest exchange), `stale` with stubs instead. */
   tokens: z.strictObject({ fresh: z.number(), stale: z.number() }),
 });
 const historySchema = z.strictObject({ version: z.literal(1), exchanges: z.array(exchangeSchema) });
@@ -110,7 +110,7 @@ export function renderExchange(exchange: StoredExchange, isStale: boolean): Mode
   return renderTranscript({ messages: exchange.messages, steps });
 }
 
-/** Guesses the origins of an exchange that was stored without them, from its speakers and its tools' descriptions. */
+/** Guesses the origins of an exchange that was stored without them, from its speakers and its tools' specs. */
 function likelyOrigins({ messages, steps }: StoredExchange, tools: readonly ToolSpec[]): Origin[] {
   const byName = new Map(tools.map((spec) => [spec.name, spec]));
   const ran = steps.flatMap(({ calls }) => calls).filter(({ status }) => !neverRan.has(status));

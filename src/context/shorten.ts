@@ -1,6 +1,6 @@
 /**
- * Shortens a running turn to fit the budget. First replaces results and long arguments of all steps but the last with
- * stubs, oldest first. Then divides the remaining budget among the last step's results, text attachments and images.
+ * Shortens a running turn to fit the budget. First replaces results and long arguments with stubs, oldest first, in all
+ * steps but the last. Then divides the remaining budget among the last step's results, text attachments and images.
  * Never shortens what people wrote or what the model said.
  */
 import type { Attachment } from "../ports/message.ts";

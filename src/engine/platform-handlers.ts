@@ -17,7 +17,7 @@ export interface PlatformHandlersOptions {
   commands: Commands;
   context: ContextBuilder;
   access: Access;
-  /** Returns the main name of a skill for any of its names, if the conversation may use the skill. */
+  /** Resolves any name of a skill to its main name, if the conversation may use the skill. */
   skillNamed(asked: string, conversationId: string): string | undefined;
   log: Log;
 }
@@ -33,7 +33,7 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
         log.info({ platform, person: author.id, conversationId, why: verdict.why }, "a message was refused");
         return verdict.notice;
       }
-      // The single word `stop` works like the command. If nothing is running, it is an ordinary message.
+      // A message that says only `stop` works like the command. If nothing is running, it is an ordinary message.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
       if (isStop && (await conversations.stopFor(message))) return undefined;
       const asked = withSkill(message, options.skillNamed);

@@ -2,9 +2,9 @@
  * Ranks the candidates of the index, best first.
  *
  *   1. use BM25 scores, with a small bonus for recent passages
- *   2. add a part of the scores of passages nearby in position and time, because they usually share a subject
+ *   2. add part of the scores of passages nearby in position and time, because they usually share a subject
  *   3. raise a passage with the question's words close together, a quoted phrase, or a speaker that the question names
- *   4. return equal texts once
+ *   4. drop duplicate texts
  *
  * The weights come from a public set of long conversations; bench/memory-retrieval.ts measures them.
  */
@@ -16,7 +16,7 @@ import type { FoundPassage, PassageHit, SearchIndex } from "./search-index.ts";
 import { foldText, wordsOf } from "./words.ts";
 
 const weights = {
-  /** The share of the scores one and two positions before. Larger than `after`, because answers follow questions. */
+  /** Weights of the scores one and two positions before. Larger than `after`, because answers follow questions. */
   before: [0.5, 0.25],
   after: [0.3, 0.1],
   file: 0.1,
@@ -28,7 +28,7 @@ const weights = {
 const recentDays = 30;
 const candidateLimit = 200;
 const extraReads = 30;
-/** Feedback weighs less, because episodes contain the same facts with more detail. */
+/** Feedback weighs less, because episodes contain the same facts in more detail. */
 const kindWeight: Record<MemoryKind, number> = { episode: 1, knowledge: 1, feedback: 0.4 };
 
 export interface RankingInput {
@@ -87,7 +87,7 @@ const offsets = [
   ...weights.after.map((share, index) => [share, 1 + index] as const),
 ];
 
-/** Neighbours in a file that are hours apart are rarely about the same subject. */
+/** Neighbors in a file that are hours apart are rarely about the same subject. */
 function nearness(one: number, other: number): number {
   const gap = Math.abs(one - other);
   if (Number.isNaN(gap) || gap <= 3_600_000) return 1;
@@ -193,7 +193,7 @@ function hitOf(passage: FoundPassage, scopes: readonly MemoryScope[], score: num
   return scope === undefined ? [] : [{ path, heading, at, scope, score: Number(score.toPrecision(6)), text, origins }];
 }
 
-/** Unique, because a file has at most 20,000 passages and neighbours are only a few positions away. */
+/** Unique, because a file has at most 20,000 passages and neighbors are only a few positions away. */
 function keyOf(file: number, ordinal: number): number {
   return file * 65_536 + ordinal + 8;
 }

@@ -1,7 +1,7 @@
 /**
- * Searches memory in the scopes that the question may see: what people said, what was done and what was noted. The
- * index's thread first follows changes on disk. It starts with the first request, does not keep the process alive, and
- * restarts if it dies. A failed search returns no passages and logs the reason.
+ * Searches memory in the scopes that the question may see: what people said, what was done and what was noted. Before
+ * each search, the index's thread picks up changes on disk. The thread starts with the first request, does not keep the
+ * process alive, and restarts if it dies. A failed search returns no passages and logs the reason.
  * Brain name: cortex.
  */
 import { getCompileCacheDir } from "node:module";
@@ -13,7 +13,7 @@ import type { SearchAnswer, SearchReply, SearchRequest, SearchWorkerData } from 
 
 const maxHits = 200;
 const maxScopes = 1_000;
-/** A small young generation saves memory; the old generation has room for one file of maximum size. */
+/** A small young generation saves memory; the old generation can hold one file of maximum size. */
 const resourceLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
 
 export interface Search {

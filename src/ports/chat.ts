@@ -1,5 +1,5 @@
 /**
- * Lets tools act in a chat besides answering. Actions reject with `platform.unsupported` if the service can't do them,
+ * Lets tools act in a chat beyond replying. Actions reject with `platform.unsupported` if the service can't do them,
  * and with `platform.no-access` if the requester can't see the channel. `channel` never names a DM.
  */
 import type { Author } from "./message.ts";
@@ -24,7 +24,7 @@ export interface ChatLine {
 export interface ChatActions {
   /** Returns the newest `limit` messages (at most 200), oldest first. `before` selects only older messages. */
   history(place: ChatPlace, options: { limit: number; before?: string }): Promise<ChatLine[]>;
-  /** Posts Markdown and pings nobody. `key` prevents duplicate posts if the service supports that. */
+  /** Posts Markdown without pinging anybody. `key` prevents duplicate posts if the service supports that. */
   post(place: ChatPlace, message: { text: string; files: ToolFile[]; key: string }): Promise<{ messageId: string }>;
   /** `emoji` is the character itself or its `:name:`. */
   react(place: ChatPlace, messageId: string, emoji: string): Promise<void>;

@@ -67,8 +67,8 @@ export interface Platform {
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
   chat?: ChatActions;
   /**
-   * Opens an attachment that has a `source`. Works without `connect`. Rejects with a `RemoraError` whose message says what to
-   * do if the file was deleted or the service refuses it.
+   * Opens an attachment that has a `source`. Works without `connect`. If the file was deleted or the service
+   * refuses it, rejects with a `RemoraError` whose message says what to do.
    */
   openFile?(attachment: Attachment, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
   health(): PlatformHealth;
