@@ -1,5 +1,5 @@
 /**
- * The entry of `npm start` and of the container. For `start`, takes the secrets out of the environment
+ * The entry point of `npm start` and the container. For `start`, takes the secrets out of the environment
  * (secret-environment.mjs) before it loads the command line (main.ts). It is JavaScript because stripping types here
  * would cost 17 MB of memory and 50 ms per start.
  */

@@ -1,12 +1,12 @@
 /**
  * Decides who may talk to the agent, by the same rules on every platform:
  *
- *   1. bots: only listed ones, and only a limited number of bot messages in a row so that loops end
+ *   1. bots: only listed ones, and only a limited number of bot messages in a row, to end loops
  *   2. guests and people from other workspaces: only if enabled
  *   3. spaces, channels, people and roles: null means everyone, an empty list means nobody
- *   4. DMs: open, closed, or by pairing: somebody who already has access confirms the code that the DM shows
+ *   4. DMs: open, closed, or paired: somebody who already has access must confirm the code shown in the DM
  *
- * A refused person gets the reason at most once an hour. The log always contains it.
+ * Tells a refused person the reason at most once an hour, but logs every refusal.
  */
 import { randomInt } from "node:crypto";
 import { createLruMap } from "../lib/lru-map.ts";
@@ -24,7 +24,7 @@ export interface AccessRules {
   guests: boolean;
   externals: boolean;
   bots: readonly string[];
-  /** How many bot messages in a row are answered in one conversation. */
+  /** Maximum number of consecutive bot messages to answer in one conversation. */
   botTurns: number;
 }
 
@@ -43,7 +43,7 @@ const codeLifetimeMs = 15 * 60_000;
 const codeLength = 8;
 const maxWrongCodes = 5;
 const maxRememberedPeople = 10_000;
-/** Letters and digits that are easily confused are left out. */
+/** Omits letters and digits that are easily confused. */
 const codeLetters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 
 export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessOptions): Access {
@@ -145,7 +145,7 @@ function isListed(list: readonly string[] | null, id: string | undefined): boole
   return list === null || (id !== undefined && list.includes(id));
 }
 
-/** Being on one of the two lists is enough. Without lists, everyone is allowed. */
+/** Allows people on either list, or everyone if there are no lists. */
 function isPersonListed({ users, roles }: AccessRules, { id, roles: has }: Author): boolean {
   if (users === null && roles === null) return true;
   return users?.includes(id) === true || has.some((role) => roles?.includes(role) === true);

@@ -1,10 +1,10 @@
 /**
- * The composition root. Each stage gets only what it needs and closes what it opened, in reverse order:
+ * The composition root. Builds these stages in order, passes each only what it needs, and closes them in reverse:
  *
  *   state           ledger, store, leases, bus, events, audit, metrics
- *   platforms       the chat services, and the replies on them
- *   sandbox, skills, models   side by side: views and drafts; skills and their gate; the cascade of providers
- *   tools           plugins and the queue of their calls
+ *   platforms       the chat services, and replies to them
+ *   sandbox, skills, models   in parallel: views and drafts; skills and their gate; the cascade of providers
+ *   tools           plugins, and the queue for their calls
  *   conversations   memory, context, approvals, turns
  *   commands, web, housekeeping
  */
@@ -42,7 +42,7 @@ import { createWrapPort } from "./wrap-port.ts";
 export interface App {
   report(): AppReport;
   start(): Promise<void>;
-  /** Accepts no new work, lets running turns finish or suspends them, then closes everything. */
+  /** Stops accepting work, finishes or suspends running turns, then closes everything. */
   close(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export interface AppReport {
   skills: { loaded: number; withProblems: number };
 }
 
-/** Long enough that neither the first message nor the first call waits for the warm-up. */
+/** Delays the warm-up so that it does not block the first message or call. */
 const gateWarmUpDelayMs = 1_000;
 const maxHomeEntries = 5;
 
@@ -101,7 +101,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     buildModels(options, state, ended.signal),
   ] as const;
   const [sandbox, skills, models] = await Promise.all(building).catch(async (thrown: unknown) => {
-    // A part can't be closed before it is open, so wait for all builders.
+    // Wait for all builders, because a part can't be closed while it is being built.
     await Promise.allSettled(building);
     throw thrown;
   });
@@ -157,7 +157,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       await tools.taskFiles.markInterrupted(conversations.activeTurnIds);
       await skills.library.watch();
       const { connected } = await connections.start(handlers, ended.signal);
-      // Replies need no connection, so interrupted turns don't wait for an unreachable service.
+      // Don't wait for the connections: recovered turns can reply without them.
       await conversations.recover();
       if (takesTurns(role)) void memory.warmUp();
       housekeeping.start();
@@ -169,7 +169,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       housekeeping.stop();
       clearTimeout(gateWarmUp);
       ended.abort();
-      // After the grace period, unwritten state is left to the process that resumes the work.
+      // After the grace period, don't wait for an unreachable Redis: the next process resumes the work.
       const hurry = setTimeout(state.hurry, config.shutdown.graceMs);
       await closing.run().finally(() => clearTimeout(hurry));
     },

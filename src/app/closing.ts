@@ -1,7 +1,7 @@
-/** Closes what was opened, in reverse order and only once. */
+/** Closes the added parts once, in reverse order. */
 export interface Closing {
   add<Part extends { close(): Promise<void> }>(part: Part): Part;
-  /** If a part fails to close, the others are still closed, and the first failure is thrown at the end. */
+  /** Closes every part even if one fails, then throws the first failure. */
   run(): Promise<void>;
 }
 

@@ -52,7 +52,7 @@ export function buildCommands(
     context.flush();
     return await forgetSnapshots(workspace, async (turnId) => {
       const turn = await ledger.get("turn", turnId);
-      // Nobody knows whose turn it was if the ledger no longer has it, so its snapshots are removed too.
+      // If the ledger no longer has the turn, its owner is unknown, so remove its snapshots too.
       return turn === undefined || scopes.has(turn.body.scope);
     });
   }

@@ -1,4 +1,4 @@
-/** Periodic work: sweeps every few seconds, clean-ups every hour. */
+/** Periodic work: sweeps every few seconds, cleanups every hour. */
 import { join } from "node:path";
 import type { StoredChatLog } from "../chat-log/chat-log.ts";
 import { createHousekeeping, type Housekeeping } from "../engine/housekeeping.ts";
@@ -58,7 +58,7 @@ export function buildHousekeeping(
       models.usage.prune,
       () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxRetentionMs),
       () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsRetentionMs),
-      // Last, because it writes: if the disk is full, the other clean-ups free space first.
+      // Runs last, because it writes: on a full disk, the other cleanups must free space first.
       auditLog.prune,
     ],
     log,

@@ -1,4 +1,4 @@
-/** For two parts that need each other: the part that is built first gets a `Late` of the other. */
+/** For two parts that need each other: the one that is built first gets a `Late` of the second. */
 export interface Late<Part> {
   /** Throws if the part is not built yet, which means that the builders run in the wrong order. */
   get(): Part;

@@ -1,4 +1,4 @@
-/** Builds the cascade of the configured providers, the models' prices, and the conversations' choices of model. */
+/** Builds the provider cascade, the model prices, and the model choice of each conversation. */
 import { createModelChoice, type ModelChoice } from "../commands/model-command.ts";
 import { modelsToChoose, providerSettings } from "../config/derive.ts";
 import type { Provider } from "../ports/provider.ts";

@@ -4,17 +4,17 @@ import type { Redact } from "../lib/redact.ts";
 import type { PortWrappers } from "../ports/port-wrappers.ts";
 import type { Provider } from "../ports/provider.ts";
 
-/** `platforms` receives messages; `worker` runs turns and replies. A single process does both (`all`). */
+/** `platforms` receives messages; `worker` runs turns and sends replies. A single process does both (`all`). */
 export type Role = "all" | "platforms" | "worker";
 
 export interface AppOptions {
   settings: Settings;
   role: Role;
-  /** The secret in the page's link and cookie and in the requests of API clients. */
+  /** The secret for the dashboard's link and cookie, and for API clients. */
   token: string;
   log: Log;
   redact: Redact;
-  /** Aborts startup while it is still waiting. */
+  /** Aborts startup while it waits, for example for Redis. */
   signal: AbortSignal;
   /** For tests and benchmarks: replaces the configured providers. */
   providers?: Provider[];

@@ -1,4 +1,4 @@
-/** Builds the enabled platforms; only their libraries are loaded. A worker writes replies without connecting. */
+/** Builds the enabled platforms and loads only their libraries. A worker writes replies without connecting. */
 import { join } from "node:path";
 import type { Hono } from "hono";
 import { createPosts } from "../engine/turn/posts.ts";

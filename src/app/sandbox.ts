@@ -89,11 +89,11 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
     fileOrigins,
     outputsFolder,
     exposed: ({ scope: { scope }, usesOutputs }) => ({
-      // Skills may contain scripts for commands to run.
+      // Commands may run scripts that skills contain.
       readable: [...settings.skillRoots, ...config.sandbox.readable],
       mounts: [
         { from: dirname(process.execPath), at: nodeInView },
-        // Outputs may contain other people's text, so only a command that names them sees them.
+        // Outputs may contain other people's text, so only commands that name `/outputs` see them.
         ...(usesOutputs ? [{ from: outputsFolder(scope), at: "/outputs" }] : []),
       ],
     }),
@@ -145,7 +145,7 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
 
 function openSandbox({ config, data, workspace }: Settings, log: Log): Sandbox {
   if (config.safety.sandbox === "off") return createSwitchedOffSandbox();
-  // Hides these folders even below a folder that every view shows, such as /usr/local.
+  // Hides these folders even inside a folder that every view shows, such as /usr/local.
   return createSandbox({ folder: join(data, "sandbox"), hidden: [workspace, data, project], log });
 }
 

@@ -1,4 +1,4 @@
-/** Builds the library of skills, and the gate with their rules. */
+/** Builds the skill library, and the gate, which applies the skills' rules. */
 import { isTrustedSkill } from "../config/derive.ts";
 import { createGate } from "../gate/gate.ts";
 import { messageOf } from "../lib/errors.ts";
@@ -15,7 +15,7 @@ export interface Skills {
   warmUpGate(): void;
   isIsolated(skill: Skill): boolean;
   noteUse(skill: Skill): Promise<void>;
-  /** Picks up which skills were approved in other processes. */
+  /** Picks up skill approvals from other processes. */
   refreshFirstUse(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Builds all durable state and what records events: ledger, store, leases, bus, events, audit and metrics. */
+/** Builds durable state and event recorders: ledger, store, leases, bus, events, audit and metrics. */
 import { join } from "node:path";
 import { type AuditLog, createAuditLog } from "../audit/audit-log.ts";
 import { headsFolderOf } from "../audit/heads.ts";

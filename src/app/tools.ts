@@ -57,7 +57,7 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
     scalePicture,
     noteUse: skills.noteUse,
     servicesFor: (call, signal) => services.get()(call, signal),
-    // A new skill becomes active for everybody.
+    // Only owners (if there are any) may write skills, because a new skill becomes active for everybody.
     mayWriteSkills: async (scope) => config.safety.owners.length === 0 || (await isOwnersCall(scope)),
   });
   const wrapped = wrap("toolbox", toolbox);

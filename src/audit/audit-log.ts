@@ -1,5 +1,5 @@
 /**
- * Writes every event of this process as a line of its chain, in `brain/corpus`. If a write fails, `record` rejects for
+ * Appends every event of this process to its own audit chain in `brain/corpus`. If a write fails, `record` rejects for
  * every waiting caller, and the next successful line counts the lost events.
  */
 import { type FileHandle, rm } from "node:fs/promises";
@@ -28,7 +28,7 @@ export interface AuditLogOptions {
 }
 
 export interface AuditLog extends Audit {
-  /** Resolves once every event so far is written or lost. */
+  /** Resolves once every event recorded so far has been written or lost. */
   flush(): Promise<void>;
   prune(): Promise<void>;
   close(): Promise<void>;
@@ -65,7 +65,7 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
   }
 
   async function writeWaiting(): Promise<void> {
-    // Let the current burst finish so that it becomes one write.
+    // Wait for the rest of a burst, to write it in one go.
     await setImmediate();
     while (waiting.length > 0) {
       const lines = waiting;
@@ -113,11 +113,11 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
     return file;
   }
 
-  /** Does not flush to disk: the head may lag behind the file, but must never be ahead of it. */
+  /** Does not flush: after a crash, the saved head may be behind the audit file, but must never be ahead of it. */
   async function saveHead(): Promise<void> {
     try {
       notes ??= await openHeadFile(options.headsFolder, chain);
-      // The new text is never shorter than the old one, because only the number changes length, and it only grows.
+      // Overwrites all of the old text, because only the number changes length, and it only grows.
       await notes.write(`${JSON.stringify({ chain, ...head })}\n`, 0);
     } catch (thrown) {
       log.warn({ error: messageOf(thrown) }, "could not save the head of the audit chain");

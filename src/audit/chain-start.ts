@@ -1,4 +1,4 @@
-/** The first line of a chain names the ends of earlier chains that no other chain has named yet, including torn lines. */
+/** The first line of a chain names the ends (including torn lines) of earlier chains that no other chain has named. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Exports valid lines of the audit for other systems: all chains together, sorted by time within each day. */
+/** Exports the valid audit lines of all chains for other systems, sorted by time within each day. */
 import { join } from "node:path";
 import { linesOf, listAuditFiles } from "./files.ts";
 

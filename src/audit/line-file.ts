@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 export interface LineFile {
   name: string;
-  /** If `isLasting`, resolves once the bytes are on disk. A rejection leaves the file unchanged. */
+  /** If `isLasting`, resolves once the bytes are on disk. A rejected write adds nothing to the file. */
   append(text: string, isLasting: boolean): Promise<void>;
   isThere(): Promise<boolean>;
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-/** Finds files for retention to remove and describes them in a line so that `verify` accepts exactly these gaps. */
+/** Finds expired audit files, and describes them in an audit line so that `verify` accepts exactly these gaps. */
 import { join } from "node:path";
 import { hashOfFile } from "./chain-start.ts";
 import { type AuditFile, endOfFile, firstLine, listAuditFiles } from "./files.ts";
@@ -7,7 +7,7 @@ import { type ChainHead, chainStartedAt } from "./line.ts";
 export const pruneEvent = "audit.pruned";
 const dayMs = 86_400_000;
 
-/** The head up to which the chain was removed. Files from older versions have only a `hash`. */
+/** A removed file, with the chain's head at its end. Files from older versions have only a `hash`. */
 export type PrunedFile = ({ file: string; chain: string } & ChainHead) | { file: string; hash: string };
 
 /** Lists files whose name and content are both older than `oldest` so that renaming a file can't make it expire. */
@@ -17,7 +17,7 @@ export async function expiredFiles(folder: string, oldest: string): Promise<Audi
   return named.filter((_file, index) => (firstLines[index]?.at ?? "").slice(0, 10) < oldest);
 }
 
-/** True if retention, which keeps files for a day or longer, can have removed the file at that time (ISO 8601). */
+/** True if retention could have removed the file at that time (ISO 8601). It keeps files for at least a day. */
 export function isPlausible(pruned: PrunedFile, at: string): boolean {
   const day = pruned.file.slice(0, 10);
   const startedAt = "chain" in pruned ? chainStartedAt(pruned.chain) : undefined;

@@ -10,13 +10,13 @@ export interface SeenLine {
 
 export interface ChainProblem {
   file: string;
-  /** 0 means the entire file. */
+  /** 0 for a problem of the entire file. */
   line: number;
   kind: "deleted" | "changed" | "reordered" | "added";
   message: string;
 }
 
-/** `pruned` contains the end of each part that retention has removed. */
+/** `pruned` contains the head at the end of each part that retention has removed. */
 export function verifyChain(chain: string, lines: SeenLine[], pruned: readonly ChainHead[]): ChainProblem[] {
   const problems = new Map<string, ChainProblem>();
   const report = ({ file, line }: SeenLine, kind: ChainProblem["kind"], message: string) => {

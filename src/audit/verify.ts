@@ -1,6 +1,6 @@
 /**
  * Checks each chain (verify-chain.ts), then its end against the saved head and the first lines of later chains. Accepts
- * missing lines only if a retention line names them and they were old enough. Whoever can write every file can forge
+ * missing lines only if a retention line names them and they were old enough. Anyone who can write all files can forge
  * the entire audit, so export it to another machine if that matters.
  */
 import { basename, join } from "node:path";
@@ -45,13 +45,13 @@ export async function verifyAudit(options: { folder: string; headsFolder: string
     read.set(chain, seen.lines);
     chains.set(chain, seen.chain);
   }
-  // Retention lines in one chain name other chains, so read all chains first.
+  // Verify only after reading all chains, because retention lines in one chain name other chains.
   for (const [chain, lines] of read) report.problems.push(...verifyChain(chain, lines, prunedEnds(claims, chain)));
   for (const head of heads) checkEnd(head, "the data folder names", chains, claims, report);
   for (const { start, file, line } of claims.starts)
     for (const end of start.after) checkEnd(end, `line ${line} of ${file} names`, chains, claims, report);
   for (const [chain, seen] of chains) checkTorn(chain, seen, claims, report);
-  // Read the heads again, because a running process has since saved the heads of the lines read above.
+  // Read the heads again: a running process may have saved heads of lines that were read above.
   for (const head of await readHeads(options.headsFolder)) checkAdded(head, chains, claims, report);
   await checkUnchained(options.folder, byChain.get(undefined) ?? [], claims, report);
   report.chains = chains.size;
@@ -127,7 +127,7 @@ function checkEnd(
   problems.push({ file, line: 0, kind: "deleted", message });
 }
 
-/** Reports lines after the end named by a later chain's start. They are forged: the chain's process had ended. */
+/** Reports lines added after the end that a later chain names. They are forged, because the process had ended. */
 function checkAdded(
   head: EarlierChain,
   chains: Map<string, SeenChain>,
@@ -144,7 +144,7 @@ function checkAdded(
   problems.push({ file: first.file, line: first.line, kind: "added", message });
 }
 
-/** A crash can leave a torn line, which the next chain names. Until then, a process may still be writing it. */
+/** A crash can leave a torn line, which the next chain names. If none does, a process may still be writing the line. */
 function checkTorn(chain: string, { torn }: SeenChain, { starts }: Claims, report: AuditReport): void {
   if (torn === undefined) return;
   const { file, line, hash } = torn;

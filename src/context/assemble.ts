@@ -57,12 +57,12 @@ export interface ContextBuilderOptions {
   isCompacting: boolean;
   memory: Memory;
   skills(conversationId: string): SkillBrief[];
-  /** All tools, even if none is offered to the model, because their descriptions say what they read. */
+  /** All tools, even those not offered to the model: their specs say what earlier calls may have read. */
   tools(conversationId: string): readonly ToolSpec[];
   config: ContextConfig;
   redact: Redact;
   log: Log;
-  /** The preferred model as `provider/model`, for the snapshot. */
+  /** The preferred model as `provider/model`, for snapshots. */
   defaultModel: string;
   preferredModel?(conversationId: string, scope: Scope): Promise<string | undefined>;
   now?(): number;
@@ -85,7 +85,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
   const renderPrefix = createPrefix(createBrainFiles(workspace, log), config.contextTokens, config.shares);
   const steadyHistory = options.isCompacting ? createSteadyHistory(history) : undefined;
   const recall = createRecall(options.memory, log, now);
-  // A full disk must not stop the answer, so only log it.
+  // Only log a failure, because a full disk must not stop the answer.
   const snapshots = createSnapshots(workspace, options.redact, (turnId, thrown) =>
     log.error({ turnId, error: messageOf(thrown) }, "could not write the snapshot of a model call"),
   );

@@ -1,7 +1,7 @@
 /**
- * Reads the agent's character: `brain/identity/*.md` (`soul.md`, then `people.md`, then by name) and
+ * Reads the agent's character and procedures: `brain/identity/*.md` (`soul.md`, then `people.md`, then by name) and
  * `brain/prefrontal/*.md`. Reads a file again if its modification time or size has changed. HTML comments are notes
- * between owners and never reach the model.
+ * among owners and never reach the model.
  */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ export interface BrainFile {
   text: string;
 }
 
-/** No budget allows this much for one file. */
+/** More than any budget allows for one file. */
 const maxFileBytes = 256 * 1024;
 const maxFilesPerFolder = 50;
 const firstNames = ["soul.md", "people.md"];

@@ -45,7 +45,7 @@ export interface Allocation<C extends ContextItem> {
   usedTokens: number;
 }
 
-/** History comes last, because it gets what the other sections leave. */
+/** History comes last and gets the tokens that the other sections have not used. */
 const fillOrder = ["identity", "prefrontal", "memory", "skills", "history"] as const;
 
 export function shareOf(total: number, shares: Shares, section: BudgetSection): number {

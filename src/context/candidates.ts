@@ -62,7 +62,7 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
   return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
 }
 
-/** Returns `*` skills, skills that a person named, and the three best triggered ones. `tooMany` names the others. */
+/** Returns `*` skills, skills that a person named, and the three best matches. `tooMany` names the other matches. */
 export function skillPieces(
   briefs: readonly SkillBrief[],
   { said, asked }: { said: string; asked: readonly string[] },
@@ -78,7 +78,7 @@ export function skillPieces(
   return { pieces, tooMany: others.slice(maxTriggered).map(({ brief }) => brief.name) };
 }
 
-/** Returns exchanges, oldest first. The newest one is mandatory and has its tool results; the others have stubs. */
+/** Returns exchanges, oldest first. The newest is mandatory and has tool results; the others have stubs instead. */
 export function historyPieces(exchanges: readonly Exchange[]): HistoryPiece[] {
   return exchanges.map((exchange, index) => {
     const age = exchanges.length - 1 - index;

@@ -1,9 +1,9 @@
-/** Shortens text to a number of tokens. Keeps start and end, and says between them how much is missing. */
+/** Shortens text to a token limit. Keeps the start and the end, with a note between them about how much is missing. */
 import { estimateTokens } from "./tokens.ts";
 
 const noteTokens = 40;
 
-/** Shortens text to `limit` estimated tokens, or to only the note. `hint` says how to get the missing text. */
+/** Shortens text to `limit` tokens (estimated), or to the note alone. `hint` says how to get the missing text. */
 export function cutToTokens(text: string, limit: number, hint = ""): string {
   const tokens = estimateTokens(text);
   if (tokens <= limit) return text;

@@ -1,7 +1,7 @@
 /**
  * Fences mark foreign text in the prompt as data between tags. Such text can't close its fence or open another one.
- * Escapes only the `<` of what a model could read as one of our tags. Other case, invisible characters, spaces and
- * full-width letters do not hide a tag. All other text is unchanged, including code and HTML.
+ * Escapes only a `<` that starts what a model could read as one of our tags, even with other case, spaces, invisible
+ * characters or full-width letters. All other text is unchanged, including code and HTML.
  */
 
 export const fenceTags = [
@@ -27,7 +27,7 @@ export type FenceTag = (typeof fenceTags)[number];
 
 const reserved: ReadonlySet<string> = new Set(fenceTags);
 const maxTagLength = Math.max(...fenceTags.map((tag) => tag.length));
-/** `<`, and the characters that normalise to it. */
+/** `<`, and the characters that normalize to it. */
 const openers = /[<＜﹤]/g;
 const isInvisible = /^[\p{Cf}\p{Cc}\p{Cs}\p{Mn}\p{Me}\p{Default_Ignorable_Code_Point}]$/u;
 /** A character that ends a tag name. Unlike `\s`, it does not match the byte order mark. */
@@ -71,8 +71,8 @@ function openingTag(tag: FenceTag, attributes: Readonly<Record<string, string | 
 }
 
 /**
- * Checks whether a lenient reader would take the name after a `<` for one of our tags. Reads no text twice. `a < tools`
- * counts as a comparison and is not escaped; `< / tools` counts as a closing tag.
+ * Checks in one pass whether a lenient reader would take the name after a `<` for one of our tags. `a < tools` counts
+ * as a comparison and is not escaped; `< / tools` counts as a closing tag.
  */
 function isOwnTag(text: string, start: number): boolean {
   let name = "";
@@ -83,7 +83,7 @@ function isOwnTag(text: string, start: number): boolean {
     const character = String.fromCodePoint(text.codePointAt(index) ?? 0);
     index += character.length;
     for (const part of character.normalize("NFKC").toLowerCase()) {
-      // A combining mark may turn this letter into another character. A lenient reader may then end the name before it.
+      // A lenient reader may end the name before a letter that a combining mark turns into another character.
       if (nameCharacter.test(part) && isReserved() && /^\p{M}/u.test(text.slice(index, index + 2))) return true;
       if (nameCharacter.test(part)) name += part;
       else if (name === "" && (part === "/" || part === "\\")) isClosing = true;

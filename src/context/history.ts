@@ -66,7 +66,7 @@ export const exchangeSchema = z.strictObject({
   steps: z.array(takenStep),
   /** Origins of everything said and read in the turn. Absent in entries of earlier versions. */
   origins: originsSchema.exactOptional(),
-  /** Estimated tokens: `fresh` as the newest exchange, `stale` with stubs in place of tool results. */
+  /** Estimated tokens: `fresh` with tool results (for the newest exchange), `stale` with stubs instead. */
   tokens: z.strictObject({ fresh: z.number(), stale: z.number() }),
 });
 export type StoredExchange = z.infer<typeof exchangeSchema>;

@@ -1,4 +1,4 @@
-/** Renders the stable prefix. It changes only with files, skills or tools, so providers can cache it across turns. */
+/** Renders the stable prefix. Only changed files, skills or tools change it, so providers can cache it across turns. */
 import type { SkillBrief } from "../ports/context.ts";
 import type { SystemPart } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";

@@ -1,7 +1,7 @@
 /**
  * Finds memories for a turn. Searches once and keeps the result so that all steps have the same prompt prefix.
  * `prepare` starts the search when a message arrives, in parallel with storing it. The turn uses that result only if it
- * is recent and belongs to this message. After a failed search the turn continues without memories. If the cache has
+ * is recent and for the same message. After a failed search the turn continues without memories. If the cache has
  * dropped the result, the turn searches again.
  */
 import { messageOf } from "../lib/errors.ts";
@@ -26,9 +26,9 @@ export interface Recall {
 
 const maxHits = 24;
 const maxTurns = 200;
-/** A turn searches again if its result is older, for example because it waited for a person. */
+/** If the result is older, for example because the turn waited for a person, the turn searches again. */
 const maxAgeMs = 5 * 60_000;
-/** If more messages wait, a result would be out of date before its turn starts. */
+/** With more waiting messages, a result would expire before its turn starts. */
 const maxPrepared = 20;
 /** An older result may lack newer turns. */
 const maxPreparedAgeMs = 2_000;

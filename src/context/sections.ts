@@ -12,7 +12,7 @@ import { estimateTokens } from "./tokens.ts";
 const minTokens = 80;
 const shortDescription = 80;
 
-/** Fits files into the limit in order; each may use what the previous ones left. */
+/** Selects files in order; each may use the tokens that the previous ones have not used. */
 export function fitFiles(files: readonly BrainFile[], limit: number): { kept: BrainFile[]; leftOut: BrainFile[] } {
   const kept: BrainFile[] = [];
   const leftOut: BrainFile[] = [];
@@ -88,7 +88,7 @@ export function renderPreferences(digest: string): string {
   return fence("preferences", {}, digest);
 }
 
-/** `parts` must already be fenced. `withheld` counts passages that are shown only on request. */
+/** `parts` must already be fenced. `withheld` counts passages that the model sees only if it calls `recall`. */
 export function renderMemory(parts: readonly string[], withheld = 0): string {
   const hint =
     withheld === 0

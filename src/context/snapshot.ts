@@ -67,7 +67,7 @@ export function createSnapshots(
   return {
     write(input) {
       const name = snapshotName(input.at, input.turn.id, input.step);
-      // Wait two rounds of the event loop: in the first one, the HTTP client writes the request to its socket.
+      // Wait two rounds of the event loop, because the HTTP client writes the request to its socket in the first one.
       if (waiting.length === 0) setImmediate(() => setImmediate(flush));
       // Render the turn's current state now, because the turn continues.
       waiting.push({ name, head: headText(input), input });
@@ -77,7 +77,7 @@ export function createSnapshots(
   };
 }
 
-/** Does not call `fsync`: a power failure may lose a snapshot, but never leaves a part of one. */
+/** Does not call `fsync`: a power failure may lose a snapshot, but never leaves a partial one. */
 function writeWhole(folder: string, name: string, text: string): void {
   const temporary = join(folder, `.${name}.${process.pid}`);
   try {

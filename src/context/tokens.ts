@@ -1,10 +1,10 @@
 /**
  * Estimates token counts without a tokenizer, from runs of one kind of character, as byte-pair tokenizers do. The rates
  * fit the o200k vocabulary; a test keeps the estimate within 15 % of the real count per language. For older
- * vocabularies, the estimate for scripts other than Latin is a little too low.
+ * vocabularies, the estimate for non-Latin scripts is a little too low.
  */
 
-/** The most that any provider charges for an image that it does not scale down. */
+/** The most tokens that any provider charges for an image that it does not scale down. */
 export const imageTokens = 1_600;
 
 type Kind = "lower" | "upper" | "digit" | "space" | "newline" | "mark" | "other";

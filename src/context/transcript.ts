@@ -153,7 +153,7 @@ export function stepTokens(step: TakenStep): number {
 
 const frameTokens = 4;
 
-/** Encrypted thinking costs about as many tokens as its text, so its length is a good estimate. */
+/** Encrypted thinking costs about as many tokens as its text, which its length approximates. */
 function carryTokens(carry: Carry | undefined): number {
   return carry === undefined ? 0 : Math.ceil(JSON.stringify(carry.data).length / 4);
 }

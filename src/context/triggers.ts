@@ -3,7 +3,7 @@ import type { SkillBrief } from "../ports/context.ts";
 
 export interface TriggeredSkill {
   brief: SkillBrief;
-  /** Words in the matched triggers, plus a bonus for repeats. `alwaysScore` for `*` and for skills that people name. */
+  /** Words in matched triggers, plus a bonus for repeats. `alwaysScore` for `*` and for skills that people name. */
   score: number;
 }
 

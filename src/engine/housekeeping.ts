@@ -1,4 +1,4 @@
-/** Runs all work that depends on the clock. Nothing in memory waits for it, so a missed round only causes a delay. */
+/** Runs all periodic work. A missed round only causes a delay, because nothing in memory waits for it. */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -19,7 +19,7 @@ export interface Housekeeping {
 
 const sweepIntervalMs = 2_000;
 const cleanUpIntervalMs = 3_600_000;
-/** Ended records are kept for audits, and to recognise repeated deliveries. */
+/** Ended records are kept for audits, and to recognize repeated deliveries. */
 const maxKeptMs = 30 * 86_400_000;
 
 export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
@@ -36,7 +36,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     isSweeping = false;
   }
 
-  /** A turn can wait for approval longer than `maxKeptMs`, and must still find its posts afterwards. */
+  /** Keeps the posts of active turns, which may wait for approval longer than `maxKeptMs`. */
   async function refreshPosts(before: number): Promise<void> {
     for (const turn of await ledger.list("turn", { states: ["running", "parked"] })) {
       if (turn.createdAt >= before) continue;

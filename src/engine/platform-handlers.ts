@@ -36,7 +36,7 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
         log.info({ platform, person: author.id, conversationId, why: verdict.why }, "a message was refused");
         return verdict.notice;
       }
-      // The single word `stop` works like the command. If nothing is running, it is an ordinary message.
+      // A message that says only `stop` works like the command. If nothing is running, it is an ordinary message.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
       if (isStop && (await conversations.stopFor(message))) return undefined;
       const asked = withSkill(message, options.skillNamed);

@@ -1,6 +1,6 @@
 /** Why a turn was aborted. The reason of the turn's signal is one of these causes. */
 
-/** `stopped` (by a person) and `interrupted` (by a newer message) end the turn; after `shutdown` it resumes. */
+/** `stopped` (by a person) and `interrupted` (by a newer message) end the turn; after `shutdown`, it resumes later. */
 export type AbortCause = "stopped" | "interrupted" | "shutdown";
 
 export class TurnAbort extends Error {

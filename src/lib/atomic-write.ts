@@ -5,10 +5,10 @@ import writeFile from "write-file-atomic";
 import { codeOf } from "./errors.ts";
 import { createKeyedMutex } from "./keyed-mutex.ts";
 
-/** Another process may take the temporary file for a crash's leftovers and remove it. */
+/** Retry, because another process may mistake the temporary file for a crash's leftover and remove it. */
 const maxTries = 3;
 
-/** Rejects with Node's own error, and changes nothing, if the disk is full or the folder is read-only. */
+/** If the disk is full or the folder is read-only, rejects with Node's own error and changes nothing. */
 export async function writeFileAtomic(path: string, text: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     await mkdir(dirname(path), { recursive: true });

@@ -1,4 +1,4 @@
-/** Waiting times between attempts, and a wait that an abort ends immediately. */
+/** Wait times between attempts, and a wait that ends immediately on abort. */
 
 export type Backoff = readonly number[];
 

@@ -5,7 +5,7 @@ export interface FailureOptions {
   code: string;
   place: string;
   message: string;
-  /** A retry may succeed (network, time-out, 429, 5xx). Set by the code that knows the cause. */
+  /** A retry may succeed (network, timeout, 429, 5xx). Set by the code that knows the cause. */
   isRetryable?: boolean;
   retryAfterMs?: number;
   cause?: unknown;

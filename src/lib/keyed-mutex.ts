@@ -1,4 +1,4 @@
-/** Runs work for one key in the order of the calls, one at a time. Different keys run in parallel. */
+/** Runs the work for each key one piece at a time, in the order of the calls. Different keys run in parallel. */
 import PQueue from "p-queue";
 
 export type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>;

@@ -1,7 +1,7 @@
 /** Beyond `maxEntries`, the least recently used entry is dropped. */
 export interface LruMap<Value> {
   get(key: string): Value | undefined;
-  /** Does not count as a use. */
+  /** Unlike `get`, does not count as a use. */
   has(key: string): boolean;
   set(key: string, value: Value): void;
   delete(key: string): void;

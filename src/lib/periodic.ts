@@ -1,4 +1,4 @@
-/** Runs periodic work across restarts, with the time of the last run in the store. */
+/** Runs periodic work. Stores the time of the last run, to keep the interval across restarts. */
 import type { Store } from "../ports/store.ts";
 
 export interface DueWork {

@@ -48,7 +48,7 @@ export function isPublicAddress(address: string): boolean {
   return globalIpv6.check(address, "ipv6") && !specialIpv6.check(address, "ipv6");
 }
 
-/** Even a public address of this machine can reach services behind its firewall. */
+/** Returns this machine's own addresses, which can reach services behind its firewall even if they are public. */
 export function ownAddresses(): Set<string> {
   return new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)));
 }

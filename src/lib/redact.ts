@@ -14,7 +14,7 @@ export interface NamedSecret {
   value: string;
 }
 
-/** Shorter values would redact ordinary words. */
+/** Redacting shorter values would hide ordinary words. */
 const minSecretCharacters = 8;
 
 const tokenFormats = [
@@ -47,7 +47,7 @@ export function createRedactor(secrets: readonly string[]): Redact {
   };
 }
 
-/** Replaces secrets by, for example, `[ANTHROPIC_API_KEY, 48 characters]`. The length is that of the replaced text. */
+/** Replaces secrets with, for example, `[ANTHROPIC_API_KEY, 48 characters]`. The length is the replaced text's. */
 export type Mask = (text: string) => string;
 
 export function createMasker(secrets: readonly NamedSecret[]): Mask {
@@ -59,7 +59,7 @@ export function createMasker(secrets: readonly NamedSecret[]): Mask {
     }
   }
   if (marks.size === 0) return (text) => text;
-  // One pass replaces everything, so no replacement is masked again.
+  // Replace everything in one pass so that no replacement is masked again.
   const longestFirst = [...marks.keys()].sort((one, other) => other.length - one.length);
   const anyOf = new RegExp(
     longestFirst.map((literal) => literal.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|"),

@@ -24,6 +24,6 @@ export function useWriteAheadLog(database: DatabaseSync): void {
 
 function isBusy(thrown: unknown): boolean {
   const code = thrown instanceof Error && "errcode" in thrown ? thrown.errcode : undefined;
-  // The low byte is the code; the others give details.
+  // The low byte is the primary code; the other bytes give details.
   return typeof code === "number" && (code & 0xff) === busy;
 }

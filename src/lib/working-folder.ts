@@ -127,7 +127,7 @@ function shownPath(path: string): string {
   return JSON.stringify(path.length > 300 ? `${path.slice(0, 300)}…` : path);
 }
 
-/** Throws if the path leads out of the working folder. Ignores links; those are checked when folders are opened. */
+/** Throws if the path leads out of the working folder. Ignores links, which are checked when folders are opened. */
 function partsOf(written: string, workingFolder: string, root = workingFolder): string[] {
   const shown = shownPath(written);
   if (written === "")
@@ -163,7 +163,7 @@ function ignoreExisting(thrown: unknown): void {
   if (codeOf(thrown) !== "EEXIST") throw thrown;
 }
 
-/** Returns undefined if nothing is there. Throws for anything but a regular file, such as a link. */
+/** Returns undefined if nothing is there. Throws for a folder, a link, or anything else but a regular file. */
 export async function existingFile(place: Place): Promise<{ mode: number; size: number } | undefined> {
   try {
     const found = await lstat(place.path);

@@ -1,6 +1,6 @@
 /**
  * Turns days into search terms so that `on 8 May 2023`, `2023-05-08`, `in May` or `yesterday` finds passages of that
- * day. A passage of 8 May 2023 has the terms `d20230508 m202305 y2023 n05`; a question has only the most specific one.
+ * day. A passage of 8 May 2023 has the terms `d20230508 m202305 y2023 n05`; a question gets only the most specific one.
  */
 
 const months = ["january", "february", "march", "april", "may", "june"].concat([

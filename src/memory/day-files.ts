@@ -1,7 +1,7 @@
 /**
  * One Markdown file per day and scope, in parts (`2026-11-21.md`, then `2026-11-21.2.md`) so that adding an entry is
- * fast even on busy days. Changes that arrive during a write are then written together. A part that people made too
- * large, or that is not UTF-8, is left alone, and the next part is used.
+ * fast even on busy days. Changes that arrive during a write are written together afterwards. A part that people made
+ * too large, or that is not UTF-8, is left alone, and the next part is used.
  */
 import { isUtf8 } from "node:buffer";
 import { readdir, readFile, stat } from "node:fs/promises";
@@ -12,14 +12,14 @@ import type { MemoryScope } from "../ports/message.ts";
 import { dayOf, type MemoryKind, scopeFolder } from "./places.ts";
 
 const maxPartBytes = 64 * 1024;
-/** Remora never writes larger files, so they are not read for a change. */
+/** Remora never writes larger files, so larger ones are not edited. */
 const maxEditableBytes = 8 * 1024 * 1024;
 
 interface DayChange {
   kind: MemoryKind;
   scope: MemoryScope;
   at: number;
-  /** The entry to write. A part that already contains it is edited, whatever its size. `idsIn` finds ids in a text. */
+  /** The entry to write. A part that already contains it is edited, even if full. `idsIn` finds ids in a text. */
   entry?: { id: string; idsIn(text: string): Iterable<string> };
   /** Returns the new text of a part. `current` is empty if the part is new. */
   edit(current: string): string;

@@ -12,7 +12,7 @@ import { scopeFolder } from "./places.ts";
 
 const limits = { characters: 2_400, lines: 2_000, summary: 120 };
 
-/** In the digest's order: people's decisions come before the outcomes of calls. */
+/** In the digest's order: decisions of people, then outcomes of calls. */
 const knownOutcomes = [
   "approved",
   "denied",

@@ -124,7 +124,7 @@ function markerText({ turnId, at, outcome, users, origins }: Episode): string {
   return `${markerStart(turnId)}at=${new Date(at).toISOString()} outcome=${outcome} users=${ids} from=${from} -->`;
 }
 
-/** Reads the origins from the marker in the first lines. An entry without a marker is by people and has none. */
+/** Reads the origins from the marker in the first lines. People wrote entries without a marker, so these have none. */
 export function originsOfEntry(text: string): Origin[] {
   const found = /^\s*<!-- turn=\S* at=\S* outcome=\S* users=(\S*?)(?: from=(\S*))? -->(?:\n|$)/.exec(text);
   const [, users = "", from] = found ?? [];

@@ -8,7 +8,7 @@ export function quoted(text: string): string {
     .join("\n");
 }
 
-/** Undoes `quoted` except for line ends and NUL characters. Lines without a quotation mark are unchanged. */
+/** Undoes `quoted` except for line ends and NUL characters. Lines without `>` are unchanged. */
 export function unquoted(text: string): string {
   // Does not use `^` with the m flag, because that matches after U+2028, which is no line end in Markdown.
   return text.replace(/(^|\n)> ?/g, "$1");

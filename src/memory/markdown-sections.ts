@@ -14,7 +14,7 @@ export interface Passage {
   /** ISO 8601; empty if unknown. */
   at: string;
   text: string;
-  /** The headings above the passage's own, outermost first; the file's name if there are none. */
+  /** The headings above the passage's own heading, outermost first, or the file's name if there are none. */
   trail: string;
   origins: Origin[];
 }

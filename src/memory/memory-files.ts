@@ -50,7 +50,7 @@ function infoOf(path: string): FileInfo | undefined {
   }
 }
 
-/** Returns every scope's folders, relative to the workspace. A scope may have several, in different encodings. */
+/** Returns each scope's folders, relative to the workspace. There may be several, with names encoded differently. */
 export function foldersByScope(workspace: string): ScopeFolders {
   const found = new Map<string, { kind: MemoryKind; folder: string }[]>();
   for (const kind of memoryKinds) {

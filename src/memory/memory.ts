@@ -1,4 +1,4 @@
-/** The agent's memory: Markdown for people, and a search index that follows changes on disk, even people's edits. */
+/** The agent's memory: Markdown for people, and a search index that follows all edits on disk, including people's. */
 import { relative, sep } from "node:path";
 import { createPathOrder } from "../lib/atomic-write.ts";
 import type { Log } from "../lib/log.ts";

@@ -12,7 +12,7 @@ export function encodeOrigins(origins: readonly Origin[]): string {
   return markerValue(JSON.stringify(origins));
 }
 
-/** A later version or a person may have written an unreadable marker, so the text's origin is then unknown. */
+/** If a later version or a person has written an unreadable marker, the text's origin is unknown. */
 export function decodeOrigins(value: string): Origin[] {
   try {
     return originsSchema.parse(JSON.parse(decodeURIComponent(value)));

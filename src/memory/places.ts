@@ -22,7 +22,7 @@ export function scopeFolder(workspace: string, kind: MemoryKind, scope: MemorySc
   return join(workspace, branches[kind], folderNameOf(scope));
 }
 
-/** Every text has a folder name, and no two texts share one. */
+/** Every scope has a folder name, and no two scopes share one. */
 export function folderNameOf(scope: string): string {
   if (scope === "") return "%";
   if (/^\.+$/.test(scope)) return "%2E".repeat(scope.length);

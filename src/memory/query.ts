@@ -1,7 +1,7 @@
 /**
  * Turns a question into a query for the index: days become day terms, and words that carry meaning become terms. Stop
  * words count only if there are no other words; a very long question keeps its most specific words. People's text never
- * reaches FTS5 as syntax, because a term is letters, marks and digits in quotation marks.
+ * reaches FTS5 as syntax, because each term is quoted and contains only letters, marks and digits.
  */
 
 import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "../lib/text/words.ts";

@@ -2,7 +2,7 @@
  * Ranks the candidates of the index, best first.
  *
  *   1. use BM25 scores, with a small bonus for recent passages
- *   2. add a part of the scores of passages nearby in position and time, because they usually share a subject
+ *   2. add part of the scores of passages nearby in position and time, because they usually share a subject
  *   3. raise a passage with the question's words close together, a quoted phrase, or a speaker that the question names
  *   4. with embeddings, add the ranks by meaning (reciprocal rank fusion)
  *   5. return equal texts once
@@ -119,7 +119,7 @@ function offsetsOf({ before, after }: RankingWeights) {
   ];
 }
 
-/** Neighbours in a file that are hours apart are rarely about the same subject. */
+/** Neighbors in a file that are hours apart are rarely about the same subject. */
 function nearness(one: number, other: number): number {
   const gap = Math.abs(one - other);
   if (Number.isNaN(gap) || gap <= 3_600_000) return 1;
@@ -233,7 +233,7 @@ function hitOf(passage: FoundPassage, scopes: readonly MemoryScope[], score: num
   return scope === undefined ? [] : [{ path, heading, at, scope, score: Number(score.toPrecision(6)), text, origins }];
 }
 
-/** Unique, because a file has at most 20,000 passages and neighbours are only a few positions away. */
+/** Unique, because a file has at most 20,000 passages and neighbors are only a few positions away. */
 function keyOf(file: number, ordinal: number): number {
   return file * 65_536 + ordinal + 8;
 }

@@ -29,7 +29,7 @@ export function createScopedMemory(
       const scope = await placeFor(call, isShared);
       const before = await memory.knowledge.readMarked(scope, title);
       onRead(viaStore(before?.origins ?? [], "recalled memory"));
-      // Only channel notes need the requester as origin. DM notes have a single reader; owners write shared notes.
+      // In channel notes, mark the requester as an origin. DM notes have a single reader; owners write shared notes.
       const asker = scope.startsWith("channel:") ? [originOfPerson(call.requester)] : [];
       await memory.knowledge.write(scope, title, text, [...asker, ...(call.untrusted ?? [])]);
       return before?.text;

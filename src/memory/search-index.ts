@@ -86,7 +86,7 @@ export function createSearchIndex(options: SearchIndexOptions): SearchIndex {
   const revisions = new Map<string, number>();
   const foldersByScope = createFolderList(workspace);
 
-  /** SQLite finds damage only when it reads a damaged page. This then rebuilds the index once and repeats the work. */
+  /** SQLite finds damage only when it reads a damaged page. Rebuilds the index once, then repeats the work. */
   function guarded<T>(work: () => T, again = true): T {
     try {
       return work();

@@ -1,4 +1,4 @@
-/** The search index's thread. A long update checks for requests after each scope so that they need not wait. */
+/** The search index's thread. After each scope, a long update checks for searches so that they need not wait. */
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 import type { ThreadReply } from "../lib/worker-thread.ts";

@@ -36,8 +36,9 @@ async function replyOf(work: (request: unknown) => unknown, request: unknown): P
 }
 
 /**
- * Ends this process after its time limit, in case Remora has died, or if its memory exceeds the limit. Measures the
- * process, because native libraries allocate outside the heap. Runs in a thread, because busy code would block it.
+ * Ends this process if its memory exceeds the limit, or after its time limit in case Remora has died. Measures the
+ * whole process, because native libraries allocate outside the heap. Runs in a thread, because busy code would block
+ * it.
  */
 function watch(limits: { ms: number; bytes: number }): void {
   new Worker(watcher, { eval: true, workerData: { ...limits, tooLarge }, env: {} }).unref();

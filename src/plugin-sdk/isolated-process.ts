@@ -1,5 +1,5 @@
 /**
- * Runs one task in a separate process, because foreign input may keep it busy forever or exhaust memory. A thread is
+ * Runs one task in a separate process, because untrusted input may keep it busy forever or exhaust memory. A thread is
  * not enough: running out of memory can end the whole process, and SQLite in a thread can't be stopped.
  *
  * The process may read Remora's code, the module's folder and packages. It can't write files or start processes, and
@@ -69,7 +69,7 @@ export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Pro
     child.once("close", () => settle(failureOf(errors)));
     const { request, timeoutMs, megabytes } = task;
     const message: ChildMessage = { request, timeoutMs, megabytes };
-    // The close event reports a child that has already ended, so errors here don't matter.
+    // Ignore errors: if the child has already ended, its close event reports that.
     child.send(message, () => {});
   });
 }

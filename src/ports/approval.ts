@@ -1,4 +1,4 @@
-/** Approval records. An id gives no authority. Each record is settled only once, and its call runs at most once. */
+/** Approval records. Knowing an id gives no authority. Each record settles once, and its call runs at most once. */
 import type { ApprovalCard, ApprovalState, ShownChanges } from "./card.ts";
 import type { GateMatch } from "./gate.ts";
 import type { AnswerReceipt, Author, InboundAnswer, ReplyTarget, Scope } from "./message.ts";
@@ -22,7 +22,7 @@ export interface ApprovalRecord {
   requester: Author;
   /** Other people who asked for the same call. If `notRequester` is set, they may not approve it either. */
   alsoAsked?: string[];
-  /** The model's call, or a person's edit of it; `original` then contains the model's call. */
+  /** The call to run: the model's, or a person's edit of it, with the model's call in `original`. */
   call: ToolCall;
   /** SHA-256 of tool, canonical arguments, working folder and skill file. Checked again before the call runs. */
   callHash: string;
@@ -31,7 +31,7 @@ export interface ApprovalRecord {
   workingFolder: string;
   matches: GateMatch[];
   extraTags: string[];
-  /** The prompt contained text that somebody else may have written, so no grant covers the call. */
+  /** The prompt contained text that the requester may not have written, so no grant covers the call. */
   isTainted?: boolean;
   /** `requester`, `user:<platform>:<id>`, `user:<id>` or `role:<id>`. If empty, nobody may answer. */
   approvers: string[];
@@ -74,7 +74,7 @@ export interface CardRecord {
   messages: { turnId: string; messageId: string }[];
 }
 
-/** A person's approval in advance of calls that match a skill's pattern, for one conversation and a limited time. */
+/** A person's advance approval of calls that match a skill's pattern, for one conversation and a limited time. */
 export interface GrantRecord {
   id: string;
   platform: string;
@@ -132,8 +132,8 @@ export interface ApprovalRequest {
 
 export interface Approvals {
   /**
-   * Creates one record per call. The same calls of a turn return the same records. Some rows may already be settled, by
-   * a grant or because nobody may answer. If no row is open, don't post the card.
+   * Creates one record per call. Repeating it for the same calls of a turn returns the same records. Some rows may
+   * already be settled, by a grant or because nobody may answer. If no row is open, don't post the card.
    */
   open(request: ApprovalRequest): Promise<{ card: ApprovalCard; approvalIds: string[] }>;
   /** Settles the approval at most once. Later answers get a receipt with the earlier outcome. */

@@ -1,7 +1,7 @@
 /** Records every effect in a tamper-evident log. If `record` rejects, the effect must not happen. */
 import type { Author } from "./message.ts";
 
-/** The card's text when the person decided, with configured secrets masked, and its SHA-256. */
+/** The card's text at the time of the decision, with configured secrets masked, and its SHA-256. */
 export interface ShownCard {
   text: string;
   hash: string;
@@ -13,7 +13,7 @@ interface TurnPlace {
 }
 
 export interface AuditMap {
-  /** A person or a grant answers a card. `requester` asked for the call; `by` decides. */
+  /** A person or a grant has answered a card. `requester` asked for the call; `by` decided. */
   "approval.answered": TurnPlace & {
     approvalId: string;
     callId: string;

@@ -5,13 +5,13 @@ import type { AnswerChoice, ReplyTarget } from "./message.ts";
 export type ApprovalState = "open" | "approved" | "consumed" | "denied" | "expired" | "cancelled";
 
 export interface CardItem {
-  /** An answer to this id counts for all identical calls of the card. */
+  /** An answer to this id counts for all identical calls on the card. */
   approvalId: string;
   tool: string;
   /** The complete call as multi-line text. Invisible characters are escaped, so nothing is hidden. */
   callText: string;
   reasons: string[];
-  /** Set if odd characters, mixed alphabets or long runs of blanks could mislead the reader. */
+  /** Set if odd characters, mixed alphabets or long runs of whitespace could mislead the reader. */
   warning?: string;
   times: number;
   state: ApprovalState;
@@ -39,7 +39,7 @@ export interface ShownChanges {
   moreFiles: number;
   commands: { text: string; outcome: string }[];
   lastOutput?: string;
-  /** Present if the diff is short enough for a card. Longer diffs need the choice `diff`. */
+  /** Present if the diff is short enough for a card. The choice `diff` shows longer ones. */
   diff?: string;
   /** Button labels. For a stopped or failed turn they are Keep and Discard. */
   labels: { approve: string; deny: string };

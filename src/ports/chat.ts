@@ -1,5 +1,5 @@
 /**
- * Lets tools act in a chat besides answering. Actions reject with `platform.unsupported` if the service can't do them,
+ * Lets tools act in a chat beyond replying. Actions reject with `platform.unsupported` if the service can't do them,
  * and with `platform.no-access` if the requester can't see the channel. `channel` never names a DM.
  */
 import type { LoggedMessage } from "./chat-log.ts";

@@ -1,4 +1,4 @@
-/** Judges what a call could do beyond its draft, before it runs. */
+/** Judges what a call could do outside its draft, before it runs. */
 import type { GateMatch } from "./gate.ts";
 import type { JsonObject } from "./message.ts";
 import type { Origin } from "./origin.ts";
@@ -17,6 +17,6 @@ export interface Containment {
   /** Explains to the model why the call can't run at all. Nobody is asked about such a call. */
   problem(spec: ToolSpec | undefined, input: JsonObject): string | undefined;
   reasons(spec: ToolSpec | undefined, input: JsonObject, state: CallState): GateMatch[];
-  /** Lists what can leave the draft through the call. */
+  /** Lists what the call could send out of the draft. */
   facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;
 }

@@ -33,7 +33,7 @@ export interface BuiltContext {
 }
 
 export interface ContextBuilder {
-  /** Announces a turn about this message so that slow work can begin early. Optional. Must not throw. */
+  /** Starts slow work for this message's turn early. Calling it is optional. Must not throw. */
   prepare(message: InboundMessage): void;
   build(input: ContextInput): Promise<BuiltContext>;
   /** Adds an ended turn to its conversation's history, or replaces the turn's earlier entry. */

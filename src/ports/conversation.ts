@@ -27,7 +27,7 @@ export interface Conversations {
   /** Handles a message that only says stop. If nothing runs, resolves to false without storing the message. */
   stopFor(message: InboundMessage): Promise<boolean>;
   stopScope(scope: Scope): Promise<number>;
-  /** Changes a queued message. `remove` also stops a turn that is only about the removed message. */
+  /** Changes a queued message. `remove` also stops a turn that consists of only this message. */
   edit(messageKey: string, text: string): Promise<void>;
   remove(messageKey: string): Promise<void>;
   recover(): Promise<void>;

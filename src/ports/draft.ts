@@ -22,7 +22,7 @@ export interface DraftRecord {
   kind: "own" | "given";
   turnIds: string[];
   createdAt: number;
-  /** When a call's layer was last merged into the draft. `askedAt` is its value when the newest card was created. */
+  /** When a call's layer was last merged into the draft. `askedAt` is its value at the time of the newest card. */
   changedAt: number;
   approvalId?: string;
   askedAt?: number;
@@ -44,9 +44,9 @@ export interface CallFolder {
 }
 
 export interface PluginCommands {
-  /** At most once per call. Merges the changes into the draft unless the command was killed or exceeded a limit. */
+  /** Call only once per tool call. Merges the changes unless the command was killed or exceeded a limit. */
   run(text: string, signal: AbortSignal): Promise<RunningCommand>;
-  /** Runs on the current draft. Rejects with `jobs.too-many` at the limits per conversation, person and process. */
+  /** Runs on a snapshot of the draft. Rejects with `jobs.too-many` at the limit per conversation, person or process. */
   startJob(text: string): Promise<JobSummary>;
 }
 
@@ -56,7 +56,7 @@ export interface JobSummary {
   state: string;
 }
 
-/** Background commands of the call's conversation. They end when Remora's process ends. */
+/** Background commands of the call's conversation. They end when Remora's process exits. */
 export interface PluginJobs {
   list(): JobSummary[];
   /** Returns the end of the job's output so far. */
@@ -72,7 +72,7 @@ export interface FolderCall {
   /** Approved hosts that the call's commands may reach, as the call names them. */
   network: readonly string[];
   mounts?: readonly ViewMount[];
-  /** The call's path, if it names one and runs no command. */
+  /** The path that the call names. Absent if it names none or runs a command. */
   path?: string;
   /** True if the call names `/outputs`. Other calls don't see the outputs. */
   usesOutputs: boolean;
@@ -91,7 +91,7 @@ export interface Drafts {
   settle(turn: TurnRecord, end: DraftEnd): Promise<void>;
   /** Keeps or discards the turn's changes if people have answered or the approval has expired. */
   settleDecided(turnId: string): Promise<void>;
-  /** Says what happened to drafts since the conversation's last turn. Records that this turn got the news. */
+  /** Returns what has happened to drafts since the conversation's last turn. Records that this turn has been told. */
   news(turn: TurnRecord): Promise<string[]>;
   /** True if the conversation's open draft removed or replaced this folder, so that its calls can't see files in it. */
   hides(conversationId: string, workingFolder: string, folder: string): Promise<boolean>;

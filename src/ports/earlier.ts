@@ -36,4 +36,3 @@ export interface Earlier {
 /** The part of `Earlier` that a turn keeps and the model reads. */
 export type Heard = Earlier;
 
-export const nothingEarlier: Earlier = { lines: [], leftOut: 0, notes: [] };

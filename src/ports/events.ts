@@ -24,7 +24,7 @@ interface JudgedFields extends CallFields {
 
 interface DecisionFields extends JudgedFields {
   approvalId: string;
-  /** Earlier than the event if another process took the decision. */
+  /** Earlier than the event if the decision was made in another process. */
   decidedAt: number;
   waitedMs: number;
 }
@@ -85,11 +85,11 @@ export interface EventMap {
   "safety.cancelled": DecisionFields & { reason: string };
   "safety.granted": TurnFields & GrantFields & { approvalId: string; expiresAt: number };
   "safety.revoked": GrantFields & { conversationId: string };
-  /** Changes were written to the real folder. `undoId` is absent if they can't be undone. */
+  /** Changes have been written to the real folder. `undoId` is absent if they can't be undone. */
   "changes.kept": { draftId: string; conversationId: string; turnIds: string[]; files: number; undoId?: string };
   "changes.refused": { draftId: string; conversationId: string; turnIds: string[]; message: string };
   "changes.undone": { draftId: string; undoId: string; by: string; files: number };
-  /** A command's connection ended. `host` is untrusted, because the command chose it. */
+  /** A command's connection has ended. `host` is untrusted, because the command chose it. */
   "network.connection": {
     host: string;
     port: number;

@@ -1,7 +1,7 @@
-/** Reads what a file contains, in an isolated process, because files of other people may be hostile. */
+/** Reads files in an isolated process, because other people's files may be hostile. */
 
 export interface FileLook {
-  /** The type that the content has, whatever the name says. */
+  /** The type of the content, regardless of the file's name. */
   mimeType: string;
   /** A first look, for the model: the kind, its size (pages, columns, pixels), and the beginning of the text. */
   summary: string;

@@ -3,7 +3,7 @@ import type { Origin } from "./origin.ts";
 
 export interface SeenFolder {
   root: string;
-  /** The folder as the call sees it: the real one, or the draft over it. Open it, but never resolve it with `realpath`. */
+  /** The folder as the call sees it: the real one, or the draft over it. Open it; never use `realpath`. */
   seen: string;
 }
 

@@ -20,11 +20,11 @@ export interface GateMatch {
 
 export interface Verdict {
   class: VerdictClass;
-  /** Strictest first. Empty exactly if `class` is `safe`. */
+  /** Strictest first. Empty if and only if `class` is `safe`. */
   matches: GateMatch[];
   /** Tags such as `#shell:dynamic-command`, without the tool's name. */
   tags: string[];
-  /** The arguments to show, hash, queue and run: exactly these were judged. Absent if they can't be serialised. */
+  /** The arguments to show, hash, queue and run: exactly these were judged. Absent if they can't be serialized. */
   input?: JsonObject;
   argsJson: string;
 }
@@ -34,7 +34,7 @@ export interface Gate {
   classify(tool: string, args: unknown, extraTags?: string[]): Verdict;
 }
 
-/** Patterns of every loaded skill apply to every tool. */
+/** Each loaded skill's patterns apply to every tool. */
 export interface GateRule {
   kind: "danger" | "confirm";
   pattern: string;

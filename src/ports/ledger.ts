@@ -28,7 +28,7 @@ export interface CardNotice {
   cardId: string;
   turnIds: string[];
   isQuiet?: boolean;
-  /** The card has changed. Makes a notice that is already `told` due again. */
+  /** The card has changed, so a notice that is already `told` becomes due again. */
   isChanged?: boolean;
 }
 
@@ -88,7 +88,7 @@ export interface LedgerKinds {
   /** `closed` once the card shows the outcome. */
   question: { state: "open" | "answered" | "withdrawn" | "closed"; body: QuestionRecord };
   draft: { state: DraftState; body: DraftRecord };
-  /** One per real folder that has files with other people's text. */
+  /** One for each real folder that has files with other people's text. */
   "file-origins": { state: "kept"; body: FolderMarks };
   /** One for each real folder with files of messages. */
   inbox: { state: "kept"; body: FolderInbox };
@@ -126,7 +126,7 @@ export interface Ledger {
   get<K extends LedgerKind>(kind: K, id: string): Promise<LedgerEntry<K> | undefined>;
   /**
    * Resolves to undefined, and changes nothing, unless the entry is in one of the states `from` (which may include
-   * `to`). `change` must be pure, because it may run more than once. It returns undefined to refuse.
+   * `to`). `change` must be pure, because it may run more than once. It may return undefined to refuse the change.
    */
   transition<K extends LedgerKind>(
     kind: K,

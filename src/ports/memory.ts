@@ -53,7 +53,7 @@ export interface Feedback {
 export interface Memory {
   /** Best hits first. Never rejects because of the query text. */
   search(query: MemoryQuery): Promise<MemoryHit[]>;
-  /** Summarises a scope's past decisions and outcomes for the prompt, in at most 2,400 characters. May be empty. */
+  /** Summarizes a scope's past decisions and outcomes for the prompt, in at most 2,400 characters. May be empty. */
   digest(scope: Scope): Promise<string>;
   saveEpisode(episode: Episode): Promise<void>;
   recordFeedback(feedback: Feedback): Promise<void>;

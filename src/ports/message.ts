@@ -21,11 +21,11 @@ export interface Attachment {
   name: string;
   mimeType: string;
   bytes: number;
-  /** What the platform needs to open the file (`Platform.openFile`). Absent once the file has been fetched or refused. */
+  /** What `Platform.openFile` needs to open the file. Absent once the file has been fetched or refused. */
   source?: JsonObject;
   /** Where the fetched file is, relative to the working folder. */
   path?: string;
-  /** A first look at a file whose complete text is not here. */
+  /** A summary of the file, if its complete text is absent. */
   summary?: string;
   /** Why there is no content, as a sentence for people. */
   problem?: string;
@@ -97,7 +97,7 @@ export interface InboundAnswer {
 export interface AnswerReceipt {
   accepted: boolean;
   text: string;
-  /** The full diff, visible only to that person if the platform supports it. */
+  /** The full diff. If the platform supports it, only the person who clicked sees the diff. */
   file?: { name: string; text: string };
 }
 

@@ -15,7 +15,7 @@ const originSchema = z.object({
   /** One short line for people: `example.com/page`, `report.pdf`, `Ben`. */
   name: z.string(),
   personId: z.string().exactOptional(),
-  /** Where the text was stored in the meantime, such as `memory` or `file notes.md`. */
+  /** Where the text was stored before it reached the prompt, such as `memory` or `file notes.md`. */
   via: z.string().exactOptional(),
 });
 export const originsSchema = z.array(originSchema);
@@ -32,7 +32,7 @@ export function untrustedFor(origins: readonly Origin[], personId: string): Orig
   return distinctOrigins(origins.filter((origin) => origin.kind !== "person" || origin.personId !== personId));
 }
 
-/** If too many are left, drops people first, because other origins say more. */
+/** Removes duplicates. Above the limit, drops people first, because other origins say more. */
 export function distinctOrigins(origins: readonly Origin[]): Origin[] {
   const byKey = new Map(origins.map((origin) => [JSON.stringify(keyOf(origin)), origin]));
   const all = [...byKey.values()];
@@ -74,7 +74,7 @@ export function originsOfHosts(hosts: readonly string[]): Origin[] {
   return hosts.length === 0 ? [] : [originOf("web", hosts.join(", "))];
 }
 
-/** Nearly every prompt in a channel contains people's words from memory, so no grant would ever apply otherwise. */
+/** Nearly every prompt in a channel contains people's words from memory, so otherwise grants would never apply. */
 export function withoutRememberedPeople(origins: readonly Origin[]): Origin[] {
   return origins.filter(({ kind, via }) => kind !== "person" || via !== fromMemory);
 }

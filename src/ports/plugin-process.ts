@@ -1,4 +1,4 @@
-/** Runs the code of skills that did not come with Remora, with the permissions that their SKILL.md declares. */
+/** Runs the code of skills that are not part of Remora, with the permissions that their SKILL.md declares. */
 import type { Readable } from "node:stream";
 
 export interface PluginProgram {

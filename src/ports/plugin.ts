@@ -22,7 +22,7 @@ export interface PluginHome {
   dataFolder: string;
   log: Log;
   config: JsonObject;
-  /** Immediately replaces the earlier offer of the same source. Absent unless SKILL.md says `provides_tools: true`. */
+  /** Immediately replaces the source's earlier offer. Absent unless SKILL.md says `provides_tools: true`. */
   offer?(source: string, offer: ToolOffer): void;
 }
 
@@ -33,15 +33,15 @@ export interface ToolOffer {
   problems?: string[];
 }
 
-/** Somebody else may have described the tool, so nothing in the offer is trusted. */
+/** A third party may have described the tool, so nothing in the offer is trusted. */
 export interface OfferedTool {
-  /** The name that `execute` gets. The model may see another name, which stays the same while the process lives. */
+  /** The name that `execute` receives. The model may see another name, which stays the same while the process lives. */
   name: string;
   description: string;
   /** A JSON Schema. Unusable parts are dropped. */
   parameters: unknown;
   timeoutMs?: number;
-  /** The operator's settings exempt the tool from confirm patterns with `{offered_tool}`. */
+  /** True if the operator's settings exempt the tool from confirm patterns with `{offered_tool}`. */
   isTrusted?: boolean;
 }
 

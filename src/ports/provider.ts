@@ -9,7 +9,7 @@ import type { ToolImage, ToolSpec } from "./tool.ts";
 /** Stable parts come first so that the provider can cache the beginning of the prompt. */
 export interface SystemPart {
   text: string;
-  /** Up to and including this part, the next call's prompt is the same, so a cache breakpoint may be set after it. */
+  /** The prompt up to the end of this part is the same in the next call, so a cache breakpoint may follow it. */
   isCacheable: boolean;
 }
 

@@ -36,6 +36,6 @@ export interface Questions {
   /** Rejects if the question can't be asked, or with the signal's reason after an abort. */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
   answer(pick: InboundPick): Promise<AnswerReceipt>;
-  /** Withdraws the questions of dead processes, because no question outlives its turn. Retries failed card updates. */
+  /** Withdraws questions of dead processes and retries failed card updates. */
   sweep(now: number): Promise<void>;
 }

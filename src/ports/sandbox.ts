@@ -1,12 +1,12 @@
 /**
  * The sandbox runs each command in a **view**: Linux namespaces in which writes never reach the real folder. Other
- * files are visible only if an allow-list names them. A command has no network, no privileges and limited resources.
+ * files are visible only if they are on an allowlist. A command has no network, no privileges and limited resources.
  */
 import type { Readable } from "node:stream";
 
 export interface SandboxReport {
   holds: boolean;
-  /** `overlay` if the kernel separates the writes, otherwise `copy` (with a size limit). Meaningless unless `holds`. */
+  /** `overlay` if the kernel keeps writes apart, otherwise `copy` (with a size limit). Meaningless unless `holds`. */
   layers: "overlay" | "copy";
   /** Says what the probe found and, if a command could break out, what to do. */
   detail: string;

@@ -23,7 +23,7 @@ export interface GateTest {
   line: number;
 }
 
-/** Names of tools that the plugin offers. Rules apply to withdrawn tools too: one may return while a call waits. */
+/** Names of tools that the plugin offers. Rules also apply to withdrawn tools, which may return while a call waits. */
 export interface OfferedNames {
   current: string[];
   /** Every name ever offered. Danger patterns with `{offered_tool}` apply to all of them. */
@@ -36,7 +36,7 @@ export interface SkillPermissions {
   files: "none" | "read" | "write";
   network: string[];
   env: string[];
-  /** Whether the plugin may start other programs. They run in a sandbox of their own. */
+  /** Whether the plugin may start other programs. They run in their own sandbox. */
   commands: boolean;
   services: ("memory" | "chat" | "schedules")[];
 }
@@ -50,7 +50,7 @@ export interface Skill {
   /** Lower-case. A single `*` means every message; if empty, the skill is only listed. */
   triggers: string[];
   tools: ToolSpec[];
-  /** Maps the name in use to the name in the file, for names that providers would refuse. */
+  /** Maps names in use to those in SKILL.md, for tools whose names providers would refuse. */
   renamedTools: { [name: string]: string };
   /** The plugin offers tools while it runs. `tools` includes them. */
   providesTools: boolean;

@@ -1,4 +1,4 @@
-/** Key-value state that may be written twice without harm. What must happen only once belongs in the ledger. */
+/** Key-value state that may safely be written twice. Anything that must happen only once belongs in the ledger. */
 import type { Json } from "./message.ts";
 
 export interface Store {

@@ -20,7 +20,7 @@ export interface ToolSpec {
   isIdempotent: boolean;
   /** Somebody else may have written its results (`untrusted: true` in SKILL.md). */
   readsUntrusted: boolean;
-  /** It can send something to a place where others read it (`outward: true` in SKILL.md). */
+  /** Can send something to where others read it (`outward: true` in SKILL.md). */
   isOutward: boolean;
   timeoutMs: number;
   folder: FolderUse;
@@ -81,7 +81,7 @@ export interface ToolAttempt {
   retryAfterMs?: number;
 }
 
-/** `invalid`, `denied` and `blocked` calls never ran. The text of `interrupted` calls says whether they may have. */
+/** `invalid`, `denied` and `blocked` calls never ran. The text of `interrupted` ones says whether they may have run. */
 export type ToolStatus = "ok" | "failed" | "invalid" | "denied" | "blocked" | "interrupted";
 
 export interface ToolResult {

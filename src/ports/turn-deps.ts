@@ -43,7 +43,7 @@ export interface Delivery {
 export interface TurnLimits {
   /** Maximum model calls with tools in one turn. One call without tools follows. */
   steps: number;
-  /** Maximum tool calls that run in one step. The others are answered without running. */
+  /** Maximum tool calls that run in one step. The others get an error instead. */
   callsPerStep: number;
   /** After this many denied or blocked calls, the model gets no more tools. */
   refusals: number;

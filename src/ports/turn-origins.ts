@@ -1,4 +1,4 @@
-/** Finds where the text of a turn comes from: its messages, and what its calls brought in. */
+/** Finds where the text of a turn comes from: its messages and the results of its calls. */
 
 import type { Attachment, Author, InboundMessage, JsonObject } from "./message.ts";
 import { type Origin, originOf, originOfPerson, untrustedFor, withoutRememberedPeople } from "./origin.ts";
@@ -40,7 +40,7 @@ function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
 
 /** A result without origins is old or interrupted, so the call may have read anything that its tool can read. */
 function originsOfCall({ raw, call, result }: CallRecord, specs: ReadonlyMap<string, ToolSpec>): Origin[] {
-  // Such a result contains the reason in a person's own words.
+  // The result of a denied call contains the reason in the denier's own words.
   if (result?.status === "denied") return result.origins ?? [];
   if (result === undefined || neverRan.includes(result.status)) return [];
   return result.origins ?? originsOfTool(specs.get(raw.name), raw.name, call?.input ?? {});
@@ -48,7 +48,7 @@ function originsOfCall({ raw, call, result }: CallRecord, specs: ReadonlyMap<str
 
 export function untrustedIn(turn: TurnRecord, step: StepRecord, specs: readonly ToolSpec[]): Origin[] {
   if (step.untrusted !== undefined) return step.untrusted;
-  // Earlier versions did not record this, so assume everything that the turn had read before the step.
+  // Records of earlier versions lack this field, so assume everything that the turn had read before the step.
   const before = { ...turn, steps: turn.steps.slice(0, turn.steps.indexOf(step)) };
   return untrustedFor(originsOfTurn(before, specs), requesterOf(turn).id);
 }

@@ -1,4 +1,4 @@
-/** A turn's record is a journal, written before each next step so that any process can continue the turn. */
+/** A turn's record is a journal, saved before each step so that any process can continue the turn. */
 import type { AbortCause } from "../lib/abort.ts";
 import type { RemoraError } from "../lib/errors.ts";
 import type { Heard } from "./earlier.ts";
@@ -56,11 +56,11 @@ export interface TurnRecord {
   endedAt?: number;
   /** Id of the only run that may write. Each takeover sets a new id, so a run presumed dead can't write. */
   owner?: string;
-  /** Why the turn must end. The process that runs it, or resumes it next, ends it. */
+  /** Why the turn must end. The process that runs or next resumes the turn ends it. */
   abort?: AbortCause;
   /** True once the platform has accepted the final text. */
   isDelivered: boolean;
-  /** The visible text of an unfinished last step. The reply keeps it. */
+  /** The visible text of an unfinished last step, which the reply keeps. */
   unfinishedText?: string;
   /** What was said before the first message. Saved before the first step, so that every step has the same prompt. */
   heard?: Heard;

@@ -12,7 +12,7 @@ export interface UsageCount extends Usage {
   /** Covers only calls whose model has a price. */
   cost: number;
   unpricedCalls: number;
-  /** How long Remora itself took before it asked the models. */
+  /** Time that Remora itself needed before it called the models. */
   addedMs: number;
 }
 
@@ -34,7 +34,7 @@ export type Permit =
       count(call: ModelCall): Promise<void>;
       end(): void;
     }
-  /** `sentence` says whose limit it is and when it resets. */
+  /** `sentence` says which limit was reached and when it resets. */
   | { type: "refused"; code: string; sentence: string };
 
 export interface UsageMeter {

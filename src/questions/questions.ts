@@ -4,7 +4,7 @@
  *   ask      writes the record, posts the card, and waits for a click in any process
  *   answer   accepts the requester's first click; other people learn why their click does not count
  *
- * When the wait ends (tool's time-out, stop, shutdown), the question is withdrawn: its card says so, and clicks change
+ * When the wait ends (tool timeout, stop, shutdown), the question is withdrawn: its card says so, and clicks change
  * nothing.
  */
 import { randomBytes } from "node:crypto";
@@ -25,7 +25,7 @@ export interface QuestionsOptions {
 
 /** The bus can lose messages, so the ledger is polled too. */
 const pollIntervalMs = 1_000;
-/** After this time, a failing card update is abandoned, because its channel may no longer exist. */
+/** After this time, gives up on a failing card update, because the channel may no longer exist. */
 const maxCardRetryMs = 86_400_000;
 const maxQuestionCharacters = 1_000;
 const maxOptionCharacters = 75;

@@ -2,7 +2,7 @@
  * Schedules run a person's request later, once or repeatedly.
  *
  *   add     stores the schedule in the ledger with its next due time
- *   sweep   turns a due schedule into a message by its owner. The turn has the owner's current rights
+ *   sweep   turns a due schedule into a message from its owner. The turn has the owner's current rights
  *
  * The message's id combines the schedule and its due time, so the message is handled once, even if several processes
  * sweep. If several runs were missed during downtime, the schedule runs once at the next start.
@@ -48,7 +48,7 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
     );
   }
 
-  /** Ends the schedule of an owner who has left, because that person has no rights any more. */
+  /** Ends the schedule of an owner who has left, because that person no longer has any rights. */
   async function end(id: string, { conversationId, owner }: ScheduleRecord): Promise<void> {
     await ledger.transition("schedule", id, ["active"], "ended");
     log.info({ schedule: id, conversationId, owner: owner.id }, "a schedule ended because its owner has left");

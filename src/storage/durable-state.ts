@@ -21,7 +21,7 @@ export interface DurableState {
   store: Store;
   leases: Leases;
   bus: Bus;
-  /** Undefined if no other process can interfere. */
+  /** Undefined if only one process can use the state. */
   withLock: WithLock | undefined;
   redis: { connection: RedisConnection; prefix: string } | undefined;
   /** The folder for files that no other process uses. */
@@ -29,5 +29,5 @@ export interface DurableState {
   close(): Promise<void>;
 }
 
-/** Called if Redis is unreachable at startup; `detail` says why. The resolved function is called after the wait. */
+/** Called if Redis is unreachable at startup; `detail` says why. Resolves to a function to call after the wait. */
 export type OnWaiting = (detail: () => string) => Promise<() => Promise<void>>;

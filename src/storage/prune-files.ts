@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { codeOf } from "../lib/errors.ts";
 
 /**
- * Removes files last written before `before` (milliseconds since 1970) at any depth, and links without following them.
- * Keeps a newer empty folder, because it may be about to receive files. Does nothing if `folder` is missing.
+ * Removes files and links (without following them), at any depth, that were last written before `before` (milliseconds
+ * since 1970). Keeps a newer empty folder, because it may be about to receive files. Does nothing if `folder` is
+ * missing.
  */
 export async function pruneFiles(folder: string, before: number): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(ignoreGone(() => []))) {

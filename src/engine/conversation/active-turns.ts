@@ -1,4 +1,4 @@
-/** Lists the active turns in the ledger, and asks turns to end, in whichever process they run or wait. */
+/** Lists the active turns in the ledger, and asks turns to end, even if another process runs them. */
 import type { AbortCause } from "../../lib/abort.ts";
 import type { Bus } from "../../ports/cluster.ts";
 import type { Ledger } from "../../ports/ledger.ts";
@@ -13,7 +13,7 @@ export async function activeTurns(
   return entries.map((entry) => entry.body);
 }
 
-/** False if the answer arrived while the turn was being parked. The caller must then wake the turn. */
+/** False if people answered while the turn was being parked. The caller must then wake the turn. */
 export async function isWaitingForApproval(ledger: Ledger, turn: TurnRecord): Promise<boolean> {
   const approvals = await ledger.list("approval", { states: ["open"], group: turn.id });
   return approvals.length > 0;
@@ -30,7 +30,7 @@ export interface TurnEnderOptions {
 export type EndTurns = (turns: readonly TurnRecord[], cause: AbortCause) => Promise<number>;
 
 export function createTurnEnder({ ledger, bus, cancelApprovals }: TurnEnderOptions): EndTurns {
-  /** Stores the request in the ledger for the turn's current or next worker. The bus message only speeds this up. */
+  /** Stores the abort in the ledger for the turn's current or next worker. The bus message only speeds this up. */
   async function end({ id: turnId, conversationId }: TurnRecord, cause: AbortCause): Promise<boolean> {
     const marked = (turn: TurnRecord) => ({ ...turn, abort: cause });
     if ((await ledger.transition("turn", turnId, ["running"], "running", marked)) !== undefined) {
@@ -39,7 +39,7 @@ export function createTurnEnder({ ledger, bus, cancelApprovals }: TurnEnderOptio
     }
     if ((await ledger.transition("turn", turnId, ["parked"], "parked", marked)) === undefined) return false;
     await cancelApprovals(turnId);
-    // The conversation's worker ends the turn in order, like a running turn.
+    // Wake the conversation's worker, which ends the turn like a running one.
     bus.publish({ type: "work", conversationId, turnId });
     return true;
   }

@@ -1,4 +1,4 @@
-/** Registers conversations for `forget`. Call this before storing anything about one. Stores no message texts. */
+/** Registers conversations so that `forget` finds them. Call before storing their data. Stores no message texts. */
 import type { ConversationRegistry } from "../../ports/conversation.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 

@@ -6,9 +6,10 @@
  *   stop      end the running and parked turns of a conversation
  *   recover   at startup, resume orphaned turns and start turns from stored messages
  *
- * A parked turn does not block its conversation. A message leaves the queue only in a turn, or if its author deletes
- * it. Several processes can share one ledger: only the holder of a conversation's lease works on it. A worker also
- * claims each turn so that a process without the lease can't write to it. Bus messages only make work start earlier.
+ * A parked turn does not block its conversation. A message leaves the queue only when a turn takes it or its author
+ * deletes it. Several processes can share one ledger: only the holder of a conversation's lease works on it. A worker
+ * also claims each turn so that a process without the lease can't write to it. Bus messages only make work start
+ * earlier.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
@@ -21,7 +22,7 @@ import { createScheduler } from "./scheduler.ts";
 import { createTurnStarter, type TurnStarterOptions } from "./start-turn.ts";
 import { createWorker, type WorkerOptions } from "./worker.ts";
 
-/** A message during its author's turn waits, joins the next step, or replaces the turn. Others' messages wait. */
+/** During a turn, a new message by its author waits, joins the next step, or replaces the turn. Other messages wait. */
 export type Overlap = "queue" | "steer" | "interrupt";
 
 export interface ConversationsOptions
@@ -73,9 +74,9 @@ export function createConversations(options: ConversationsOptions): Conversation
     bus.publish({ type: "work", conversationId: entry.body.conversationId, turnId });
   }
 
-  /** Resumes orphaned turns: their process died, or the bus message that should have woken them was lost. */
+  /** Resumes turns whose process has died, or whose wake-up message on the bus was lost. */
   async function resumeOrphans(because: "answer" | "restart"): Promise<void> {
-    // Read before the turns so that every taken message has its turn in the list.
+    // Read the messages before the turns so that no active turn of a taken message is missing below.
     const taken = await messages.taken();
     // Read in one query, because a parked turn may start to run between two queries.
     const turns = await ledger.list("turn", { states: ["running", "parked"] });
@@ -84,7 +85,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     await messages.answered(taken.filter((message) => !activeTurnIds.has(message.id)));
     for (const { body } of turns.filter(({ state }) => state === "running")) {
       if (scheduler.isBusy(body.conversationId)) continue;
-      // The process may have crashed before it took the turn's messages.
+      // Take the messages again: the process may have crashed before it took them.
       await messages.take(body.messages);
       if (because === "restart") events.emit("turn.resumed", { ...turnFields(body), because });
       scheduler.wake(body.conversationId, body.id);
@@ -103,12 +104,12 @@ export function createConversations(options: ConversationsOptions): Conversation
     await resumeOrphans("answer");
   }
 
-  /** Warns, in a process without workers, if no other process takes messages. */
+  /** In a process without workers, warns if no other process takes messages. */
   async function warnOfUnattended(now: number): Promise<void> {
     if (now >= warnedAt && now - warnedAt < minWarningIntervalMs) return;
     const [oldest] = await ledger.list("message", { states: ["queued"], limit: 1 });
     if (oldest === undefined || now - oldest.createdAt < maxUnattendedMs) return;
-    // Messages also wait while a turn of their conversation runs, so no warning is needed.
+    // Don't warn while a turn of the conversation runs, because messages wait for it.
     if ((await activeTurns(ledger, oldest.group, ["running"])).length > 0) return;
     warnedAt = now;
     const waitsForMs = now - oldest.createdAt;
@@ -158,7 +159,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       const turns = await activeTurns(ledger, message.conversationId);
       if (turns.length === 0) return false;
       const isNew = await messages.keepAnswered(message);
-      // A repeated delivery must not stop turns that started after it.
+      // A repeated delivery of an old `stop` must not end newer turns.
       const isMeant = (turn: TurnRecord) => isNew || turn.messages.every(({ at }) => at <= message.at);
       await endTurns(turns.filter(isMeant), "stopped");
       return true;

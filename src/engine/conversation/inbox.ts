@@ -26,7 +26,7 @@ export function messageKey(platform: string, messageId: string): string {
   return `${platform}:${messageId}`;
 }
 
-/** The id depends only on the message, so no crash creates a second turn. Ids sort by time and are safe file names. */
+/** The id depends only on the message, so a retry creates no second turn. Ids sort by time and are safe file names. */
 export function turnIdFor(first: InboundMessage): string {
   const key = messageKey(first.platform, first.id);
   const time = Math.max(0, Math.floor(first.at)).toString(36).padStart(9, "0");

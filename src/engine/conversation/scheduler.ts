@@ -31,7 +31,7 @@ export function createScheduler(
   concurrency: number,
   work: (conversationId: string, conversation: ScheduledConversation) => Promise<boolean>,
 ): Scheduler {
-  /** `isRescheduled` means scheduled again during work, so a result of "no work" may be out of date. */
+  /** `isRescheduled`: scheduled again during work, so the result "no work" may be out of date. */
   const scheduled = new Map<string, ScheduledConversation & { isBusy: boolean; isRescheduled: boolean }>();
   const pool = new PQueue({ concurrency });
   let isClosing = false;

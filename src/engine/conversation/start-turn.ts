@@ -18,8 +18,8 @@ export type StartNextTurn = (conversationId: string) => Promise<TurnRecord | und
 
 export function createTurnStarter({ ledger, messages, events, workingFolder }: TurnStarterOptions): StartNextTurn {
   /**
-   * One turn contains only one person's consecutive messages so that nobody's rights count for another's request. It
-   * is written before its messages are taken. After a crash in between, the first message gives the same turn id.
+   * A turn contains consecutive messages of only one person so that nobody's rights apply to another's request. Writes
+   * the turn before taking its messages. After a crash in between, the first message yields the same turn id.
    */
   async function next(conversationId: string): Promise<TurnRecord | undefined> {
     const waiting = await messages.queued(conversationId);

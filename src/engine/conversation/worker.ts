@@ -1,6 +1,6 @@
 /**
- * Does one piece of work in a conversation: takes its lease, claims a turn, and runs the turn to its end. The turn is a
- * woken one, an orphan of a dead process, or a new one from the queued messages.
+ * Does one piece of work in a conversation: takes its lease, claims a turn, and runs the turn to its end. The turn was
+ * woken, was orphaned by a dead process, or is new.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
@@ -45,7 +45,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
         return true;
       }
       await releaseLease(conversation);
-      // No other process could take new messages while this one had the lease.
+      // Check again after the release: only the holder of the lease could take messages that arrived since.
       return (await messages.queued(conversationId)).length > 0;
     } catch (thrown) {
       log.error(
@@ -57,7 +57,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     }
   }
 
-  /** False if another process has the lease; that process also learns of new work. */
+  /** False if another process has the lease, which also learns of new work. */
   async function holdLease(conversationId: string, conversation: ScheduledConversation): Promise<boolean> {
     if (conversation.lease?.signal.aborted === true) await releaseLease(conversation);
     if (conversation.lease !== undefined) return true;
@@ -72,10 +72,10 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     return !lease.signal.aborted;
   }
 
-  /** No other process runs these turns while this one has the lease. They resume before any new turn starts. */
+  /** Wakes running turns: only the holder of the lease runs them. They resume before any new turn starts. */
   async function wakeOrphans(conversationId: string, conversation: ScheduledConversation): Promise<void> {
     const running = await activeTurns(ledger, conversationId, ["running"]);
-    // The process may have crashed before it took the turn's messages.
+    // Take the messages again: the process may have crashed before it took them.
     for (const turn of running) await messages.take(turn.messages);
     conversation.wokenTurnIds = [...new Set([...running.map((turn) => turn.id), ...conversation.wokenTurnIds])];
   }
@@ -111,7 +111,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     }
   }
 
-  /** False if the ledger has lost the turn, for example because Redis restarted empty. Nobody can then resume it. */
+  /** False if the ledger has lost the turn, for example after Redis restarted empty. The turn can't be resumed. */
   async function isStored(turn: TurnRecord): Promise<boolean> {
     return (await ledger.get("turn", turn.id)) !== undefined;
   }

@@ -34,7 +34,7 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
     for (const [index, record] of asked.entries()) {
       const approvalId = approvalIds[index] ?? "";
       record.approvalId = approvalId;
-      // The card can't show that the approval is already settled, because its rows also stand for other turns' calls.
+      // Don't link a settled approval to the card, whose row may still be open for other turns' calls.
       if ((await deps.ledger.get("approval", approvalId))?.state !== "open") continue;
       record.cardId = card.id;
       const at = { ...fields, callId: record.raw.id, tool: record.raw.name, approvalId };
@@ -58,13 +58,13 @@ function readBefore(untrusted: readonly Origin[]): string[] {
   return [`Read before: ${named}${more}`];
 }
 
-/** If a card can't be shown, its calls are refused, never approved. */
+/** If a card can't be shown, its calls are refused. */
 async function postCards(run: TurnRun, asked: CallRecord[]): Promise<void> {
   const cardIds = new Set(asked.flatMap((record) => record.cardId ?? []));
   for (const cardId of cardIds) {
     const card = await run.deps.approvals.card(cardId);
     if (card === undefined) continue;
-    // After a crash between posting and recording a card, the platform finds the message, even for an answered card.
+    // Ask even for an answered card if its post is not recorded: after a crash, the platform finds the message.
     const isKnown = (await run.deps.ledger.get("post", `${run.turn.id}:card:${cardId}`)) !== undefined;
     if (isKnown && card.items.every((item) => item.state !== "open")) continue;
     try {

@@ -78,7 +78,7 @@ async function askWithPermit(
   return undefined;
 }
 
-/** The results of invalid calls, and of calls beyond `maxCalls`, describe the problem. */
+/** Gives invalid calls, and calls beyond `maxCalls`, a result that describes the problem. */
 function callRecords(calls: readonly ParsedCall[], maxCalls: number): CallRecord[] {
   const tooMany = `Too many tool calls in one step: ${calls.length} calls, and at most ${maxCalls} run. Make the other calls in the next step.`;
   return calls.map((parsed, index) => {

@@ -14,7 +14,7 @@ export function callSpec({ turn, deps }: TurnRun, tool: string): ToolSpec | unde
   return deps.toolbox.specs(turn.conversationId).find(({ name }) => name === tool);
 }
 
-/** Returns untrusted text in this step's prompt, without text that the turn has read since. */
+/** Returns the origins of untrusted text in this step's prompt, without those of text that the turn has read since. */
 export function untrustedBefore({ turn, deps }: TurnRun, step: StepRecord): Origin[] {
   return untrustedIn(turn, step, deps.toolbox.specs(turn.conversationId));
 }
@@ -41,7 +41,7 @@ export async function recordFeedback(
   const { id: turnId, scope } = turn;
   const call = parsedCall(record);
   const id = `${turnId}-${call.id}:${outcome}`;
-  // Later prompts show this summary, so it must not carry on what outsiders wrote for the model.
+  // Later prompts show this summary, so it must not repeat what outsiders may have written to the model.
   const summary = isFromOutside(untrustedBefore(run, step))
     ? "(asked for after reading text from outside)"
     : callSummary(call);

@@ -1,6 +1,7 @@
 /**
- * Judges what a call could do outside its draft. A contained call can't affect anything there, so it runs without
- * asking, and may run again after a crash. All other calls ask, whatever the rules of skills say, and grants never apply.
+ * Judges what a call could do outside its draft. A contained call affects nothing outside, so it runs without approval
+ * and may run again after a crash. All other calls need approval, whatever the skills' rules say, and grants never
+ * apply to them.
  */
 import type { Containment } from "../../ports/containment.ts";
 import type { GateMatch } from "../../ports/gate.ts";
@@ -10,7 +11,7 @@ import { networkOf, type ToolSpec } from "../../ports/tool.ts";
 export interface ContainmentOptions {
   sandboxHolds: boolean;
   fits(folder: string): Promise<boolean>;
-  /** True if `safety.shell` is `ask`: every command then asks first. */
+  /** True if `safety.shell` is `ask`: every command then needs approval. */
   asksForCommands: boolean;
   /** True if the settings let every command reach this host. `host` is spelled as in a call. */
   isFreeHost(host: string): boolean;
@@ -62,7 +63,7 @@ export function createContainment(options: ContainmentOptions): Containment {
   };
 }
 
-/** A program's output may go back to the same program, because its tools are often used in sequence. */
+/** A program may receive its own output again, because its tools are often used in sequence. */
 function offeredOutside({ offeredBy }: ToolSpec, untrusted: readonly Origin[]): boolean {
   const isOwn = ({ kind, name }: Origin) => kind === "mcp" && name === offeredBy;
   return offeredBy !== undefined && isFromOutside(untrusted.filter((origin) => !isOwn(origin)));
@@ -75,7 +76,7 @@ function readableChanges(paths: readonly string[]): string[] {
   return [`Can read changes that nobody has approved yet: ${named}${more}`];
 }
 
-/** A match without a file does not come from a skill's rule. */
+/** `file` is empty, because no skill's rule matched. */
 function reason(text: string): GateMatch {
   return { kind: "confirm", skill: "remora", pattern: "", reason: text, file: "", line: 0, form: "exact" };
 }

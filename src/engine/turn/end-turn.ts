@@ -51,7 +51,7 @@ export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sent
   return await end(run, state);
 }
 
-/** Must use this run's delivery. Otherwise its pending text would appear after the failure and hide it. */
+/** Must use this run's delivery, whose pending text would otherwise appear after the failure and hide it. */
 export async function endBroken(run: TurnRun, thrown: unknown): Promise<TurnEnd> {
   const { turn, deps } = run;
   const stack = thrown instanceof Error ? thrown.stack : "";
@@ -77,7 +77,7 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
   try {
     await remember(run, state);
   } catch (thrown) {
-    // Memory needs the ledger, so the turn waits, and is written to memory when it resumes.
+    // The turn can't end without the ledger; it is written to memory when it resumes.
     if (isLedgerAway(thrown)) throw thrown;
     const sentence = `I could not save this to memory: ${messageOf(thrown)}`;
     deps.log.error({ turnId: turn.id, error: messageOf(thrown) }, "could not remember a turn");

@@ -1,4 +1,4 @@
-/** Judges a step's calls by the gate and by what they could do. Refuses blocked, impossible and unknown calls. */
+/** Judges calls by the gate's rules and by their possible effects. Refuses blocked, impossible and unknown calls. */
 import { setImmediate } from "node:timers/promises";
 import type { GateMatch, Verdict } from "../../ports/gate.ts";
 import type { CallRecord, StepRecord } from "../../ports/turn.ts";
@@ -14,7 +14,7 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
   const offered = new Set(specs.map((spec) => spec.name));
   for (const record of unjudged) {
     const call = parsedCall(record);
-    // If the tool is missing, its rules are unknown too.
+    // The tool is missing, so its rules are unknown.
     if (!offered.has(call.name)) {
       refuse(record, "invalid", `Not run: there is no tool ${call.name} here.`);
       continue;
@@ -27,7 +27,7 @@ export async function judgeCalls(run: TurnRun, step: StepRecord): Promise<void> 
       deps.gate.classify(call.name, call.input, callTags(spec, call, untrusted)),
       deps.containment.reasons(spec, call.input, { isUnconfined: record.isUnconfined, untrusted }),
     );
-    // Let other conversations continue, because judging many long calls takes time.
+    // Let other conversations proceed, because judging many long calls takes time.
     await setImmediate();
     // From here on, exactly this call is shown, hashed, queued and executed.
     if (verdict.input !== undefined) record.call = { ...call, input: verdict.input };
@@ -53,7 +53,7 @@ function stricter(verdict: Verdict, reasons: GateMatch[]): Verdict {
   return { ...verdict, class: "confirm", matches: [...verdict.matches, ...reasons] };
 }
 
-/** A safe call may have waited while rules changed. A call that asks is judged again when its approval is redeemed. */
+/** Safe calls need a new verdict, because rules may have changed. Redeeming an approval judges the others. */
 function needsVerdict({ verdict, startedAt }: CallRecord): boolean {
   return verdict === undefined || (verdict.class === "safe" && startedAt === undefined);
 }

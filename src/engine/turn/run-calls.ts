@@ -1,7 +1,7 @@
 /**
- * Runs one step's tool calls, in the model's order. Judges every call, then puts all calls that ask on one card and
- * parks the turn until people have answered. Then runs the permitted calls; neighbouring read-only calls run in
- * parallel. Every step is stored before the next one begins so that after a crash every part can run again.
+ * Runs one step's tool calls, in the model's order. Judges every call, then puts all calls that need approval on one
+ * card and parks the turn until people have answered. Then runs the permitted calls; adjacent read-only calls run
+ * in parallel. Stores each stage before the next one begins so that it can be repeated after a crash.
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";

@@ -1,5 +1,5 @@
 /**
- * Does the next unfinished step of a turn, again and again, until the turn ends or parks:
+ * Does the unfinished steps of a turn, one by one, until the turn ends or parks:
  *
  *   1. a step with open calls: judge the calls, ask about them, run them (run-calls.ts)
  *   2. a step without calls is the answer: deliver it, write it to memory, end the turn (end-turn.ts)
@@ -21,7 +21,7 @@ export async function runTurn(turn: TurnRecord, deps: TurnDeps, workerSignal: Ab
   const delivery = await deps.deliver(turn.target);
   const requested = new AbortController();
   const signal = AbortSignal.any([workerSignal, requested.signal]);
-  /** Needed if another process requested an abort but its bus message was lost. */
+  /** In case another process requested an abort but its bus message was lost. */
   const abortIfRequested = () => {
     if (turn.abort !== undefined && !signal.aborted) requested.abort(new TurnAbort(turn.abort));
   };

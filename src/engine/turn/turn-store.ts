@@ -37,7 +37,7 @@ export function claimed(turn: TurnRecord): TurnRecord {
   return { ...turn, owner: randomUUID() };
 }
 
-/** Writes the record and moves it to `state`. Keeps an abort that somebody else wrote into the record. */
+/** Writes the record and moves it to `state`. Keeps an abort that another process has written into the record. */
 export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnState = "running"): Promise<void> {
   const kept = await ledger.transition("turn", turn.id, ["running"], state, (stored) => {
     if (stored.owner !== turn.owner) return undefined;

@@ -14,7 +14,7 @@ export function oneLine(text: string, maxCharacters: number): string {
   return characters.length <= maxCharacters ? clean : `${characters.slice(0, maxCharacters - 1).join("")}…`;
 }
 
-/** Makes a Markdown code span, even of a line with backticks. */
+/** Makes a line a Markdown code span, even if it contains backticks. */
 export function codeSpan(line: string): string {
   const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
   if (longest === 0) return `\`${line || " "}\``;

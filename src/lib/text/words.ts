@@ -4,7 +4,7 @@
  *   1. fold compatibility forms, case, accents, and Arabic and Hebrew vowel signs into one spelling
  *   2. split into words: runs of letters, marks and digits, or single emoji
  *   3. split scripts without spaces into overlapping pairs (Chinese, Japanese, Korean) or triples (Thai and similar)
- *   4. replace irregular English forms by their base form (`went` → `go`); the index stems regular ones
+ *   4. replace irregular English forms with their base form (`went` → `go`); the index stems regular ones
  */
 
 const pairScripts = "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}ー々";
@@ -61,7 +61,7 @@ export interface AskedTerm {
   isPrefix: boolean;
 }
 
-/** A run that is shorter than its script's pairs or triples matches those that start with it. */
+/** A run that is shorter than a pair or triple of its script matches all pairs or triples that start with it. */
 export function askedTermsOf(text: string): AskedTerm[] {
   const exact = (term: string) => ({ text: term, isPrefix: false });
   return wordsOf(text).flatMap((word) => {

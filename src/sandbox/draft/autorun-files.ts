@@ -1,11 +1,11 @@
-/** Finds files that git, CI, a shell or an editor runs automatically. Linear time, as a draft may be huge. */
+/** Finds files that git, CI, a shell or an editor runs automatically. Takes linear time, because drafts may be huge. */
 import type { Effect, Effects } from "../effects/effect.ts";
 
 const files = new Set([".gitmodules", ".gitlab-ci.yml", ".envrc"]);
 const gitFiles = new Set(["config", "config.worktree", "commondir"]);
 const editorFiles = new Set(["tasks.json", "settings.json"]);
 const folders = new Set([".husky", ".circleci"]);
-/** A link or file with one of these names can point to a folder with autorun files. */
+/** A link or file with one of these names can lead to a folder with autorun files. */
 const pointers = new Set([".git", ".husky", ".circleci", ".github", ".vscode"]);
 const pointersInGit = new Set(["hooks", "modules", "worktrees"]);
 

@@ -1,4 +1,4 @@
-/** Records the real files as they were when a draft first touched them, to detect later changes by others. */
+/** Records the state of real files when a draft first touches them, to detect later changes by others. */
 import { readFile, stat } from "node:fs/promises";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { codeOf } from "../../lib/errors.ts";

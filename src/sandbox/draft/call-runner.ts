@@ -82,7 +82,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
 
   async function runUnconfined(call: FolderCall, folder: string, jobs: PluginJobs, work: Work): Promise<ToolAttempt> {
     const canWrite = call.use === "write";
-    // The gate judged this call while the sandbox worked, for example before a restart, so nobody was asked.
+    // Nobody has approved running this call unconfined, because the sandbox still worked when the gate judged it.
     if (canWrite && call.scope.isUnconfined !== true) return sandboxLost;
     const read = await originsRead(options, call, { root: folder, seen: folder });
     const origins = originsWritten(call, read);
@@ -178,7 +178,7 @@ function callKey({ callId, scope }: FolderCall): string {
   return encodeURIComponent(`${scope.turnId}-${callId}`).replace(/^\.+/, "_");
 }
 
-/** A call that failed without an answer from its tool may have stopped at any point. */
+/** A call that failed without a result from its tool may have stopped at any point. */
 function wasInterrupted(attempt: ToolAttempt, end: CommandEnd | undefined): boolean {
   if (end !== undefined) return end.exitCode === undefined;
   return !attempt.isOk && attempt.isAnswer !== true;

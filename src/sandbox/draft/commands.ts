@@ -1,4 +1,4 @@
-/** Runs the shell skill's commands, in a view with the network access that a person approved, or without a sandbox. */
+/** Runs the shell skill's commands: in a view, with the network access that a person approved, or without a sandbox. */
 import { Transform } from "node:stream";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Audit } from "../../ports/audit.ts";

@@ -34,7 +34,7 @@ export interface MergedCall {
   plan?: MergePlan;
   from?: string;
   turnId: string;
-  /** From `fileSystemTime`, taken before the call's view was opened. */
+  /** The `fileSystemTime` before the call's view was opened. */
   since: string;
   joinedAt: number;
 }

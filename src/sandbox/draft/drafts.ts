@@ -1,4 +1,4 @@
-/** Creates the drafts of all conversations from their parts: calls, jobs, decisions and undo. Changing or deciding a draft requires its lock (draft-locks.ts). */
+/** Combines calls, jobs, decisions and undo into drafts. To change or settle one, hold its lock (draft-locks.ts). */
 import { randomBytes } from "node:crypto";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
@@ -125,7 +125,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     });
   }
 
-  /** A draft must not be decided before all its turns have ended. */
+  /** True if a turn of the draft has not ended, so the draft must not be settled yet. */
   async function isInUse({ turnIds }: DraftRecord): Promise<boolean> {
     const turns = await Promise.all(turnIds.map((id) => ledger.get("turn", id)));
     return turns.some((turn) => turn?.state === "running" || turn?.state === "parked");

@@ -175,7 +175,7 @@ async function readFileAt(workingFolder: string, path: string): Promise<ReadFile
       return { path: encodeBytes(Buffer.from(relative(root, real))), hash };
     });
   } catch (thrown) {
-    // A file that does not exist yet is about to be written, so the call reads nothing.
+    // A file that does not exist yet is about to be created, so the call reads nothing.
     return codeOf(thrown) === "ENOENT" ? "missing" : undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Says what is wrong with a configured folder and how to fix it, before a command fails in it. Must not reject. */
+/** Explains what is wrong with a configured folder and how to fix it, before commands fail in it. Must not reject. */
 import { access, constants, stat } from "node:fs/promises";
 import { sep } from "node:path";
 import { mountPoints } from "../view/machine-facts.ts";

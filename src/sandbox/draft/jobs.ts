@@ -16,7 +16,7 @@ import type { CallMerge } from "./merge-call.ts";
 import { never } from "./never.ts";
 
 export interface JobsOptions {
-  /** Only this process uses it. Each job has its own subfolder. */
+  /** Used only by this process. Each job has its own subfolder. */
   folder: string;
   /** Marks the folder as in use. May be called again. */
   claim(): Promise<void>;
@@ -53,7 +53,7 @@ export interface StartedJob {
 export interface Jobs {
   /** `layer` is the draft's layer, or undefined without a sandbox. The caller must hold the draft's lock. */
   start(request: JobRequest, layer: string | undefined): Promise<JobSummary>;
-  /** Serves the jobs of the call's conversation. `onRead` receives the origins of everything they return. */
+  /** Gives a call access to its conversation's jobs. `onRead` receives the origins of everything that they return. */
   forCall(call: FolderCall, onRead: (origins: readonly Origin[]) => void): PluginJobs;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Removes what crashed processes left on disk. A lease shows which folders are in use. */
+/** Removes files left behind by crashed processes. Leases show which folders are in use. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Leases } from "../../ports/cluster.ts";

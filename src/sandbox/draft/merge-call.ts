@@ -38,7 +38,7 @@ export interface CallMerge {
   /** The draft's layer, which is below the view's own writes. */
   over: string;
   scratch: string;
-  /** From `fileSystemTime`, taken before the view was opened. */
+  /** The `fileSystemTime` before the view was opened. */
   since: string;
   callKey: string;
   turnId: string;

@@ -31,7 +31,7 @@ export interface SettlerOptions {
   policy: ChangePolicy;
   approvals: ChangeApprovals;
   show(card: ApprovalCard): Promise<void>;
-  /** True if the turn read text that somebody else may have written. Its changes can't be allowed in advance. */
+  /** True if the turn read text that somebody else may have written. Its changes can't be approved in advance. */
   isTainted(turn: TurnRecord): boolean;
   log: Log;
 }
@@ -39,9 +39,9 @@ export interface SettlerOptions {
 /** The caller must hold the draft's lock. */
 export interface Settler {
   settle(draft: DraftRecord, turn: TurnRecord, end: DraftEnd): Promise<void>;
-  /** Keeps or discards the draft as people answered. Does nothing while the card is open. */
+  /** Keeps or discards the draft according to people's answers. Does nothing while the card is open. */
   applyDecision(draft: DraftRecord): Promise<void>;
-  /** `ending`, if defined, tells the conversation's next turn why. */
+  /** If defined, `ending` tells the conversation's next turn why the draft was discarded. */
   discard(draft: DraftRecord, ending: string | undefined): Promise<void>;
 }
 
@@ -67,7 +67,7 @@ export function createSettler(options: SettlerOptions): Settler {
     await ask(now, turn, effects, end, decision.why);
   }
 
-  /** The draft may contain changes from earlier turns, so the requesters of those turns count as requesters too. */
+  /** The draft may contain changes from earlier turns, so those turns' requesters count as requesters too. */
   async function requestOf(draft: DraftRecord, turn: TurnRecord) {
     const { id: turnId, target, scope } = turn;
     const requester = requesterOf(turn);
@@ -109,7 +109,7 @@ export function createSettler(options: SettlerOptions): Settler {
       expiresAt: null,
     });
     await replaceOlder(draft, "Continued below.");
-    // Show the card before the ledger says `kept`. Otherwise, after a crash in between, no card would ever be shown.
+    // Show the card before the ledger says `kept`, because after a crash in between nobody would see it.
     await show(card, draft);
     await store.end(draft.id, "kept", (body) => ({ ...body, ...undone }));
     await store.remove(draft.id);

@@ -132,7 +132,7 @@ async function commandsOf(
     });
   const commands = ran.slice(-maxShownCommands).map(({ text, result }) => ({ text, outcome: outcomeText(result) }));
   const last = ran.at(-1)?.result;
-  // The text of an interrupted call comes from the queue, not from the command.
+  // If the call was interrupted, its text comes from the queue, not from the command.
   const output = last?.status === "interrupted" ? undefined : last?.text.replace(outcomeLine, "").trim();
   return { commands, ...(output ? { lastOutput: shortenStart(output, maxOutputCharacters) } : {}) };
 }

@@ -15,7 +15,7 @@ export interface UndoOptions {
   ledger: Ledger;
   undo: UndoJournal;
   keepLock: KeepLock;
-  /** Records the draft as kept if a crash prevented that after its files were written. */
+  /** Records the draft as kept, in case a crash prevented this after its files were written. */
   endKept(draftId: string, undoId: string): Promise<void>;
   approvals: ChangeApprovals;
   events: Events;

@@ -5,7 +5,7 @@ import { createFolderCursor } from "./open-folder.ts";
 import { createPace } from "./pace.ts";
 import { decodePath, type RawPath } from "./raw-path.ts";
 
-/** A null stamp means that nothing was there. */
+/** A null stamp means that nothing was at the path. */
 export type BaseStamps = { path: RawPath; stamp: EntryStamp | null }[];
 
 export async function stampBase(base: string, paths: readonly RawPath[], signal: AbortSignal): Promise<BaseStamps> {

@@ -83,7 +83,7 @@ export async function planCopyMerge(
   return plan;
 }
 
-/** Picks layer or base, whichever shows the entry. A whiteout is a special file, which equals no other entry. */
+/** Returns the layer if it has an entry of this name, otherwise the base. A whiteout equals no other entry. */
 function lowerFolder({ layer, base }: Level, name: Buffer): OpenFolder | undefined {
   return layer?.stat(name) === undefined ? base : layer;
 }

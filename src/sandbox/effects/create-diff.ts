@@ -94,7 +94,7 @@ async function readAt(cursor: FolderCursor, effect: Effect, pace: Pace): Promise
   return entry?.state.type === "absent" ? undefined : entry;
 }
 
-/** Git shows a link as one line of text without a line break. */
+/** Git shows a link as a line of text without a line break. */
 function entryText(entry: FoundEntry | undefined): string | undefined {
   if (entry === undefined || entry.state.type === "folder" || entry.state.type === "special") return "";
   if (entry.state.type === "link") return entry.state.target;

@@ -33,7 +33,7 @@ export interface FoundEntry {
 
 export const absent: EntryState = { type: "absent" };
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-/** Reading fails if somebody replaces the entry meanwhile, so it is tried this many times. */
+/** Maximum attempts to read an entry. An attempt fails if somebody replaces the entry meanwhile. */
 const maxTries = 5;
 
 export function isWhiteout(stat: BigIntStats): boolean {
@@ -95,7 +95,7 @@ async function tryReadEntry(folder: OpenFolder, name: Buffer, pace: Pace): Promi
 async function readFileEntry(folder: OpenFolder, name: Buffer, pace: Pace, found: BigIntStats): Promise<FoundEntry> {
   const owner = { uid: Number(found.uid), gid: Number(found.gid) };
   const fd = openFile(folder, name);
-  // The file can't be read, so its inode and time replace the hash.
+  // The file is unreadable, so use its inode and modification time instead of the hash.
   if (fd === undefined) {
     const hash = `unreadable:${found.ino}:${found.mtimeNs}`;
     const state = { type: "file", mode: modeOf(found), bytes: Number(found.size), hash } as const;

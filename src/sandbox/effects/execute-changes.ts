@@ -1,7 +1,7 @@
 /**
  * Moves the base folder from one state to another, or back: moves old entries away, puts new ones in place, then sets
- * the modes of folders. In the first forward run, a path that differs from what was read is a conflict. Later runs,
- * after a crash or back, skip finished paths and must never overwrite what somebody else made.
+ * the modes of folders. In the first forward run, a path that differs from what was read is a conflict. Later runs
+ * (back, or after a crash) skip finished paths and must never overwrite what somebody else made.
  */
 import { fchmodSync, linkSync, lstatSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
@@ -82,7 +82,7 @@ function createStep({ direction, base }: Execution, index: number, change: Journ
   return { index, path: change.path, start, goal, folder: base.at(parts), name };
 }
 
-/** Files replace files in one step, and folders only change their mode. Other old entries must be moved away first. */
+/** A file replaces a file in one step; a folder only gets a new mode. Other old entries must be moved away first. */
 function needsRemoval(start: EntryState, goal: EntryState): boolean {
   if (start.type === "absent" || goal.type === "absent") return true;
   return (start.type === "folder") !== (goal.type === "folder");
@@ -179,7 +179,7 @@ function makeFolder({ stamps }: Execution, folder: OpenFolder, name: Buffer): "o
   }
 }
 
-/** A folder that contains more than was shown is a conflict. */
+/** If the folder contains more than was shown, that is a conflict. */
 function removeFolder(path: Buffer): "ok" | "conflict" {
   try {
     rmdirSync(path);

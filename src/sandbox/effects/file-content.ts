@@ -10,7 +10,7 @@ export interface FileContent {
   bytes: number;
   /** True if there is a NUL near the beginning, as in git, or if a small file is not UTF-8. */
   isBinary: boolean;
-  /** Includes a last line without a line break. */
+  /** Counts a last line without a line break too. */
   lines: number;
   whole: Buffer | undefined;
 }

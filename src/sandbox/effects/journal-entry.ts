@@ -1,5 +1,5 @@
 /**
- * Stores on disk one set of changes that is kept or undone. `<journal>/<id>/` contains:
+ * Stores on disk one set of changes to keep or undo. `<journal>/<id>/` contains:
  *
  *   entry.json      the state; replaced at every step
  *   changes.jsonl   one line per path with its old and new state; written once

@@ -15,7 +15,7 @@ import { type UndoEntry, undoEntryOf } from "./undo-entry.ts";
 export interface KeepOptions extends DraftFolders {
   /** The hash of the `Effects` that people saw. */
   expectedHash: string;
-  /** Stamps of base from when people saw the effects, to name the files changed since. */
+  /** Stamps of base at the time people saw the effects, to name files that have changed since. */
   stamps?: BaseStamps;
   paths?: readonly RawPath[];
   undoFolder: string;

@@ -10,7 +10,7 @@ const maxDiffMs = 25;
 const maxEditLength = 2_000;
 export const maxDiffLines = 50_000;
 
-/** Keeps line breaks so that a missing one at the end is a difference. */
+/** Keeps line breaks so that a missing one at the end counts as a difference. */
 export function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }

@@ -101,7 +101,7 @@ function linesOf(content: Buffer): string[] {
   return splitLines(content.toString("latin1"));
 }
 
-/** Adds to each added or deleted folder the counts of its contents. Folders must come before their contents. */
+/** Adds up the contents of each added or deleted folder. Folders must come before their contents. */
 function groupFolders(effects: readonly Effect[]): void {
   let group: Effect | undefined;
   for (const effect of effects) {

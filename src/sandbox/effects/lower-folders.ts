@@ -1,4 +1,4 @@
-/** A folder as base and layer show it together, below the command's own writes. */
+/** The combined view of a folder in base and layer, without the command's own writes. */
 import { isWhiteout } from "./entry-state.ts";
 import { type OpenFolder, openChild } from "./open-folder.ts";
 

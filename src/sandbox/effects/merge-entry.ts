@@ -16,7 +16,7 @@ export interface MergePlan {
   type: "plan";
   /** An `overlay` plan moves files from the view's upper folder. A `copy` plan copies them from its merged folder. */
   source: "overlay" | "copy";
-  /** Folders come before their contents. All parent folders of an entry are entries too. */
+  /** Folders come before their contents. An entry's parent folders are entries too. */
   entries: MergeEntry[];
   ignored: IgnoredEntry[];
 }

@@ -86,7 +86,7 @@ async function planOverlayMerge(
   function addIgnored(stat: BigIntStats, path: RawPath) {
     counter.count();
     plan.ignored.push({ path, type: specialType(stat) });
-    // The earlier entry is gone in any case.
+    // The entry that the special file replaced is gone, even though the special file is ignored.
     add({ path, action: "delete" });
   }
 

@@ -1,4 +1,4 @@
-/** Splits synchronous work on many files into time slices. For small files, it is much faster than the thread pool. */
+/** Splits synchronous work on files into time slices. For small files, this is much faster than the thread pool. */
 import { setImmediate } from "node:timers/promises";
 
 /** Call `if (pace.isDue()) await pace.rest();` between two files. */

@@ -1,4 +1,4 @@
-/** Removes from the layer what equals the base after a merge, because restoring a file's old content is no change. */
+/** After a merge, removes from the layer what equals the base, because restoring a file's old content is no change. */
 import { rmdirSync, unlinkSync } from "node:fs";
 import { isSameEntry, isWhiteout, modeOf } from "./entry-state.ts";
 import type { MergeEntry, MergePlan } from "./merge-entry.ts";

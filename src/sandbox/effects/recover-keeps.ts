@@ -72,7 +72,7 @@ async function resume(journal: string, entry: JournalEntry): Promise<Recovered> 
   return { ...about, outcome: isLeft ? "failed" : "reverted", notRestored };
 }
 
-/** Removes the entries of an undo and of the changes that it undid so that neither can be undone again. */
+/** Removes the entries of an undo and of the changes it undid so that neither can be undone again. */
 export async function endUndo(journal: string, entry: JournalEntry): Promise<void> {
   if (entry.kind !== "undo") return;
   for (const id of [keptId(entry.id), undoId(keptId(entry.id))]) {

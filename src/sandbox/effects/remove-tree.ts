@@ -37,7 +37,7 @@ export async function removeTree(path: string): Promise<void> {
   await run("rm", ["-rf", "--one-file-system", "--", path]);
 }
 
-/** A view in which nothing was written leaves a few empty folders. */
+/** A view without any writes leaves only a few empty folders. */
 const maxEmptyDepth = 2;
 const maxEmptyFolders = 8;
 

@@ -1,4 +1,4 @@
-/** Prepares to keep or undo changes, with no visible change to the base. Only renames, links and new folders remain. */
+/** Stages changes to keep or undo, without visibly changing the base. Only quick steps such as renames remain. */
 import { chmodSync, lchownSync } from "node:fs";
 import { codeOf } from "../../lib/errors.ts";
 import { type ChangeFailure, failureOf } from "./change-outcome.ts";
@@ -96,7 +96,7 @@ async function saveEarlier(
     if (!isSameState(found.state, change.from)) return "changed";
   }
   const target = area.before.path(nameAt(index));
-  // Copy a file with several hard links, because a write through another link must not change the saved version.
+  // Copy a file that has several hard links, because a write through another link must not change the saved version.
   const isLinked = (!stat.isFile() || stat.nlink === 1n) && tryLink(folder.path(name), target);
   if (!isLinked) await copyEntry({ folder, name }, target);
   const kept = area.before.stat(nameAt(index));

@@ -1,7 +1,7 @@
 /**
  * Applies changes to a base folder, all or nothing, even across a crash. Recovery drops a `preparing` entry, completes
- * an `applying` one and finishes `reverting`. Run one transaction per base folder at a time, because each treats the
- * changes of another as somebody else's.
+ * an `applying` one and finishes a `reverting` one. Run one transaction per base folder at a time, because each would
+ * treat the other's changes as conflicts.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -187,11 +187,11 @@ export async function finish(
 
 export async function revert(work: JournalWork, cause: ChangeOutcome): Promise<RawPath[]> {
   const { journal, entry, changes, onStep } = work;
-  // This can fail on a full disk. After a crash, recovery would then go forward, which is still all or nothing.
+  // Ignore failures, for example on a full disk: after a crash, recovery then completes the changes instead.
   await writeEntry(journal, { ...entry, state: "reverting" }).catch((thrown) => failureOf(thrown, ""));
   onStep?.("reverting");
   let outcome = await execute({ ...work, direction: "back" });
-  // A conflict may be brief, for example while somebody uses a folder.
+  // A conflict may be temporary, for example while somebody uses a folder.
   for (let tries = 1; tries < maxRevertTries && outcome.type === "conflict"; tries++) {
     outcome = await execute({ ...work, direction: "back" });
   }

@@ -1,4 +1,4 @@
-/** Stores the previous versions of changed files for a few days and up to a total size. Undo needs unchanged files and is final. */
+/** Stores old versions of changed files for a limited time and size. Undo is final, and requires unchanged files. */
 import { linkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

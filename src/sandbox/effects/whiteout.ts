@@ -27,7 +27,7 @@ export function createWhiteoutMaker(scratch: string): WhiteoutMaker {
       try {
         linkSync(source, path);
       } catch (thrown) {
-        // The file system allows no more links, or no links at all.
+        // The file system allows no more hard links to this file, or no hard links at all.
         if (codeOf(thrown) !== "EMLINK" && codeOf(thrown) !== "EPERM") throw thrown;
         renameSync(source, path);
         isMade = false;

@@ -38,7 +38,7 @@ async function resolveWithSystem(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/** Shares look-ups of the same name so that many connections can't block all threads of the process. */
+/** Shares lookups of the same name so that many connections can't block all threads of the process. */
 function shareLookups(resolve: Resolve): Resolve {
   const lookups = new PQueue({ concurrency: maxConcurrentLookups });
   const pending = new Map<string, Promise<string[]>>();
@@ -54,7 +54,7 @@ function shareLookups(resolve: Resolve): Resolve {
   };
 }
 
-/** Resolves to no addresses after an abort or a timeout, because the look-up itself can't be stopped. */
+/** Resolves to no addresses after an abort or a timeout, because the lookup itself can't be stopped. */
 function untilAborted(answer: Promise<string[]>, signal: AbortSignal): Promise<string[]> {
   return new Promise((resolve) => {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(maxResolveMs)]);

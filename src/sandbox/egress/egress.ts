@@ -1,7 +1,7 @@
 /**
  * Gives each approved command a proxy, which is the only way out of its view. The proxy accepts only approved hosts and
- * ports, refuses non-public addresses, adds secrets, and logs every connection. Open the session before the view, which
- * needs its mounts, and connect it once the view has a pid.
+ * ports, refuses non-public addresses, adds secrets, and logs every connection. Open the session before the view,
+ * because the view needs its mounts. Connect it once the view has a pid.
  */
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ import { describeRefusals } from "./replies.ts";
 import { type EgressSecret, type EgressSecretSettings, readSecrets, secretsFor } from "./secrets.ts";
 
 export interface EgressOptions {
-  /** `sandbox.network.allow`: hosts, addresses and networks that are allowed although they are not public. */
+  /** `sandbox.network.allow`: hosts, addresses and networks that are allowed even if they are not public. */
   allow: readonly string[];
   /** `sandbox.network.always`: hosts that every command may reach, in the syntax of a call. */
   always?: readonly string[];
@@ -36,7 +36,7 @@ export interface EgressOptions {
 }
 
 export interface Egress {
-  /** True if `always` covers the host, given in the syntax of a call, on all its ports. */
+  /** True if `always` covers all ports of the host, which is written as in a call. */
   isFree(host: string): boolean;
   describe(hosts: readonly ApprovedHost[]): string[];
   open(hosts: readonly ApprovedHost[], signal: AbortSignal): Promise<EgressSession>;

@@ -19,7 +19,7 @@ export function proxyEnvironment(port: number, certificates?: CertificateFiles):
   };
 }
 
-/** The files replace the programs' own root certificates. Only NODE_EXTRA_CA_CERTS adds to them. */
+/** The files replace the programs' own root certificates, except that NODE_EXTRA_CA_CERTS adds to them. */
 function certificateEnvironment({ bundle: file, wgetrc }: CertificateFiles): Record<string, string> {
   return {
     SSL_CERT_FILE: file, // OpenSSL, Go, Ruby, Python's ssl

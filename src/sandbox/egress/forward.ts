@@ -1,4 +1,4 @@
-/** Rewrites each request on a new connection so that proxy and server read it alike. Adds secrets after all checks. */
+/** Rewrites each request on a new connection so that proxy and server parse it alike. Adds secrets after all checks. */
 import {
   type ClientRequest,
   type IncomingMessage,
@@ -44,7 +44,7 @@ export async function forwardRequest(
   const { target, connection, socket } = opened;
   const outgoing = send(context, request, opened, ["Connection", "close"]);
   if (outgoing === undefined) return sendReply(response, badRequest("The request can't be forwarded."));
-  // The command waits for status 100 before sending the body. The server's answer shows whether it accepted the body.
+  // The command waits for status 100 before sending the body. The server's response shows whether it accepted the body.
   if (request.headers.expect !== undefined && request.httpVersion === "1.1") response.writeContinue();
   let outcome: "failed" | "ended" = "failed";
   outgoing.on("response", (incoming) => {

@@ -1,4 +1,4 @@
-/** Parses the hosts that a call asks for. Refuses wildcards, because nobody can know which machines they cover. */
+/** Parses the hosts that a call asks for. Refuses wildcards, because nobody can tell which machines they cover. */
 import { isIPv4, isIPv6 } from "node:net";
 import { domainToASCII, domainToUnicode } from "node:url";
 import { shorten } from "../../lib/text/shorten.ts";

@@ -1,6 +1,6 @@
 /** Limits of a command's network access. */
 
-/** Per call. A person can't judge more on one card. */
+/** Per call. More would be too many to judge on one card. */
 export const maxHosts = 16;
 /** RFC 1035's limit for a name in text form. */
 export const maxHostCharacters = 253;
@@ -21,11 +21,11 @@ export const maxHeaders = 200;
 export const maxHeaderMs = 15_000;
 export const headerCheckIntervalMs = 2_000;
 export const maxKeepAliveMs = 60_000;
-/** Time without a byte in either direction. A git server may work this long before it answers a push. */
+/** Time without a byte in either direction. A git server may work this long before it responds to a push. */
 export const maxIdleMs = 5 * 60_000;
 
 export const maxResolveMs = 15_000;
-/** Each look-up occupies one of the four threads that the process has for files and names. */
+/** Each lookup occupies one of the four threads that the process has for file access and DNS. */
 export const maxConcurrentLookups = 2;
 export const maxConnectMs = 15_000;
 export const maxHandshakeMs = 15_000;

@@ -1,4 +1,4 @@
-/** Recognises commands that failed for lack of network access so that the model asks for it instead of guessing. */
+/** Recognizes commands that failed without network access so that the model asks for access instead of guessing. */
 
 export const noNetworkHint =
   'This command has no network access. If it needs a host, call shell_exec again with network: ["host"], naming each host. A person will be asked.';
@@ -15,7 +15,7 @@ const failures = [
   /network is unreachable/i,
   // Node and npm
   /\b(?:EAI_AGAIN|EAI_NONAME|ENOTFOUND|ENETUNREACH)\b/,
-  // curl and git to an address. A missing server on the loopback is a different problem.
+  // curl and git, for an address. A missing server on the loopback is a different problem.
   /failed to connect to (?!localhost\b|127\.|\[?::1)\S+ port \d/i,
   /unable to resolve host address|unable to look up \S|could not translate host name/i,
   // Go, docker and other programs written in Go

@@ -1,4 +1,4 @@
-/** The proxy's own answers, which tell the model what it can do. */
+/** The proxy's own responses, which tell the model what it can do. */
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { EgressConnection, EgressOutcome } from "./connections.ts";

@@ -67,7 +67,7 @@ function refused(why: string): TargetReading {
   return { type: "refused", why };
 }
 
-/** These headers apply to one connection only, like the headers that `Connection` names (RFC 9110, 7.6.1). */
+/** Like the headers that `Connection` names, these apply to one connection only (RFC 9110, 7.6.1). */
 const hopByHop = new Set(
   ["connection", "keep-alive", "proxy-connection", "proxy-authorization", "proxy-authenticate", "te", "trailer"].concat(
     ["transfer-encoding", "upgrade", "expect", "host", "http2-settings"],
@@ -114,7 +114,7 @@ function endToEnd(rawHeaders: readonly string[], isOnHop: (name: string) => bool
           .map((token) => token.trim()),
       ),
   );
-  // Keep the message's length, even if Connection names it.
+  // Keep Content-Length, even if Connection names it.
   named.delete("content-length");
   return pairs.filter(([name]) => !isOnHop(name.toLowerCase()) && !named.has(name.toLowerCase())).flat();
 }

@@ -1,6 +1,6 @@
 /**
  * Secrets that the proxy adds to requests so that commands never see them (`sandbox.network.secrets`). A key without a
- * scheme means https. Plain HTTP sends the secret unencrypted, so its key must say http.
+ * scheme means https. Plain HTTP sends the secret unencrypted, so the key must start with `http://`.
  */
 import { RemoraError } from "../../lib/errors.ts";
 import { type ApprovedHost, isApproved, parseAuthority } from "./hosts.ts";

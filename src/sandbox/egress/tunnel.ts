@@ -63,7 +63,7 @@ export function join(client: Duplex, server: Socket, connection: OpenConnection,
   client.once("close", () => server.destroy());
   server.once("close", () => {
     connection.end(failed ? "failed" : "ended");
-    // Pass on the end only after all data from the server.
+    // The pipe has already ended the client, unless the server closed early.
     if (!client.writableEnded) client.destroy();
   });
   server.pipe(client);
@@ -97,7 +97,7 @@ async function terminate(
     client.destroy();
   });
   server.on("secureConnection", (secure) => {
-    // The requests that follow have their own records.
+    // The requests that follow get their own records.
     connection.end("ended");
     secure.on("error", () => {});
     serve(secure, target);

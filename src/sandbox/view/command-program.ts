@@ -1,7 +1,7 @@
 /**
  * The second program of a view. Process 1 forks a child, which confines itself and becomes the command. When the
- * command ends or the host says so, process 1 kills and reaps the rest. The child is an ordinary user in a second user
- * namespace. The mounts belong to the first, so the command can't undo them, even as the host's root.
+ * command ends or the host requests it, process 1 kills and reaps the rest. The child is an ordinary user in a second
+ * user namespace. The mounts belong to the first one, so the command can't undo them, even as the host's root.
  */
 import { launcherProgram } from "./launcher.ts";
 import { descriptors } from "./mount-steps.ts";
@@ -113,7 +113,7 @@ function addEnding(program: Program, report: Place): void {
   program.place(reaped);
   program.call("write", [controlFd, report, reportBytes], { onError: gone });
   program.place(stay);
-  // Read kill bytes that came too late, until the connection ends.
+  // Discard kill bytes that came too late, until the connection ends.
   program.call("recvfrom", [controlFd, program.bytes(Buffer.alloc(8)), 1, 0, 0, 0], {
     next: stay,
     onZero: gone,
@@ -131,7 +131,7 @@ function addConfinement(program: Program, processor: Processor, limits: Resource
   program.call("dup3", [descriptors.output, 2, 0]);
   program.call("fchdir", [descriptors.merged]);
   program.call("close_range", [controlFd, maxDescriptor, CLOSE_RANGE_CLOEXEC]);
-  // `writeText` opens the lowest free descriptor.
+  // Free this descriptor, because `writeText` needs it.
   program.call("close", [descriptors.temporary]);
   program.call("umask", [0o022]);
   program.call("setpriority", [0, 0, niceness], { onError: "ignore" });

@@ -14,7 +14,7 @@ const needed = [
   ...["services", "protocols", "rpc", "ethertypes", "host.conf", "gai.conf", "mime.types", "magic", "magic.mime"],
   ...["localtime", "timezone", "locale.alias", "locale.conf", "terminfo", "inputrc", "papersize"],
   ...["os-release", "debian_version", "alpine-release", "redhat-release", "lsb-release"],
-  // programs that keep required parts here
+  // programs with required files in /etc
   ...["fonts", "java", "java-*", "jvm", "python*", "perl", "R", "ImageMagick-*", "groff", "gprofng.rc"],
   ...[
     "bash.bashrc",
@@ -86,7 +86,7 @@ async function copyEntry(entry: Dirent, from: string, to: string, budget: { file
   }
 }
 
-/** Replaces a link to another folder, such as /var/lib, with the file that it leads to. */
+/** Copies a link as a link, or the file that it leads to if that is not in `sharedFolders`. */
 async function copyLink(path: string, target: string): Promise<void> {
   // Synchronous, because there are hundreds of links and each takes microseconds.
   const link = readlinkSync(path);

@@ -1,6 +1,6 @@
 /**
  * Writes the launcher: a static program of about two kilobytes that reads lists of system calls from descriptor 3 and
- * makes the calls. Generating its ELF file and machine code here avoids a compiler and packages.
+ * makes the calls. Generating its ELF file and machine code here requires no compiler or packages.
  */
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
@@ -56,7 +56,7 @@ function bootProgram(processor: Processor): Buffer {
   const [body, end] = [program.label(), program.label()];
   const receive = (to: Parameters<Program["call"]>[1][number], length: number) =>
     program.call("recvfrom", [controlFd, to, length, MSG_WAITALL, 0, 0], { expected: 8, next: end, onError: end });
-  // End with the parent. If it has already ended, the connection ends.
+  // Exit with the parent. If it has already exited, the connection is closed, which ends this process too.
   program.call("prctl", [PR_SET_PDEATHSIG, SIGKILL], { onError: "ignore" });
   receive({ step: body, field: stepFields.args + 16 }, 8);
   receive({ step: body, field: stepFields.expected }, 8);

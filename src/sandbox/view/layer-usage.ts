@@ -32,7 +32,7 @@ export interface LayerMeterOptions {
   openFiles(): readonly string[];
 }
 
-/** Content that is already in the folder does not count towards the limits. */
+/** Content that is already in the folder does not count toward the limits. */
 export async function createLayerMeter(options: LayerMeterOptions): Promise<LayerMeter> {
   const { folder, minFreeBytes } = options;
   const everything = { maxLayerBytes: Number.POSITIVE_INFINITY, maxLayerFiles: Number.POSITIVE_INFINITY };

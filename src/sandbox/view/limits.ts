@@ -21,13 +21,13 @@ export const maxCommandBytes = 2 * mebibyte;
 export const maxOpenFiles = 4_096;
 /** Multiple of `maxMemoryBytes` that one process may map, because runtimes map stacks and heaps they do not use. */
 export const mappedMemoryFactor = 2;
-/** The kernel allows this many more than `maxProcesses` so that the watchdog sees the excess and kills the command. */
+/** The kernel allows this many more than `maxProcesses` so that the watchdog can notice and kill the command. */
 export const sparedProcesses = 64;
-/** After its first round, a pid namespace assigns ids from 300 on. */
+/** Once its ids have wrapped around, a pid namespace continues at 300. */
 export const reservedProcessIds = 300;
 
 export const watchIntervalMs = 150;
-/** Per check. The other processes are only counted, and are read in the next checks. */
+/** Per check. Other processes are only counted, and are read in later checks. */
 export const maxProcessesRead = 256;
 /** Free disk space and memory that views must leave for the machine. */
 export const minFreeDiskBytes = 512 * mebibyte;

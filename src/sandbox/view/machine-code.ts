@@ -5,8 +5,8 @@
  *         make the call, and store the result where the step says
  *         jump to the step for the result: the expected value, zero, an error, or anything else
  *
- * The steps, which program.ts makes, hold everything that depends on the system or the view. The code keeps only the address
- * of the step across calls, in a register that calls preserve. It uses no stack.
+ * The steps (program.ts) hold everything that depends on the system or the view. The code keeps only the address of the
+ * step across calls, in a register that calls preserve. It uses no stack.
  */
 import type { Processor } from "./system-calls.ts";
 
@@ -80,7 +80,7 @@ function x64Code({ firstStep, failure }: CodeAddresses): Buffer {
   ]);
 }
 
-/** A jump is one byte of operation and one byte of distance, counted from its end. */
+/** A jump is an operation byte and a distance byte, counted from the end of the jump. */
 function joinX64(parts: readonly Part[]): Buffer {
   const size = (part: Part) => ("mark" in part ? 0 : "jump" in part ? 2 : part.length);
   const { marks, offsets } = layOut(parts, size);

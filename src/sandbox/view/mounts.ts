@@ -1,7 +1,7 @@
 /**
- * Builds the file system of a view in its mount namespace. It is an allow-list: read-only system folders, small
- * versions of /etc, /dev and /proc, memory for /tmp, and the caller's folders. The working folder has a layer over it,
- * or is a copy. Paths in the program are relative, because the process has changed its current directory to the new root.
+ * Builds the file system of a view in its mount namespace. It is an allowlist: read-only system folders, small versions
+ * of /etc, /dev and /proc, memory for /tmp, and the caller's folders. The working folder has a layer over it or is a
+ * copy. Paths in the program are relative, because the process has changed its current directory to the new root.
  */
 import {
   AT_FDCWD,
@@ -125,7 +125,7 @@ function addDevices(program: Program, folder: MakeFolder, plan: FileSystemPlan):
   addMemory(program, "dev/shm", `mode=1777,size=${plan.maxSharedMemoryBytes},nr_inodes=1000`);
 }
 
-/** Keeps a writable clone of the mount open for writing id maps, and so that the host can count processes. */
+/** Keeps a writable clone of the mount open, to write id maps and to let the host count processes. */
 function addProc(program: Program, plan: FileSystemPlan): void {
   const [proc, at] = [program.text("proc"), "proc"];
   program.call("mount", [proc, proc, proc, MS_NOSUID | MS_NODEV | MS_NOEXEC, 0], { title: "mount /proc" });
@@ -139,7 +139,7 @@ function addProc(program: Program, plan: FileSystemPlan): void {
 
 function addExtra(program: Program, folder: MakeFolder, mount: ExtraMount): void {
   const at = inside(mount.at);
-  // A hidden folder is covered only if it exists.
+  // A folder to hide is covered only if it exists.
   if (mount.kind !== "hidden") folder(at);
   switch (mount.kind) {
     case "readable":

@@ -1,6 +1,6 @@
 /**
- * Programs for the launcher: lists of system calls with their data. They are made for a fixed address so that pointers are
- * plain numbers. After each call a program continues with the next step. An error ends it, unless the step says otherwise.
+ * Programs for the launcher: lists of system calls with their data. A fixed address makes pointers plain numbers. After
+ * each call a program continues with the next step. An error ends it, unless the step says otherwise.
  *
  *   const program = createProgram(processor);
  *   program.call("mkdirat", [cwd, program.text("etc"), 0o755], { onError: "ignore" });
@@ -27,7 +27,7 @@ export const reportBytes = 24;
 export type Place = { data: number } | { step: Label; field: number } | { address: number };
 export type Value = number | bigint | Place;
 
-/** A step that other steps jump to; `place` says which. */
+/** A step that other steps jump to; `place` sets it. */
 export interface Label {
   step: number | undefined;
 }

@@ -31,7 +31,7 @@ import { createWatchdog } from "./watchdog.ts";
 export interface SandboxOptions {
   /** For the launcher and other small files. Must not be mounted `noexec`. */
   folder: string;
-  /** Folders that views must hide, although they show a folder above, such as a project below /usr. */
+  /** Folders that views must hide even inside a visible folder, such as a project in /usr. */
   hidden?: readonly string[];
   limits?: Partial<ViewLimits>;
   copyLimits?: Partial<CopyLimits>;
@@ -179,7 +179,7 @@ interface WorkingFolder {
 
 async function overlayFolder({ folder, layers, scratch }: ViewOptions): Promise<WorkingFolder> {
   const [upper, work] = [join(scratch, "upper"), join(scratch, "work")];
-  // The view shows the layer's mode, not the folder's.
+  // Give the layer the folder's mode, because the view shows the layer's.
   const { mode } = await stat(folder);
   for (const path of [upper, work]) mkdirSync(path, { recursive: true });
   chmodSync(upper, mode & 0o7777);

@@ -1,7 +1,7 @@
 /**
  * The seccomp filter of a view's command, a classic BPF program. Calls of another instruction set (32-bit, x32) kill
- * the process, because their numbers mean other calls. Calls that only attackers and administrators need fail with
- * EPERM. Calls that libraries can do without fail with ENOSYS.
+ * the process, because the same numbers mean other calls there. Calls that only attackers and administrators need fail
+ * with EPERM. Calls that libraries can do without fail with ENOSYS.
  */
 import { type Processor, type SystemCall, systemCallNumber } from "./system-calls.ts";
 

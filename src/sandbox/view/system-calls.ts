@@ -1,8 +1,8 @@
 /**
  * Numbers of the Linux system calls that the sandbox makes or refuses, on each processor that it supports.
  *
- * Sources: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (arm64). From 424 on,
- * the numbers are the same everywhere.
+ * Sources: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (arm64). From 424
+ * on, the numbers are the same everywhere.
  */
 
 export type Processor = "x64" | "arm64";

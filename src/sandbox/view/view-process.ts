@@ -79,7 +79,7 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
     async run(program) {
       control.write(framed(program));
       const report = await reports.next();
-      // If the child failed, process 1 reports its end too. If process 1 failed, there is no next report.
+      // If the child failed, process 1 also reports its end. If process 1 failed, there is no further report.
       if (report?.kind === "failed") await reports.next();
       return commandStatus(report, program);
     },

@@ -137,7 +137,7 @@ export async function createView(parts: ViewParts): Promise<StepView> {
   };
 }
 
-/** Opens the command's output. It is a pipe, because commands can't open /dev/stderr on a socket. */
+/** Opens the command's output. It is a pipe, because commands can't open /dev/stderr if it is a socket. */
 async function openPipe(path: string): Promise<Socket> {
   const fd = await promisify(openFile)(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return new Socket({ fd, readable: true, writable: false });

@@ -1,6 +1,6 @@
 /**
- * Kills commands that exceed the limits of their view, because rlimits apply only to single processes. Checking the
- * machine's free memory covers memory outside of processes, such as files in memory and sockets.
+ * Kills commands that exceed the limits of their view, because rlimits apply only to single processes. Also checks the
+ * machine's free memory, to cover memory outside of processes, such as in-memory files and sockets.
  */
 import type { CommandLimit, ViewLimits } from "../../ports/sandbox.ts";
 import type { LayerMeter } from "./layer-usage.ts";

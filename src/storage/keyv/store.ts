@@ -1,4 +1,4 @@
-/** The store on Keyv and one SQLite file. Rejects if the file is unreadable; Keyv by default returns `undefined`. */
+/** The store, built on Keyv and one SQLite file. Rejects if the file is unreadable; Keyv would return `undefined`. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { KeyvSqlite } from "@keyv/sqlite";

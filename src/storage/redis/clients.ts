@@ -5,7 +5,7 @@ import type { RedisAddress } from "./url.ts";
 export type RedisClient = Redis | Cluster;
 
 /**
- * - `commands`: immediately rejects commands that can't be sent or whose connection was lost. Their sender decides whether to retry.
+ * - `commands`: immediately rejects commands that can't be sent or whose connection is lost. The sender may retry.
  * - `subscriber`: subscribes again automatically after reconnecting.
  * - `queue`: adds jobs; rejects immediately while Redis is unreachable.
  * - `worker`: waits for jobs with blocking commands, without a time limit.
@@ -20,7 +20,7 @@ const keepAliveMs = 10_000;
 /** Limits searches for the new primary after a primary has become a replica. */
 const minSearchIntervalMs = 2_000;
 
-/** The caller must listen for `error`. A connection without an answer for `silenceMs` is considered cut. */
+/** The caller must listen for `error`. A connection without a response for `silenceMs` is considered lost. */
 export function openRedisClient(address: RedisAddress, role: RedisRole, silenceMs: number): RedisClient {
   const options = { connectionName: `remora-${role}`, ...commonOf(address), ...patienceOf(role, silenceMs) };
   const tls = address.isTls ? { tls: {} } : {};
@@ -57,7 +57,7 @@ export function openRedisClient(address: RedisAddress, role: RedisRole, silenceM
 }
 
 /**
- * One connection suffices, because every node of a cluster receives all published messages. If that connection is cut,
+ * One connection suffices, because every node of a cluster receives all published messages. If that connection is lost,
  * the client connects to the next node. ioredis's `Cluster` would retry without a pause while no node is reachable.
  */
 function openClusterSubscriber({ nodes }: RedisAddress & { type: "cluster" }, options: Options): Redis {

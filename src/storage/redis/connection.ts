@@ -20,19 +20,19 @@ export interface RunOptions {
 
 export interface RedisConnection {
   address: RedisAddress;
-  /** Must never be shown: the password, if there is one. */
+  /** The password, if there is one. Must never be shown. */
   secrets: string[];
   /** How long a command waits while Redis is unreachable. */
   waitMs: number;
   /** The shared client. It immediately rejects commands that can't be sent, whereas `run` waits. */
   client(): RedisClient;
   /**
-   * Sends a command that may be repeated. If the connection is cut before the answer, sends it again. Rejects with a
+   * Sends a command that may be repeated. If the connection is lost before the response, sends it again. Rejects with a
    * RemoraError: `storage.unreachable` after the limit, or an error that explains Redis's own error.
    */
   run<T>(options: RunOptions, send: (client: RedisClient) => Promise<T>): Promise<T>;
   subscriber(): RedisClient;
-  /** Opens a client for BullMQ, closed with this connection: `queue` adds jobs, `worker` is for workers and events. */
+  /** Opens a client for BullMQ, closed with this connection. `queue` adds jobs; `worker` is for workers and events. */
   forBullMq(role: "queue" | "worker"): RedisClient;
   health(): RedisHealth;
   checks(): Promise<string[]>;
@@ -46,7 +46,7 @@ export interface RedisConnection {
 export interface RedisConnectionOptions {
   waitMs?: number;
   reminderMs?: number;
-  /** If a command gets no answer for this long, the connection is considered cut. */
+  /** If a command gets no response for this long, the connection is considered lost. */
   silenceMs?: number;
 }
 

@@ -69,7 +69,7 @@ export function isAnswer(thrown: unknown): thrown is Error {
   return thrown instanceof Error && thrown.name === "ReplyError";
 }
 
-/** True if the command may be retried; it may or may not have run. False for bugs, in our code or in the command. */
+/** True if the command may be retried. It may or may not have run. False for bugs in our code or in the command. */
 export function isWorthWaiting(thrown: unknown): boolean {
   const bugs = [RemoraError, TypeError, RangeError, ReferenceError, SyntaxError];
   if (bugs.some((bug) => thrown instanceof bug)) return false;

@@ -91,7 +91,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
     const keys = batch.map(({ name }) => prefix + name);
     const values = [lockMs, ...batch.map(({ token }) => token)];
     const sent = runScript(connection.client(), renewScript, keys, values);
-    // Ignore a later answer, because the next attempt will have been sent by then.
+    // Ignore later responses, because the next attempt will have been sent by then.
     const answer = await within(lockMs / 3, sent);
     for (const [index, lease] of batch.entries()) {
       if (held.get(lease.name) !== lease) continue;

@@ -1,5 +1,6 @@
 /**
- * The ledger's steps as Lua scripts, which Redis runs atomically. All keys share a hash tag, so one cluster slot:
+ * The ledger's steps as Lua scripts, which Redis runs atomically. All keys share a hash tag, so they are in one cluster
+ * slot:
  *
  *   version                       the version of this layout
  *   sequence                      the sequence number assigned last; never reset
@@ -9,9 +10,10 @@
  *   group:KIND:STATE:GROUP        sorted set per group: ids by sequence
  *   done:TOKEN                    the outcome of a step, stored for as long as the sender may repeat the step
  *
- * A sender that lost its answer repeats the step with the same token and gets the same answer. A repeated step that was
- * refused leaves an empty `done:TOKEN` so that its first copy, if it arrives later, changes nothing. Redis can refuse
- * only a script's first write for lack of memory. So every script starts with a write that may be refused.
+ * A sender that did not receive the answer repeats the step with the same token and gets the same answer. A repeated
+ * step that was refused leaves an empty `done:TOKEN` so that its first copy, if it arrives later, changes nothing.
+ * Redis can refuse only a script's first write for lack of memory. So every script starts with a write that may be
+ * refused.
  */
 import { createScript } from "./script.ts";
 
@@ -58,7 +60,7 @@ local function move(id, entry, to, token, keep)
 end
 `;
 
-/** Returns an error if a layout exists that is not supported. */
+/** Returns an error if the existing layout is not supported. */
 export const checkScript = createScript(`${opening}
 return false
 `);

@@ -1,8 +1,8 @@
 /**
  * The ledger in Redis, for any number of processes on any number of machines. Every step is one Lua script
- * (ledger-scripts.ts) so that exactly one of several callers moves an entry from a state.
+ * (ledger-scripts.ts) so that exactly one of several callers moves an entry out of a state.
  *
- * A change of the body is optimistic: it is applied to the body seen last, and repeated if somebody else has written
+ * A change of the body is optimistic: it is applied to the last known body, and repeated if another caller has written
  * since. The answer "nothing to change" is always based on a fresh read. A resolved promise means that Redis has
  * executed the step. Redis's own setting (`appendonly`) decides what survives its restart.
  */
@@ -30,7 +30,7 @@ export interface RedisLedgerOptions {
   waitMs?: number;
 }
 
-/** The maximum number of entries per answer so that no answer blocks Redis for long. */
+/** Maximum number of entries per response. More would block Redis for too long. */
 const pageSize = 200;
 /** Each repetition means that another caller succeeded, so only extreme contention on one entry reaches this limit. */
 const maxRaces = 1_000;

@@ -34,7 +34,7 @@ export function logOutages(link: RedisLink, place: string, log: Log, reminderMs:
   };
 }
 
-/** Reports why connection attempts fail. If ioredis gives no reason, a plain connection finds it, once per outage. */
+/** Reports why connection attempts fail. If ioredis gives no reason, tries a plain connection, once per outage. */
 export function watchNodes(
   client: RedisClient,
   address: RedisAddress & { type: "cluster" | "sentinel" },

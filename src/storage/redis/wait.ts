@@ -1,7 +1,7 @@
 /**
  * Sends a command, even if Redis may be unreachable: waits for the connection, sends, and waits for the answer. If the
- * connection is cut before the answer, sends again, within the limit. The command may have run already, so it must be
- * repeatable (the ledger's commands carry a token for that). Nothing is sent after the limit.
+ * connection is lost before the response, sends again, within the limit. The command may have run already, so it must
+ * be repeatable (the ledger's commands carry a token for that). Nothing is sent after the limit.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { RemoraError } from "../../lib/errors.ts";
@@ -10,7 +10,7 @@ import { asRedisError, isAnswer, isReadOnly, isWorthWaiting, unreachable } from 
 export interface RedisLink {
   isUp(): boolean;
   isClosed(): boolean;
-  /** The error that Redis gave when it refused access, if it did. Waiting is then pointless. */
+  /** Redis's error if it has refused access, which makes waiting pointless. */
   refusal(): Error | undefined;
   trouble(): string;
   /** True if a refused write may be caused by a failover, which ends soon. */
@@ -28,7 +28,7 @@ export interface WaitOptions {
 
 const maxHurriedMs = 1_000;
 
-/** Doubles with each further cut of the connection, up to half a second. */
+/** Doubles each time the connection is lost again, up to half a second. */
 const pauseAfter = (tries: number) => Math.min(50 * 2 ** (tries - 1), 500);
 
 /** Rejects with a RemoraError if Redis is unreachable for longer than the limit or answers with an error. */
@@ -93,8 +93,8 @@ function answered<T>(link: RedisLink, { place, waitMs }: WaitOptions, until: num
 }
 
 /**
- * Calls `onLate` after `until`. After a blocked event loop, timers run before answers that arrived in the meantime. So
- * the timer then waits again for as long as the loop was blocked, but no longer than the limit.
+ * Calls `onLate` after `until`. After the event loop was blocked, timers run before responses that have arrived
+ * meanwhile, so the timer then waits again for as long as the loop was blocked, but no longer than the limit.
  */
 function startTimer(until: number, waitMs: number, onLate: () => void): { stop(): void; hurry(): void } {
   let timer = setTimeout(

@@ -1,7 +1,7 @@
 /**
  * The ledger in one SQLite file, for any number of processes on one machine. Every change is one statement or one
- * `BEGIN IMMEDIATE` transaction so that exactly one of several callers moves an entry from a state. A resolved promise
- * means that the change is committed.
+ * `BEGIN IMMEDIATE` transaction so that exactly one of several callers moves an entry out of a state. A resolved
+ * promise means that the change is committed.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { RemoraError } from "../../lib/errors.ts";

@@ -9,7 +9,7 @@ import { isRedisAway, retryTransient } from "./redis-retry.ts";
 export interface Backlog {
   /** Waits while Redis is unreachable. Rejects if Redis refuses the job or the signal aborts. */
   add(job: ToolJob, signal: AbortSignal): Promise<void>;
-  /** Makes sure that an open call reaches a worker: its job may be lost or late. Rejects if Redis is unreachable. */
+  /** Makes sure that an open call reaches a worker even if its job is lost or late. Rejects if Redis is unreachable. */
   ensure(job: ToolJob, entry: CallRecordEntry): Promise<void>;
   /** Removes the job of a call that ended without a worker. If that fails, a worker finds that the call has ended. */
   remove(job: ToolJob): void;

@@ -1,9 +1,9 @@
 /**
- * The lifecycle of one job in this process. BullMQ delivers a job again if its worker was killed, if an event loop
- * blocked for longer than the lock, or if Redis was unreachable. So the ledger decides:
+ * The lifecycle of one job in this process. BullMQ delivers a job again if its worker was killed, if its event loop was
+ * blocked for longer than the lock lasts, or if Redis was unreachable. So the ledger decides:
  *
  *   1. only the process that sets the call's state to `started` by compare-and-set runs the tool
- *   2. a call that has ended needs nothing; a call that waits for a retry waits until that is due
+ *   2. a call that has ended needs nothing; a call that needs a retry waits until it is due
  *   3. if a live process has `started` the call, check again later; otherwise run the tool again if it may run twice,
  *      or end the call with an unknown outcome
  */
@@ -40,7 +40,7 @@ export interface JobLifecycleOptions {
   log: Log;
 }
 
-/** A shorter wait happens in this process, because it is not worth a round trip to Redis. */
+/** A shorter wait is not worth a round trip to Redis, so it happens in this process. */
 const minWaitMs = 50;
 /** A job may arrive before its record, because both are written at the same time. */
 const recordWaitsMs = [5, 20, 100, 400, 1_500];

@@ -1,7 +1,7 @@
 /**
  * Waits for the end of one job: plans and adds it, then checks its entry on every change. If a person stops the call
  * while no attempt runs, the job ends immediately. Otherwise the process that runs the attempt is notified repeatedly,
- * until the job ends or the time is up.
+ * until the job ends or the time limit is reached.
  */
 import { type AbortCause, abortCauseOf, TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";

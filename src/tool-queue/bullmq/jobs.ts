@@ -32,8 +32,8 @@ export function optionsOf(job: ToolJob): JobsOptions {
 }
 
 /**
- * The complete `ToolJob`, because a worker in another process gets nothing else. The arguments are in clear text, with
- * any secrets in them, because redacting them would change the call. So protect Redis as carefully as the ledger.
+ * The complete `ToolJob`, because a worker in another process receives nothing else. The arguments are in clear text,
+ * with any secrets in them, because redacting them would change the call. So protect Redis as carefully as the ledger.
  * Results are never part of the data.
  */
 const toolJobSchema = z.looseObject({

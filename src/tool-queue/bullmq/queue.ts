@@ -30,10 +30,10 @@ import { createRunner } from "./runner.ts";
 export interface BullQueueOptions extends CallExecutorOptions {
   ledger: Ledger;
   connect: Connect;
-  /** Must contain a part in braces, because BullMQ's scripts need it on a cluster. The default is `{remora}:`. */
+  /** Must contain a part in braces, because BullMQ's scripts need one on a cluster. The default is `{remora}:`. */
   prefix?: string;
   bus: Bus;
-  /** If false, this process only requests calls. */
+  /** If false, this process only queues calls and runs none. */
   runs: boolean;
   /** The maximum number of attempts at a time in this process. A job that waits for a retry does not count. */
   concurrency: number;
@@ -46,7 +46,7 @@ export interface BullTiming {
   stalledMs: number;
   /** A worker without a connection for this long counts as ended. */
   graceMs: number;
-  /** Between checks of a job whose worker lives but does not answer. */
+  /** Interval between checks of a job whose worker is alive but does not respond. */
   lookAgainMs: number;
   sweepMs: number;
   maxStopMs: number;
@@ -126,7 +126,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     return await Promise.race([ended, outOfReach(job, ended, controller.signal)]);
   }
 
-  /** After a stop, wait only briefly for an unavailable ledger. Running attempts continue until the queue closes. */
+  /** After a stop, waits only briefly for an unreachable ledger. Running attempts continue until the queue closes. */
   function outOfReach(job: ToolJob, ended: Promise<unknown>, signal: AbortSignal): Promise<ToolResult> {
     return new Promise((resolve) => {
       let waiting: AbortController | undefined;

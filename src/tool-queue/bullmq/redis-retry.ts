@@ -62,7 +62,7 @@ function isRetryable(thrown: unknown): boolean {
 
 const transientReplies = /\b(?:LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|BUSY)\b/;
 
-/** True if Redis gave no answer, or a transient error. */
+/** True if Redis gave no response or a transient error. */
 export function isRedisAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || thrown instanceof TypeError || thrown instanceof RangeError) return false;
   return thrown.name !== "ReplyError" || transientReplies.test(thrown.message);

@@ -39,7 +39,7 @@ export interface Runner {
   running(): number;
   cancel(jobId: string, cause: AbortCause): boolean;
   stop(): void;
-  /** Resolves when no tool runs here and BullMQ has all outcomes. Waits for BullMQ at most `patienceMs`. */
+  /** Resolves when no tool runs here and BullMQ has received all outcomes. Waits for BullMQ at most `patienceMs`. */
   close(patienceMs: number): Promise<void>;
 }
 
@@ -70,7 +70,7 @@ export function createRunner(options: RunnerOptions): Runner {
   const worker = new Worker(queueName, work, {
     connection,
     prefix,
-    // The worker's connection gets this name, by which other processes see that this one lives (takeover.ts).
+    // The worker's connection gets this name, by which other processes see that this one is alive (takeover.ts).
     name: runner,
     concurrency,
     lockDuration: options.lockMs,
@@ -115,7 +115,7 @@ export function createRunner(options: RunnerOptions): Runner {
       running.delete(job.id);
       if ("entry" in outcome) {
         options.onChange(outcome.entry);
-        // Let the waiters run before BullMQ's bookkeeping.
+        // Let the waiters run before BullMQ's bookkeeping does.
         await setImmediate();
       }
       return outcome;

@@ -1,7 +1,7 @@
 /**
- * Decides whether a process that started an attempt still lives, by its connection to Redis. The operating system keeps
- * that open while the process exists, even if its event loop is blocked. Without a connection, a process has some time
- * to reconnect, and then counts as ended.
+ * Decides whether a process that started an attempt is still alive, by its connection to Redis. The operating system
+ * keeps the connection open while the process exists, even if its event loop is blocked. Without a connection, a
+ * process has some time to reconnect, and then counts as ended.
  */
 import { pause } from "../../lib/backoff.ts";
 import type { ToolJob } from "../../ports/tool.ts";
@@ -15,7 +15,7 @@ export interface TakeoverOptions {
 }
 
 export interface Takeover {
-  /** True if the process that runs the attempt lives. Call it only for attempts outside this process. Never rejects. */
+  /** True if the attempt's process is alive. Call it only for attempts outside this process. Never rejects. */
   isRunElsewhere(job: ToolJob, entry: CallRecordEntry, signal: AbortSignal): Promise<boolean>;
 }
 

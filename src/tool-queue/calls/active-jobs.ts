@@ -1,4 +1,4 @@
-/** Tracks the jobs that callers in this process are waiting for. Later requests for a job join its run. An abort by one waiter aborts it for all. */
+/** Tracks the jobs that callers in this process wait for. Callers of the same job share its run and its abort. */
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";

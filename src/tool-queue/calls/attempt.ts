@@ -5,7 +5,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { ToolAttempt, Toolbox, ToolJob } from "../../ports/tool.ts";
 
 /**
- * - `ended`: the tool ended without an abort, or succeeded just after it.
+ * - `ended`: the tool ended without an abort or timeout, or succeeded just after one.
  * - `timed-out`, `aborted`: it is unknown what the tool has done. `hasEnded` is false if it may still be running.
  */
 export type AttemptEnd =
@@ -51,7 +51,7 @@ export async function runAttempt(toolbox: Toolbox, job: ToolJob, signal: AbortSi
   }
 }
 
-/** The toolbox must not throw, but if it does, the queue's contract must still hold. */
+/** The toolbox must not throw. If it does anyway, the attempt has failed. */
 async function runSafely(toolbox: Toolbox, job: ToolJob, signal: AbortSignal): Promise<ToolAttempt> {
   try {
     return await toolbox.run(job.call, job.scope, signal);

@@ -1,6 +1,6 @@
 /**
- * What every queue does with a call: makes one attempt and handles its outcome, or ends a call without further
- * attempts. Each step returns the entry after it. Events are emitted once, by the caller that made the change.
+ * Runs calls for every kind of queue: makes one attempt and handles its outcome, or ends a call without further
+ * attempts. Each step returns the resulting entry. Events are emitted once, by the caller that made the change.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ export interface CallExecutorOptions {
 export interface CallExecutor {
   /**
    * Makes an attempt if no other caller has started it; calls `begun` just before the tool runs. Afterwards the call
-   * has ended or waits for its next attempt. An abort as `shutdown` leaves it as `started`.
+   * has ended or waits for its next attempt. If the abort cause is `shutdown`, the call stays `started`.
    */
   attempt(job: ToolJob, seen: SeenCall, signal: AbortSignal, begun: () => void): Promise<CallRecordEntry>;
   /** Ends a call without another attempt: as not run, or with an unknown outcome if an attempt had already started. */
@@ -115,7 +115,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     origins: Origin[] | undefined,
   ): Promise<void> {
     const known = origins ?? [originOf("tool", call.name)];
-    // Mark the output like a file that the call writes, because a command may print arguments from the prompt.
+    // Mark the output like a file written by the call, because a command may print arguments from the prompt.
     const untrusted = untrustedFor([...(scope.untrusted ?? []), ...known], scope.requester.id);
     const place = { root: folder, seen: folder };
     await options.fileOrigins?.mark(place, [outputName(id)], untrusted).catch(async (thrown: unknown) => {

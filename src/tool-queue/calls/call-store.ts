@@ -8,7 +8,7 @@ import { RemoraError } from "../../lib/errors.ts";
 import type { CallEntry, CallState, Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { ToolJob, ToolResult } from "../../ports/tool.ts";
 
-/** For several processes. These fields are part of the body so that they change together with the state. */
+/** Adds fields for several processes. They are part of the body so that they change together with the state. */
 interface CallBody extends CallEntry {
   /** The process that runs the attempt. Absent after a release, or if there is only one process. */
   startedBy?: string;
@@ -36,7 +36,7 @@ export interface CallRecord {
   start(seen: SeenCall): Promise<CallStep>;
   /** Moves the call from `started` to `waiting`: the attempt has certainly ended, and another one is due later. */
   postpone(entry: CallRecordEntry, retryAt: number, failure: string): Promise<CallStep>;
-  /** Records that no process runs the call so that nobody looks for one. The state is still `started`. */
+  /** Records that no process runs the call so that nobody checks for one. The state is still `started`. */
   release(entry: CallRecordEntry): Promise<CallRecordEntry>;
   /** Records that no further attempt may start. The state does not change. */
   requestStop(entry: CallRecordEntry, cause: AbortCause): Promise<CallRecordEntry>;
@@ -50,7 +50,7 @@ export function runnerOf({ body }: CallRecordEntry): string | undefined {
   return body.startedBy?.split("#", 1)[0];
 }
 
-/** With a `runner`, each step writes a unique id. The process then recognises its step even if the answer was lost. */
+/** With a `runner`, each step writes a unique id so that the process recognizes it even if the answer was lost. */
 export function createCallRecord(ledger: Ledger, runner?: string): CallRecord {
   let marks = 0;
   const mark = () => {

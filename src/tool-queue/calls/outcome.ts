@@ -19,7 +19,7 @@ interface Outputs {
   origins: Origin[] | undefined;
 }
 
-/** A person waits for the turn. If a service asks for a longer wait, the call fails and says so. */
+/** A person waits for the turn. If a service asks for a longer wait, the call fails with a message that says so. */
 const maxRetryWaitMs = 120_000;
 
 export const textOf = {

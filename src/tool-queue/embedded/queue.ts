@@ -5,7 +5,8 @@
  *   2. after a transient failure, or any failure of an idempotent tool, wait and start again; otherwise end the job
  *   3. after a crash, start again only if the tool is idempotent; otherwise end the job as `interrupted`
  *
- * An abort as `shutdown` leaves the entry unchanged. The job continues if it is requested again after the next start.
+ * If the abort cause is `shutdown`, the entry stays unchanged, and the job continues when it is requested again after
+ * the next start.
  * Brain name: motor.
  */
 import PQueue from "p-queue";

@@ -35,7 +35,7 @@ export function createTaskFiles({ workspace, redact, log }: TaskFilesOptions): S
   const files = createFileWriter();
   const nameOf = (turnId: string) => `TASK-${fileNameOf(turnId)}.md`;
 
-  /** Other processes may be running, so this reads the file, looks up continuing turns, and checks the file again. */
+  /** Other processes may be running, so this reads the file, looks up which turns continue, and rereads the file. */
   async function mark(name: string, turnsGoingOn: () => Promise<ReadonlySet<string>>): Promise<boolean> {
     const path = join(folder, name);
     if (!saysRunning(await headOf(path))) return false;
