@@ -35,4 +35,3 @@ export interface Earlier {
 
 /** The part of `Earlier` that a turn keeps and the model reads. */
 export type Heard = Earlier;
-
