@@ -7,7 +7,7 @@ import type { Json, JsonObject } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 import { canonicalJson } from "./hash.ts";
 
-/** Control, format, unassigned, private-use, surrogate and default-ignorable characters; all blanks but the space. */
+/** Control, format, private-use, surrogate and ignorable characters, and all whitespace but the ordinary space. */
 const hidden = String.raw`[\p{C}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs}`;
 /** Also matches backslashes that could start an escape, and the third backtick of a code fence. */
 const escaped = new RegExp(String.raw`\\+(?=u\{|${hidden})|${hidden}|(?<=\u0060\u0060)\u0060`, "gu");

@@ -10,6 +10,6 @@ export const maxInlineTextBytes = 200 * 1024;
 /** Text and pictures of one message in the prompt. The turn's record holds them. The model gets a first look at the others. */
 export const maxInlineBytesPerMessage = 4 * 1024 * 1024;
 export const maxSummaryCharacters = 8_000;
-/** With these, the path still fits into an attribute of the prompt and into a file system's 255 bytes. */
+/** Keep a saved name within the file system's 255 bytes, and its path short enough for an attribute of the prompt. */
 export const maxNameCharacters = 100;
 export const maxNameBytes = 200;

@@ -1,5 +1,5 @@
 /**
- * Handles the reasoning of models at OpenAI's Responses API within a turn. The service stores nothing for us, so only
+ * Carries a model's reasoning from one step of a turn to the next, for OpenAI's Responses API. The service stores nothing for us, so only
  * encrypted reasoning can be sent back. It ignores reasoning that no longer matches its input.
  */
 import type OpenAI from "openai";

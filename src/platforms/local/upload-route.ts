@@ -1,5 +1,5 @@
 /**
- * `PUT /local/api/uploads/:id?person=…&name=…`: stores the body as a file that a later message of this person can have. The
+ * `PUT /local/api/uploads/:id?person=…&name=…`: stores the body as a file that this person can attach to a later message. The
  * type is the content type. The body is stored piece by piece and limited by `files.maxMegabytes`.
  */
 import type { Context, Hono } from "hono";

@@ -25,7 +25,7 @@ export const maxViewBytes = 250_000;
 
 /** Includes travel time: https://docs.slack.dev/interactivity/handling-user-interaction#acknowledgment_response */
 const interactionAckMs = 3_000;
-/** Leaves time for the answer to travel. */
+/** Leaves time for the response to reach Slack. */
 export const maxAnswerMs = interactionAckMs - 700;
 /** Uses of a response URL: https://docs.slack.dev/interactivity/handling-user-interaction#message_responses */
 export const maxResponses = 5;

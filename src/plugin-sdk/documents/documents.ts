@@ -10,7 +10,7 @@ export interface DocumentFile {
   descriptor: number;
   size: number;
   content: Content;
-  /** A hint for kinds of text, which the content alone doesn't tell: `.csv`, `.md`. */
+  /** The file extension. It tells apart text formats that look alike, such as `.csv` and `.md`. */
   ending: string;
 }
 

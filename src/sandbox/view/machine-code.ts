@@ -134,7 +134,7 @@ function arm64Code({ firstStep, failure }: CodeAddresses): Buffer {
   ]);
 }
 
-/** Every instruction has four bytes. The distance of a jump counts instructions from the jump itself. */
+/** Every instruction is four bytes long. The distance of a jump counts instructions from the jump itself. */
 function joinArm64(parts: readonly Part[]): Buffer {
   const size = (part: Part) => ("mark" in part ? 0 : "jump" in part ? 1 : part.length);
   const { marks, offsets } = layOut(parts, size);

@@ -117,7 +117,7 @@ export function createEarlier({ api, identity, people, recent }: EarlierOptions)
       const { replies: _replies, ...line } = await orAborted(readLine(channel, raw), signal);
       return { ...line, kind };
     } catch {
-      // Names could not be looked up in time; ids do.
+      // The names could not be looked up in time, so fall back to ids.
       const id = raw.user ?? raw.bot_id ?? "unknown";
       const names: Pick<People, "author" | "nameOf"> = {
         author: async (user) => ({ id: user, name: user, isBot: raw.bot_id !== undefined, roles: [] }),

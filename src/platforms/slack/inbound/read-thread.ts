@@ -8,7 +8,7 @@ import { newestReplies, type RepliesPage } from "./newest-replies.ts";
 export interface WantedReplies {
   channel: string;
   thread: string;
-  /** Only messages between these two, without both. */
+  /** Only messages strictly between these two. */
   after?: string | undefined;
   before?: string | undefined;
   wanted: number;
