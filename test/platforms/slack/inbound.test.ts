@@ -298,7 +298,7 @@ describe("what is said", () => {
     expect(agent.kept.map((each) => each.isAddressed)).toEqual([false, true]);
   });
 
-  test("a forwarded message comes with its words", async () => {
+  test("a forwarded message comes with its words, which are not the author's own", async () => {
     const { slack } = world;
     const attachments = [{ is_share: true, author_name: "Ben", text: "the server is &lt;down&gt;" }];
     const event = {
@@ -311,12 +311,15 @@ describe("what is said", () => {
       attachments,
     };
     for (const delivery of slack.events.send(event)) await delivery.acknowledged();
-    expect(heard().text).toBe("look\n\n[Quoted from Ben:]\n> the server is <down>");
+    expect(heard().text).toBe("look");
+    const text = "Ben wrote:\nthe server is <down>";
+    const quote = { name: "quoted message", mimeType: "text/plain", bytes: text.length, text };
+    expect(heard().attachments).toEqual([quote]);
     const { channel, ...message } = event;
     const edited = { ...message, text: `${event.text} closely` };
     const change = { subtype: "message_changed", message: edited, previous_message: message, ts: slack.state.ts() };
     for (const delivery of slack.events.send({ ...event, ...change })) await delivery.acknowledged();
-    expect(agent.edited).toMatchObject([{ text: "look closely\n\n[Quoted from Ben:]\n> the server is <down>" }]);
+    expect(agent.edited).toMatchObject([{ text: "look closely" }]);
   });
 
   test("what is null is absent", async () => {

@@ -131,24 +131,28 @@ export function createInbound(options: InboundOptions): Inbound {
     isAddressed: boolean,
   ): Promise<{ text: string; attachments: Attachment[] }> {
     if (!isAddressed) return { text: unescapeText(event.text ?? ""), attachments: [] };
-    const [text, attachments] = await Promise.all([
+    const [text, files, quotes] = await Promise.all([
       messageText(event, self),
       options.describeFiles(event.files ?? [], event.user ?? ""),
+      quotedMessages(event, self),
     ]);
-    return { text, attachments };
+    return { text, attachments: [...files, ...quotes] };
   }
 
-  async function messageText(said: RawMessage, { userId }: Identity): Promise<string> {
-    const reader = { botUserId: userId, nameOf: people.nameOf };
-    const quoted = (said.attachments ?? []).filter((each) => (each.is_share || each.is_msg_unfurl) && each.text);
-    const parts = await Promise.all([
-      readText(said.text ?? "", reader),
-      ...quoted.map(async (each) => {
-        const quote = (await readText(each.text ?? "", reader)).replace(/^/gm, "> ");
-        return `[Quoted${each.author_name === undefined ? "" : ` from ${each.author_name}`}:]\n${quote}`;
+  async function messageText({ text }: RawMessage, { userId }: Identity): Promise<string> {
+    return await readText(text ?? "", { botUserId: userId, nameOf: people.nameOf });
+  }
+
+  /** Forwarded and linked messages become attachments, because they are not the author's own words. */
+  async function quotedMessages({ attachments = [] }: RawMessage, { userId }: Identity): Promise<Attachment[]> {
+    const quoted = attachments.filter((each) => (each.is_share || each.is_msg_unfurl) && each.text);
+    return await Promise.all(
+      quoted.map(async ({ text = "", author_name: author }) => {
+        const words = await readText(text, { botUserId: userId, nameOf: people.nameOf });
+        const whole = author === undefined ? words : `${author} wrote:\n${words}`;
+        return { name: "quoted message", mimeType: "text/plain", bytes: Buffer.byteLength(whole), text: whole };
       }),
-    ]);
-    return parts.filter((part) => part !== "").join("\n\n");
+    );
   }
 
   async function hand(event: MessageEvent, self: Identity, isAddressed: boolean): Promise<void> {
