@@ -48,7 +48,7 @@ export interface History {
     previousId: string | undefined,
     summary: Summary,
   ): Promise<boolean>;
-  /** Removes everything, or only the exchanges that `person` took part in, and a summary of any of these. */
+  /** Removes everything, or only the exchanges and words of `person`, and a summary of any of these. */
   clear(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   /** Returns a summary of turns that `person` took part in, as Markdown. */
   exportSummary(
@@ -148,7 +148,7 @@ export function createHistory(options: HistoryOptions): History {
         const { exchanges, summary } = await load(conversationId);
         const others = exchanges.filter(({ messages }) => messages.every((message) => message.authorId !== authorId));
         const kept = others.map((exchange) => withoutHeard(exchange, authorId, person.userId));
-        const isTheirs = summary === undefined || summary.authorIds.includes(authorId);
+        const isTheirs = summary === undefined || [...summary.authorIds, ...summary.heardIds].includes(authorId);
         await save(conversationId, isTheirs ? { exchanges: kept } : { summary, exchanges: kept });
       }),
     async exportSummary(conversationId, { platform, userId }) {

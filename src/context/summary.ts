@@ -28,8 +28,10 @@ export const summarySchema = z.strictObject({
   /** The number of turns. `turnIds` holds the newest of them, oldest first. */
   turns: z.number(),
   turnIds: z.array(z.string()),
-  /** `platform:id` of everybody whose messages are in the turns. */
+  /** `platform:id` of everybody whose turns these are. */
   authorIds: z.array(z.string()),
+  /** The same for the others whose messages were read before the turns. They may not see the place, so they can't read it. */
+  heardIds: z.array(z.string()).default([]),
   /** When the oldest of the turns ended. */
   since: z.number(),
   origins: originsSchema,
@@ -68,7 +70,8 @@ export function summaryOf(
     facts: lostFacts(facts, short, maxLostFacts),
     turns: (previous?.turns ?? 0) + exchanges.length,
     turnIds: [...(previous?.turnIds ?? []), ...exchanges.map(({ turnId }) => turnId)].slice(-maxTurnIds),
-    authorIds: [...new Set([...(previous?.authorIds ?? []), ...exchanges.flatMap(authorIdsOf)])],
+    authorIds: idsIn(previous?.authorIds, exchanges, ({ messages }) => messages),
+    heardIds: idsIn(previous?.heardIds, exchanges, ({ heard }) => heard?.messages ?? []),
     since: Math.min(previous?.since ?? at, ...exchanges.map(({ endedAt }) => endedAt)),
     origins: distinctOrigins([...(previous?.origins ?? []), ...exchanges.flatMap(({ origins }) => origins)]),
     tokens: 0,
@@ -92,8 +95,12 @@ function dayText(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-function authorIdsOf({ messages, heard }: SummarizedExchange): string[] {
-  return [...messages, ...(heard?.messages ?? [])].map(({ authorId }) => authorId);
+function idsIn(
+  previous: readonly string[] = [],
+  exchanges: readonly SummarizedExchange[],
+  said: (exchange: SummarizedExchange) => readonly { authorId: string }[],
+): string[] {
+  return [...new Set([...previous, ...exchanges.flatMap(said).map(({ authorId }) => authorId)])];
 }
 
 /** What people and the agent said, and what the agent asked tools for. Results are left out: a listing has too many paths. */

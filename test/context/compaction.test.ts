@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Log } from "../../src/lib/log.ts";
 import { silentLog } from "../../src/lib/log.ts";
+import type { EarlierLine } from "../../src/ports/earlier.ts";
 import { originOf, originText, untrustedFor } from "../../src/ports/origin.ts";
 import type { TurnRecord } from "../../src/ports/turn.ts";
 import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
@@ -327,6 +328,20 @@ describe("forgetting", () => {
     );
     expect(await history.exportSummary("test:c1", ben)).toBeUndefined();
     expect(await history.exportSummary("test:c9", ben)).toBeUndefined();
+  });
+
+  test("a person whose message was only read before a turn can't read the summary, but deletes it", async () => {
+    const { add, history, read } = createCompaction(world, summarizing("- they talked").provider);
+    const line: EarlierLine = {
+      ...{ id: "m0", kind: "linked", isOwn: false, at: 1, text: "lunch at noon", files: [] },
+      author: { id: "ben", name: "Ben", isBot: false, roles: [] },
+    };
+    const heard = { lines: [line], leftOut: 0, notes: [] };
+    await add(endedTurn("b1", { changes: { heard } }), ...turnsOf(8));
+    expect((await read()).summary?.turnIds).toContain("b1");
+    expect(await history.exportSummary("test:c1", ben)).toBeUndefined();
+    await history.clear("test:c1", ben);
+    expect((await read()).summary).toBeUndefined();
   });
 });
 
