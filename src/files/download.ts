@@ -3,7 +3,7 @@ import { pause } from "../lib/backoff.ts";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import { explainFileProblem } from "../lib/working-folder.ts";
-import type { InboxFile } from "./folder-inbox.ts";
+import type { InboxFile, WrittenFile } from "./folder-inbox.ts";
 import { saveStream } from "./save-stream.ts";
 
 export interface Download {
@@ -14,7 +14,7 @@ export interface Download {
   maxBytes: number;
   maxMs: number;
   open(signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
-  onWritten(bytes: number): Promise<void>;
+  onWritten(written: WrittenFile): Promise<void>;
 }
 
 export type DownloadOutcome = { type: "saved"; bytes: number } | { type: "failed"; problem: string };

@@ -3,12 +3,12 @@
  * oldest messages' files are removed, but only files that are still as they were saved: nobody's work is deleted.
  */
 import { createHash } from "node:crypto";
-import { lstat, readdir, rmdir, unlink } from "node:fs/promises";
+import { lstat, readdir, readlink, realpath, rmdir, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf, RemoraError } from "../lib/errors.ts";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
-import { atPlace } from "../lib/working-folder.ts";
-import type { FolderInbox, InboxMessage, Ledger } from "../ports/ledger.ts";
+import { atPlace, fileProblem, type Place } from "../lib/working-folder.ts";
+import type { FolderInbox, InboxEntry, InboxMessage, Ledger } from "../ports/ledger.ts";
 import { maxInboxMessages } from "./limits.ts";
 
 export interface InboxFile {
@@ -19,11 +19,16 @@ export interface InboxFile {
   name: string;
 }
 
+export interface WrittenFile {
+  bytes: number;
+  changedAtMs: number;
+}
+
 export interface FolderInboxes {
   /** Makes room for a file that is about to be saved. False if it can't fit beside its own message's files. */
   reserve(file: InboxFile, bytes: number): Promise<boolean>;
   /** The file is complete and gets its name next. */
-  complete(file: InboxFile, bytes: number): Promise<void>;
+  complete(file: InboxFile, written: WrittenFile): Promise<void>;
   release(file: InboxFile): Promise<void>;
   /** True if the file was saved completely, with this size. It may have been changed or removed since. */
   isComplete(file: InboxFile, bytes: number): Promise<boolean>;
@@ -65,8 +70,8 @@ export function createFolderInboxes(ledger: Ledger, maxBytes: number): FolderInb
         );
         return true;
       }),
-    complete: ({ root, folder, name }, bytes) =>
-      change(root, (messages) => withFile(messages, folder, { name, bytes, isComplete: true })),
+    complete: ({ root, folder, name }, written) =>
+      change(root, (messages) => withFile(messages, folder, { name, ...written, isComplete: true })),
     release: (file) => change(file.root, (messages) => withoutFile(messages, file)),
     async isComplete({ root, folder, name }, bytes) {
       const message = (await messagesOf(root)).find((each) => each.folder === folder);
@@ -99,7 +104,7 @@ function sizeOf({ files }: InboxMessage): number {
   return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-function withFile(messages: readonly InboxMessage[], folder: string, file: InboxMessage["files"][number]) {
+function withFile(messages: readonly InboxMessage[], folder: string, file: InboxEntry) {
   const known = messages.find((message) => message.folder === folder);
   if (known === undefined) return [...messages, { folder, files: [file] }];
   const files = [...known.files.filter(({ name }) => name !== file.name), file];
@@ -115,11 +120,20 @@ function withoutFile(messages: readonly InboxMessage[], { folder, name }: InboxF
     .filter(({ files }) => files.length > 0);
 }
 
+/** `atPlace` follows links inside the working folder, but what happens to a message's files must not happen elsewhere. */
+export async function checkFolder(place: Place, expected: string): Promise<void> {
+  const opened = dirname(place.path);
+  const real = opened.startsWith("/proc/self/fd/") ? await readlink(opened) : await realpath(opened);
+  if (real !== expected)
+    throw fileProblem(place.shown, "leads elsewhere, because a folder on the way is a link: remove or rename the link");
+}
+
 async function removeFiles(root: string, { folder, files }: InboxMessage): Promise<void> {
   try {
     await atPlace({ workingFolder: root, path: join(folder, "any") }, async (place) => {
+      await checkFolder(place, join(root, folder));
       const opened = dirname(place.path);
-      for (const { name, bytes } of files) await unlinkUnchanged(join(opened, name), bytes);
+      for (const file of files) await unlinkUnchanged(join(opened, file.name), file);
       for (const name of await readdir(opened))
         if (name.startsWith(temporaryPrefix)) await unlink(join(opened, name)).catch(ignoreMissing);
     });
@@ -132,9 +146,10 @@ async function removeFiles(root: string, { folder, files }: InboxMessage): Promi
   }
 }
 
-async function unlinkUnchanged(path: string, bytes: number): Promise<void> {
+async function unlinkUnchanged(path: string, { bytes, changedAtMs }: InboxEntry): Promise<void> {
   const found = await lstat(path).catch(ignoreMissing);
-  if (found?.isFile() && found.size === bytes) await unlink(path).catch(ignoreMissing);
+  const isUnchanged = found?.isFile() && found.size === bytes && found.mtimeMs === changedAtMs;
+  if (isUnchanged) await unlink(path).catch(ignoreMissing);
 }
 
 function ignoreMissing(thrown: unknown): undefined {

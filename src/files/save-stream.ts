@@ -7,18 +7,18 @@
  */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { open, readdir, readlink, realpath, rename, rm } from "node:fs/promises";
+import { open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { atPlace, fileProblem, type Place } from "../lib/working-folder.ts";
-import { type InboxFile, temporaryPrefix } from "./folder-inbox.ts";
+import { atPlace } from "../lib/working-folder.ts";
+import { checkFolder, type InboxFile, temporaryPrefix, type WrittenFile } from "./folder-inbox.ts";
 
 export interface SavedStream {
   file: InboxFile;
   /** The attachment's index. It tells the temporary files of one message apart. */
   index: number;
   stream: AsyncIterable<Uint8Array>;
-  /** Called with the size before the file gets its name. */
-  onWritten(bytes: number): Promise<void>;
+  /** Called before the file gets its name. */
+  onWritten(written: WrittenFile): Promise<void>;
   /** Throws if more bytes arrive than expected. */
   checkSize(bytesSoFar: number, isEnd: boolean): void;
 }
@@ -35,10 +35,10 @@ export async function saveStream({ file, index, stream, onWritten, checkSize }: 
     await removeLeftovers(dirname(place.path), prefix);
     const temporary = join(dirname(place.path), prefix + randomBytes(6).toString("hex"));
     try {
-      const bytes = await writeStream(temporary, stream, checkSize);
-      await onWritten(bytes);
+      const written = await writeStream(temporary, stream, checkSize);
+      await onWritten(written);
       await rename(temporary, place.path);
-      return bytes;
+      return written.bytes;
     } catch (thrown) {
       await rm(temporary, { force: true });
       throw thrown;
@@ -50,7 +50,7 @@ async function writeStream(
   path: string,
   stream: AsyncIterable<Uint8Array>,
   checkSize: SavedStream["checkSize"],
-): Promise<number> {
+): Promise<WrittenFile> {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   await using handle = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, fileMode);
   let bytes = 0;
@@ -61,15 +61,7 @@ async function writeStream(
   }
   checkSize(bytes, true);
   await handle.sync();
-  return bytes;
-}
-
-/** `atPlace` follows links inside the working folder, but a file of a message must not replace anything there. */
-async function checkFolder(place: Place, expected: string): Promise<void> {
-  const opened = dirname(place.path);
-  const real = opened.startsWith("/proc/self/fd/") ? await readlink(opened) : await realpath(opened);
-  if (real !== expected)
-    throw fileProblem(place.shown, "leads elsewhere, because a folder on the way is a link: remove or rename the link");
+  return { bytes, changedAtMs: (await handle.stat()).mtimeMs };
 }
 
 async function removeLeftovers(folder: string, prefix: string): Promise<void> {

@@ -68,7 +68,14 @@ export interface FolderInbox {
 export interface InboxMessage {
   /** The message's folder in the working folder, e.g. `inbox/discord-1`. */
   folder: string;
-  files: { name: string; bytes: number; isComplete: boolean }[];
+  files: InboxEntry[];
+}
+export interface InboxEntry {
+  name: string;
+  bytes: number;
+  isComplete: boolean;
+  /** The complete file's time of change, in milliseconds; commands that write the file change it. */
+  changedAtMs?: number;
 }
 
 /** Groups: approvals, decisions, questions by turn; cards, grants, drafts by conversation; schedules by scope. */

@@ -1,6 +1,6 @@
 /** Files of messages on their way into a real working folder, from streams that behave and that don't. */
 import { createHash } from "node:crypto";
-import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -225,6 +225,15 @@ describe("limits", () => {
     expect(await inboxed()).not.toContain("local-m3/a.bin");
   });
 
+  test("a changed file of the same size stays, too", async () => {
+    const whole = [described("a.bin", megabyte)];
+    const open: Open = () => [Buffer.alloc(megabyte, 97)];
+    for (const id of ["m1", "m2", "m3"]) await fetched(open, whole, { id });
+    await writeFile(join(folder, "inbox/local-m1/a.bin"), Buffer.alloc(megabyte, 98));
+    await fetched(open, whole, { id: "m4" });
+    expect((await readFile(join(folder, "inbox/local-m1/a.bin")))[0]).toBe(98);
+  });
+
   test("if the message already fills the prompt, the model gets a first look only", async () => {
     const full = { name: "b", mimeType: "image/png", bytes: 5, imageBase64: "A".repeat(4 * megabyte) };
     const file = await fetched(() => text("hello"), [described("a.txt", 5), full]);
@@ -349,6 +358,18 @@ describe("links that commands leave", () => {
     const file = await fetched(() => text("hello"), [described("a.txt", 5)]);
     expect(file.problem).toMatch(/couldn't save the file/);
     expect((await readdir(target, { recursive: true })).filter((name) => name.endsWith("a.txt"))).toEqual([]);
+  });
+
+  test.each(["inbox/local-m1", "inbox"])("%s as a link to moved files does not make room by removing them", async (link) => {
+    const whole = [described("a.bin", megabyte)];
+    const open: Open = () => [Buffer.alloc(megabyte, 97)];
+    for (const id of ["m1", "m2", "m3"]) await fetched(open, whole, { id });
+    await rename(join(folder, link), join(folder, "moved"));
+    await symlink("../moved".slice(link === "inbox" ? 3 : 0), join(folder, link));
+    await fetched(open, whole, { id: "m4" });
+    expect((await readdir(join(folder, "moved"), { recursive: true })).filter((name) => name.endsWith("a.bin"))).toHaveLength(
+      link === "inbox" ? 3 : 1,
+    );
   });
 
   test("a link in the file's place is replaced, and its target stays as it is", async () => {
