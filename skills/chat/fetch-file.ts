@@ -8,7 +8,6 @@ import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, OpenedChatFile, PluginChat, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { atPlace, fileProblem, type Place } from "../../src/plugin-sdk/working-folder.ts";
 
-const maxFileBytes = 20 * 1024 * 1024;
 const maxNameCharacters = 100;
 
 export async function fetchFile(
@@ -28,12 +27,11 @@ export async function fetchFile(
 }
 
 async function save(place: Place, file: OpenedChatFile): Promise<number> {
-  if (file.bytes > maxFileBytes) throw tooLarge(place, file.bytes);
   const temporary = join(dirname(place.path), `.${randomBytes(8).toString("hex")}.tmp`);
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   const handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
   try {
-    const bytes = await write(handle, place, file.content).finally(() => handle.close());
+    const bytes = await write(handle, place, file).finally(() => handle.close());
     await rename(temporary, place.path);
     return bytes;
   } catch (thrown) {
@@ -43,11 +41,11 @@ async function save(place: Place, file: OpenedChatFile): Promise<number> {
 }
 
 /** The announced size may be wrong. */
-async function write(handle: FileHandle, place: Place, content: AsyncIterable<Uint8Array>): Promise<number> {
+async function write(handle: FileHandle, place: Place, { content, maxBytes }: OpenedChatFile): Promise<number> {
   let bytes = 0;
   for await (const chunk of content) {
     bytes += chunk.byteLength;
-    if (bytes > maxFileBytes) throw tooLarge(place, bytes);
+    if (bytes > maxBytes) throw tooLarge(place, maxBytes);
     await handle.writeFile(chunk);
   }
   return bytes;
@@ -57,8 +55,8 @@ function unsupported(): RemoraError {
   return new RemoraError({ code: "platform.unsupported", place: "chat", message: "files can't be fetched here" });
 }
 
-function tooLarge({ shown }: Place, bytes: number): Error {
-  return fileProblem(shown, `has at least ${formatBytes(bytes)}; the limit is ${formatBytes(maxFileBytes)}`);
+function tooLarge({ shown }: Place, maxBytes: number): Error {
+  return fileProblem(shown, `has more than ${formatBytes(maxBytes)}, the limit (setting files.maxMegabytes)`);
 }
 
 /** One path part without separators, control characters, directions, or a dot in front. */

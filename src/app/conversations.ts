@@ -108,6 +108,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     createPluginServices({
       ...{ ledger, questions, schedules, platform: links.platform, searchChat: links.searchChat },
       memoryFor: createScopedMemory(memory, tools.isOwnersCall),
+      maxFileBytes: config.files.maxMegabytes * 1024 * 1024,
     }),
   );
 

@@ -69,6 +69,8 @@ export interface OpenedChatFile {
   mimeType: string;
   /** As announced. */
   bytes: number;
+  /** The content may be longer than announced. Stop reading at this limit. */
+  maxBytes: number;
   content: AsyncIterable<Uint8Array>;
 }
 

@@ -360,17 +360,20 @@ describe("links that commands leave", () => {
     expect((await readdir(target, { recursive: true })).filter((name) => name.endsWith("a.txt"))).toEqual([]);
   });
 
-  test.each(["inbox/local-m1", "inbox"])("%s as a link to moved files does not make room by removing them", async (link) => {
-    const whole = [described("a.bin", megabyte)];
-    const open: Open = () => [Buffer.alloc(megabyte, 97)];
-    for (const id of ["m1", "m2", "m3"]) await fetched(open, whole, { id });
-    await rename(join(folder, link), join(folder, "moved"));
-    await symlink("../moved".slice(link === "inbox" ? 3 : 0), join(folder, link));
-    await fetched(open, whole, { id: "m4" });
-    expect((await readdir(join(folder, "moved"), { recursive: true })).filter((name) => name.endsWith("a.bin"))).toHaveLength(
-      link === "inbox" ? 3 : 1,
-    );
-  });
+  test.each(["inbox/local-m1", "inbox"])(
+    "%s as a link to moved files does not make room by removing them",
+    async (link) => {
+      const whole = [described("a.bin", megabyte)];
+      const open: Open = () => [Buffer.alloc(megabyte, 97)];
+      for (const id of ["m1", "m2", "m3"]) await fetched(open, whole, { id });
+      await rename(join(folder, link), join(folder, "moved"));
+      await symlink("../moved".slice(link === "inbox" ? 3 : 0), join(folder, link));
+      await fetched(open, whole, { id: "m4" });
+      expect(
+        (await readdir(join(folder, "moved"), { recursive: true })).filter((name) => name.endsWith("a.bin")),
+      ).toHaveLength(link === "inbox" ? 3 : 1);
+    },
+  );
 
   test("a link in the file's place is replaced, and its target stays as it is", async () => {
     await writeFile(join(outside, "target"), "untouched");

@@ -20,16 +20,17 @@ afterEach(() => ledger.close());
 const ann = { id: "ann", name: "Ann", isBot: false, roles: [] };
 const csv: Attachment = { name: "a.csv", mimeType: "text/csv", bytes: 3, source: { id: "F1" } };
 const gone: Attachment = { name: "gone.csv", mimeType: "text/csv", bytes: 3, problem: "The file was deleted." };
+const large: Attachment = { ...csv, name: "large.csv", bytes: 1_001 };
 const long: Attachment = { ...csv, name: `${"n".repeat(300)}.csv`, source: { id: "F2" } };
 
 function chatWith(asked: ChatPlace[], openFile?: NonNullable<Platform["openFile"]>) {
   const files: NonNullable<ChatActions["files"]> = async (place) => {
     asked.push(place);
-    return [csv, gone, long];
+    return [csv, gone, large, long];
   };
   const platform = { chat: { files } as unknown as ChatActions, ...(openFile === undefined ? {} : { openFile }) };
   const options = { ledger, platform: () => platform } as unknown as PluginServicesOptions;
-  const services = createPluginServices({ ...options, memoryFor: () => ({}) as never });
+  const services = createPluginServices({ ...options, memoryFor: () => ({}) as never, maxFileBytes: 1_000 });
   const scope = { turnId: "t1", conversationId: "test:c1", requester: ann } as never;
   const call = { id: "c1", tool: "chat_fetch_file", scope, onRead: () => {} };
   return services(call, new AbortController().signal).chat;
@@ -57,6 +58,7 @@ test("a file that is not there, was deleted, or can't be fetched there is refuse
   const chat = chatWith([], opened);
   await expect(chat?.openFile?.({ messageId: "m1", name: "b.csv" })).rejects.toThrow(/no file b\.csv: it has a\.csv/);
   await expect(chat?.openFile?.({ messageId: "m1", name: "gone.csv" })).rejects.toThrow(/was deleted/);
+  await expect(chat?.openFile?.({ messageId: "m1", name: "large.csv" })).rejects.toThrow(/files\.maxMegabytes/);
   const without = chatWith([]);
   await expect(without?.openFile?.({ messageId: "m1", name: "a.csv" })).rejects.toMatchObject({
     code: "platform.unsupported",

@@ -4,6 +4,7 @@
  */
 
 import { RemoraError } from "../../lib/errors.ts";
+import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { ChatActions, ChatPlace, ChatQuery, FoundLine } from "../../ports/chat.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { type Origin, originOfPerson } from "../../ports/origin.ts";
@@ -21,6 +22,7 @@ export interface PluginServicesOptions {
   questions: Questions;
   schedules: Schedules;
   platform(name: string): Platform | undefined;
+  maxFileBytes: number;
 }
 
 export interface BoundCall {
@@ -59,8 +61,13 @@ export function createPluginServices(options: PluginServicesOptions) {
     }
     if (attachment.source === undefined)
       throw chatError(turn, "platform.unknown-file", attachment.problem ?? `${attachment.name} can't be fetched`);
+    const { maxFileBytes: maxBytes } = options;
     const { name: whole, mimeType, bytes } = attachment;
-    return { name: whole, mimeType, bytes, content: await open(attachment, signal) };
+    if (bytes > maxBytes) {
+      const limit = `${formatBytes(maxBytes)} (setting files.maxMegabytes)`;
+      throw chatError(turn, "platform.file-too-large", `${whole} has ${formatBytes(bytes)}; the limit is ${limit}`);
+    }
+    return { name: whole, mimeType, bytes, maxBytes, content: await open(attachment, signal) };
   }
 
   function chatFor(call: BoundCall, signal: AbortSignal): PluginChat {
