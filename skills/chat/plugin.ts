@@ -19,6 +19,8 @@ const usualLimit = 30;
 const usualResults = 10;
 const fileCapBytes = 10 * 1024 * 1024;
 const shownCharacters = 2_000;
+/** The lines of a text are indented, so that none reads like another message. */
+const lineBreaks = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/g;
 const mimeTypes: Readonly<Record<string, string>> = {
   ...{ ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp" },
   ...{ ".csv": "text/csv", ".txt": "text/plain", ".md": "text/markdown", ".json": "application/json" },
@@ -83,7 +85,7 @@ async function search(input: JsonObject, chat: PluginChat): Promise<PluginResult
 }
 
 function foundText({ author, channel, at, link, text }: FoundLine): string {
-  return `[${timeText(at)}] ${author.name} (${author.id}) in #${channel}, ${link} : ${shortened(text.replace(/\s+/g, " "))}`;
+  return `[${timeText(at)}] ${oneLine(author.name)} (${author.id}) in #${channel}, ${link} : ${shortened(oneLine(text))}`;
 }
 
 /** NaN if it is not a time. */
@@ -136,11 +138,16 @@ function listing(lines: ChatLine[]): string {
 
 function lineText({ id, author, text, at, files, replies }: ChatLine): string {
   const more = [
-    ...(files.length === 0 ? [] : [`files: ${files.join(", ")}`]),
+    ...(files.length === 0 ? [] : [`files: ${files.map(oneLine).join(", ")}`]),
     ...(replies === undefined || replies === 0 ? [] : [replies === 1 ? "1 reply" : `${replies} replies`]),
   ];
   const notes = more.length === 0 ? "" : ` (${more.join("; ")})`;
-  return `[${timeText(at)}] ${author.name} (${author.id}), message ${id}${notes}: ${shortened(text)}`;
+  const [name, said] = [oneLine(author.name), shortened(text).replace(lineBreaks, "\n    ")];
+  return `[${timeText(at)}] ${name} (${author.id}), message ${id}${notes}: ${said}`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ");
 }
 
 function timeText(at: number): string {
