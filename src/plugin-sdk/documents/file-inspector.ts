@@ -2,23 +2,22 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { extname } from "node:path";
-import PQueue from "p-queue";
 import { codeOf } from "../../lib/errors.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { FileInspector, FileLook } from "../../ports/file-inspector.ts";
 import { firstDescriptor } from "../isolated-process.ts";
 import type { Content } from "./content-type.ts";
 import type { DocumentFile } from "./documents.ts";
-import { maxFileBytes, maxProcesses } from "./limits.ts";
+import { maxFileBytes } from "./limits.ts";
 import { detect, sizeOf } from "./open-file.ts";
+import { createProcessQueue } from "./process-queue.ts";
 import { askDocument } from "./read-document.ts";
-import { foreignPictureProblem, scalePicture } from "./scale-picture.ts";
+import { foreignPictureProblem, scaleAtOnce } from "./scale-picture.ts";
 
-/** Inspects two files at a time. */
 export function createFileInspector(): FileInspector {
-  const queue = new PQueue({ concurrency: maxProcesses });
+  const inQueue = createProcessQueue();
   return {
-    inspect: ({ path, name }, signal) => queue.add(() => inspectPath(path, name, signal), { signal }),
+    inspect: ({ path, name }, signal) => inQueue(() => inspectPath(path, name, signal), signal),
   };
 }
 
@@ -71,7 +70,7 @@ async function pictureLook(
   size: string,
   signal: AbortSignal,
 ): Promise<FileLook> {
-  const scaled = await scalePicture(descriptor, signal);
+  const scaled = await scaleAtOnce(descriptor, signal);
   if (scaled.type === "problem") return { mimeType, summary: `${name} picture, ${size}`, problem: scaled.message };
   const { width, height, originalWidth, originalHeight, frames, base64 } = scaled;
   const isSmaller = width !== originalWidth;

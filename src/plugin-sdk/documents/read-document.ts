@@ -5,6 +5,7 @@ import { firstDescriptor, runIsolatedProcess } from "../isolated-process.ts";
 import type { DocumentAnswer, DocumentRequest, DocumentText, PageRange } from "./documents.ts";
 import { documentMegabytes, documentTimeoutMs, maxFileBytes } from "./limits.ts";
 import { detect, sizeOf } from "./open-file.ts";
+import { inToolQueue } from "./process-queue.ts";
 
 const module = new URL("./document-process.ts", import.meta.url);
 
@@ -22,10 +23,11 @@ export async function readPages(
     ...{ descriptor: firstDescriptor, size },
     ...{ content: detect(descriptor), ending: extname(name).toLowerCase() },
   };
-  const answer = await askDocument({ type: "pages", file, range }, descriptor, signal);
+  const answer = await inToolQueue(() => askDocument({ type: "pages", file, range }, descriptor, signal), signal);
   return answer.type === "look" ? problem("The file has no text that can be read by pages.") : answer;
 }
 
+/** For callers with a queue of their own. */
 export async function askDocument(
   request: DocumentRequest,
   descriptor: number,

@@ -6,6 +6,7 @@ import { contentOf, headBytes } from "./content-type.ts";
 import { maxFileBytes, pictureMegabytes, pictureTimeoutMs } from "./limits.ts";
 import { detect, sizeOf } from "./open-file.ts";
 import type { PictureRequest, ScaledPicture } from "./picture.ts";
+import { inToolQueue } from "./process-queue.ts";
 
 const module = new URL("./picture-process.ts", import.meta.url);
 
@@ -14,7 +15,12 @@ const module = new URL("./picture-process.ts", import.meta.url);
  * Resolves to a JPEG or PNG of at most 1,568 pixels an edge and about 400 KB without metadata, or to a sentence that says what
  * is wrong. Rejects only when the signal aborts.
  */
-export async function scalePicture(source: Uint8Array | number, signal: AbortSignal): Promise<ScaledPicture> {
+export function scalePicture(source: Uint8Array | number, signal: AbortSignal): Promise<ScaledPicture> {
+  return inToolQueue(() => scaleAtOnce(source, signal), signal);
+}
+
+/** For callers with a queue of their own. */
+export async function scaleAtOnce(source: Uint8Array | number, signal: AbortSignal): Promise<ScaledPicture> {
   const isOpen = typeof source === "number";
   const content = isOpen ? detect(source) : contentOf(source.subarray(0, headBytes));
   if (content.kind === "foreign-picture") return problem(foreignPictureProblem(content.name));

@@ -1,11 +1,13 @@
 /** Only the process that scales pictures may load native code, and it may nothing else. */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { readPages } from "../../../src/plugin-sdk/documents/read-document.ts";
+import { scalePicture } from "../../../src/plugin-sdk/documents/scale-picture.ts";
 import { runIsolatedProcess } from "../../../src/plugin-sdk/isolated-process.ts";
 
 let folder: string;
@@ -44,6 +46,27 @@ test("native code is loaded only where it is allowed", async () => {
 
 test.each(["read", "write", "spawn"])("JavaScript that may load native code still may not %s", async (work) => {
   expect(await run(work, true)).toMatchObject({ type: "failed", message: expect.stringContaining("restricted") });
+});
+
+test("however many files tools read at a time, two processes do the work", async () => {
+  const never = new AbortController().signal;
+  await writeFile(join(folder, "a.pdf"), "%PDF-1.4");
+  await using file = await open(join(folder, "a.pdf"));
+  const range = { firstPage: 1, lastPage: 1, firstLine: 1, lines: 1 };
+  const picture = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
+  const all = Promise.all([
+    ...Array.from({ length: 4 }, () => readPages({ descriptor: file.fd, name: "a.pdf" }, range, never)),
+    ...Array.from({ length: 4 }, () => scalePicture(picture, never)),
+  ]);
+  const running = () => process.getActiveResourcesInfo().filter((name) => name === "ProcessWrap").length;
+  let most = 0;
+  const watch = setInterval(() => {
+    most = Math.max(most, running());
+  }, 5);
+  expect(new Set((await all).map(({ type }) => type))).toEqual(new Set(["problem"]));
+  clearInterval(watch);
+  // A process that has answered may still be ending.
+  expect(most).toBeLessThan(6);
 });
 
 test("Remora's own process never loads the libraries that read documents", async () => {
