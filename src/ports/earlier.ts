@@ -8,6 +8,8 @@ export interface EarlierLine extends Omit<ChatLine, "replies"> {
   kind: EarlierKind;
   /** The agent said it itself. */
   isOwn: boolean;
+  /** It contains words that its author may not have written, such as a forwarded message. */
+  isQuoting?: true;
 }
 
 export interface EarlierWanted {

@@ -1,5 +1,6 @@
 /** Finds where the text of a turn comes from: its messages and the results of its calls. */
 
+import type { EarlierLine } from "./earlier.ts";
 import type { Attachment, Author, InboundMessage, JsonObject } from "./message.ts";
 import { type Origin, originOf, originOfPerson, untrustedFor, withoutRememberedPeople } from "./origin.ts";
 
@@ -20,10 +21,14 @@ export function originsOfTurn({ heard, messages, steps }: TurnRecord, specs: rea
   const byName = new Map(specs.map((spec) => [spec.name, spec]));
   const calls = steps.flatMap((step) => step.calls);
   return [
-    ...(heard?.lines ?? []).map(({ author }) => originOfSpeaker(author)),
+    ...(heard?.lines ?? []).flatMap(originsOfLine),
     ...messages.flatMap(originsOfMessage),
     ...calls.flatMap((record) => originsOfCall(record, byName)),
   ];
+}
+
+function originsOfLine({ author, isQuoting }: EarlierLine): Origin[] {
+  return [originOfSpeaker(author), ...(isQuoting === true ? [originOf("attachment", "forwarded message")] : [])];
 }
 
 /** Nobody knows what a bot repeats, and what the agent itself had read when it wrote an earlier message. */

@@ -4,7 +4,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fitHeardTokens, type HeardMessage, type HeardMessages, renderHeard } from "../../src/context/heard.ts";
 import { estimateTokens } from "../../src/context/tokens.ts";
 import type { EarlierLine } from "../../src/ports/earlier.ts";
-import type { TurnRecord } from "../../src/ports/turn.ts";
+import { untrustedFor } from "../../src/ports/origin.ts";
+import { requesterOf, type TurnRecord } from "../../src/ports/turn.ts";
+import { originsOfTurn } from "../../src/ports/turn-origins.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
 import { createWorld, systemText, textOfMessage, type World } from "./world.ts";
 
@@ -212,4 +214,16 @@ test("the system prompt does not contain others' words", async () => {
     .builder()
     .build({ turn: heardTurn([line("b", "zebra")]), step: 1, tools: [], notes: [] });
   expect(systemText(request)).not.toContain("zebra");
+});
+
+test("a message of the asker that forwards another one still has text from outside", () => {
+  const turn = turnRecord();
+  const author = requesterOf(turn);
+  const line: EarlierLine = { ...{ id: "m0", author, kind: "thread", isOwn: false, at: 1, text: "look", files: [] } };
+  const untrusted = (more: Partial<EarlierLine>) => {
+    const heard = { lines: [{ ...line, ...more }], leftOut: 0, notes: [] };
+    return untrustedFor(originsOfTurn({ ...turn, heard }, []), author.id);
+  };
+  expect(untrusted({})).toEqual([]);
+  expect(untrusted({ isQuoting: true })).toMatchObject([{ kind: "attachment" }]);
 });

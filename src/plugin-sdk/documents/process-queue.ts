@@ -6,7 +6,7 @@ import PQueue from "p-queue";
 import { maxProcesses } from "./limits.ts";
 
 /** Rejects if the signal aborts while the work waits. */
-export type ProcessQueue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
+type ProcessQueue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
 export function createProcessQueue(): ProcessQueue {
   const queue = new PQueue({ concurrency: maxProcesses });

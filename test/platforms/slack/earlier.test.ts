@@ -1,6 +1,7 @@
 /** What is read of a thread or channel before a mention in Slack, with Slack's order of pages and its limits. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createLineReader } from "../../../src/platforms/slack/inbound/lines.ts";
 import { newestReplies } from "../../../src/platforms/slack/inbound/newest-replies.ts";
 import type { Earlier, EarlierWanted } from "../../../src/ports/earlier.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
@@ -349,4 +350,14 @@ test("the search for the newest messages finds them, whenever they were said, or
     ),
     { numRuns: 300 },
   );
+});
+
+test("what an app posts in a person's name counts as a bot's", async () => {
+  const ann = { id: "U1", name: "Ann", isBot: false, roles: [] };
+  const people = { author: async () => ann, nameOf: async () => "Ann" } as never;
+  const readLine = createLineReader(async () => ({ userId: "U9" }) as never, people);
+  const authorOf = async (more: object) =>
+    (await readLine("C1", { ts: "1.000001", user: "U1", text: "hello", ...more } as never)).author;
+  expect(await authorOf({})).toEqual(ann);
+  expect(await authorOf({ bot_id: "B1" })).toEqual({ ...ann, isBot: true });
 });

@@ -224,11 +224,14 @@ function joined(parts: readonly Part[], selfId: string): Earlier {
 }
 
 function earlierLine({ kind, raw }: Line, selfId: string): EarlierLine {
-  const { replies: _replies, ...line } = lineOf(raw);
+  const { interaction_metadata: _asked, ...plain } = raw;
+  // Only the agent posts people's questions. What another bot answers to a person's command is not that person's.
+  const { replies: _replies, ...line } = lineOf(raw.author.id === selfId ? raw : plain);
   const author = { ...line.author, isBot: line.author.isBot || raw.webhook_id !== undefined };
   const forwarded = (raw.message_snapshots ?? []).map(({ message }) => `[forwarded] ${message.content}`);
   const text = [line.text, ...forwarded].filter((part) => part !== "").join("\n");
-  return { ...line, author, text, kind, isOwn: author.id === selfId };
+  const isQuoting = forwarded.length > 0 ? ({ isQuoting: true } as const) : {};
+  return { ...line, author, text, kind, isOwn: author.id === selfId, ...isQuoting };
 }
 
 interface Link {

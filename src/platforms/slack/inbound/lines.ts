@@ -23,7 +23,11 @@ export type LineReader = (channel: string, message: RawLine) => Promise<ChatLine
 export function createLineReader(identity: () => Promise<Identity>, people: People): LineReader {
   async function lineAuthor(message: RawLine): Promise<Author> {
     const id = message.user ?? message.bot_id ?? "unknown";
-    if (message.user !== undefined && message.subtype !== "bot_message") return await people.author(message.user);
+    if (message.user !== undefined && message.subtype !== "bot_message") {
+      const author = await people.author(message.user);
+      // An app may post in a person's name.
+      return { ...author, isBot: author.isBot || message.bot_id !== undefined };
+    }
     return { id, name: message.username ?? message.bot_profile?.name ?? id, isBot: true, roles: [] };
   }
 
