@@ -2,6 +2,7 @@
  * The audit log with the real process: killed during a write, with a log that can't be written, and then `remora audit` on the
  * log, intact and tampered with.
  */
+import { renameSync } from "node:fs";
 import { cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -135,9 +136,11 @@ test("after kill -9 during a write, verify accepts the log before and after the 
 
 test("if the log can't be written, the effect does not happen and people read why", async () => {
   const card = await ann.cardFor(await ann.say("@remora run echo ran >> unrecorded.txt"));
-  // Even root can't create a folder in place of a file.
-  await rename(corpus(), `${corpus()}-away`);
-  await writeFile(corpus(), "");
+  // Even root can't create a folder in place of a file. Both renames come in one go, because a write in between would
+  // create the folder again.
+  await writeFile(`${corpus()}-file`, "");
+  renameSync(corpus(), `${corpus()}-away`);
+  renameSync(`${corpus()}-file`, corpus());
   const receipt = await ann.click(card, "approve");
   expect(receipt).toMatchObject({ accepted: false, text: expect.stringContaining("can't be written") });
   const unasked = await ann.answerTo(await ann.say("@remora remember that the log is gone"));

@@ -60,9 +60,12 @@ test("an unsigned body without a length is refused unread", async () => {
 
 test("event streams are limited, health checks still answer, and a closed stream frees its place", async () => {
   const streams = Array.from({ length: 130 }, () => new AbortController());
+  const answers: Response[] = [];
   const open = async ({ signal }: AbortController) => {
     const headers = { authorization: `Bearer ${remora.token}` };
     const answer = await fetch(new URL("/local/api/events?person=you", remora.url), { headers, signal });
+    // An answer that is collected as garbage closes its stream.
+    answers.push(answer);
     return answer.status;
   };
   const statuses = await Promise.all(streams.map(open));

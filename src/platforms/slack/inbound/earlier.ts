@@ -10,13 +10,14 @@ import type { EarlierKind, EarlierLine, EarlierWanted } from "../../../ports/ear
 import type { InboundMessage } from "../../../ports/message.ts";
 import type { Platform } from "../../../ports/platform.ts";
 import type { SlackApi } from "../api/api.ts";
+import { isSlackError } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { parseConversationId, parseMessageId, threadOf } from "../conversation-id.ts";
 import { maxLimitedHistoryPage } from "../limits.ts";
 import { isSaid } from "./events.ts";
 import { createLineReader, linePageSchema, type RawLine } from "./lines.ts";
-import { isLimitedApp, orAborted, readThread } from "./read-thread.ts";
+import { orAborted, readThread } from "./read-thread.ts";
 import type { RecentMessages } from "./recent-messages.ts";
 
 export interface EarlierOptions {
@@ -44,7 +45,7 @@ const maxLinks = 3;
 const linkPattern = /https:\/\/[\w.-]+\.slack\.com\/archives\/([CDG][A-Z0-9]+)\/p(\d{1,12})(\d{6})(?:\?([^\s)>|]*))?/g;
 
 const limitedNote =
-  "Slack lets this app read only 15 messages a minute, because the app is distributed outside the Slack Marketplace. Some earlier messages are missing here.";
+  "Slack does not let this app read more messages now, so some earlier messages are missing here. Apps that are distributed outside the Slack Marketplace can read only 15 messages a minute.";
 
 export function createEarlier({ api, identity, people, recent }: EarlierOptions): NonNullable<Platform["earlier"]> {
   const readLine = createLineReader(identity, people);
@@ -190,7 +191,7 @@ function joined(parts: readonly Part[]): Part {
 }
 
 function withoutHistory(thrown: unknown, raws: Part["raws"], what = "Earlier messages"): Part {
-  if (isLimitedApp(thrown)) return { raws, leftOut: 0, notes: [limitedNote] };
+  if (isSlackError(thrown, "ratelimited")) return { raws, leftOut: 0, notes: [limitedNote] };
   return { raws, leftOut: 0, notes: [`${what} could not be read from Slack: ${reasonOf(thrown)}`] };
 }
 
