@@ -1,68 +1,26 @@
-/** `chat_fetch_file` saves a file of a message below `inbox/` in the working folder. */
-import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+/** `chat_fetch_file` saves a file of a message below `inbox/` in the working folder, and shows the beginning of it. */
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
-import type { JsonObject, OpenedChatFile, PluginChat, PluginContext } from "../../src/plugin-sdk/plugin.ts";
-import { atPlace, fileProblem, type Place } from "../../src/plugin-sdk/working-folder.ts";
+import type { JsonObject, PluginChat } from "../../src/plugin-sdk/plugin.ts";
 
-const maxNameCharacters = 100;
+const maxShownCharacters = 4_000;
 
-export async function fetchFile(
-  input: JsonObject,
-  chat: PluginChat,
-  { workingFolder }: PluginContext,
-): Promise<string> {
-  const { messageId, name, channel } = input;
-  if (chat.openFile === undefined) throw unsupported();
-  const file = await chat.openFile({
+export async function fetchFile({ messageId, name, channel }: JsonObject, chat: PluginChat): Promise<string> {
+  if (chat.fetchFile === undefined) throw unsupported();
+  const { path, mimeType, bytes, problem, text, summary } = await chat.fetchFile({
     ...{ messageId: String(messageId), name: String(name) },
     ...(typeof channel === "string" ? { channel } : {}),
   });
-  const path = `inbox/${safeName(String(messageId))}/${safeName(file.name)}`;
-  const bytes = await atPlace({ workingFolder, path, makesFolders: true }, (place) => save(place, file));
-  return `Saved ${path} (${file.mimeType}, ${formatBytes(bytes)}).`;
+  const look = beginning(text ?? summary ?? "");
+  const more = [...(problem === undefined ? [] : [`Problem: ${problem}`]), ...(look === "" ? [] : [look])];
+  return [`Saved ${path} (${mimeType}, ${formatBytes(bytes)}).`, ...more].join("\n\n");
 }
 
-async function save(place: Place, file: OpenedChatFile): Promise<number> {
-  const temporary = join(dirname(place.path), `.${randomBytes(8).toString("hex")}.tmp`);
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  const handle = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
-  try {
-    const bytes = await write(handle, place, file).finally(() => handle.close());
-    await rename(temporary, place.path);
-    return bytes;
-  } catch (thrown) {
-    await rm(temporary, { force: true });
-    throw thrown;
-  }
-}
-
-/** The announced size may be wrong. */
-async function write(handle: FileHandle, place: Place, { content, maxBytes }: OpenedChatFile): Promise<number> {
-  let bytes = 0;
-  for await (const chunk of content) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw tooLarge(place, maxBytes);
-    await handle.writeFile(chunk);
-  }
-  return bytes;
+function beginning(text: string): string {
+  if (text.length <= maxShownCharacters) return text;
+  return `${text.slice(0, maxShownCharacters).toWellFormed()}\n[…] The rest is in the file.`;
 }
 
 function unsupported(): RemoraError {
   return new RemoraError({ code: "platform.unsupported", place: "chat", message: "files can't be fetched here" });
-}
-
-function tooLarge({ shown }: Place, maxBytes: number): Error {
-  return fileProblem(shown, `has more than ${formatBytes(maxBytes)}, the limit (setting files.maxMegabytes)`);
-}
-
-/** One path part without separators, control characters, directions, or a dot in front. */
-function safeName(name: string): string {
-  const clean = name.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu, "_").replace(/^[.\s]+|[.\s]+$/g, "");
-  if (clean.length <= maxNameCharacters) return clean === "" ? "file" : clean;
-  const [ending = ""] = /\.[^.]{1,10}$/.exec(clean) ?? [];
-  return `${clean.slice(0, maxNameCharacters - ending.length).toWellFormed()}${ending}`;
 }

@@ -51,7 +51,7 @@ async function run(tool: string, input: JsonObject, chat: PluginChat, context: P
     case "chat_search":
       return await search(input, chat);
     case "chat_fetch_file":
-      return await fetchFile(input, chat, context);
+      return await fetchFile(input, chat);
     case "chat_post": {
       const { messageId } = await chat.post({ ...where, text: textOf(input.text), files: [] });
       return `Posted (message ${messageId}).`;

@@ -104,11 +104,21 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     accept: (message) => links.handlers.get().onMessage(message),
     ownerNow: ({ platform, conversationId, owner }) => currentPerson(owner, platform, conversationId),
   });
+  const files = createTurnFiles({
+    ...{ ledger, fileOrigins: sandbox.fileOrigins, platform: links.platform, log },
+    drafts: sandbox.drafts,
+    inspector: createFileInspector(),
+    ...(transcription === null ? {} : { transcribe: createTranscription({ ...transcription, events, log }) }),
+    filesRoot: join(settings.workspace, "files"),
+    limits: {
+      maxBytes: config.files.maxMegabytes * 1024 * 1024,
+      inboxBytes: config.files.inboxMegabytes * 1024 * 1024,
+    },
+  });
   links.services.set(
     createPluginServices({
-      ...{ ledger, questions, schedules, platform: links.platform, searchChat: links.searchChat },
+      ...{ ledger, files, questions, schedules, platform: links.platform, searchChat: links.searchChat },
       memoryFor: createScopedMemory(memory, tools.isOwnersCall),
-      maxFileBytes: config.files.maxMegabytes * 1024 * 1024,
     }),
   );
 
@@ -126,17 +136,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     memory: wrap("memory", memory),
     earlier,
     taskFiles: tools.taskFiles,
-    files: createTurnFiles({
-      ...{ ledger, fileOrigins: sandbox.fileOrigins, platform: links.platform, log },
-      drafts: sandbox.drafts,
-      inspector: createFileInspector(),
-      ...(transcription === null ? {} : { transcribe: createTranscription({ ...transcription, events, log }) }),
-      filesRoot: join(settings.workspace, "files"),
-      limits: {
-        maxBytes: config.files.maxMegabytes * 1024 * 1024,
-        inboxBytes: config.files.inboxMegabytes * 1024 * 1024,
-      },
-    }),
+    files,
     usage: links.models.usage,
     takeSteering: (turnId, conversationId) => links.conversations.get().takeSteering(turnId, conversationId),
     limits: config.turns,

@@ -1,5 +1,5 @@
 /** Explains schema problems to people, with suggestions of known keys. */
-import type { z } from "zod";
+import { z } from "zod";
 import type { ConfigProblem } from "./environment.ts";
 import { configSchema } from "./schema.ts";
 
@@ -31,7 +31,14 @@ function nearestKeys(path: readonly PropertyKey[], unknownKey: string): string {
 }
 
 function knownKeys(path: readonly PropertyKey[]): string[] {
-  const defaults: unknown = configSchema.parse({});
-  const at = path.reduce<unknown>((value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key], defaults);
-  return typeof at === "object" && at !== null ? Object.keys(at) : [];
+  const at = path.reduce<unknown>((schema, key) => shapeOf(schema)[key], configSchema);
+  return Object.keys(shapeOf(at));
+}
+
+/** Also of an object that is optional or has a default. */
+function shapeOf(schema: unknown): Readonly<Record<PropertyKey, unknown>> {
+  let inner = schema;
+  while (inner instanceof z.ZodNullable || inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault)
+    inner = inner.unwrap();
+  return inner instanceof z.ZodObject ? inner.shape : {};
 }

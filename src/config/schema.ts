@@ -217,16 +217,19 @@ const embeddings = z
 
 /** Null turns it off. */
 const transcription = z
-  .strictObject({
-    baseUrl: z.url({ protocol: /^https?$/, error: "use the server's address, such as http://127.0.0.1:8000/v1" }),
-    model: text,
-    apiKey: optionalText,
-    language: z
-      .string()
-      .regex(/^[a-z]{2,3}$/, "use the code of a language, such as en, de or es; null: the server detects it")
-      .nullable()
-      .default(null),
-  })
+  .strictObject(
+    {
+      baseUrl: z.url({ protocol: /^https?$/, error: "use the server's address, such as http://127.0.0.1:8000/v1" }),
+      model: z.string({ error: "give the name of a model" }).min(1, "give the name of a model"),
+      apiKey: optionalText,
+      language: z
+        .string()
+        .regex(/^[a-z]{2,3}$/, "use the code of a language, such as en, de or es; null: the server detects it")
+        .nullable()
+        .default(null),
+    },
+    "give baseUrl and model, or null",
+  )
   .nullable()
   .default(null);
 
@@ -246,7 +249,12 @@ export const configSchema = z.strictObject({
       retentionDays: count.max(3_650).default(90),
       megabytes: count.max(100_000).default(500),
       exclude: z
-        .array(text.regex(/^(?:slack|discord|local):\S+$/, "write a channel as slack:C…, discord:ID or local:NAME"))
+        .array(
+          text.regex(
+            /^(?:slack:[A-Z][A-Z0-9]+|discord:\d+|local:\w[\w-]*)$/,
+            "write a channel as slack:C0123, discord:ID or local:NAME, with its id on Slack and Discord, not its name",
+          ),
+        )
         .default([]),
     })
     .prefault({}),

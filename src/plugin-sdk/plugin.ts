@@ -5,7 +5,6 @@ export type { JobSummary, PluginCommands, PluginJobs } from "../ports/draft.ts";
 export type { JsonObject } from "../ports/message.ts";
 export type {
   OfferedTool,
-  OpenedChatFile,
   Plugin,
   PluginChat,
   PluginContext,

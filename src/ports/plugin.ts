@@ -8,7 +8,7 @@
 import type { Log } from "../lib/log.ts";
 import type { ChatLine, ChatQuery, FoundLine } from "./chat.ts";
 import type { PluginCommands, PluginJobs } from "./draft.ts";
-import type { Author, JsonObject, Scope } from "./message.ts";
+import type { Attachment, Author, JsonObject, Scope } from "./message.ts";
 import type { SchedulePurpose, ScheduleTime, ShownSchedule } from "./schedule.ts";
 import type { Skill, SkillDiagnostic } from "./skill.ts";
 import type { ToolFile } from "./tool.ts";
@@ -64,23 +64,18 @@ export interface PluginMemory {
   forget(title: string, isShared?: boolean): Promise<boolean>;
 }
 
-export interface OpenedChatFile {
-  name: string;
-  mimeType: string;
-  /** As announced. */
-  bytes: number;
-  /** The content may be longer than announced. Stop reading at this limit. */
-  maxBytes: number;
-  content: AsyncIterable<Uint8Array>;
-}
+/** `path` is in the working folder. `summary` and `text` are a first look, and `problem` says why the file can't be read. */
+export type FetchedChatFile = Pick<Attachment, "name" | "mimeType" | "bytes" | "summary" | "text" | "problem"> & {
+  path: string;
+};
 
 /** Bound to the call's conversation and requester. `channel` (id or `#name`) must be visible to the requester. */
 export interface PluginChat {
   history(options: { channel?: string; limit: number; before?: string }): Promise<ChatLine[]>;
   /** Finds what people said in channels that the requester can see, best first, with the address of each message. */
   search(query: ChatQuery & { channel?: string }): Promise<FoundLine[]>;
-  /** Opens a file of a message. Absent for plugins in processes of their own. */
-  openFile?(file: { channel?: string; messageId: string; name: string }): Promise<OpenedChatFile>;
+  /** Saves a file of a message below `inbox/` in the working folder. Absent for plugins in processes of their own. */
+  fetchFile?(file: { channel?: string; messageId: string; name: string }): Promise<FetchedChatFile>;
   post(message: { channel?: string; text: string; files: ToolFile[] }): Promise<{ messageId: string }>;
   /** Without `messageId`, reacts to the message that is being answered. */
   react(reaction: { channel?: string; messageId?: string; emoji: string }): Promise<void>;

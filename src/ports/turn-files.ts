@@ -1,8 +1,8 @@
-/** Brings the files of messages into the working folder, before the model is asked. */
+/** Brings the files of messages into the working folder: before the model is asked, and when a tool asks for one. */
 import type { Attachment, InboundMessage } from "./message.ts";
 
 export interface WantedFile {
-  message: InboundMessage;
+  message: Pick<InboundMessage, "platform" | "id" | "conversationId" | "attachments">;
   /** The attachment in `message.attachments`; it has a `source`. */
   index: number;
   workingFolder: string;

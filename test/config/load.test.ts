@@ -83,10 +83,38 @@ describe("problems", () => {
     ["{ provider: ollama, model: m, baseUrl: 'file:///etc' }", "give an http(s) address, or null"],
     ["{ provider: openai, model: m, dimensions: 1.5 }", "give a whole number, or null"],
     ["{ provider: openai, model: m, dimensions: 2 }", "at least 8"],
-    ["{ provider: openai, model: m, modle: m }", "memory.embeddings.modle: unknown key. Remove it."],
+    [
+      "{ provider: openai, model: m, modle: m }",
+      'memory.embeddings.modle: unknown key. Did you mean "model"? Known keys here: provider, model,',
+    ],
     ["on", "give provider and model, or null"],
   ])("memory.embeddings %s is refused with a reason", (yaml, said) => {
     expect(formatProblems(problemsIn(`memory:\n  embeddings: ${yaml}\n`))).toContain(said);
+  });
+
+  test.each([
+    ["on", "give baseUrl and model, or null"],
+    ["{ baseUrl: 'http://a/v1' }", "transcription.model: no value can't be used: give the name of a model"],
+    [
+      "{ baseUrl: 'http://a/v1', model: m, key: k }",
+      "transcription.key: unknown key. Known keys here: baseUrl, model,",
+    ],
+  ])("transcription %s is refused with a reason", (yaml, said) => {
+    expect(formatProblems(problemsIn(`transcription: ${yaml}\n`))).toContain(said);
+  });
+
+  test("a channel in chatLog.exclude must be an id, because a name would exclude nothing", () => {
+    const exclude = (...channels: string[]) => problemsIn(`chatLog:\n  exclude: ${JSON.stringify(channels)}\n`);
+    expect(exclude("slack:C0123", "slack:G0123AB", "discord:197038439483310086", "local:general")).toEqual([]);
+    for (const wrong of [
+      "general",
+      "slack:#general",
+      "slack:general",
+      "slack:c0123",
+      "discord:general",
+      "local:#general",
+    ])
+      expect(formatProblems(exclude(wrong)), wrong).toContain("write a channel as slack:C0123");
   });
 
   test("a file that is a list or a word is refused", () => {

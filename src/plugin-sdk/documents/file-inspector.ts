@@ -40,7 +40,7 @@ async function inspectFile(
 ): Promise<FileLook> {
   const content = detect(descriptor);
   const size = sizeOf(descriptor);
-  if (content.kind === "empty") return { mimeType: "application/x-empty", summary: "empty file", text: "" };
+  if (content.kind === "empty") return { mimeType: "application/x-empty", summary: "The file is empty." };
   const shown = formatBytes(size);
   if (size > maxFileBytes) {
     const problem = `The file has ${shown}. The limit for a look at its content is ${formatBytes(maxFileBytes)}.`;

@@ -15,7 +15,7 @@ export function otherLook({ descriptor, size, content }: DocumentFile): FileLook
   const summary = [name, ...length, formatBytes(size)].join(", ");
   if (mimeType !== oldOfficeType) return { mimeType, summary };
   const problem =
-    "Old Office files (doc, xls, ppt) and those with a password can't be read here. Save it as docx, xlsx, pptx or PDF without a password.";
+    "Old Office files (doc, xls, ppt) and those with a password can't be read here. Save the file as docx, xlsx, pptx or PDF without a password.";
   return { mimeType, summary, problem };
 }
 

@@ -48,7 +48,7 @@ export async function scaleAtOnce(source: Uint8Array | number, signal: AbortSign
 }
 
 export function foreignPictureProblem(format: string): string {
-  return `${format} pictures can't be read here. Send it as JPEG or PNG.`;
+  return `${format} pictures can't be read here. Send the picture as JPEG or PNG.`;
 }
 
 function problem(message: string): ScaledPicture {

@@ -4,25 +4,25 @@
  */
 
 import { RemoraError } from "../../lib/errors.ts";
-import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { ChatActions, ChatPlace, ChatQuery, FoundLine } from "../../ports/chat.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import { type Origin, originOfPerson } from "../../ports/origin.ts";
+import { type Origin, originOf, originOfPerson } from "../../ports/origin.ts";
 import type { Platform } from "../../ports/platform.ts";
 import type { PluginChat, PluginMemory, PluginSchedules, PluginServices } from "../../ports/plugin.ts";
 import type { Questions } from "../../ports/question.ts";
 import type { Schedules } from "../../ports/schedule.ts";
 import type { ToolScope } from "../../ports/tool.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
+import type { TurnFiles } from "../../ports/turn-files.ts";
 
 export interface PluginServicesOptions {
   ledger: Ledger;
   searchChat(turn: TurnRecord, chat: ChatActions, place: ChatPlace, query: ChatQuery): Promise<FoundLine[]>;
   memoryFor(scope: ToolScope, onRead: BoundCall["onRead"]): PluginMemory;
+  files: TurnFiles;
   questions: Questions;
   schedules: Schedules;
   platform(name: string): Platform | undefined;
-  maxFileBytes: number;
 }
 
 export interface BoundCall {
@@ -48,26 +48,24 @@ export function createPluginServices(options: PluginServicesOptions) {
     throw chatError(turn, "platform.unsupported", "can't be read or written by tools");
   }
 
-  async function openFile(call: BoundCall, place: ChatPlace, messageId: string, name: string, signal: AbortSignal) {
+  async function fetchFile(call: BoundCall, place: ChatPlace, messageId: string, name: string, signal: AbortSignal) {
     const turn = await turnOf(call);
-    const open = options.platform(turn.target.platform)?.openFile;
-    const files = await (await chatOf(turn)).files?.(place, messageId);
-    if (open === undefined || files === undefined)
-      throw chatError(turn, "platform.unsupported", "files can't be fetched from there");
-    const attachment = files.find((each) => isNamed(each.name, name));
+    const { workingFolder, conversationId, target } = turn;
+    const attachments = await (await chatOf(turn)).files?.(place, messageId);
+    if (attachments === undefined) throw chatError(turn, "platform.unsupported", "files can't be fetched from there");
+    const index = attachments.findIndex((each) => isNamed(each.name, name));
+    const attachment = attachments[index];
     if (attachment === undefined) {
-      const names = files.length === 0 ? "it has none" : `it has ${files.map((each) => each.name).join(", ")}`;
-      throw chatError(turn, "platform.unknown-file", `message ${messageId} has no file ${name}: ${names}`);
+      const has = attachments.length === 0 ? "none" : attachments.map((each) => each.name).join(", ");
+      throw chatError(turn, "platform.unknown-file", `message ${messageId} has no file ${name}: it has ${has}`);
     }
-    if (attachment.source === undefined)
-      throw chatError(turn, "platform.unknown-file", attachment.problem ?? `${attachment.name} can't be fetched`);
-    const { maxFileBytes: maxBytes } = options;
-    const { name: whole, mimeType, bytes } = attachment;
-    if (bytes > maxBytes) {
-      const limit = `${formatBytes(maxBytes)} (setting files.maxMegabytes)`;
-      throw chatError(turn, "platform.file-too-large", `${whole} has ${formatBytes(bytes)}; the limit is ${limit}`);
-    }
-    return { name: whole, mimeType, bytes, maxBytes, content: await open(attachment, signal) };
+    const message = { platform: target.platform, id: messageId, conversationId, attachments };
+    const canFetch = attachment.source !== undefined;
+    const file = canFetch ? await options.files.fetch({ message, index, workingFolder }, signal) : attachment;
+    const { path, problem = "the file can't be fetched" } = file;
+    if (path === undefined) throw chatError(turn, "platform.unreadable-file", problem);
+    call.onRead([originOf("attachment", file.name)]);
+    return { ...file, path };
   }
 
   function chatFor(call: BoundCall, signal: AbortSignal): PluginChat {
@@ -87,7 +85,7 @@ export function createPluginServices(options: PluginServicesOptions) {
         call.onRead(found.map(({ author }) => originOfPerson(author)));
         return found;
       },
-      openFile: ({ channel, messageId, name }) => openFile(call, placeOf(channel), messageId, name, signal),
+      fetchFile: ({ channel, messageId, name }) => fetchFile(call, placeOf(channel), messageId, name, signal),
       post: async ({ channel, ...message }) => await (await chat()).post(placeOf(channel), { ...message, key }),
       async react({ channel, messageId, emoji }) {
         const turn = await turnOf(call);

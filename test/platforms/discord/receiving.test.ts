@@ -220,6 +220,20 @@ describe("files", () => {
     expect(await contentOf(attachments[1])).toHaveLength(3_000_000);
   });
 
+  test("files of a forwarded message are opened like other files", async () => {
+    const old = discord.ben.say("the report", { in: discord.channel, files: [{ name: "report.csv", content: "a,b" }] });
+    const { attachments } = await kept(discord.ann.forward(old, { in: "dm" }).id);
+    expect(attachments.map(({ name }) => name)).toEqual(["report.csv", "forwarded message"]);
+    expect(await contentOf(attachments[0])).toBe("a,b");
+  });
+
+  test("a file of a message that is answered comes with the id by which it can be fetched", async () => {
+    const old = discord.ben.say("", { in: discord.channel, files: [{ name: "report.csv", content: "a,b" }] });
+    const said = discord.ann.say(`${discord.bot.mention} look`, { in: discord.channel, replyTo: old });
+    const [quoted] = (await kept(said.id)).attachments;
+    expect(quoted?.text).toContain(`[file: report.csv, of message ${old.id}]`);
+  });
+
   test("files of people who speak to others are not described", async () => {
     const said = discord.ann.say("look", { in: discord.channel, files: [{ name: "a.txt", content: "a" }] });
     expect((await kept(said.id)).attachments).toEqual([]);

@@ -2,6 +2,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { browserNote, launchBrowser, missingBrowser } from "../../doubles/browser.ts";
+import { blankPng } from "../../plugin-sdk/documents/files.ts";
 import { createScriptedAgent, type ScriptedAgent } from "./agent.ts";
 import { type LocalPage, openLocalPage, token } from "./local-page.ts";
 
@@ -89,6 +90,25 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await tab.getByText("large.txt has 4.0 MiB. A file can have at most 3.0 MiB.").waitFor();
     await tab.getByRole("button", { name: "Remove small.txt" }).waitFor();
     expect(await tab.getByRole("button", { name: "Remove large.txt" }).count()).toBe(0);
+  });
+
+  test("the end stays in view when pictures of a message have loaded", async () => {
+    const picture = (name: string) => ({ name, mimeType: "image/png", buffer: Buffer.from(blankPng(900, 800)) });
+    await tab
+      .getByRole("main")
+      .locator("input[type=file]")
+      .setInputFiles(["a.png", "b.png", "c.png", "d.png"].map(picture));
+    await write("look at these");
+    await tab.getByRole("img", { name: "d.png" }).waitFor();
+    await vi.waitFor(async () => {
+      const left = await tab
+        .locator("#log")
+        .evaluate((log) => [
+          log.scrollHeight > log.clientHeight + 100,
+          Math.round(log.scrollHeight - log.scrollTop - log.clientHeight),
+        ]);
+      expect(left).toEqual([true, 0]);
+    });
   });
 
   test("a message goes where it was written, also if another place is opened during the upload", async () => {

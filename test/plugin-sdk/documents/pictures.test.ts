@@ -100,7 +100,7 @@ describe("is refused with a sentence:", () => {
   test("HEIC and other formats that nothing here decodes", async () => {
     const heic = Buffer.from("\0\0\0\x18ftypheic\0\0\0\0mif1heic", "latin1");
     expect(await place.inspect("IMG_1.jpg", heic)).toMatchObject({
-      ...{ mimeType: "image/heic", problem: "HEIC pictures can't be read here. Send it as JPEG or PNG." },
+      ...{ mimeType: "image/heic", problem: "HEIC pictures can't be read here. Send the picture as JPEG or PNG." },
     });
     const psd = Buffer.from("8BPS\0\x01", "latin1");
     expect((await place.inspect("a.psd", psd)).problem).toContain("Photoshop pictures can't be read");

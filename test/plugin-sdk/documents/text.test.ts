@@ -76,7 +76,7 @@ test("JSON comes with its shape", async () => {
 
 describe("other files", () => {
   test("that are empty, gone, folders or no files at all have a sentence", async () => {
-    expect(await place.inspect("a.pdf", "")).toMatchObject({ summary: "empty file", text: "" });
+    expect(await place.inspect("a.pdf", "")).toMatchObject({ summary: "The file is empty." });
     const { createFileInspector } = await import("../../../src/plugin-sdk/documents/file-inspector.ts");
     const look = (path: string) => createFileInspector().inspect({ path, name: "x" }, new AbortController().signal);
     expect((await look(`${place.folder}/missing`)).problem).toContain("It may have been deleted");
@@ -89,7 +89,7 @@ describe("other files", () => {
     });
     expect((await place.inspectHere("a.exe", Buffer.from("MZ\0\0\x01\x02"))).summary).toContain("unknown type");
     const old = Buffer.concat([Buffer.from("d0cf11e0a1b11ae1", "hex"), Buffer.alloc(600)]);
-    expect((await place.inspectHere("a.doc", old)).problem).toMatch(/Old Office files.*Save it as docx/);
+    expect((await place.inspectHere("a.doc", old)).problem).toMatch(/Old Office files.*Save the file as docx/);
   });
 
   test("an aborted look rejects", async () => {

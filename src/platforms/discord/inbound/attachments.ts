@@ -3,11 +3,11 @@ import { type APIAttachment, type APIMessage, MessageFlags } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { Attachment } from "../../../ports/message.ts";
 import { personName } from "../api/people.ts";
-import { sourceOf } from "./open-file.ts";
+import { filesOf, sourceOf } from "./open-file.ts";
 
 export function describeAttachments(message: APIMessage): Attachment[] {
   const isVoice = ((message.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0;
-  const files = message.attachments.map((file) => ({
+  const files = filesOf(message).map((file) => ({
     ...named(file),
     ...(isVoice ? { voice: { seconds: file.duration_secs ?? 0 } } : {}),
     source: { ...sourceOf(message, file) },
@@ -15,8 +15,8 @@ export function describeAttachments(message: APIMessage): Attachment[] {
   return [...files, ...stickersOf(message), ...forwardedOf(message)];
 }
 
-export function quotedMessage({ author, content, attachments }: APIMessage): Attachment {
-  const files = attachments.map(({ filename }) => `[file: ${filename}]`);
+export function quotedMessage({ id, author, content, attachments }: APIMessage): Attachment {
+  const files = attachments.map(({ filename }) => `[file: ${filename}, of message ${id}]`);
   const text = [`${personName(author)} (<@${author.id}>) wrote:`, content, ...files]
     .filter((line) => line !== "")
     .join("\n");

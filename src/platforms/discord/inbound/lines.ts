@@ -2,6 +2,7 @@
 import { type APIMessage, MessageType } from "discord.js";
 import type { ChatLine } from "../../../ports/chat.ts";
 import { authorOf, personName } from "../api/people.ts";
+import { filesOf } from "./open-file.ts";
 import { askMark } from "./read-message.ts";
 import { readableText } from "./readable-text.ts";
 
@@ -10,7 +11,7 @@ export function isWritten({ type }: APIMessage): boolean {
 }
 
 export function lineOf(message: APIMessage): ChatLine {
-  const { id, author, content, timestamp, attachments, mentions, thread, embeds, interaction_metadata } = message;
+  const { id, author, content, timestamp, mentions, thread, embeds, interaction_metadata } = message;
   const names = new Map(mentions.map((user) => [user.id, personName(user)]));
   const isAsk = content.startsWith(askMark) && interaction_metadata !== undefined;
   const shown = isAsk ? content.slice(askMark.length) : content || embeds.map(({ title }) => title ?? "").join("\n");
@@ -25,7 +26,7 @@ export function lineOf(message: APIMessage): ChatLine {
     author: authorOf(isAsk ? interaction_metadata.user : author),
     text,
     at: Date.parse(timestamp),
-    files: attachments.map(({ filename }) => filename),
+    files: filesOf(message).map(({ filename }) => filename),
     ...(replies === undefined ? {} : { replies }),
   };
 }

@@ -18,6 +18,11 @@ export function sourceOf({ channel_id, id }: APIMessage, file: APIAttachment): F
   return { channel: channel_id, message: id, id: file.id, url: file.url };
 }
 
+/** The message's files, and those of messages that it forwards. */
+export function filesOf({ attachments, message_snapshots = [] }: APIMessage): APIAttachment[] {
+  return [...attachments, ...message_snapshots.flatMap(({ message }) => message.attachments)];
+}
+
 export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): NonNullable<Platform["openFile"]> {
   async function request(url: string, signal: AbortSignal): Promise<Response> {
     if (!isDiscords(url, apiUrl)) throw fileError("discord", "elsewhere", "the file is not stored by Discord.");
@@ -27,8 +32,8 @@ export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): N
   async function freshUrl({ channel, message, id }: FileSource, signal: AbortSignal): Promise<string> {
     try {
       const route = Routes.channelMessage(channel, message);
-      const { attachments } = await api.request<APIMessage>({ method: "GET", route, signal });
-      const file = attachments.find((each) => each.id === id);
+      const found = await api.request<APIMessage>({ method: "GET", route, signal });
+      const file = filesOf(found).find((each) => each.id === id);
       if (file === undefined) throw deletedFile("discord");
       return file.url;
     } catch (thrown) {

@@ -7,6 +7,7 @@ import type { ToolFile } from "../../../ports/tool.ts";
 import { codeOfRefusal, type DiscordApi, discordError, isLimited, isRefusal } from "../api/api.ts";
 import { isSnowflake } from "../conversation-id.ts";
 import { isWritten, lineOf } from "../inbound/lines.ts";
+import { filesOf } from "../inbound/open-file.ts";
 import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess } from "./chat-access.ts";
 import { emojiFor } from "./emoji.ts";
@@ -75,7 +76,7 @@ export function createChatActions({ api, messages, access }: ChatActionsOptions)
         for (const channel of await access.channelsNear(place)) {
           const route = Routes.channelMessage(channel, id);
           const found = await api.request<APIMessage>({ method: "GET", route }).catch(unlessUnknown);
-          if (found !== undefined) return found.attachments.map((file) => fileOf(found, file));
+          if (found !== undefined) return filesOf(found).map((file) => fileOf(found, file));
         }
         throw discordError("platform.unknown-message", `there is no message ${id} there`);
       }),

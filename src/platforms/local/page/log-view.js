@@ -9,11 +9,24 @@ const nearPixels = 90;
 export function createLogView(log, actions) {
   const views = new Map();
   let shownKey;
+  let newest;
+  let topSeen = 0;
+  let isFollowing = true;
+
+  const isNearEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < nearPixels;
+  log.addEventListener("scroll", () => {
+    // A log that grows keeps its scroll position, so only a person scrolls up.
+    if (isNearEnd()) isFollowing = true;
+    else if (log.scrollTop < topSeen) isFollowing = false;
+    topSeen = log.scrollTop;
+  });
+  // Pictures get their height when they have loaded, which is after the log was scrolled. `load` does not bubble.
+  log.addEventListener("load", () => isFollowing && scrollToEnd(log, newest, views), true);
 
   /** `empty` and `older` are elements or undefined. `isInThread` is true if the log shows a thread. */
   function render(key, messages, { me, isInThread, empty, older, isThinking }) {
     const isOther = key !== shownKey;
-    const isAtEnd = isOther || log.scrollHeight - log.scrollTop - log.clientHeight < nearPixels;
+    const isAtEnd = isOther || isFollowing || isNearEnd();
     const heightBefore = log.scrollHeight;
     const topBefore = log.scrollTop;
     const firstBefore = log.querySelector("[data-id]")?.dataset.id;
@@ -33,7 +46,9 @@ export function createLogView(log, actions) {
     place(log, wanted);
 
     const wasPrepended = firstBefore !== undefined && firstBefore !== messages[0]?.id && !isOther;
-    if (isAtEnd) scrollToEnd(log, messages.at(-1), views);
+    newest = messages.at(-1);
+    isFollowing = isAtEnd;
+    if (isAtEnd) scrollToEnd(log, newest, views);
     else if (wasPrepended) log.scrollTop = topBefore + log.scrollHeight - heightBefore;
   }
 
