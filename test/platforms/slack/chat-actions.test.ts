@@ -86,6 +86,10 @@ describe("the files of a message", () => {
     expect(await filesOf(message.id.split(":")[1] ?? "")).toEqual([]);
   });
 
+  test("of a message that is not there are none", async () => {
+    expect(await chat().files?.(here(), `${world.slack.general.id}:1700000000.000100`)).toEqual([]);
+  });
+
   test("of a channel that the person is not in are refused", async () => {
     const { slack } = world;
     const secret = slack.workspace.addChannel({ name: "secret", members: [slack.ben], isPrivate: true });

@@ -103,7 +103,11 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
       const { channel } = await find(place);
       const ts = tsIn(messageId, channel);
       const args = { channel, ts, oldest: ts, latest: ts, inclusive: true, limit: 2 };
-      const { messages } = await api.call("conversations.replies", args, linePageSchema);
+      const { messages } = await api
+        .call("conversations.replies", args, linePageSchema)
+        .catch((thrown: unknown) =>
+          isSlackError(thrown, "thread_not_found") ? { messages: [] } : Promise.reject(thrown),
+        );
       return (messages.find((each) => each.ts === ts)?.files ?? []).flatMap(fileOf);
     },
     async post(place, { text, files, key }) {
