@@ -1,4 +1,4 @@
-/** `chat_fetch_file` saves a file of a message below `inbox/` in the working folder. */
+/** `chat_fetch_file`: saves a message's file under `inbox/` in the working folder. */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
@@ -42,7 +42,7 @@ async function save(place: Place, file: OpenedChatFile): Promise<number> {
   }
 }
 
-/** The announced size may be wrong. */
+/** Checks the limit while writing, because the announced size may be wrong. */
 async function write(handle: FileHandle, place: Place, content: AsyncIterable<Uint8Array>): Promise<number> {
   let bytes = 0;
   for await (const chunk of content) {
@@ -61,7 +61,7 @@ function tooLarge({ shown }: Place, bytes: number): Error {
   return fileProblem(shown, `has at least ${formatBytes(bytes)}; the limit is ${formatBytes(maxFileBytes)}`);
 }
 
-/** One path part without separators, control characters, directions, or a dot in front. */
+/** Returns one path component without separators, control or format characters, or leading dots. */
 function safeName(name: string): string {
   const clean = name.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu, "_").replace(/^[.\s]+|[.\s]+$/g, "");
   if (clean.length <= maxNameCharacters) return clean === "" ? "file" : clean;

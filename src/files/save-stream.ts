@@ -14,10 +14,10 @@ import { type InboxFile, temporaryPrefix } from "./folder-inbox.ts";
 
 export interface SavedStream {
   file: InboxFile;
-  /** The attachment's index. It tells the temporary files of one message apart. */
+  /** The attachment's index, which distinguishes the temporary files of one message. */
   index: number;
   stream: AsyncIterable<Uint8Array>;
-  /** Called with the size before the file gets its name. */
+  /** Called with the size before the file gets its final name. */
   onWritten(bytes: number): Promise<void>;
   /** Throws if more bytes arrive than expected. */
   checkSize(bytesSoFar: number, isEnd: boolean): void;
@@ -64,7 +64,7 @@ async function writeStream(
   return bytes;
 }
 
-/** `atPlace` follows links inside the working folder, but a file of a message must not replace anything there. */
+/** `atPlace` follows links inside the working folder, but a message's file must not be written through a link. */
 async function checkFolder(place: Place, expected: string): Promise<void> {
   const opened = dirname(place.path);
   const real = opened.startsWith("/proc/self/fd/") ? await readlink(opened) : await realpath(opened);

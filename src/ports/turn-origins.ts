@@ -26,7 +26,7 @@ export function originsOfTurn({ heard, messages, steps }: TurnRecord, specs: rea
   ];
 }
 
-/** Nobody knows what a bot repeats, and what the agent itself had read when it wrote an earlier message. */
+/** A bot's message may repeat anybody's text, and so may the agent's own earlier messages. */
 function originOfSpeaker(author: Author): Origin {
   return author.isBot ? originOf("bot", author.name) : originOfPerson(author);
 }
