@@ -1,4 +1,4 @@
-/** Documents for `read_file`: the text of some pages of a PDF, Word, Excel or PowerPoint file. */
+/** Documents for `read_file`: returns the text of the requested pages of a PDF, Word, Excel or PowerPoint file. */
 import type { FileHandle } from "node:fs/promises";
 import type { DocumentPages } from "../../src/plugin-sdk/documents/documents.ts";
 import { readPages } from "../../src/plugin-sdk/documents/read-document.ts";
@@ -24,7 +24,7 @@ export async function documentText(
   return `(${shown}, ${whatIsShown(read)}${howToContinue(read)})\n${sheetNames(read)}${read.text}`;
 }
 
-/** `3`, `3-7`, or nothing for the first pages. */
+/** Parses `3` or `3-7`. Defaults to the first pages. */
 function pagesIn(pages: unknown): { firstPage: number; lastPage: number } {
   if (pages === undefined) return { firstPage: 1, lastPage: usualPages };
   const [, first, last] = /^\s*(\d{1,7})\s*(?:[-–]\s*(\d{1,7})\s*)?$/.exec(String(pages)) ?? [];

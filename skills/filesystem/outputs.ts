@@ -1,4 +1,4 @@
-/** File tools and shell commands find results that were too long for the model in `/outputs`, read-only. */
+/** Results that were too long for the model are in `/outputs`, read-only, for file tools and shell commands. */
 
 import type { PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { atPlace, type Place } from "../../src/plugin-sdk/working-folder.ts";

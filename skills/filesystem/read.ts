@@ -1,4 +1,4 @@
-/** `read_file`: some lines of a text file, some pages of a document, or a picture. Says what there is and how to continue. */
+/** `read_file`: returns lines of a text file, pages of a document, or a picture, and says how to continue. */
 import type { FileHandle } from "node:fs/promises";
 import {
   type Content,
@@ -64,7 +64,7 @@ async function headOf(handle: FileHandle): Promise<Uint8Array> {
   return buffer.subarray(0, bytesRead);
 }
 
-/** Text with unusual control characters is text as well, if it has no NUL. */
+/** Also accepts text with unusual control characters, unless it contains NUL. */
 function encodingOf(content: Content, head: Uint8Array): TextEncodingName | undefined {
   if (content.kind === "text") return content.encoding;
   return isBinary(head) ? undefined : "utf-8";

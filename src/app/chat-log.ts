@@ -1,4 +1,4 @@
-/** Builds the log of what people say in channels, and the search over it. */
+/** Builds the log of what people say in channels, and its search. */
 import { join } from "node:path";
 import { createChatLog, type StoredChatLog, switchedOffChatLog } from "../chat-log/chat-log.ts";
 import { type ChatSearch, createChatSearch } from "../chat-log/chat-search.ts";

@@ -171,12 +171,12 @@ export function buildConversations(options: AppOptions, state: State, links: Con
 }
 
 function openHistory({ settings, log }: AppOptions, { store, withLock }: State): History {
-  // Without compaction, only the holder of the conversation's lease adds to a history.
+  // Without compaction, no lock is needed: only the holder of the conversation's lease adds to its history.
   const isShared = settings.config.context.compaction === "model" && withLock !== undefined;
   return createHistory({ ...{ store, log }, ...historySettings(settings), ...(isShared ? { withLock } : {}) });
 }
 
-/** Undefined if no model may be called for it. The demo model can't summarise. */
+/** Undefined if no model may be called for summaries. The demo model can't summarise. */
 function openCompactor(
   { settings, log }: AppOptions,
   { leases, events }: State,
@@ -223,7 +223,8 @@ function openContext(
       await context.remember(turn);
     },
     async forget(conversationId, person) {
-      // Before the history, so that a crash in between does not bring back what the platform still has.
+      // Do this before clearing the history, or after a crash in between, the platform's old messages would be read
+      // again.
       if (person === undefined) await earlier.startOver(conversationId, Date.now());
       await context.forget(conversationId, person);
     },

@@ -1,4 +1,4 @@
-/** Reads all pages of a document for memory, some pages at a time, each time in an isolated process. */
+/** Reads all pages of a document for memory, in batches, each in its own isolated process. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename } from "node:path";
@@ -6,7 +6,7 @@ import type { PagesRead } from "../memory/documents.ts";
 import { readPages } from "../plugin-sdk/documents/read-document.ts";
 
 const pagesAtOnce = 50;
-/** A process reads the document for each part, so a longer document would keep one busy for minutes. */
+/** Each batch opens the whole document again, so a longer document would keep a CPU busy for minutes. */
 const maxPages = 2_000;
 const maxLines = 1_000_000;
 
@@ -20,7 +20,7 @@ export async function readDocumentPages(path: string, signal: AbortSignal): Prom
     const read = await readPages(file, { firstPage, lastPage, firstLine: 1, lines: maxLines }, signal);
     if (read.type === "problem") return { pages, problem: read.message };
     count = read.count;
-    // The last page is not complete if the text became too long.
+    // If the text reached its size limit, the last page is incomplete, so read it again in the next batch.
     const isCut = read.lastLine < read.totalLines && read.lastPage > firstPage;
     pages.push(...splitPages(read.text, firstPage, isCut ? read.lastPage - 1 : read.lastPage, count));
     if (count > maxPages && pages.length === maxPages)
@@ -31,7 +31,7 @@ export async function readDocumentPages(path: string, signal: AbortSignal): Prom
   return { pages };
 }
 
-/** Each page begins with a line such as `[page 3]`. A document of one page has no such line. */
+/** Splits the text at lines such as `[page 3]`, which begin each page unless the document has only one. */
 function splitPages(text: string, firstPage: number, lastPage: number, count: number): string[] {
   if (count === 1) return [text];
   const pages = Array.from({ length: lastPage - firstPage + 1 }, (): string[] => []);

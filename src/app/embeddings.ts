@@ -1,11 +1,11 @@
-/** The memory's embeddings, from the settings. */
+/** Derives the options of memory's embeddings from the settings. */
 import { join } from "node:path";
 import { embedderSettings } from "../config/derive.ts";
 import type { Settings } from "../config/settings.ts";
 import type { EmbeddingOptions } from "../memory/search.ts";
 import { createEmbedder } from "../providers/embeddings.ts";
 
-/** All processes of a data folder share the file, so that no text is embedded twice. */
+/** All processes that use the data folder share this file so that no text is embedded twice. */
 export function vectorFile({ data }: Settings): string {
   return join(data, "memory-vectors.db");
 }

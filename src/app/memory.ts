@@ -9,7 +9,7 @@ import type { State } from "./state.ts";
 export function buildMemory({ settings, log, redact }: AppOptions, state: State): OwnedMemory {
   const { events, ownFolder, withLock } = state;
   const { embeddings } = embeddingOptions(settings);
-  // While embeddings are off, nothing would remove the vectors of forgotten texts.
+  // Delete all vectors: while embeddings are off, nothing would remove those of forgotten texts.
   if (embeddings === undefined) removeDatabase(vectorFile(settings));
   return createMemory({
     ...{ events, log, redact },

@@ -1,11 +1,11 @@
 /**
- * Records what people say in channels, so that `chat_search` can find it.
+ * Records what people say in channels so that `chat_search` can find it.
  *
- *   1. changes are collected for a moment, so that no message waits for them
- *   2. they go to the log's thread, which writes them in one transaction, and by the bus to the logs of other processes
- *   3. names of people that a service sends only as ids are asked for once
+ *   1. collect changes for a moment so that recording delays no message
+ *   2. send them to the log's thread, which writes them in one transaction, and over the bus to other processes
+ *   3. look up a person's name once if the service sends only an id
  *
- * A log that can't be written, for example on a full disk, is reported once and never stops a message.
+ * A log that can't be written, for example because the disk is full, is reported once and never delays messages.
  */
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../lib/errors.ts";
@@ -21,7 +21,7 @@ import type { LogAnswer, LogRequest, LogWorkerData } from "./log-worker.ts";
 import type { LogQuery, UnnamedPerson } from "./message-index.ts";
 
 export interface ChatLogOptions {
-  /** The SQLite file of this process. */
+  /** This process's own SQLite file. */
   file: string;
   retentionDays: number;
   megabytes: number;
@@ -40,16 +40,16 @@ export interface StoredChatLog extends ChatLog {
   isExcluded(platform: string, channelId: string): boolean;
   find(query: LogQuery): Promise<LoggedMessage[]>;
   ofPerson(platform: string, userId: string): Promise<LoggedMessage[]>;
-  /** Resolves when the messages are gone from the file of this process. */
+  /** Resolves once the messages are gone from this process's file. */
   forget(owner: ChatLogOwner): Promise<void>;
   prune(): Promise<void>;
   close(): Promise<void>;
 }
 
 const collectMs = 200;
-/** A batch of this size is written at once. */
+/** Changes are written immediately once this many have been collected. */
 const maxCollected = 200;
-/** While the thread is stuck, further changes are lost. */
+/** If this many changes wait for the thread, further changes are lost. */
 const maxUnwritten = 20_000;
 const maxTextCharacters = 8_000;
 const maxThreadMegabytes = 128;
@@ -121,7 +121,7 @@ export function createChatLog(options: ChatLogOptions): StoredChatLog {
   }
 
   async function messages(request: LogRequest): Promise<LoggedMessage[]> {
-    // The thread answers in order, so what was said before is found.
+    // Flush first: the thread works in order, so the request sees all earlier changes.
     void flush();
     const answer = await thread.ask(request);
     return answer.type === "messages" ? answer.messages : [];
@@ -166,7 +166,7 @@ export function createChatLog(options: ChatLogOptions): StoredChatLog {
   };
 }
 
-/** As a file of the person's export. */
+/** Converts the messages to a file of the person's export. */
 export function exportedMessages(messages: readonly LoggedMessage[]): { path: string; text: string }[] {
   const lines = messages.map(
     ({ at, text, link }) => `- ${new Date(at).toISOString()} ${link}\n  ${text.replaceAll("\n", "\n  ")}`,
@@ -176,7 +176,7 @@ export function exportedMessages(messages: readonly LoggedMessage[]): { path: st
     : [{ path: "messages in channels", text: `# Your messages in channels\n\n${lines.join("\n")}` }];
 }
 
-/** Records nothing, and deletes what an earlier start has recorded. */
+/** Records nothing, and deletes what earlier runs recorded. */
 export function switchedOffChatLog(file: string): StoredChatLog {
   removeDatabase(file);
   const nothing = async () => {};
@@ -188,7 +188,7 @@ export function switchedOffChatLog(file: string): StoredChatLog {
   };
 }
 
-/** Undefined for messages that must not be in the log. */
+/** Returns undefined for messages that must not be logged. */
 function channelOf({ scope, isDirect, isPrivate }: InboundMessage): string | undefined {
   if (isDirect || isPrivate === true || !scope.startsWith("channel:")) return undefined;
   return scope.slice("channel:".length);

@@ -1,9 +1,9 @@
 /**
  * Searches what people said in channels, for one requester:
  *
- *   1. asks the platform which channels the requester can see now; if it can't tell, nothing is searched
- *   2. asks the chat log for these channels only, and the service's own search, if there is one
- *   3. drops results of other channels, those that both found, and the request itself
+ *   1. ask the platform which channels the requester can see now; if it can't tell, search nothing
+ *   2. search these channels in the chat log and with the service's own search, if there is one
+ *   3. drop results from other channels, duplicates, and the request itself
  */
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -62,7 +62,7 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
   };
 }
 
-/** The log's text is newer than that of a service's index. */
+/** For duplicates, keeps the log's text, which is newer than that of the service's index. */
 function merged(logged: LoggedMessage[], served: LoggedMessage[]): LoggedMessage[] {
   const byId = new Map<string, LoggedMessage>();
   for (let rank = 0; rank < Math.max(logged.length, served.length); rank++) {

@@ -1,11 +1,11 @@
-/** The SQLite file of the chat log: the messages, and a full-text table over them. */
+/** The chat log's SQLite file: the messages and their full-text index. */
 import type { DatabaseSync } from "node:sqlite";
 import { type OpenIndexDatabase, openIndexDatabase } from "../lib/index-database.ts";
 
 const applicationId = 0x524d4348;
 const version = 1;
 
-// `place` and `person` are columns of the full-text table, so that FTS5 never returns a message of another channel.
+// `place` and `person` are columns of the full-text table so that FTS5 never returns a message of another channel.
 const schema = `
   CREATE TABLE places (id INTEGER PRIMARY KEY, platform TEXT NOT NULL, channel TEXT NOT NULL, UNIQUE (platform, channel));
   CREATE TABLE people (id INTEGER PRIMARY KEY, platform TEXT NOT NULL, person TEXT NOT NULL, name TEXT NOT NULL,
@@ -62,7 +62,7 @@ function prepareAll(database: DatabaseSync) {
     olderThan: database.prepare("SELECT id FROM messages WHERE at < ? ORDER BY at LIMIT ?"),
     oldest: database.prepare("SELECT id FROM messages ORDER BY at LIMIT ?"),
     count: database.prepare("SELECT count(*) AS count FROM messages"),
-    // Ranks before it joins, because a frequent word matches very many messages.
+    // Rank before joining, because joining all matches of a frequent word would be slow.
     find: database.prepare(
       `SELECT ${columns} FROM (SELECT rowid, bm25 (terms, 1.0, 0.0, 0.0) AS score FROM terms WHERE terms MATCH :match
                                ORDER BY score LIMIT :limit) AS found

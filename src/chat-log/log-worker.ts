@@ -1,4 +1,4 @@
-/** The chat log's thread. A long clean-up checks for requests after each part, so that they need not wait. */
+/** The chat log's thread. A long clean-up pauses after each part to handle waiting requests. */
 import { parentPort, workerData } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 import type { ThreadReply } from "../lib/worker-thread.ts";

@@ -1,6 +1,7 @@
 /**
- * The messages of the chat log and their full-text index. Every query contains its channels, so a message of another
- * channel is never even a candidate. Runs in its own thread (log-worker.ts), because SQLite blocks for too long.
+ * The messages of the chat log and their full-text index. Every query names the channels to search, so a message of
+ * another channel is never even a candidate. Runs in its own thread (log-worker.ts), because SQLite would block the
+ * main thread for too long.
  */
 import { inTransaction, pragma } from "../lib/index-database.ts";
 import { isSamePerson } from "../lib/text/same-person.ts";
@@ -21,12 +22,14 @@ export interface LogQuery {
 export interface MessageIndex {
   /** Applies the changes in one transaction. Returns people whose names are unknown. */
   apply(changes: readonly ChatLogChange[]): UnnamedPerson[];
-  /** Best first: messages with all words, then those with some. Without words, the newest. */
+  /**
+   * Best first: messages with all words, then those with only some. A query without words finds the newest messages.
+   */
   find(query: LogQuery): LoggedMessage[];
   ofPerson(platform: string, userId: string): LoggedMessage[];
-  /** Removes what is too old, then the oldest of what is too much. Yields after each part. */
+  /** Removes messages older than `olderThan`, then the oldest ones beyond `maxBytes`. Yields after each part. */
   prune(olderThan: number, maxBytes: number): Generator<void>;
-  /** Overwrites removed text, so that the file contains no trace of it. */
+  /** Overwrites removed text so that the file contains no trace of it. */
   purge(): void;
   close(): void;
 }
@@ -78,7 +81,7 @@ export function createMessageIndex(file: string, onProblem: (message: string) =>
   function remove({ platform, id, at }: Extract<ChatLogChange, { type: "remove" }>): void {
     const row = statements.messageRow.get(platform, id);
     if (row !== undefined) removeRow(Number(row.id));
-    // Another process may report the message only now.
+    // Remember the removal, because another process may still report the message.
     statements.addRemoved.run(platform, id, at);
   }
 
@@ -171,7 +174,7 @@ export function createMessageIndex(file: string, onProblem: (message: string) =>
     });
   }
 
-  /** An estimate from the average size of a message, with a little room, so that not every message removes another. */
+  /** Estimates how many messages exceed the limit. Adds some room, or every new message would remove another. */
   function excess(maxBytes: number): number {
     const pages = pragma(database, "page_count") - pragma(database, "freelist_count");
     const usedBytes = pages * pragma(database, "page_size");
@@ -208,7 +211,7 @@ export function createMessageIndex(file: string, onProblem: (message: string) =>
   };
 }
 
-/** People's text never reaches FTS5 as syntax, because a term is letters, marks and digits in quotation marks. */
+/** Queries can't inject FTS5 syntax, because terms contain only letters, marks and digits, and are quoted. */
 function termsAsked(text: string): string[] {
   const all = [...new Map(askedTermsOf(text).map((term) => [term.text, term])).values()];
   const telling = all.filter((term) => !emptyWords.has(term.text));

@@ -137,7 +137,7 @@ async function checkMemory(settings: Settings): Promise<Check> {
   }
 }
 
-/** Asks for one vector, because only that shows that key and model work. */
+/** Requests one vector, because only that proves that the key and the model work. */
 async function checkEmbeddings(settings: Settings): Promise<Check[]> {
   const { embeddings } = embeddingOptions(settings);
   if (embeddings === undefined) return [];

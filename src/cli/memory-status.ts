@@ -1,4 +1,4 @@
-/** `remora memory status`: what is indexed, and the progress and last failure of embeddings. */
+/** `remora memory status`: shows what is indexed, and the progress and last failure of embeddings. */
 import type { Environment } from "../config/environment.ts";
 import type { EmbeddingStatus } from "../memory/search.ts";
 import { openMemory } from "./open-memory.ts";

@@ -9,7 +9,7 @@ import { silentLog } from "../lib/log.ts";
 import { createRedactor } from "../lib/redact.ts";
 import { createMemory, type OwnedMemory } from "../memory/memory.ts";
 
-/** A command has more time for the vector of a question than a conversation. */
+/** A command can wait longer for a question's vector than a conversation can. */
 const maxWaitMs = 5_000;
 
 export async function openMemory(settings: Settings): Promise<OwnedMemory> {

@@ -87,7 +87,7 @@ function fillDescriptor() {
   }
 }
 
-/** Prefers a folder in memory. */
+/** Prefers a folder on an in-memory file system. */
 function createFile() {
   const name = `remora-${process.pid}-${process.hrtime.bigint()}`;
   for (const folder of ["/dev/shm", tmpdir()]) {

@@ -1,4 +1,4 @@
-/** `/remora context`: what the model would see with the next message of a conversation, and what that costs. */
+/** `/remora context`: shows what the model would see if the last message came again, and what that would cost. */
 import { randomUUID } from "node:crypto";
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
@@ -12,9 +12,9 @@ export interface ContextCommandOptions {
   ledger: Ledger;
   context: ContextPreviews;
   tools(conversationId: string): ToolSpec[];
-  /** Cost of a prompt in US dollars, without its answer; undefined if the model has no price. */
+  /** Cost of a prompt in US dollars, without the response; undefined if the model's price is unknown. */
   promptCost(model: string, tokens: number): number | undefined;
-  /** Path of the newest snapshot of one of these turns. Undefined if this machine has none. */
+  /** Path of the newest snapshot among these turns; undefined if this machine has none. */
   newestSnapshot(turnIds: ReadonlySet<string>): Promise<string | undefined>;
   /** True if a model summarises older turns. */
   isCompacting: boolean;
@@ -36,7 +36,7 @@ const sectionNames: Readonly<Record<ContextSection, string>> = {
 export function contextCommand(options: ContextCommandOptions): CommandHandler {
   const { ledger, context, promptCost, isCompacting } = options;
 
-  /** Not every service allows commands in a thread. In a channel, the newest thread is shown. */
+  /** If the conversation has no turns, uses the newest thread: not every service allows commands in a thread. */
   async function newestTurns({ conversationId, scope }: InboundCommand): Promise<TurnRecord[]> {
     const newest = { order: "newest", limit: maxSearchedTurns } as const;
     const here = await ledger.list("turn", { ...newest, group: conversationId });
@@ -67,7 +67,7 @@ export function contextCommand(options: ContextCommandOptions): CommandHandler {
   return { usage: "context", description: "show what the model sees in this conversation, and what it costs", run };
 }
 
-/** The last message again, as a turn of its own. */
+/** Returns a new turn that repeats the last message. */
 function asNextTurn(turn: TurnRecord): TurnRecord {
   const messages = turn.messages.slice(-1).map((message) => ({ ...message, attachments: [] }));
   return { ...turn, id: `preview-${randomUUID()}`, messages, steps: [], news: [] };

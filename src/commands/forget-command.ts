@@ -15,7 +15,7 @@ export interface ForgetOptions {
   memory(owner: Owner): Promise<{ files: number; entries: number }>;
   /** Removes a person's messages, or those of a channel, from the chat log. */
   messages(owner: { platform: string; userId: string } | { platform: string; channelId: string }): Promise<void>;
-  /** With `person`, removes only that person's exchanges, and a summary of any of these. */
+  /** With `person`, removes only exchanges with this person and a summary that covers any of them. */
   history(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   /** Returns the number of removed files. */
   tasks(isTheirs: (task: { conversationId: string; requesterId: string }) => boolean): Promise<number>;

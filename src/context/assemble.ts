@@ -68,7 +68,7 @@ export interface ContextBuilderOptions {
   now?(): number;
 }
 
-/** Of the budget, for what others said before the turn. */
+/** Share of the budget for what others said before the turn. */
 const maxHeardShare = 0.25;
 
 interface Assembled {
@@ -199,7 +199,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   };
 }
 
-/** Puts the texts into the first message, which is a person's, because services refuse two of one role in a row. */
+/** Puts the texts into the first message, a person's, because services refuse two consecutive messages of one role. */
 function startingWith(texts: readonly string[], messages: ModelMessage[]): ModelMessage[] {
   const [first, ...rest] = messages;
   if (texts.length === 0 || first?.role !== "user") return messages;

@@ -97,7 +97,7 @@ export function historyPieces(exchanges: readonly Exchange[]): HistoryPiece[] {
   });
 }
 
-/** Mandatory, because its size is limited and nothing else is left of its turns. */
+/** Mandatory, because its size is limited and nothing else remains of the turns that it covers. */
 export function summaryPieces(summary: Summary | undefined): SummaryPiece[] {
   if (summary === undefined) return [];
   const name = `summary of ${summary.turns} turns`;

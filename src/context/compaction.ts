@@ -1,12 +1,13 @@
 /**
  * Compaction: when the history of a conversation outgrows its share of the budget, the model summarises the older part.
  *
- *   1. after a turn has ended, in the background: take the conversation's compaction lease, so that only one process works
+ *   1. after a turn has ended, in the background: take the conversation's compaction lease so that only one process
+ *      compacts it
  *   2. choose the turns to summarise; the newest stay as they are
  *   3. ask the model within the usage limits, with a time limit
- *   4. replace the turns by the summary, if all of them are still there
+ *   4. replace the turns with the summary if all of them still exist
  *
- * Nothing waits for it. A failure changes nothing, and a later turn tries again.
+ * Nothing waits for compaction. A failure changes nothing, and a later turn tries again.
  */
 import PQueue from "p-queue";
 import { messageOf, RemoraError } from "../lib/errors.ts";
@@ -51,17 +52,17 @@ export interface CompactorOptions {
   now?(): number;
 }
 
-/** Summaries must not crowd out answers. */
+/** Limited so that summaries do not slow down answers. */
 const maxParallel = 2;
 const defaultMaxDurationMs = 120_000;
 const maxSummaryTokens = 4_000;
-/** Of the history, so that a share of 0 % still has room for a summary. */
+/** Minimum history budget so that even a share of 0 % leaves room for a summary. */
 const minHistoryTokens = 500;
 const minKeptExchanges = 2;
-/** Below the limits of the stored history (history.ts), which would drop exchanges before they are summarised. */
+/** Lower than the limits in history.ts, which would otherwise drop exchanges before they are summarised. */
 const maxStoredExchanges = 75;
 const maxStoredTokens = 70_000;
-/** After failures in a row, so many ended turns pass before the next attempt. */
+/** How many turns must end before the next attempt, by the number of failures in a row. */
 const turnsBeforeRetry = [0, 1, 3, 7, 15] as const;
 const maxRememberedFailures = 1_000;
 
@@ -173,8 +174,8 @@ export function createCompactor(options: CompactorOptions): Compactor {
 }
 
 /**
- * Returns the exchanges to summarise, oldest first: nothing until the history outgrows its share, then so many that the rest
- * fills half of it. The next compaction is due only when the share is full again.
+ * Returns the exchanges to summarise, oldest first. Returns none until the history outgrows its share, then enough to
+ * free about half of the share, so the next compaction is not due soon.
  */
 function olderExchanges({ summary, exchanges }: ReadHistory, historyTokens: number): Exchange[] {
   const stale = sum(exchanges, ({ tokens }) => tokens.stale) + (summary?.tokens ?? 0);
@@ -200,7 +201,7 @@ function sum(exchanges: readonly Exchange[], tokensOf: (exchange: Exchange) => n
   return exchanges.reduce((total, exchange) => total + tokensOf(exchange), 0);
 }
 
-/** The turn may wait in the queue, and its pictures are large. */
+/** Omits large contents, because the turn may wait in the queue. */
 function withoutContents(turn: TurnRecord): TurnRecord {
   return { ...turn, steps: [], messages: turn.messages.map((message) => ({ ...message, text: "", attachments: [] })) };
 }

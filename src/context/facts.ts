@@ -1,11 +1,11 @@
 /**
- * Finds what a summary must not lose and code can check: file paths, links, and numbers with a unit or a currency. Every
- * pattern is linear, because the text can be anything.
+ * Finds the facts that a summary must keep and code can check: file paths, links, and numbers with a unit or a
+ * currency. Every pattern runs in linear time, because the text can be anything.
  */
 
 /** Longer matches are hashes or noise. */
 const maxFactCharacters = 160;
-/** Characters of one text that are searched. */
+/** Only this much of each text is searched. */
 const maxSearchedCharacters = 20_000;
 
 const units = [
@@ -52,14 +52,14 @@ function factKey(text: string): string {
   return text.replace(/[\s'’-]+/g, "").toLowerCase();
 }
 
-/** Removes punctuation of the sentence around a fact. */
+/** Removes punctuation after a fact, which belongs to the sentence. */
 function trimmed(fact: string): string {
   return fact.replace(/[.,;:!?]{1,20}$/u, "").trim();
 }
 
 function isFact(fact: string): boolean {
   if (fact.length < 2 || fact.length > maxFactCharacters) return false;
-  // `and/or` and `1/2` are no paths.
+  // `and/or` and `1/2` are not paths.
   const isShortPair = /^[^/.~]+\/[^/.]*$/u.test(fact) && fact.length < 12;
   return /[\p{L}€$£¥%°]/u.test(fact) && !isShortPair;
 }

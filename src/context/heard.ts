@@ -1,6 +1,7 @@
 /**
- * Renders what others said before the agent was addressed. All of it is in one fence, one entry per message. An entry begins at
- * the start of a line with its time and its author's id; the lines of its text are indented, so no text can imitate an entry.
+ * Renders what others said before the agent was addressed. Puts everything into one fence, with one entry per message.
+ * An entry begins at the start of a line with its time and its author's id; the lines of its text are indented, so no
+ * text can imitate an entry.
  */
 import { shorten } from "../lib/text/shorten.ts";
 import type { EarlierKind } from "../ports/earlier.ts";
@@ -24,7 +25,7 @@ export interface HeardMessage {
 export interface HeardMessages {
   /** Linked messages, the thread's first message, then the others, oldest first. */
   messages: HeardMessage[];
-  /** Number of messages that are missing before the oldest of the others. */
+  /** Number of omitted messages that would come before those others. */
   leftOut: number;
 }
 
@@ -35,7 +36,7 @@ export function timeText(at: number): string {
 
 const lineBreaks = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/g;
 const headTokens = 60;
-/** Of a thread's first message, if there is no room for more. */
+/** Maximum text length if the first message of a thread exceeds the budget. */
 const rootCharacters = 200;
 
 export function heardIn({ heard, target }: TurnRecord): HeardMessages | undefined {
@@ -60,8 +61,8 @@ export function renderHeard({ messages, leftOut }: HeardMessages): string {
 }
 
 /**
- * Drops messages until the others cost at most `limit` tokens: the oldest first, then links. The first message of a thread is
- * shortened instead, and always kept.
+ * Drops messages until the rest costs at most `limit` tokens: first the oldest, then linked ones. Always keeps a
+ * thread's first message, shortened if necessary.
  */
 export function fitHeardTokens(heard: HeardMessages, limit: number): HeardMessages | undefined {
   const costs = heard.messages.map((message) => estimateTokens(entryOf(message)) + 1);

@@ -1,6 +1,6 @@
 /**
- * Stores the history of conversations: the newest exchanges, and the summary that stands for the older turns
- * (compaction.ts). One write replaces turns by their summary, so a crash loses neither.
+ * Stores the history of conversations: the newest exchanges, and the summary that replaces older turns (compaction.ts).
+ * A single write replaces turns with their summary, so a crash loses neither.
  */
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
@@ -28,7 +28,7 @@ const historySchema = z.discriminatedUnion("version", [
 ]);
 
 export interface ReadHistory {
-  /** Stands for turns that are older than all exchanges. */
+  /** Summarises turns that are older than all exchanges. */
   summary?: Summary;
   /** Oldest first. */
   exchanges: Exchange[];
@@ -39,8 +39,8 @@ export interface History {
   read(conversationId: string, exceptTurnId: string, tools: readonly ToolSpec[]): Promise<ReadHistory>;
   add(turn: TurnRecord, tools: readonly ToolSpec[]): Promise<void>;
   /**
-   * Replaces these exchanges, and the summary with the id `previousId`, by `summary`. Resolves to false, and changes nothing,
-   * if one of them is no longer as it was read, for example because somebody wanted it forgotten.
+   * Replaces these exchanges and the summary `previousId` with `summary`. If any of them has changed since it was read,
+   * for example because a person had it removed, changes nothing and resolves to false.
    */
   replace(
     conversationId: string,
@@ -55,14 +55,14 @@ export interface History {
     conversationId: string,
     person: { platform: string; userId: string },
   ): Promise<{ path: string; text: string } | undefined>;
-  /** Deletes a summary that is past its retention. */
+  /** Deletes the summary if its retention has expired. */
   prune(conversationId: string): Promise<void>;
 }
 
 export interface HistoryOptions {
   store: Store;
   log: Log;
-  /** A conversation that was silent for longer than this starts without history. If null, history is always used. */
+  /** A conversation that has been silent for longer starts without history. Null: always use the history. */
   idleMs: number | null;
   /** A summary is deleted when its oldest turn is older than this. Null: never. */
   summaryRetentionMs?: number | null;
@@ -124,7 +124,7 @@ export function createHistory(options: HistoryOptions): History {
     add: (turn, tools) =>
       inOrder(turn.conversationId, async () => {
         const { exchanges, ...rest } = await load(turn.conversationId);
-        // A turn that is remembered again after a crash.
+        // After a crash, a turn may be added again that the summary already covers.
         if (rest.summary?.turnIds.includes(turn.id)) return;
         const exchange = exchangeOf(turn, tools, now());
         const known = exchanges.findIndex(({ turnId }) => turnId === turn.id);
@@ -164,7 +164,7 @@ export function createHistory(options: HistoryOptions): History {
   };
 }
 
-/** Origins are not compared, because `read` adds them to exchanges of earlier versions. */
+/** Ignores origins, because `read` adds them to exchanges that were stored by earlier versions. */
 function isUnchanged({ origins: _read, ...exchange }: Exchange, stored: StoredExchange | undefined): boolean {
   if (stored === undefined) return false;
   const { origins: _stored, ...rest } = stored;

@@ -18,7 +18,7 @@ const maxExchanges = 100;
 const maxCharacters = 400_000;
 const maxResultCharacters = 4_000;
 const maxInputCharacters = 1_000;
-/** Of what others said before a turn: all of it, one message, and one message of an exchange that is not the newest. */
+/** Limits for what others said before a turn: in total, per message, and per message of older exchanges. */
 const maxHeardTokens = 2_000;
 const maxHeardCharacters = 500;
 const maxStaleHeardCharacters = 160;
@@ -86,7 +86,7 @@ function transcriptIn({ heard, messages, steps }: StoredExchange): Transcript {
   return { ...(heard === undefined ? {} : { heard }), messages, steps };
 }
 
-/** Removes what a person said before the turn. The answer may still tell of it. */
+/** Removes what a person said before the turn. The answer may still mention it. */
 export function withoutHeard(exchange: StoredExchange, authorId: string, userId: string | undefined): StoredExchange {
   const { heard, ...rest } = exchange;
   if (heard === undefined || !heard.messages.some((message) => message.authorId === authorId)) return exchange;

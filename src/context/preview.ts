@@ -1,4 +1,4 @@
-/** Says in numbers what a prompt would contain, for `/remora context`. */
+/** Counts what a prompt would contain, for `/remora context`. */
 import type { ContextPreview } from "../ports/context.ts";
 import type { Allocation } from "./budget.ts";
 import type { Piece } from "./candidates.ts";

@@ -51,7 +51,7 @@ export function shortenTranscript(whole: Transcript, limit: number, heardLimit =
   return tokens <= limit ? { transcript: stubbed, notes } : capPieces(stubbed, tokens - limit, notes);
 }
 
-/** What others said gets what the turn itself leaves of `limit`, and at most `heardLimit`. */
+/** Fits what others said into the part of `limit` that the turn itself leaves, at most `heardLimit`. */
 function shortenHeard(transcript: Transcript, limit: number, heardLimit: number): Shortened {
   const { heard, ...rest } = transcript;
   if (heard === undefined) return { transcript, notes: [] };
@@ -104,7 +104,7 @@ function capPieces(transcript: Transcript, excess: number, notes: string[]): Sho
   const cutCount = sizes.filter((size) => size > cap).length;
   if (cutCount > 0) notes.push(`${cutCount} results or attachments cut to ${cap} tokens each`);
   if (images < imageCount) notes.push(`${imageCount - images} of ${imageCount} images left out`);
-  // The pictures of the last results are newer than those of the messages.
+  // Prefer the pictures of the last results, which are newer than those of the messages.
   const shown = { results: Math.min(resultImages, images), messages: Math.max(0, images - resultImages) };
   const steps = transcript.steps.map((step) => (step === last ? capStep(step, cap, shown.results) : step));
   return { transcript: { ...transcript, messages: capAttachments(transcript, cap, shown.messages), steps }, notes };

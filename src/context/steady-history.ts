@@ -1,6 +1,6 @@
 /**
- * Shows a turn the same history in all its steps, even if older exchanges are summarised between two of them, so that the
- * prompt's prefix stays the same. Anything else that changes, such as a wish to be forgotten, is seen at once.
+ * Gives all steps of a turn the same history so that the prompt's prefix stays the same, even if older exchanges are
+ * summarised between two steps. Any other change, such as a removal on request, takes effect at once.
  */
 import { createLruMap } from "../lib/lru-map.ts";
 import type { ToolSpec } from "../ports/tool.ts";
@@ -27,7 +27,7 @@ export function createSteadyHistory(history: Pick<History, "read">): SteadyHisto
   };
 }
 
-/** True if `now` has the same turns as `before`, but more of them in its summary. */
+/** True if both cover the same turns, but the summary in `now` includes more of them. */
 function isOnlyCompacted(before: ReadHistory, now: ReadHistory): boolean {
   if (now.summary === undefined || now.summary.id === before.summary?.id) return false;
   const summarized = new Set(now.summary.turnIds);

@@ -12,7 +12,7 @@ import { renderTranscript, type Transcript } from "./transcript.ts";
 
 /** Tokens that a model may use for thinking before it writes. */
 const thinkingTokens = 2_000;
-/** An exchange that is too long for the request is shortened, first a little, then more. */
+/** Limits for shortening an exchange that is too long for the request, tried in this order. */
 const lengths = [
   { textCharacters: 6_000, resultCharacters: 400, inputCharacters: 300 },
   { textCharacters: 1_500, resultCharacters: 100, inputCharacters: 100 },
@@ -73,7 +73,7 @@ function fitting(exchanges: readonly SummarizedExchange[], room: number): string
   let left = room;
   for (const exchange of exchanges) {
     const text = lengths.map((length) => renderTurn(exchange, length)).find((one) => estimateTokens(one) <= left);
-    // One turn is always taken, so that a turn of any size can't stop every later compaction.
+    // Always take at least one turn, or a huge turn would block all later compactions.
     if (text === undefined && rendered.length > 0) break;
     const taken = text ?? renderTurn(exchange, lengths[2]);
     rendered.push(taken);
@@ -104,7 +104,7 @@ function shortened({ messages, steps, ...rest }: Transcript, length: (typeof len
   };
 }
 
-/** The texts of people and tools already have their fences. */
+/** The texts of people and tools are already fenced. */
 function renderMessage(message: ModelMessage): string {
   switch (message.role) {
     case "user":

@@ -1,6 +1,6 @@
 /**
- * The summary that stands for the older turns of a conversation (compaction.ts). It knows the turns, the people and the
- * origins that it was made from. A new summary is built on the one before.
+ * The summary that replaces the older turns of a conversation (compaction.ts). Records which turns, people and origins
+ * it covers. Each new summary builds on the previous one.
  */
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
@@ -11,9 +11,9 @@ import { fence } from "./fence.ts";
 import { estimateTokens } from "./tokens.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** More ids are not needed to recognise a turn that is remembered again after a crash. */
+/** Enough ids to recognise a turn that is added again after a crash. */
 const maxTurnIds = 2_000;
-/** How many of the newest summarised messages and answers are checked for lost facts. */
+/** How many of the newest summarised texts are checked for lost facts. */
 const maxCheckedTexts = 60;
 const maxLostFacts = 30;
 
@@ -23,9 +23,9 @@ export const summarySchema = z.strictObject({
   /** `provider/model`. */
   model: z.string(),
   text: z.string(),
-  /** Paths and numbers that the model's text lost. */
+  /** Facts that the model's text omits. */
   facts: z.array(z.string()),
-  /** The number of turns. `turnIds` holds the newest of them, oldest first. */
+  /** Number of covered turns. `turnIds` lists only the newest, oldest first. */
   turns: z.number(),
   turnIds: z.array(z.string()),
   /** `platform:id` of everybody whose turns these are. */
@@ -53,7 +53,7 @@ interface WrittenSummary {
   text: string;
   model: string;
   at: number;
-  /** The text is cut to this size. The list of lost facts comes on top. */
+  /** Size limit of the text, not counting the list of lost facts. */
   maxTokens: number;
 }
 
@@ -79,7 +79,7 @@ export function summaryOf(
   return { ...summary, tokens: estimateTokens(renderSummary(summary)) + 1 };
 }
 
-/** Renders the same bytes until the next compaction, so that the provider's prompt cache stays valid. */
+/** Renders the same bytes until the next compaction so that the provider's prompt cache stays valid. */
 export function renderSummary(summary: Pick<Summary, "text" | "facts" | "turns" | "at">): string {
   const { turns, at } = summary;
   const count = turns === 1 ? "1 earlier turn" : `${turns} earlier turns`;
@@ -103,7 +103,7 @@ function idsIn(
   return [...new Set([...previous, ...exchanges.flatMap(said).map(({ authorId }) => authorId)])];
 }
 
-/** What people and the agent said, and what the agent asked tools for. Results are left out: a listing has too many paths. */
+/** What people and the agent said, and the arguments of its tool calls. Omits results: a listing has too many paths. */
 function textsOf({ messages, steps }: SummarizedExchange): string[] {
   return [
     ...messages.map(({ text, attachments }) => [text, ...attachments.map(({ name }) => name)].join("\n")),
@@ -111,7 +111,7 @@ function textsOf({ messages, steps }: SummarizedExchange): string[] {
   ].filter((text) => text !== "");
 }
 
-/** Splits the strings of JSON at its escapes, so that `\n` does not become part of a path. */
+/** Replaces JSON escapes with spaces so that `\n` does not become part of a path. */
 function unescaped(json: string): string {
   return json.replace(/\\["\\/bfnrt]/g, " ");
 }

@@ -21,7 +21,7 @@ export type DownloadOutcome = { type: "saved"; bytes: number } | { type: "failed
 
 /** The connection broke, so another attempt may succeed. */
 class BrokenDownload extends Error {}
-/** No other attempt would succeed. The message is a sentence for people. */
+/** Another attempt would fail too. The message is a sentence for people. */
 class RefusedDownload extends Error {}
 
 const maxAttempts = 2;
@@ -110,7 +110,7 @@ export function tooLarge(bytes: number, maxBytes: number, isSize = true): string
   return `The file has ${size}, and I read files of at most ${formatBytes(maxBytes)} (setting files.maxMegabytes). Send a smaller file, or the part that matters.`;
 }
 
-/** Without the place in front, which is for the log. */
+/** Strips the leading `[place]`, which is only for the log. */
 function sentenceOf({ place, message }: RemoraError): string {
   const text = message.replace(`[${place}] `, "");
   return text.charAt(0).toUpperCase() + text.slice(1);

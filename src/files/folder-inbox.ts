@@ -1,6 +1,6 @@
 /**
- * Keeps the inbox of a working folder within its limits. The ledger says which files were saved there. To make room, the
- * oldest messages' files are removed, but only files that are still as they were saved: nobody's work is deleted.
+ * Keeps the inbox of a working folder within its limits. The ledger says which files were saved there. To make room,
+ * removes the oldest messages' files, but only unchanged ones, so nobody's work is lost.
  */
 import { createHash } from "node:crypto";
 import { lstat, readdir, readlink, realpath, rmdir, unlink } from "node:fs/promises";
@@ -25,7 +25,9 @@ export interface WrittenFile {
 }
 
 export interface FolderInboxes {
-  /** Makes room for a file that is about to be saved. False if it can't fit beside its own message's files. */
+  /**
+   * Makes room for a file that is about to be saved. Resolves to false if removing other messages' files can't suffice.
+   */
   reserve(file: InboxFile, bytes: number): Promise<boolean>;
   /** The file is complete and gets its name next. */
   complete(file: InboxFile, written: WrittenFile): Promise<void>;
@@ -80,7 +82,7 @@ export function createFolderInboxes(ledger: Ledger, maxBytes: number): FolderInb
   };
 }
 
-/** Undefined if even the removal of all other messages' files is not enough. */
+/** Undefined if removing all other messages' files would not make enough room. */
 function oldestToRemove(
   messages: readonly InboxMessage[],
   ownFolder: string,
@@ -139,7 +141,7 @@ async function removeFiles(root: string, { folder, files }: InboxMessage): Promi
     });
     await atPlace({ workingFolder: root, path: folder }, (place) => rmdir(place.path));
   } catch (thrown) {
-    // Files that people or commands added stay, and a folder that they replaced is no longer ours.
+    // Keep files that people or commands added, and folders that replaced ours.
     const isTheirs = thrown instanceof RemoraError && thrown.code === "filesystem.path";
     const known = ["ENOENT", "ENOTEMPTY", "EEXIST", "ENOTDIR", "EACCES", "EPERM", "EROFS", "ELOOP"];
     if (!isTheirs && !known.includes(codeOf(thrown) ?? "")) throw thrown;

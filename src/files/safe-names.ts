@@ -1,4 +1,4 @@
-/** Names of saved files. People choose a file's name, and commands, cards and the prompt must be able to use it. */
+/** Makes safe names for saved files, because people choose the names, and commands, cards and the prompt use them. */
 import { fileNameOf } from "../lib/file-name.ts";
 import type { Attachment, InboundMessage } from "../ports/message.ts";
 import { maxNameBytes, maxNameCharacters } from "./limits.ts";
@@ -6,19 +6,19 @@ import { maxNameBytes, maxNameCharacters } from "./limits.ts";
 export const inboxFolder = "inbox";
 
 const invisible = /[\p{Cf}\p{Cs}\p{Co}\p{Cn}]/gu;
-/** Everything but letters, digits and a few signs, because shells, prompts and file systems give the others a meaning. */
+/** All but letters, digits and a few signs, because others may be special to shells, prompts or file systems. */
 const unusual = /[^\p{L}\p{M}\p{N} ._+,()[\]@=-]/gu;
 /** A hidden file could be run or read by programs without anybody noticing; a dash could be read as an option. */
 const hiddenOrOption = /^[ .-]+/;
 const reservedOnWindows = /^(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i;
 const maxExtensionCharacters = 16;
 
-/** The folder of the message's files, below `inbox/`. */
+/** The name of the message's folder in `inbox/`. */
 export function messageFolder({ platform, id }: Pick<InboundMessage, "platform" | "id">): string {
   return fileNameOf(`${platform}-${id}`);
 }
 
-/** The names of a message's files, in the order of the attachments. All are different, also for people who ignore case. */
+/** Returns names for a message's files, in the order of the attachments. All differ, even if case is ignored. */
 export function fileNames(attachments: readonly Pick<Attachment, "name">[]): string[] {
   const used = new Set<string>();
   return attachments.map(({ name }) => {
@@ -46,7 +46,7 @@ export function safeFileName(name: string): string {
   return shortened(reservedOnWindows.test(named) ? `_${named}` : named, "");
 }
 
-/** Shortens the part before the extension until the name fits with `suffix` before the extension. */
+/** Inserts `suffix` before the extension, and shortens the part before it until the name fits. */
 function shortened(name: string, suffix: string): string {
   const [extension = ""] = /\.[^. ]+$/.exec(name) ?? [];
   const kept = extension.length <= maxExtensionCharacters && extension.length < name.length ? extension : "";

@@ -14,7 +14,7 @@ import { checkFolder, type InboxFile, temporaryPrefix, type WrittenFile } from "
 
 export interface SavedStream {
   file: InboxFile;
-  /** The attachment's index. It tells the temporary files of one message apart. */
+  /** The attachment's index, which distinguishes the temporary files of one message. */
   index: number;
   stream: AsyncIterable<Uint8Array>;
   /** Called before the file gets its name. */

@@ -4,7 +4,7 @@
  *   1. check the announced size and the number of files, and make room (folder-inbox.ts)
  *   2. download the file into the working folder (download.ts), unless an earlier run of the turn has done it
  *   3. mark the folder with the file's origin, before the file gets its name
- *   4. inspect the file; speech becomes text
+ *   4. inspect the file; transcribe speech
  */
 import { lstat, mkdir, realpath } from "node:fs/promises";
 import { join, resolve, sep } from "node:path";
@@ -39,7 +39,7 @@ export interface TurnFilesOptions {
   inspector: FileInspector;
   transcribe?: Transcribe;
   drafts: Pick<Drafts, "hides">;
-  /** Working folders below it are created; others must exist. */
+  /** Creates missing working folders below this folder. All others must exist. */
   filesRoot: string;
   limits: { maxBytes: number; inboxBytes: number; downloadMs?: number };
   log: Log;
@@ -51,7 +51,7 @@ export function createTurnFiles(options: TurnFilesOptions): TurnFiles {
   const { ledger, fileOrigins, inspector, transcribe, limits, log } = options;
   const inboxes = createFolderInboxes(ledger, limits.inboxBytes);
 
-  /** A draft in which a command has removed `inbox` would hide the file from later commands. */
+  /** Chooses another name if a draft has removed `inbox`, which would hide the file from later commands. */
   async function visibleInbox(conversationId: string, root: string): Promise<string> {
     for (let number = 2, name = inboxFolder; ; name = `${inboxFolder}-${number++}`)
       if (!(await options.drafts.hides(conversationId, root, name))) return name;
@@ -142,7 +142,7 @@ function inboxFull(inboxBytes: number): string {
   return `The files of this message have more than ${formatBytes(inboxBytes)} together, the limit of the inbox (setting files.inboxMegabytes). Send fewer files at a time.`;
 }
 
-/** Something may remove or replace the file right after it was saved. */
+/** Another program may remove or replace the file right after it has been saved. */
 function goneWhileRead(thrown: unknown): Pick<Attachment, "problem"> {
   const isPath = thrown instanceof RemoraError && thrown.code === "filesystem.path";
   if (isPath || codeOf(thrown) === "ENOENT") return { problem: `The saved file can't be read: ${messageOf(thrown)}` };

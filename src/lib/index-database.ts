@@ -16,13 +16,13 @@ const busyTimeoutMs = 5_000;
 const damageCodes: readonly number[] = [1, 11, 26];
 
 export interface IndexFormat<Statements> {
-  /** For problems, such as `the search index`. */
+  /** Names the index in problem messages, such as `the search index`. */
   name: string;
   applicationId: number;
   /** Increase this whenever the schema or the way terms are derived changes. */
   version: number;
   schema: string;
-  /** A failure counts as damage. */
+  /** If this throws, the file counts as damaged. */
   prepare(database: DatabaseSync): Statements;
   onProblem(message: string): void;
 }

@@ -1,6 +1,6 @@
 /**
- * Starts a thread (worker-thread.ts) with the compile cache of the process. It is JavaScript, so that the cache is active
- * before any types are stripped: loading the type stripper would cost the thread 30 MB.
+ * Starts a thread (worker-thread.ts) with the compile cache of the process. Written in JavaScript so that the cache is
+ * active before any TypeScript loads: the type stripper would cost the thread 30 MB.
  */
 import { enableCompileCache } from "node:module";
 import { workerData } from "node:worker_threads";

@@ -13,7 +13,7 @@ export type ThreadReply<Answer> =
 
 export interface ThreadOptions {
   name: string;
-  /** The module that the thread runs. It gets `{ id, request }` messages and posts `ThreadReply`s. */
+  /** The module that the thread runs. It receives `{ id, request }` messages and posts `ThreadReply`s. */
   module: URL;
   workerData: object;
   maxMegabytes: number;
@@ -23,7 +23,7 @@ export interface ThreadOptions {
 export interface WorkerThread<Request, Answer> {
   /** Rejects if the thread fails or is closed. */
   ask(request: Request): Promise<Answer>;
-  /** Sends a last request if the thread runs. */
+  /** Sends a last request if the thread is running. */
   close(last: Request): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ interface Pending<Answer> {
   reject(reason: Error): void;
 }
 
-/** A small young generation saves memory. */
+/** V8's young generation is kept small to save memory. */
 const maxYoungGenerationSizeMb = 4;
 
 export function createWorkerThread<Request, Answer>(options: ThreadOptions): WorkerThread<Request, Answer> {

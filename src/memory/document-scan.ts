@@ -1,6 +1,6 @@
 /**
  * Keeps the index of documents up to date: new, changed and removed files of `workspace/knowledge`. Runs in the search
- * thread, file by file, so that searches in between need not wait.
+ * thread, one file at a time so that searches can run in between.
  */
 import { basename, join } from "node:path";
 import { originOf } from "../ports/origin.ts";
@@ -9,7 +9,7 @@ import { type Passage, passagesOf, piecesOf } from "./markdown-sections.ts";
 import { readText } from "./memory-files.ts";
 import type { SearchIndex } from "./search-index.ts";
 
-/** A document whose text another process must read. */
+/** A document whose text another process must extract. */
 export interface WaitingDocument {
   path: string;
   signature: string;
@@ -22,7 +22,7 @@ export interface DocumentScan {
   problems: DocumentProblem[];
 }
 
-/** By path: the version of a file that can't be searched, and why. So it is read only once. */
+/** Unsearchable files by path, each with its version and the reason, so that each version is read only once. */
 export type BadDocuments = Map<string, { signature: string; problem: string }>;
 
 export interface ScanOptions {
@@ -63,7 +63,7 @@ function readDocument(workspace: string, file: DocumentFile, index: SearchIndex,
     isUnreadable = true;
   });
   if (text === undefined || isUnreadable) {
-    // A file that was deleted in the meantime is no problem.
+    // A file that has been deleted meanwhile is not a problem.
     const problem = text === undefined ? "it can't be read; check its permissions" : "it is not a text file";
     if (isUnreadable) bad.set(path, { signature, problem });
     return false;
@@ -73,7 +73,7 @@ function readDocument(workspace: string, file: DocumentFile, index: SearchIndex,
   return true;
 }
 
-/** An operator can't see everything that a PDF contains, so its text counts as somebody else's. */
+/** A PDF may contain text that the operator does not see, so the text counts as written by others. */
 export function pagePassages(path: string, pages: readonly string[]): Passage[] {
   const origins = [originOf("file", path)];
   return pages.flatMap((page, index) =>

@@ -1,6 +1,6 @@
 /**
- * Follows the operator's documents in `workspace/knowledge`, in the background. The search thread reads Markdown and text;
- * other formats are read by `readPages`. Each problem is reported once.
+ * Tracks changes to the operator's documents in `workspace/knowledge`, in the background. The search thread reads
+ * Markdown and text; other formats are read by `readPages`. Each problem is reported once.
  */
 import { join } from "node:path";
 import { messageOf } from "../lib/errors.ts";
@@ -8,7 +8,7 @@ import type { Log } from "../lib/log.ts";
 import type { DocumentProblem } from "./document-files.ts";
 import type { Search } from "./search.ts";
 
-/** `pages` are the texts that could be read; empty if there are none. `problem` says what is missing. */
+/** `pages` contains the texts that could be read. `problem` says what is missing. */
 export interface PagesRead {
   pages: string[];
   problem?: string;
@@ -23,7 +23,7 @@ export interface DocumentsReport {
 }
 
 export interface Documents {
-  /** Indexes what has changed. Calls during an update join it. Never rejects. */
+  /** Indexes what has changed. Calls during an update share its result. Never rejects. */
   refresh(): Promise<DocumentsReport>;
   close(): void;
 }
@@ -31,16 +31,16 @@ export interface Documents {
 export interface DocumentsOptions {
   workspace: string;
   search: Pick<Search, "scanDocuments" | "putPages">;
-  /** Without it, files with pages can't be searched. */
+  /** If absent, files with pages can't be searched. */
   readPages?: ReadPages;
   log: Log;
 }
 
 export function createDocuments({ workspace, search, readPages, log }: DocumentsOptions): Documents {
   const ended = new AbortController();
-  /** By path: what was reported, so that nothing is reported twice. */
+  /** Reported problems by path so that none is reported twice. */
   let reported = new Map<string, string>();
-  /** By path: the version of a file that can't be read, and why. */
+  /** Unreadable files by path, each with its version and the reason. */
   const unreadable = new Map<string, { signature: string; problem: string }>();
   let running: Promise<DocumentsReport> | undefined;
 

@@ -1,8 +1,8 @@
-/** The text of a passage that is embedded, and the key of its vector. */
+/** Returns the text to embed for a passage, and the key of its vector. */
 import { hash } from "node:crypto";
 
 export function embeddedText({ heading, text }: { heading: string; text: string }): string {
-  // An entry's clock time says nothing about its meaning. Without it, a repeated answer is embedded once.
+  // Omit an entry's clock time, which adds no meaning, so that a repeated answer is embedded only once.
   const subject = heading.replace(/^\d\d:\d\d(?::\d\d)?(?: — )?/, "");
   return `${subject}\n${text}`.trim();
 }

@@ -1,4 +1,4 @@
-/** Reports a failure of the embedding service once, and once when it works again. */
+/** Reports once when the embedding service fails, and once when it works again. */
 import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Embedder } from "../ports/embeddings.ts";
@@ -10,7 +10,7 @@ export interface EmbeddingHealth {
   worked(): void;
 }
 
-/** `save` gets the problem for `remora memory status`, or undefined when there is none any more. */
+/** `save` receives the problem for `remora memory status`, or undefined once it is solved. */
 export function createEmbeddingHealth(
   what: EmbeddedThing,
   { model, address }: Embedder,

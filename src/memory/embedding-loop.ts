@@ -25,20 +25,20 @@ export interface EmbeddingLoopOptions {
 export interface EmbeddingTimes {
   betweenBatchesMs: number;
   firstRetryMs: number;
-  /** Before it looks again whether another process still embeds. */
+  /** Pause before checking again whether another process is embedding. */
   busyMs: number;
 }
 
 const defaultTimes: EmbeddingTimes = { betweenBatchesMs: 250, firstRetryMs: 5_000, busyMs: 10_000 };
 const maxRetryMs = 10 * 60_000;
-/** Small servers accept no more texts at once. */
+/** Small servers reject larger batches. */
 const maxBatch = 32;
-/** Generous, for models without a graphics card. */
+/** Generous, for models that run without a GPU. */
 const requestTimeoutMs = 120_000;
-/** Looks at all passages again, because another process may have removed a vector too early. */
+/** Checks all passages again after this time, because another process may have removed a vector too early. */
 const maxFloorAgeMs = 60 * 60_000;
 const maxSkipped = 1_000;
-/** The service refused the texts, and not the caller. */
+/** Errors caused by the texts rather than by the account or the service. */
 const refusals: readonly unknown[] = ["provider.bad-request", "provider.too-long"];
 
 interface Text {
@@ -53,7 +53,7 @@ export function createEmbeddingLoop({ embedder, health, ask, now, times = {} }: 
   let batch = maxBatch;
   let hasWorked = false;
   let failures = 0;
-  /** All passages up to this id have been looked at. */
+  /** All passages up to this id have been checked. */
   let floor = { id: 0, at: 0, rebuilds: 0 };
   let isWanted = false;
   let running: Promise<void> | undefined;
@@ -75,7 +75,7 @@ export function createEmbeddingLoop({ embedder, health, ask, now, times = {} }: 
     hasWorked = true;
   }
 
-  /** Finds the texts that the service refuses. Without them, their neighbours would never be embedded. */
+  /** Embeds texts one by one to find those that the service refuses, which would block the rest of their batch. */
   async function embedSingly(texts: readonly Text[]): Promise<void> {
     const refused: Text[] = [];
     let refusal: unknown;
@@ -88,13 +88,13 @@ export function createEmbeddingLoop({ embedder, health, ask, now, times = {} }: 
         refusal = thrown;
       }
     }
-    // Before anything worked, the settings are more likely to be wrong than the texts.
+    // If nothing has worked yet, the settings are more likely to be wrong than the texts.
     if (refused.length > 0 && !hasWorked) throw refusal;
     if (refused.length === 0) batch = Math.max(1, Math.floor(texts.length / 2));
     for (const { key } of refused) if (skipped.size < maxSkipped) skipped.add(key);
   }
 
-  /** Returns false if the texts are to be tried again. */
+  /** Returns false if the texts must be tried again. */
   async function embedBatch(texts: readonly Text[]): Promise<boolean> {
     try {
       await embed(texts).catch(async (thrown: unknown) => {

@@ -1,10 +1,10 @@
-/** Joins the passages found by words and by meaning into one list. */
+/** Merges the passages found by words and by meaning into one list. */
 import type { FoundPassage } from "./search-index.ts";
 
 export interface FusionWeights {
-  /** Of a rank by meaning, beside one by words. */
+  /** Weight of a rank by meaning. A rank by words has weight 1. */
   meaning: number;
-  /** The larger, the less the first ranks count. */
+  /** The larger this is, the less the top ranks stand out. */
   rankOffset: number;
 }
 
@@ -18,8 +18,8 @@ export function bestFirst(one: Scored, other: Scored): number {
 }
 
 /**
- * Reciprocal rank fusion (Cormack et al., 2009). Uses ranks, because the scores of words and of each model's vectors have
- * nothing in common.
+ * Reciprocal rank fusion (Cormack et al., 2009). Uses ranks, because scores by words and scores of different embedding
+ * models can't be compared.
  */
 export function fuse(
   byWords: readonly Scored[],

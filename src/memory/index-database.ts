@@ -6,8 +6,8 @@ const applicationId = 0x524d5258;
 /** Increase this whenever the schema or the way terms are derived changes. */
 const indexVersion = 3;
 
-// `scope` is a column of the full-text table so that FTS5 never returns a passage of another scope. Ids of passages are
-// never used again, so that those above the highest embedded one are new.
+// `scope` is a column of the full-text table so that FTS5 never returns a passage of another scope. Passage ids are
+// never reused, so every id above the highest embedded one is new.
 const schema = `
   CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, scope TEXT NOT NULL, kind TEXT NOT NULL,
                       signature TEXT NOT NULL);

@@ -1,7 +1,7 @@
 /**
- * Search by meaning, in the index's thread: which passages of the asked scopes have vectors near the question's. Reads
- * the vectors of these scopes only. All signs are compared, then the whole vectors of the nearest. Also hands out the
- * passages that lack a vector, and takes the vectors.
+ * Search by meaning, in the index's thread: finds the passages in the given scopes whose vectors are nearest to the
+ * question's. Reads only these scopes' vectors. Compares the signs of all vectors, then the full vectors of the
+ * nearest. Also lists the passages without a vector, and stores new vectors.
  */
 import { randomUUID } from "node:crypto";
 import { embeddedText } from "./embedded-text.ts";
@@ -16,7 +16,7 @@ export interface MeantPassage {
   similarity: number;
 }
 
-/** `below` and `above` are ids of passages; absent: all. */
+/** `below` and `above` limit the passage ids. If absent, they set no limit. */
 export interface UnembeddedQuery {
   below?: number;
   above: number;
@@ -27,34 +27,34 @@ export interface UnembeddedQuery {
 
 export interface Unembedded {
   texts: { key: string; text: string }[];
-  /** Where to continue, or undefined at the end. */
+  /** The id to continue below, or undefined at the end. */
   below?: number;
-  /** The highest id that was looked at. */
+  /** The highest checked id. */
   top: number;
   /** Another process embeds now. */
   isBusy: boolean;
-  /** Changes if the index was rebuilt, so that ids begin again. */
+  /** Changes when the index has been rebuilt, because ids then start over. */
   rebuilds: number;
 }
 
 export interface EmbeddingCounts {
   passages: number;
-  /** Passages that have a vector of the model. */
+  /** Number of passages with a vector of this model. */
   embedded: number;
-  /** The last failure, if nothing has worked since. */
+  /** The last failure, unless something has worked since. */
   problem: string | undefined;
 }
 
 export interface Meaning {
   nearest(question: Float32Array, scopes: readonly string[], limit: number): MeantPassage[];
   unembedded(query: UnembeddedQuery, now: number): Unembedded;
-  /** Stores the vectors of texts that are still in memory. Returns why it could not, if so. */
+  /** Stores the vectors of texts that memory still contains. Returns the problem if it can't. */
   store(vectors: readonly StoredVector[]): string | undefined;
-  /** Every passage has been looked at, so vectors of earlier models are no longer needed. */
+  /** Ends a pass. If every passage has been checked, removes the vectors of earlier models. */
   finish(isComplete: boolean): void;
-  /** Removes the vectors of these keys if no passage has them any more. */
+  /** Removes the vectors of these keys if no passage uses them any more. */
   removed(keys: readonly string[]): void;
-  /** Removes all vectors without a passage, and every trace of them in the file. */
+  /** Removes all vectors that no passage uses, leaving no trace of them in the file. */
   collect(): void;
   setProblem(what: EmbeddedThing, problem: string | undefined): void;
   counts(): EmbeddingCounts;
@@ -70,14 +70,14 @@ interface ScopeTable {
   signs: Int32Array;
 }
 
-/** Their whole vectors are compared. */
+/** How many vectors, nearest by signs, are compared in full. */
 const maxNearSigns = 400;
 const maxCachedBytes = 32 * 1024 * 1024;
 const maxLookedAt = 1_000;
-/** Longer than a request for vectors may take. */
+/** Longer than an embedding request may take. */
 const leaseMs = 180_000;
 
-/** `rebuilds`: how often the store was made again. */
+/** `rebuilds`: how often the store has been recreated. */
 export function createMeaning(index: SearchIndex, store: VectorStore, rebuilds = 0): Meaning {
   const owner = randomUUID();
   const tables = new Map<string, ScopeTable>();
@@ -87,7 +87,7 @@ export function createMeaning(index: SearchIndex, store: VectorStore, rebuilds =
     const stamp = `${index.revision(scope)} ${store.version()} ${stored.get(scope) ?? 0}`;
     const known = tables.get(scope);
     const ofIndex = index.rebuilds();
-    // After a rebuild, ids begin again.
+    // After a rebuild, ids start over, so the old table is useless.
     const before = known?.rebuilds === ofIndex ? known : undefined;
     const table = known?.stamp === stamp ? known : { stamp, rebuilds: ofIndex, ...readTable(scope, before) };
     tables.delete(scope);
@@ -101,7 +101,7 @@ export function createMeaning(index: SearchIndex, store: VectorStore, rebuilds =
     return table;
   }
 
-  /** Reads only the signs of new passages, because a conversation's every turn adds one. */
+  /** Reads only the signs of new passages, because every turn of a conversation adds one. */
   function readTable(scope: string, before: ScopeTable | undefined): Pick<ScopeTable, "ids" | "signs"> {
     const rows = index.query((statements) => statements.vectorKeysOfScope.all(scope)).map(keyRow);
     const rowBefore = new Map(Array.from(before?.ids ?? [], (id, row) => [id, row]));
@@ -118,7 +118,7 @@ export function createMeaning(index: SearchIndex, store: VectorStore, rebuilds =
     return table;
   }
 
-  /** Follows the files of these passages first, so that nothing that was just removed is sent to the service. */
+  /** Updates the index of these passages' scopes first so that removed text is not sent to the service. */
   function current(rows: readonly PassageRow[]): PassageRow[] {
     index.update([...new Set(rows.map(({ scope }) => scope))]);
     return index.query((statements) => rows.filter(({ key }) => statements.hasVectorKey.get(key) !== undefined));

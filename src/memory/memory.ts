@@ -27,7 +27,7 @@ export interface MemoryOptions {
   redact: Redact;
   /** Days after which episodes and feedback are removed. If absent or null, only people remove them. */
   retentionDays?: number | null;
-  /** If absent, search goes by words only. */
+  /** If absent, search uses words only. */
   embeddings?: EmbeddingOptions;
   /** Locks out other processes while a file is rewritten. Absent if there is only one process. */
   withLock?: WithLock;

@@ -1,21 +1,22 @@
 /**
- * The vector of a question, if the service is fast enough. A late one is kept for the same question: aborting the
- * request would also abort the loading of a local model. A service that fails or is slow gets no questions for a while.
+ * Gets a question's vector if the service is fast enough. A late vector is kept in case the question is repeated:
+ * aborting the request could stop a local model from loading. After a failure or a slow response, the service gets no
+ * questions for a while.
  */
 import { createLruMap } from "../lib/lru-map.ts";
 import type { Embedder } from "../ports/embeddings.ts";
 import type { EmbeddingHealth } from "./embedding-health.ts";
 
-/** Resolves to undefined if search has to go by words only. Never rejects, and never takes longer than `maxWaitMs`. */
+/** Resolves to undefined if the search must use words only. Never rejects, and never takes longer than `maxWaitMs`. */
 export type QuestionVector = (question: string) => Promise<Float32Array | undefined>;
 
 export interface QuestionVectorsOptions {
   embedder: Embedder;
   health: EmbeddingHealth;
   now: () => number;
-  /** How long an answer may be delayed. */
+  /** How long a search waits for the vector. */
   maxWaitMs?: number;
-  /** Ends requests that are under way, because they would keep the process alive. */
+  /** Aborts running requests, which would keep the process alive. */
   ended: AbortSignal;
 }
 

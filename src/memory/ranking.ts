@@ -7,8 +7,8 @@
  *   4. with embeddings, add the ranks by meaning (reciprocal rank fusion)
  *   5. return equal texts once
  *
- * The weights were chosen on five of the ten LoCoMo conversations; bench/memory-retrieval.ts measures them on the others.
- * Those of the fusion were not, because there was no embedding model to choose them with.
+ * The weights were chosen on five of the ten LoCoMo conversations; bench/memory-retrieval.ts measures them on the
+ * others. The weights of the fusion were set without measurements, because no embedding model was available.
  */
 
 import { foldText, wordsOf } from "../lib/text/words.ts";
@@ -29,9 +29,9 @@ export const defaultWeights = {
   phrase: 0.5,
   speaker: 0.3,
   recent: 0.1,
-  /** Of a rank by meaning, beside one by words. */
+  /** Weight of a rank by meaning. A rank by words has weight 1. */
   meaning: 0.5,
-  /** The larger, the less the first ranks count. */
+  /** The larger this is, the less the top ranks stand out. */
   rankOffset: 10,
 };
 export type RankingWeights = typeof defaultWeights;
@@ -208,7 +208,9 @@ function speakersOf({ heading, text }: FoundPassage): string[] {
   return names.flatMap((name) => (name === undefined ? [] : wordsOf(name)));
 }
 
-/** A long document has many passages about a subject, so documents get at most half of the places that others want. */
+/**
+ * A long document has many passages on one subject, so documents get at most half of the results if others want them.
+ */
 function fairly<T extends { passage: FoundPassage }>(hits: readonly T[], limit: number): T[] {
   const documents = hits.filter(({ passage }) => passage.kind === "document");
   const others = hits.length - documents.length;

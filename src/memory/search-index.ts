@@ -74,7 +74,7 @@ export interface SearchIndexOptions {
   workspace: string;
   indexFile: string;
   onProblem(message: string): void;
-  /** Gets the vector keys of removed passages; other passages may have the same ones. */
+  /** Receives the vector keys of removed passages. Other passages may share them. */
   onRemoved?(vectorKeys: readonly string[]): void;
 }
 

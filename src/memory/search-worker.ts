@@ -27,9 +27,9 @@ export type EmbeddingRequest =
 
 export type SearchRequest =
   | EmbeddingRequest
-  /** `vector` is that of the question. Absent: search by words only. */
+  /** `vector` is the question's. If absent, search uses words only. */
   | { type: "find"; query: MemoryQuery; now: number; vector?: Float32Array }
-  /** Without scopes: of all, as last indexed. */
+  /** Without `scopes`, counts all passages as last indexed. */
   | { type: "count"; scopes?: string[] }
   | { type: "refresh"; scopes?: string[] }
   | { type: "documents" }
@@ -54,7 +54,7 @@ export interface SearchWorkerData {
   vectors?: { file: string; model: string };
 }
 
-/** Passages that only meaning finds; each costs room in the prompt, and the last ones are rarely right. */
+/** Maximum passages found only by meaning: each takes room in the prompt, and the last ones are rarely relevant. */
 const maxMeant = 20;
 
 const letOthersIn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -63,7 +63,7 @@ if (parentPort !== null) serve(parentPort, workerData as SearchWorkerData);
 
 interface Opened {
   index: SearchIndex;
-  /** Without embeddings, or if their file is damaged, returns `otherwise`. A damaged file is made again. */
+  /** Without embeddings, or if their file is damaged, returns `otherwise`. Recreates a damaged file. */
   withMeaning<T>(work: (meaning: Meaning) => T, otherwise: T): T;
 }
 

@@ -1,8 +1,7 @@
 /**
  * Searches memory in the scopes that the question may see: what people said, what was done and what was noted. The
- * index's thread first follows changes on disk. A failed search returns no passages and logs the reason. With embeddings, the question's vector
- * is requested first; if it is late, the search goes by words.
- * Brain name: cortex.
+ * index's thread first applies changes on disk. A failed search returns no passages and logs the reason. With
+ * embeddings, the question's vector is requested first; if it is late, the search uses words only. Brain name: cortex.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -40,7 +39,7 @@ export interface Search {
 
 export interface EmbeddingOptions {
   embedder: Embedder;
-  /** The file of vectors. All processes of a data folder share it. */
+  /** The vector file, shared by all processes that use the data folder. */
   file: string;
   /** How long a search waits for the question's vector. */
   maxWaitMs?: number;

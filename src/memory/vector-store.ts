@@ -1,7 +1,7 @@
 /**
- * The vectors of passages, in a SQLite file beside the index, because each one costs money or time: the file survives a
- * rebuilt index. A vector belongs to a model and a text (by hash), so that a text is embedded once, in whichever
- * passages, scopes and processes it occurs. Contains no text.
+ * Stores the vectors of passages in a SQLite file beside the index. Each vector costs money or time, so the file
+ * survives a rebuild of the index. A vector belongs to a model and a text (by hash) so that each text is embedded only
+ * once, in whichever passages, scopes and processes it occurs. Contains no text.
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -38,13 +38,15 @@ export interface VectorStore {
   put(vectors: readonly StoredVector[]): boolean;
   signs(keys: readonly string[]): Map<string, Int32Array>;
   codes(keys: readonly string[]): Map<string, Int8Array>;
-  /** The keys of all models. */
+  /** The keys of all models' vectors. */
   keys(): string[];
   remove(keys: readonly string[]): void;
   removeOtherModels(): void;
   /** Changes whenever another process writes. */
   version(): number;
-  /** True if this owner may embed until then. Only one process does, so that no text is embedded twice. */
+  /**
+   * Returns true if this owner may embed until `until`. Only one process at a time may, so no text is embedded twice.
+   */
   lease(owner: string, now: number, until: number): boolean;
   release(owner: string): void;
   fact(name: string): string | undefined;
@@ -54,7 +56,7 @@ export interface VectorStore {
   close(): void;
 }
 
-/** Returns undefined if the file can't be used. A damaged file is deleted, because its vectors can be made again. */
+/** Returns undefined if the file can't be used. Deletes a damaged file, because its vectors can be computed again. */
 export function openVectorStore(
   file: string,
   model: string,
@@ -192,7 +194,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: Int8Array | Int32Array): Ui
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** SQLite's bytes may start anywhere, but 32-bit numbers must be aligned. */
+/** Copies the bytes, because SQLite's may be unaligned for 32-bit numbers. */
 function copy(bytes: Uint8Array): ArrayBuffer {
   return bytes.slice().buffer as ArrayBuffer;
 }

@@ -1,6 +1,6 @@
 /**
- * Vectors in a quarter of their size: whole numbers of one byte. The signs alone, one bit each, suffice to choose the
- * candidates, and are fast enough for 100,000 passages (docs/decisions/19-vectors-without-an-extension.md).
+ * Shrinks vectors to a quarter of their size: one byte per component. The signs alone, one bit per component, suffice
+ * to choose candidates, and are fast enough for 100,000 passages (docs/decisions/19-vectors-without-an-extension.md).
  */
 
 /** Scales the vector so that its largest component is 127. Cosines hardly change. */
@@ -36,7 +36,7 @@ export function cosine(one: ArrayLike<number>, other: ArrayLike<number>): number
   return ofOne === 0 || ofOther === 0 ? 0 : product / Math.sqrt(ofOne * ofOther);
 }
 
-/** Returns the positions of the `limit` vectors in `table` whose signs differ least from the asked ones. */
+/** Returns the positions of the `limit` vectors in `table` whose signs differ least from `asked`. */
 export function nearestBySigns(table: Int32Array, asked: Int32Array, limit: number): number[] {
   const words = asked.length;
   const count = words === 0 ? 0 : Math.floor(table.length / words);

@@ -22,8 +22,8 @@ export interface IsolatedTask {
   /** Descriptors of open files. The child process inherits them as descriptors 4, 5, and so on. */
   descriptors?: readonly number[];
   /**
-   * Lets the module load native code, which Node's permissions do not bind. Everything else stays forbidden to JavaScript.
-   * Absent: no native code.
+   * Lets the module load native code, which Node's permission model does not restrict. JavaScript stays restricted. If
+   * absent, native code is forbidden.
    */
   allowsAddons?: boolean;
 }

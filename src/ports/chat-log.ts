@@ -1,4 +1,4 @@
-/** What people said in channels, for full-text search. DMs, group DMs and private threads are never in it. */
+/** What people said in channels, for full-text search. Never contains DMs, group DMs or private threads. */
 import { z } from "zod";
 import type { InboundMessage } from "./message.ts";
 
@@ -10,7 +10,7 @@ export interface LoggedMessage {
   author: { id: string; name: string };
   text: string;
   at: number;
-  /** The message's address, for people. */
+  /** A link to the message, for people. */
   link: string;
 }
 

@@ -49,7 +49,7 @@ export interface ChatActions {
   channels(place: Omit<ChatPlace, "channel">): Promise<SeenChannel[]>;
   /** The current name of a person; the id if there is none. Absent if every message carries the name. */
   nameOf?(userId: string): Promise<string>;
-  /** Makes the service's marks in a stored text readable. Absent if stored texts are readable. */
+  /** Converts the service's markup in a stored text to readable text. Absent if stored texts are already readable. */
   readable?(text: string): Promise<string>;
   /** The service's own search, best first. May return messages of channels that the requester can't see. */
   search?(query: ChatQuery, channel: SeenChannel | undefined): Promise<LoggedMessage[]>;

@@ -27,7 +27,7 @@ export type BusMessage =
   | { type: "abort"; conversationId: string; turnId?: string; cause: AbortCause }
   | { type: "cancel-job"; jobId: string; cause: AbortCause }
   | { type: "changed"; kind: string; id: string }
-  /** Each process has its own log. `from` is the process that made the changes, and has them. */
+  /** Changes for the other processes' chat logs. `from` is the process that made them, and ignores this message. */
   | { type: "chat-log"; from: string; changes: ChatLogChange[] };
 
 export interface Bus {

@@ -38,7 +38,7 @@ export interface ContextBuilder {
   build(input: ContextInput): Promise<BuiltContext>;
   /** Adds an ended turn to its conversation's history, or replaces the turn's earlier entry. */
   remember(turn: TurnRecord): Promise<void>;
-  /** Removes the conversation's history, or only the exchanges of `person` and a summary of any of these. */
+  /** Removes the history or, with `person`, only exchanges with this person and a summary that covers any of them. */
   forget(conversationId: string, person?: { platform: string; userId: string }): Promise<void>;
   flush(): void;
 }
@@ -50,13 +50,13 @@ export interface ContextPreview {
   /** All token counts are estimates. */
   usedTokens: number;
   sections: { section: ContextSection; tokens: number; kept: number; leftOut: number }[];
-  /** Earlier turns that are shown one by one, and those that the budget leaves out. */
+  /** Numbers of earlier turns that are shown individually and that do not fit into the budget. */
   exchanges: { shown: number; leftOut: number };
   /** Stands for older turns. */
   summary?: { turns: number; at: number };
 }
 
-/** `always` has no share: the newest message, and the tools. */
+/** `always` covers the newest message and the tools, which have no share of the budget. */
 export type ContextSection = "always" | "identity" | "prefrontal" | "memory" | "skills" | "history";
 
 export interface ContextPreviews {

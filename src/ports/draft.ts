@@ -93,7 +93,7 @@ export interface Drafts {
   settleDecided(turnId: string): Promise<void>;
   /** Returns what has happened to drafts since the conversation's last turn. Records that this turn has been told. */
   news(turn: TurnRecord): Promise<string[]>;
-  /** True if the conversation's open draft removed or replaced this folder, so that its calls can't see files in it. */
+  /** True if the conversation's open draft removed or replaced this folder, so its calls can't see files in it. */
   hides(conversationId: string, workingFolder: string, folder: string): Promise<boolean>;
   /** Lists the files changed by the conversation's open draft, because calls could send them out. */
   changedPaths(conversationId: string): Promise<string[]>;

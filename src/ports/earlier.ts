@@ -6,30 +6,30 @@ export type EarlierKind = "root" | "thread" | "channel" | "linked";
 
 export interface EarlierLine extends Omit<ChatLine, "replies"> {
   kind: EarlierKind;
-  /** The agent said it itself. */
+  /** True if the agent wrote it. */
   isOwn: boolean;
   /** It contains words that its author may not have written, such as a forwarded message. */
   isQuoting?: true;
 }
 
 export interface EarlierWanted {
-  /** The text of all messages of the turn, in which links to other messages are found. */
+  /** The text of all messages of the turn, which is searched for links to other messages. */
   said: string;
   /** The newest message that the conversation already knows. Only newer ones are wanted. Does not apply to links. */
   since?: string;
   /** Only messages after this time are wanted, in milliseconds since the epoch. Does not apply to links. */
   after?: number;
-  /** For a message in a thread; 0 turns it off. The thread's first message comes in addition. */
+  /** For a message in a thread, not counting the thread's first message; 0 turns this off. */
   maxMessages: number;
-  /** For a message outside threads; 0 turns it off. */
+  /** For a message outside threads; 0 turns this off. */
   channelMessages: number;
   channelMs: number;
 }
 
 export interface Earlier {
-  /** Oldest first. The newest ones, if there are more than wanted. */
+  /** Oldest first. If there are more than wanted, only the newest. */
   lines: EarlierLine[];
-  /** Number of wanted lines that are missing between the thread's first message and the others, as far as known. */
+  /** Number of omitted lines between the thread's first message and the others, as far as known. */
   leftOut: number;
   /** What could not be read and why, one sentence each, for the model and the log. */
   notes: string[];

@@ -50,7 +50,7 @@ export interface EventMap {
   "turn.resumed": TurnFields & { because: "answer" | "restart" };
   "turn.finished": TurnFields & { outcome: "done" | "failed" | "stopped"; steps: number; durationMs: number };
   "context.built": TurnFields & { step: number; estimatedTokens: number; snapshot: string };
-  /** The model summarised older turns after this turn. If not `isKept`, they were forgotten in the meantime. */
+  /** The model has summarised older turns after this turn. If not `isKept`, they were removed in the meantime. */
   "context.compacted": TurnFields & { turns: number; isKept: boolean; model: string; usage: Usage; durationMs: number };
   "llm.request": TurnFields & { step: number; tools: number };
   "llm.response": TurnFields & {
@@ -100,7 +100,7 @@ export interface EventMap {
     bytesIn: number;
     outcome: string;
   };
-  /** `seconds` of sound, if the service says. */
+  /** `seconds` is the length of the audio, if the service reports it. */
   "file.transcribed": { model: string; bytes: number; durationMs: number; seconds?: number };
   "memory.saved": TurnFields & { path: string };
   "feedback.recorded": { turnId: string; tool: string; outcome: string };

@@ -10,7 +10,7 @@ export interface SeenFolder {
 export interface FileOrigins {
   /** `paths` are relative and encoded like `RawPath`. */
   mark(folder: SeenFolder, paths: readonly string[], origins: readonly Origin[]): Promise<void>;
-  /** Marks everything in a folder, also what is written into it later. `path` as in `mark`. */
+  /** Marks everything in a folder, including what is written into it later. `path` is as in `mark`. */
   markFolder(root: string, path: string, origins: readonly Origin[]): Promise<void>;
   /**
    * Returns the origins of the file at `path`, even if it is a copy of a marked file. If `path` is absent, a folder or

@@ -58,7 +58,7 @@ export interface FolderMarks {
   marks: FileMark[];
 }
 
-/** The files of messages that were saved in a working folder. Only these count for the inbox's limit. */
+/** Messages' files that were saved in a working folder. Only these count toward the inbox's limit. */
 export interface FolderInbox {
   root: string;
   /** Oldest first. */
@@ -97,7 +97,7 @@ export interface LedgerKinds {
   draft: { state: DraftState; body: DraftRecord };
   /** One for each real folder that has files with other people's text. */
   "file-origins": { state: "kept"; body: FolderMarks };
-  /** One for each real folder with files of messages. */
+  /** One for each real folder that contains messages' files. */
   inbox: { state: "kept"; body: FolderInbox };
   schedule: { state: "active" | "ended"; body: ScheduleRecord };
   pairing: { state: "open" | "paired"; body: PairingRecord };

@@ -29,7 +29,7 @@ export interface Attachment {
   summary?: string;
   /** Why there is no content, as a sentence for people. */
   problem?: string;
-  /** The author recorded it in the client, so it is the author's own words. 0 if the length is unknown. */
+  /** Recorded by the author in the client, so it is the author's own words. `seconds` is 0 if unknown. */
   voice?: { seconds: number };
   /** Content of a short text file; otherwise absent. */
   text?: string;
@@ -58,7 +58,7 @@ export interface InboundMessage {
   isDirect: boolean;
   /** A group DM or private thread: only the people in it see it, although it counts as a channel. */
   isPrivate?: boolean;
-  /** The address of the message, for people. */
+  /** A link to the message, for people. */
   link?: string;
   at: number;
 }

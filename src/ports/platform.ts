@@ -68,8 +68,8 @@ export interface Platform {
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
   chat?: ChatActions;
   /**
-   * Reads what was said before the message, where its author can read too. Works without `connect`. After an abort, resolves
-   * soon with what it has. Rejects with a `RemoraError` if nothing could be read.
+   * Reads what was said before the message, only where the message's author can read. Works before `connect`. After an
+   * abort, soon resolves with what it has read. Rejects with a `RemoraError` if nothing could be read.
    */
   earlier?(message: InboundMessage, wanted: EarlierWanted, signal: AbortSignal): Promise<Earlier>;
   /**

@@ -50,7 +50,7 @@ export interface RecalledNote {
   /** ISO 8601; empty if unknown. */
   at: string;
   isShared: boolean;
-  /** Where a document of `knowledge/` says it: `knowledge/handbook.md § Holidays`. Absent for notes and episodes. */
+  /** The document and heading that it comes from: `knowledge/handbook.md § Holidays`. Absent for notes and episodes. */
   source?: string;
   text: string;
 }

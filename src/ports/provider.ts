@@ -35,7 +35,7 @@ export type ModelMessage =
   | { role: "user"; content: UserPart[] }
   /** `carry` is present only in the running turn, never in history. */
   | { role: "assistant"; text: string; toolCalls: ModelToolCall[]; carry?: Carry }
-  /** `images` belong to the text. Providers give them in the form that the service accepts, or say that they are left out. */
+  /** `images` belong to `text`. Providers convert them to the service's format, or say that they were omitted. */
   | { role: "tool"; callId: string; name: string; text: string; images?: ToolImage[]; isError: boolean };
 
 export interface ModelRequest {

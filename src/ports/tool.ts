@@ -128,7 +128,7 @@ export function networkOf({ shellParameters }: Pick<ToolSpec, "shellParameters">
   return network.filter((host) => typeof host === "string");
 }
 
-/** Says in the text that pictures were there. */
+/** Removes the pictures and mentions them in the text. */
 export function withoutImages<T extends { text: string; images?: ToolImage[] }>(result: T): Omit<T, "images"> {
   const { images, ...rest } = result;
   if (images === undefined) return result;

@@ -10,14 +10,14 @@ export interface WantedFile {
 
 export interface TurnFiles {
   /**
-   * Saves the file at `inbox/<message>/<name>` and reads it. The result has no `source`: it has a `path`, and what could be
-   * read, or a `problem`. A repeated call saves the file again, or finds it. Rejects only if the signal aborts or the ledger
-   * can't be reached.
+   * Saves the file at `inbox/<message>/<name>` and reads it. The result has no `source`, but a `path` and the content
+   * that could be read, or a `problem`. A repeated call reuses the saved file or saves it again. Rejects only if the
+   * signal aborts or the ledger can't be reached.
    */
   fetch(file: WantedFile, signal: AbortSignal): Promise<Attachment>;
 }
 
-/** Turns speech into text. A failure is a sentence for people. */
+/** Turns speech into text. A failure is returned as a sentence for people. */
 export type Transcribe = (
   file: { path: string; name: string; mimeType: string },
   signal: AbortSignal,

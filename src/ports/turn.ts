@@ -62,7 +62,7 @@ export interface TurnRecord {
   isDelivered: boolean;
   /** The visible text of an unfinished last step, which the reply keeps. */
   unfinishedText?: string;
-  /** What was said before the first message. Saved before the first step, so that every step has the same prompt. */
+  /** What was said before the first message. Saved before the first step so that every step has the same prompt. */
   heard?: Heard;
   news?: string[];
   failure?: string;

@@ -108,7 +108,9 @@ function toolsOf(request: ModelRequest): Anthropic.Tool[] {
   }));
 }
 
-/** Declares the tools of past calls, because the service would refuse the history. The model must not use them. */
+/**
+ * Declares the tools of past calls, without which the service would refuse the history. The model must not use them.
+ */
 function calledTools(messages: ModelMessage[]): Anthropic.Tool[] {
   const names = messages.flatMap((message) =>
     message.role === "assistant" ? message.toolCalls.map((call) => wireName(call.name)) : [],

@@ -18,7 +18,7 @@ export interface CheckedFetch {
 /** This much of a body suffices to find its error. */
 const maxErrorBodyBytes = 64_000;
 
-/** `answers`: whether plain JSON is the expected answer, or only a stream. */
+/** `answers`: whether the expected response is plain JSON or a stream. */
 export function createCheckedFetch(
   place: ProviderPlace,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** The phrases of the demo model. They find a tool by name, and by its schema the argument for the text. */
+/** The phrases of the demo model. Each finds its tool by name, and uses the tool's schema to choose the argument. */
 import type { JsonObject } from "../ports/message.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 

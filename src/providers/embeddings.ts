@@ -12,11 +12,11 @@ import { isJsonObject } from "./request-mapping.ts";
 export interface EmbedderOptions {
   provider: "openai" | "ollama";
   model: string;
-  /** If absent, OpenAI's address, or Ollama's on this machine. */
+  /** Defaults to OpenAI's address, or to Ollama's on this machine. */
   baseUrl?: string;
-  /** Absent for a server without keys. */
+  /** Absent if the server needs no key. */
   apiKey?: string;
-  /** If absent, the model's own number. */
+  /** Defaults to the model's own number. */
   dimensions?: number;
 }
 
@@ -68,7 +68,7 @@ async function requestOpenAi(
   const client = new OpenAI({ apiKey: key, baseURL: baseUrl, maxRetries: 0, fetch, logLevel: "off" });
   const { data }: { data?: unknown } = await client.embeddings.create({
     ...{ model, input },
-    // The SDK's default is base64, which not every compatible server knows.
+    // The SDK's default is base64, which not every compatible server supports.
     encoding_format: "float",
     ...(dimensions === undefined ? {} : { dimensions }),
   });

@@ -84,7 +84,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   }
 }
 
-/** Drops all provider state if it is too long for the journal, because a service would refuse a part of it. */
+/** Drops all provider state if it is too long for the journal, because a service would refuse partial state. */
 function withinBounds(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {
   const { carry, ...rest } = end;
   return carry === undefined || JSON.stringify(carry).length <= maxProviderStateLength ? end : rest;

@@ -82,7 +82,7 @@ async function* ask(place: ProviderPlace, request: ModelRequest, call: StreamCal
   yield* read(await client.chat(chatRequest(asked, place.model)), request, place);
 }
 
-/** Ollama ignores pictures for a model without vision, so ask before. Old versions don't say. */
+/** Asks Ollama first, because it ignores pictures for models without vision. Old versions don't report vision. */
 async function hasVision(client: Ollama, model: string): Promise<boolean> {
   try {
     const { capabilities } = (await client.show({ model })) as Partial<ShowResponse>;

@@ -100,8 +100,8 @@ function completionMessage(message: ModelMessage, model: string): OpenAI.ChatCom
 }
 
 /**
- * The pictures of a step's results, after its last result: the API accepts pictures from users only, and no message
- * between the results of one step.
+ * Sends the pictures of a step's results after the last result, because the API accepts pictures only from users, and
+ * no message between the results of one step.
  */
 function resultPictures(messages: readonly ModelMessage[], index: number): OpenAI.ChatCompletionMessageParam[] {
   if (messages[index]?.role !== "tool" || messages[index + 1]?.role === "tool") return [];

@@ -126,7 +126,7 @@ async function ollamaCandidate(
   const models = await probeOllama(host, AbortSignal.any([signal, AbortSignal.timeout(probeMs)]));
   const model = options.model ?? models?.[0];
   const status = { name: "ollama", model: model === undefined ? "ollama" : `ollama/${model}` };
-  // A configured host may start later, but only the settings can then tell the model.
+  // A configured host may start later, but then only the settings can name the model.
   const isUsable = models !== undefined || (options.host !== undefined && isAddress(host));
   if (model === undefined || !isUsable) return { status: { ...status, isReady: false, hint: missing(host, models) } };
   const provider = createOllamaProvider({ host, model, timeouts });

@@ -1,12 +1,15 @@
-/** Helps models that can't see pictures: they get a sentence in place of each picture. */
+/** Replaces each picture with a sentence for models that can't see pictures. */
 import type { RemoraError } from "../lib/errors.ts";
 import type { ModelEvent, ModelMessage, ModelRequest, UserPart } from "../ports/provider.ts";
 
 const unseenText = "(There is a picture here, but this model can't see pictures. Say so if it matters.)";
-/** The operator may change what serves the model, so a model that could not see pictures is tried again later. */
+/** Tries pictures again after this time, because the operator may have changed what serves the model. */
 const maxBlindMs = 3_600_000;
 
-/** How OpenAI, Anthropic, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter and others say that a model takes no pictures. */
+/**
+ * How OpenAI, Anthropic, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter and others report that a model can't see
+ * pictures.
+ */
 const blindness = new RegExp(
   [
     "(?:do(?:es)? ?n[o']t|that) support[^.]{0,40}(?:image|vision|multi-?modal)",
@@ -75,7 +78,7 @@ export function createPictureFallback(now: () => number = Date.now): PictureFall
   return { stream };
 }
 
-/** Some services refuse pictures as if the model did not exist, or as if they had failed. */
+/** Some services report refused pictures as a missing model or as a server failure. */
 function mayBePictures({ code, message }: RemoraError): boolean {
   if (code === "provider.bad-request") return true;
   return ["provider.unknown-model", "provider.server-error"].includes(code) && blindness.test(message);

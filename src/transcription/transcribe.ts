@@ -1,6 +1,6 @@
 /**
- * Turns speech into text at an OpenAI-compatible endpoint (`/audio/transcriptions`). The file is streamed from disk, with
- * the client library of OpenAI, which is loaded with the first file. An expected failure is a sentence for people.
+ * Turns speech into text at an OpenAI-compatible endpoint (`/audio/transcriptions`). OpenAI's client library, which is
+ * loaded for the first file, streams the file from disk. An expected failure is returned as a sentence for people.
  */
 import { openAsBlob } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -17,7 +17,7 @@ export interface TranscriptionOptions {
   /** The address up to and including `/v1`. */
   baseUrl: string;
   model: string;
-  /** Absent for a server without keys. */
+  /** Absent if the server needs no key. */
   apiKey?: string;
   /** ISO 639-1. If absent, the server detects the language. */
   language?: string;
@@ -38,7 +38,7 @@ export function createTranscription(options: TranscriptionOptions): Transcribe {
       if (size > maxUploadBytes) return problem(tooLarge);
       client ??= createClient(options);
       const { audio } = await client;
-      // A file of the SDK's own streams would be sent once only, without retries.
+      // Do not use the SDK's own file streams, which can be sent only once, so retries would be impossible.
       const file = new File([await openAsBlob(path)], name, { type: mimeType });
       const body = { file, model, ...(language === undefined ? {} : { language }) };
       const answer: unknown = await audio.transcriptions.create(body, { signal });
@@ -61,7 +61,7 @@ async function createClient({ apiKey, baseUrl, timeoutMs = maxAttemptMs }: Trans
     // The SDK requires a key even if the server does not.
     apiKey: apiKey ?? "not-needed",
     ...{ baseURL: baseUrl, timeout: timeoutMs, maxRetries, logLevel: "off" },
-    // With a window, or for redirects, `fetch` keeps a copy of all that it sends.
+    // Unless `window` is null and redirects are off, `fetch` keeps a copy of everything that it sends.
     fetch: (input, init) => fetch(input, { ...init, redirect: "error", window: null }),
     organization: null,
     project: null,

@@ -1,11 +1,11 @@
 /**
  * Reads what was said before a turn's first message, through its platform:
  *
- *   1. asks for everything after the newest message that the conversation knows
- *   2. leaves out people's messages to the agent, which are turns of this conversation or of another one, and its answers
- *   3. keeps what fits
+ *   1. ask for everything after the newest message that the conversation knows
+ *   2. drop messages to the agent and its answers, which already belong to turns of this or another conversation
+ *   3. keep what fits
  *
- * A slow or failing platform costs a turn at most `maxReadMs`, and the model is told what is missing.
+ * A slow platform delays the turn only briefly (`maxReadMs`), and the model is told what is missing.
  */
 import { z } from "zod";
 import { pause } from "../../lib/backoff.ts";
@@ -32,14 +32,14 @@ export interface EarlierMessagesOptions {
 }
 
 export interface ForgettableEarlierMessages extends EarlierMessages {
-  /** Nothing that was said up to now is read again in this conversation. */
+  /** From now on, this conversation does not read messages older than `now`, except linked ones. */
   startOver(conversationId: string, now: number): Promise<void>;
 }
 
 const defaultMaxReadMs = 3_000;
 /** The platform gets this long after the abort to return what it has read. */
 const graceMs = 500;
-/** Older marks are of no use, because the platform would return too many messages anyway. */
+/** An older mark is useless, because too many messages would follow it anyway. */
 const keptMs = 365 * 86_400_000;
 const maxNoteLength = 300;
 
@@ -78,7 +78,7 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
     const tooLate = pause(maxReadMs + graceMs, AbortSignal.any([done.signal, turnSignal])).then((): never => {
       throw new Error(`${message.platform} did not answer within ${maxReadMs / 1_000} s`);
     });
-    // The race may be over before it rejects.
+    // Ignore a rejection after the race has been decided.
     tooLate.catch(() => {});
     try {
       return await Promise.race([read(message, wanted, AbortSignal.any([late, turnSignal])), tooLate]);
@@ -115,7 +115,7 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
     },
     async markKnown({ id: turnId, conversationId, messages: [first] }) {
       if (first === undefined || first.isDirect || isScheduled(first)) return;
-      // Without the mark, the next turn reads some messages again, which is no reason to fail.
+      // A failure is harmless: without the mark, the next turn only reads some messages again.
       await store.set(markKey(conversationId), { id: first.id }, keptMs).catch((thrown: unknown) => {
         log.warn({ turnId, error: messageOf(thrown) }, "could not save which messages a conversation knows");
       });

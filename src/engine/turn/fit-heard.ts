@@ -7,13 +7,13 @@ export interface HeardLimits {
   bytes: number;
 }
 
-/** A text gets at most this share of the bytes, so that one long message does not replace all others. */
+/** Maximum share of the bytes per text so that one long message does not crowd out all others. */
 const maxShare = 1 / 5;
 const maxLineBytes = 8_000;
 const maxFiles = 10;
 const maxFileNameLength = 120;
 const maxNameLength = 80;
-/** Together with the thread's first message, these always fit. */
+/** How many linked messages to keep. With the thread's first message, they always fit (`maxShare`). */
 const maxLinked = 3;
 const ending = "…";
 
@@ -38,7 +38,7 @@ function bytesOf(line: EarlierLine | undefined): number {
   return Buffer.byteLength(line?.text ?? "");
 }
 
-/** A linked message is kept in any case, so its other copy goes, unless that is the thread's first message. */
+/** Of several copies of a message, keeps the `root` or else the linked one, because they always fit. */
 function withoutDuplicates(lines: readonly EarlierLine[]): EarlierLine[] {
   const byId = new Map<string, EarlierLine>();
   const rank = ({ kind }: EarlierLine) => (kind === "root" ? 2 : kind === "linked" ? 1 : 0);
@@ -60,7 +60,7 @@ function shortLine(line: EarlierLine, maxBytes: number): EarlierLine {
   };
 }
 
-/** Cuts to UTF-8 bytes, and never splits a character. */
+/** Cuts to `maxBytes` UTF-8 bytes without splitting a character. */
 function cut(text: string, maxBytes: number): string {
   const whole = Buffer.from(text);
   if (whole.byteLength <= maxBytes) return text.toWellFormed();

@@ -1,4 +1,4 @@
-/** Gathers what was said before a turn, once, before its first step. */
+/** Reads what was said before a turn, once, before the turn's first step. */
 import type { TurnRun } from "./turn-store.ts";
 
 export async function gatherEarlier({ turn, deps, signal, save }: TurnRun): Promise<void> {
@@ -11,6 +11,6 @@ export async function gatherEarlier({ turn, deps, signal, save }: TurnRun): Prom
       await save();
     }
   }
-  // Last, so that after a crash in between the messages are neither lost nor read for the next turn again.
+  // Do this last so that a crash neither loses the messages nor makes the next turn read them again.
   await deps.earlier.markKnown(turn);
 }

@@ -5,7 +5,7 @@ import type { TurnRun } from "./turn-store.ts";
 import { placeFile } from "./voice.ts";
 
 const maxParallelFiles = 3;
-/** A smaller file is fetched before anybody has read the line. */
+/** Smaller files arrive before anybody could read the status line. */
 const minAnnouncedBytes = 1024 * 1024;
 const maxShownNameCharacters = 80;
 

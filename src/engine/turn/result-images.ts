@@ -1,9 +1,9 @@
-/** Keeps stored records small: a picture is in the turn's record while the model may need it, and nowhere else. */
+/** Keeps stored records small: only the turn's record holds pictures, and only while the model may need them. */
 import { withoutImages } from "../../ports/tool.ts";
 import { type CallRecord, callsOf, type TurnRecord } from "../../ports/turn.ts";
 import type { TurnRun } from "./turn-store.ts";
 
-/** About 4 MB. Each save writes the whole record. */
+/** About 4 MB in total. Limited, because each save writes the whole record. */
 const maxKeptImages = 8;
 
 /** Keeps the newest pictures. */
@@ -15,7 +15,7 @@ export function dropOldImages(turn: TurnRecord, kept = maxKeptImages): void {
   }
 }
 
-/** Call after the turn's record with the results is saved: nobody asks for these jobs again. */
+/** Call only after the turn's record with the results has been saved: nothing reads these jobs' pictures again. */
 export async function dropQueuedImages({ turn, deps }: TurnRun, records: readonly CallRecord[]): Promise<void> {
   for (const { call, result } of records) {
     if (call === undefined || result?.images === undefined) continue;

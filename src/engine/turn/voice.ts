@@ -1,11 +1,11 @@
-/** A voice note is the author's own words, so its transcript becomes text of the message, as if it had been written. */
+/** A voice note is the author's own words, so its transcript is added to the message's text. */
 import type { Attachment, InboundMessage } from "../../ports/message.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 import { transcriptionIsOff } from "../../ports/turn-files.ts";
 
 /**
- * Puts the file in place of the attachment. A transcript that would make the message too long stays in the attachment, which
- * the prompt's budget may cut.
+ * Replaces the attachment with the fetched file. A transcript that would make the message too long stays in the
+ * attachment, where the prompt's budget may cut it.
  */
 export function placeFile(message: InboundMessage, index: number, file: Attachment, maxCharacters: number): void {
   const { text, ...rest } = file;
@@ -18,7 +18,7 @@ export function placeFile(message: InboundMessage, index: number, file: Attachme
   message.attachments[index] = rest;
 }
 
-/** For the person, below the answer: the model may not mention it. */
+/** A note for below the answer if transcription is off, because the model may not mention that. */
 export function unheardNote({ messages }: TurnRecord, said: string): string {
   const isUnheard = messages.some(({ attachments }) =>
     attachments.some(({ voice, problem }) => voice !== undefined && problem === transcriptionIsOff),

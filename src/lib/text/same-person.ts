@@ -1,6 +1,6 @@
 import { foldText, wordsOf } from "./words.ts";
 
-/** True if `asked` is the person's id, a mention of it, their name, or words of their name. */
+/** True if `asked` is the person's id, a mention of the person, their name, or words of it. */
 export function isSamePerson(asked: string, { id, name }: { id: string; name: string }): boolean {
   const plain = plainName(asked);
   if (plain === id || foldText(plain) === foldText(name)) return true;
@@ -8,7 +8,7 @@ export function isSamePerson(asked: string, { id, name }: { id: string; name: st
   return words.length > 0 && words.every((word) => own.includes(word));
 }
 
-/** Removes the marks of a mention: `<@U1>`, `<@!1>`, `@Ann`. */
+/** Strips the mention syntax: `<@U1>`, `<@!1>`, `@Ann`. */
 function plainName(asked: string): string {
   return asked
     .trim()

@@ -6,7 +6,7 @@ import type { ChatStore } from "./chat-store.ts";
 import { conversationOf, formatConversationId, messageLink } from "./conversation-id.ts";
 import { withoutMention } from "./mention.ts";
 
-/** A file inside the request, or one that was uploaded before. */
+/** A file in the request itself, or a previous upload. */
 export type SentFile = { name: string; mimeType: string; content: Uint8Array } | { upload: ChatFile };
 
 export function authorOf(person: Person): Author {

@@ -1,6 +1,6 @@
 /**
- * Stores the chat's files in pieces, so that no file is ever in memory as a whole. An upload arrives before its message: until
- * the message is stored, it belongs to the person who uploads it, and is removed after a day.
+ * Stores the chat's files in pieces so that no whole file is ever in memory. An upload arrives before its message.
+ * Until a message uses it, it belongs to its uploader, and it expires after a day.
  */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { ChatFile } from "./chat-message.ts";
@@ -10,12 +10,12 @@ export interface ChatFiles {
   /** Creates or replaces the file. */
   save(file: ChatFile, content: Uint8Array): void;
   get(id: string): ChatFile | undefined;
-  /** The content in pieces. Throws while it is read if the file is removed. */
+  /** The content in pieces. Throws if the file is removed while it is read. */
   read(id: string): Iterable<Uint8Array>;
   remove(ids: readonly string[]): void;
-  /** Returns undefined if the id belongs to another file. The same person's upload is replaced. */
+  /** Replaces an earlier upload of the same person. Returns undefined if the id belongs to another file. */
   beginUpload(upload: Pick<ChatFile, "id" | "name" | "mimeType"> & { person: string }): Upload | undefined;
-  /** A complete upload of this person that no message has yet. */
+  /** A complete upload of this person that no message uses yet. */
   uploaded(id: string, person: string): ChatFile | undefined;
 }
 
@@ -65,7 +65,7 @@ export function createChatFiles(database: DatabaseSync, now: () => number = Date
   }
 
   function create({ id, name, mimeType, bytes }: ChatFile): void {
-    // Versions before pieces stored the content here.
+    // Only versions without pieces stored the content in this column.
     const content = new Uint8Array();
     run("INSERT INTO files VALUES (:id, :name, :mimeType, :bytes, :content)", { id, name, mimeType, bytes, content });
   }

@@ -25,7 +25,7 @@ export interface ChatStore {
   page(viewer: string, place: Scope, before: number, limit: number): StoredMessage[];
   /** Returns the first message of a thread, then its newest replies (older than `before`), newest last. */
   thread(viewer: string, id: string, limit: number, before?: number): StoredMessage[];
-  /** Counts what was said in a thread before a position, without the first message. */
+  /** Counts the replies before a position in a thread. */
   countReplies(id: string, before: number): number;
   /** True if the agent was addressed in the thread or has written in it. */
   isAgentsThread(id: string): boolean;
@@ -96,7 +96,7 @@ export function createChatStore(path: string): ChatStore {
       if (written > 0 && message.thread !== null && (isNew || message.state !== "streaming")) {
         run(`UPDATE messages SET revision = ${nextRevision} WHERE id = :thread`, { thread: message.thread });
       }
-      // From now on, the uploads are files of this message.
+      // The uploads now belong to this message.
       if (written > 0) for (const { id } of message.files) run("DELETE FROM uploads WHERE id = :id", { id });
       database.exec("COMMIT");
       if (written > 0) for (const listener of listeners) listener();

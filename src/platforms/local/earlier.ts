@@ -7,10 +7,10 @@ import type { ChatStore } from "./chat-store.ts";
 import { parseConversationId } from "./conversation-id.ts";
 import { isSaid, lineOf } from "./lines.ts";
 
-/** Cards and receipts are among the messages that the store returns. */
+/** Read more than wanted, because the store also returns cards and receipts. */
 const margin = 2;
 const maxLinks = 3;
-/** What the page's address contains while a thread is open. */
+/** The part of the page's address that names the open thread. */
 const linkPattern = /#\/([^\s/]+)\/([^\s)>\]]+)/g;
 
 export function createEarlier(store: ChatStore): NonNullable<Platform["earlier"]> {

@@ -7,7 +7,7 @@ export const maxThreadMessages = 500;
 /** Size of a request other than an upload. */
 export const maxBodyBytes = 2 * 1024 * 1024;
 export const maxAttachments = 20;
-/** Uploads that no message has. The oldest are removed first. */
+/** Uploads that no message uses yet. The oldest are removed first. */
 export const maxWaitingUploads = 100;
 export const uploadLifetimeMs = 86_400_000;
 /** Size of a file that a tool attaches. */

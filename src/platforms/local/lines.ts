@@ -1,4 +1,4 @@
-/** Messages of the local chat as lines that tools and the model read. */
+/** Converts messages of the local chat to lines for tools and the model. */
 import type { ChatLine } from "../../ports/chat.ts";
 import type { StoredMessage } from "./chat-message.ts";
 

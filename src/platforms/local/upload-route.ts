@@ -1,6 +1,7 @@
 /**
- * `PUT /local/api/uploads/:id?person=…&name=…`: stores the body as a file that this person can attach to a later message. The
- * type is the content type. The body is stored piece by piece and limited by `files.maxMegabytes`.
+ * `PUT /local/api/uploads/:id?person=…&name=…`: stores the body as a file that this person can attach to a later
+ * message. The content type becomes the file's type. The body is stored piece by piece and limited by
+ * `files.maxMegabytes`.
  */
 import type { Context, Hono } from "hono";
 import { z } from "zod";

@@ -1,12 +1,12 @@
-/** Downloads of files, which both services offer over plain HTTPS. */
+/** Downloads files, which Slack and Discord both serve over plain HTTPS. */
 import { RemoraError } from "../../lib/errors.ts";
 
-/** Follows no redirects, because they could lead to a page for signing in, or to another host. */
+/** Follows no redirects, because they could lead to a sign-in page or another host. */
 export function requestFile(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
   return fetch(url, { headers, redirect: "manual", signal });
 }
 
-/** The body as a stream, or an error if the service failed. The caller must handle refusals before. */
+/** Returns the body as a stream, or throws if the service failed. The caller must handle refusals first. */
 export function streamOf(platform: string, response: Response): AsyncIterable<Uint8Array> {
   if (response.ok && response.body !== null) return response.body;
   void response.body?.cancel().catch(() => {});

@@ -1,4 +1,4 @@
-/** Finds out whether Slack lets the app read hardly any history, as it does with apps distributed outside the Marketplace. */
+/** Finds out whether Slack limits the app's access to history, as for apps distributed outside the Marketplace. */
 import { z } from "zod";
 import type { SlackApi } from "./api/api.ts";
 import { linePageSchema } from "./inbound/lines.ts";
@@ -6,11 +6,11 @@ import { isLimitedApp } from "./inbound/read-thread.ts";
 import { maxLimitedHistoryPage, maxListPage } from "./limits.ts";
 
 const listSchema = z.object({ channels: z.array(z.object({ id: z.string(), is_member: z.boolean().optional() })) });
-/** Channels in which the app looks for more messages than a limited page has. */
+/** How many channels to try until one has more messages than a limited page holds. */
 const maxChannels = 3;
 const patienceMs = 2_000;
 
-/** Undefined if it can't be known, for example because no channel has enough messages. */
+/** Undefined if this can't be determined, for example because no channel has enough messages. */
 export async function hasHistoryLimit(api: SlackApi): Promise<boolean | undefined> {
   try {
     const types = "public_channel,private_channel";

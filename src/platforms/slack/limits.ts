@@ -47,14 +47,14 @@ export const streamLifetimeMs = 5 * 60_000;
 
 /** Recommended: https://docs.slack.dev/apis/web-api/pagination */
 export const maxHistoryPage = 200;
-/** The most that conversations.replies accepts: https://docs.slack.dev/reference/methods/conversations.replies */
+/** Maximum page size of conversations.replies: https://docs.slack.dev/reference/methods/conversations.replies */
 export const maxRepliesPage = 999;
 /**
- * The same page for apps that are distributed outside the Marketplace, which can call each of the two once a minute:
+ * Page size of conversations.history and .replies for apps outside the Marketplace, which can call each once a minute:
  * https://docs.slack.dev/changelog/2025/05/29/rate-limit-changes-for-non-marketplace-apps
  */
 export const maxLimitedHistoryPage = 15;
 /** Channels and members; documented as under 1,000: https://docs.slack.dev/reference/methods/conversations.list */
 export const maxListPage = 999;
-/** Messages of one page: https://docs.slack.dev/reference/methods/search.messages */
+/** Messages per page: https://docs.slack.dev/reference/methods/search.messages */
 export const maxSearchPage = 100;

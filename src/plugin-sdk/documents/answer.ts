@@ -79,7 +79,7 @@ async function pages(file: DocumentFile, range: PageRange): Promise<DocumentText
 
 type Opened = { type: "document"; reader: DocumentReader } | { type: "archive"; zip: ZipArchive };
 
-/** Loads the code for a type only when it is needed, because PDF.js alone takes longer to load than most files to read. */
+/** Loads a reader only when needed, because PDF.js alone takes longer to load than most files take to read. */
 async function openDocument({ descriptor, size, content }: DocumentFile): Promise<Opened> {
   const { buffer, byteOffset, length } = bytesAt(descriptor, 0, size);
   const bytes = new Uint8Array(buffer, byteOffset, length);
@@ -121,7 +121,7 @@ async function documentLook(reader: DocumentReader, size: number): Promise<FileL
   return { mimeType, summary: `${head}. It begins:\n${shorten(text, maxExcerptCharacters)}` };
 }
 
-/** Pages are numbered unless there is only one. */
+/** Named pages always get a heading, others only if there are several. */
 function headingOf({ unit, count, names }: DocumentReader, page: number): string[] {
   const name = names[page - 1];
   if (name !== undefined) return [`[${unit} ${page}: ${oneLine(name, maxNameCharacters)}]`];

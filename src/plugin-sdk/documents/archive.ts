@@ -1,4 +1,4 @@
-/** A look at an archive: the list of its entries. Nothing is unpacked. */
+/** Summarises an archive as a list of its entries, without unpacking it. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import { oneLine } from "../../lib/text/sanitize.ts";
 import type { FileLook } from "../../ports/file-inspector.ts";

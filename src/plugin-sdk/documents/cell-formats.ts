@@ -4,7 +4,7 @@ import { xmlTokens } from "./xml.ts";
 const builtInDates = new Set([14, 15, 16, 17, 18, 19, 20, 21, 22, 45, 46, 47]);
 const dayMs = 86_400_000;
 
-/** Gets the styles part of a workbook. The result gets the number of a cell's style. */
+/** Parses a workbook's styles. The returned function tells whether a style number stands for a date or time. */
 export function cellFormats(styles: string): (style: number) => boolean {
   const ownDates = new Set<number>();
   const formats: number[] = [];
@@ -23,7 +23,7 @@ export function cellFormats(styles: string): (style: number) => boolean {
   };
 }
 
-/** Letters of dates and times, outside of quoted text, colours and conditions. */
+/** Looks for letters of dates and times outside quoted text, colors and conditions. */
 function isDateFormat(code: string): boolean {
   const bare = code.replace(/"[^"]*"|\\.|_.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, "");
   return /[ymdhs]/i.test(bare) && !/general/i.test(bare);
@@ -31,7 +31,7 @@ function isDateFormat(code: string): boolean {
 
 /** `2026-03-01`, `2026-03-01 14:30:00`, or `14:30:00` for times without a day. */
 export function dateText(days: number, startsIn1904: boolean): string {
-  // Excel counts 29 February 1900, which did not exist.
+  // Excel counts 29 February 1900, which did not exist, so earlier dates need another epoch.
   const epoch = startsIn1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, days < 60 ? 31 : 30);
   const time = new Date(epoch + Math.round(days * 86_400) * 1_000);
   if (days < 0 || Number.isNaN(time.getTime()) || time.getTime() - epoch > 3_000_000 * dayMs) return String(days);

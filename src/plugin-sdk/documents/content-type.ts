@@ -5,15 +5,15 @@ export type PictureFormat = "jpeg" | "png" | "gif" | "webp" | "tiff" | "avif";
 export type Content =
   | { kind: "empty" }
   | { kind: "picture"; format: PictureFormat; mimeType: string; name: string }
-  /** A picture that nothing here can decode. */
+  /** A picture in a format that Remora can't decode. */
   | { kind: "foreign-picture"; mimeType: string; name: string }
   | { kind: "pdf"; mimeType: string }
   | { kind: "zip"; mimeType: string }
   | { kind: "text"; mimeType: string; encoding: TextEncodingName }
-  /** Sound, film, old office files, programs: known by type and size. */
+  /** Audio, video, old Office files and programs, whose content is not read as text. */
   | { kind: "other"; mimeType: string; name: string };
 
-/** `utf-8` may turn out to be Windows-1252 after the bytes looked at. */
+/** `utf-8` is preliminary: later bytes may show that the text is Windows-1252. */
 export type TextEncodingName = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 
 /** How many bytes of the file's beginning `contentOf` needs. */
@@ -79,7 +79,7 @@ export function contentOf(head: Uint8Array): Content {
   if (startsWith(head, "50 4b 03 04") || startsWith(head, "50 4b 05 06")) {
     return { kind: "zip", mimeType: "application/zip" };
   }
-  // Readers accept a PDF that begins after up to 1,024 other bytes.
+  // Like other PDF readers, accept up to 1,024 other bytes before the header.
   const start = Buffer.from(head.subarray(0, 1_024)).toString("latin1");
   if (/(?:^|[\r\n])%PDF-\d\.\d/.test(start)) return { kind: "pdf", mimeType: "application/pdf" };
   const foreign = foreignPictures.find(([, , pattern]) => startsWith(head, pattern));
@@ -121,7 +121,7 @@ function encodingOf(head: Uint8Array): TextEncodingName | undefined {
   const isControl = (byte: number) => byte < 0x20 && ![0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x1b].includes(byte);
   if (head.some(isControl)) return undefined;
   try {
-    // A character may be cut at the end of the head.
+    // Decode as a stream, because the head may end in the middle of a character.
     new TextDecoder("utf-8", { fatal: true }).decode(head, { stream: true });
     return "utf-8";
   } catch {
@@ -129,7 +129,7 @@ function encodingOf(head: Uint8Array): TextEncodingName | undefined {
   }
 }
 
-/** Most characters of a UTF-16 text without a mark at its start have a zero byte, always on the same side. */
+/** Detects UTF-16 without a byte order mark: most characters have a zero byte, always on the same side. */
 function utf16Without(head: Uint8Array): TextEncodingName | undefined {
   const zeros: [number, number] = [0, 0];
   for (const [index, byte] of head.entries()) if (byte === 0) zeros[index % 2 === 0 ? 0 : 1] += 1;

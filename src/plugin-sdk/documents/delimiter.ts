@@ -4,7 +4,7 @@ import { parse } from "csv-parse/sync";
 /** In order of preference if several fit equally well. */
 const delimiters = [",", ";", "\t", "|"];
 
-/** How CSV is read everywhere: leniently, because people's files have loose quotes and rows of different lengths. */
+/** Options for all CSV parsing: lenient, because people's files have stray quotes and rows of different lengths. */
 export const csvParsing = {
   bom: true,
   relax_column_count: true,
@@ -13,7 +13,7 @@ export const csvParsing = {
   trim: true,
 } as const;
 
-/** `isPart` says that the sample ends within the text, perhaps within a line. */
+/** `isPart` is true if the sample is only the beginning of the text, so its last line may be incomplete. */
 export function delimiterOf(sample: string, isPart: boolean, skippedLines = 0): string {
   const lines = isPart ? sample.slice(0, sample.lastIndexOf("\n") + 1) || sample : sample;
   let best = { delimiter: ",", score: 0 };

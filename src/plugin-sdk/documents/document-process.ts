@@ -3,6 +3,6 @@ import { answerOnce } from "../isolated-entry.ts";
 import { answerDocument } from "./answer.ts";
 import type { DocumentRequest } from "./documents.ts";
 
-// PDF.js leaves promises behind when a damaged page fails. What it has read is still the answer.
+// Ignore promises that PDF.js rejects when a damaged page fails. The text read so far is still valid.
 process.on("unhandledRejection", () => {});
 answerOnce((request) => answerDocument(request as DocumentRequest));

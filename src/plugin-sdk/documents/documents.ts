@@ -1,4 +1,4 @@
-/** What the isolated process that reads documents is asked and answers; see document-process.ts. */
+/** Requests to the isolated process that reads documents, and its answers; see document-process.ts. */
 import type { FileLook } from "../../ports/file-inspector.ts";
 import type { Content } from "./content-type.ts";
 
@@ -10,11 +10,11 @@ export interface DocumentFile {
   descriptor: number;
   size: number;
   content: Content;
-  /** The file extension. It tells apart text formats that look alike, such as `.csv` and `.md`. */
+  /** The file extension, which distinguishes text formats that look alike, such as `.csv` and `.md`. */
   ending: string;
 }
 
-/** Numbers start at 1. Lines are those of the chosen pages. */
+/** All numbers start at 1. Lines are counted within the requested pages. */
 export interface PageRange {
   firstPage: number;
   lastPage: number;
@@ -28,18 +28,18 @@ export type DocumentText = DocumentPages | { type: "problem"; message: string };
 
 export interface DocumentPages {
   type: "pages";
-  /** What the document consists of. Documents that don't store where pages end come in parts. */
+  /** What the document is divided into. Documents without stored page breaks are divided into parts. */
   unit: "page" | "sheet" | "slide" | "part";
-  /** How many of them the document has. */
+  /** The document's number of units. */
   count: number;
   firstPage: number;
-  /** Earlier than requested if the text became too long. */
+  /** Lower than requested if the text reached its size limit. */
   lastPage: number;
   /** The names of all sheets, up to a limit; empty for other units. */
   names: string[];
   firstLine: number;
   lastLine: number;
-  /** Lines of the chosen pages together. */
+  /** Number of lines in all these pages. */
   totalLines: number;
   text: string;
 }

@@ -1,4 +1,4 @@
-/** A first look at a file: pictures by picture-process.ts, other content by document-process.ts, each in its own process. */
+/** Inspects files, each in its own process: pictures with picture-process.ts, others with document-process.ts. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { extname } from "node:path";
@@ -33,7 +33,7 @@ async function inspectPath(path: string, name: string, signal: AbortSignal): Pro
   }
 }
 
-/** Rejects only when the signal aborts. `name` only helps to tell kinds of text apart. */
+/** Rejects only when the signal aborts. `name` only helps to distinguish text formats. */
 async function inspectFile(
   { descriptor, name }: { descriptor: number; name: string },
   signal: AbortSignal,

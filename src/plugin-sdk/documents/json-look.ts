@@ -1,4 +1,4 @@
-/** Says what a JSON text contains. */
+/** Describes what a JSON text contains. */
 import { oneLine } from "../../lib/text/sanitize.ts";
 
 const maxShownKeys = 20;

@@ -1,13 +1,13 @@
-/** Keeps the requested lines of a text and counts all of them, so that a long text never has to be in memory. */
+/** Keeps the requested lines of a text but counts all of them so that a long text never has to be in memory. */
 import { maxTextCharacters } from "./limits.ts";
 
 export interface LineWindow {
-  /** `length` is the full length of a line of which only the beginning is at hand. */
+  /** `length` is the line's full length if `line` is only its beginning. */
   add(line: string, length?: number): void;
-  /** The requested number of lines or characters is reached. */
+  /** True once the requested lines or the maximum number of characters have been kept. */
   isFull(): boolean;
   readonly total: number;
-  /** Equal to the line before the first if there are none. */
+  /** Number of the last kept line; `firstLine - 1` if none was kept. */
   readonly last: number;
   text(): string;
 }

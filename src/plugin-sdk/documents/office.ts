@@ -1,4 +1,4 @@
-/** What docx, xlsx and pptx have in common: parts in a zip archive, and relations that lead from one part to another. */
+/** What docx, xlsx and pptx have in common: parts in a zip archive, and relationships between them. */
 import { posix } from "node:path";
 import { xmlTokens } from "./xml.ts";
 import type { ZipArchive } from "./zip.ts";
@@ -8,7 +8,7 @@ export type OfficeKind = "docx" | "xlsx" | "pptx";
 export interface OfficeFile {
   kind: OfficeKind;
   zip: ZipArchive;
-  /** The name of the part that has the document, workbook or presentation. */
+  /** The name of the part that contains the document, workbook or presentation. */
   mainPart: string;
 }
 
@@ -40,13 +40,13 @@ export function officeFileIn(zip: ZipArchive): OfficeFile | undefined {
 
 export interface Relation {
   id: string;
-  /** The last word of the type's address: `slide`, `worksheet`, `notesSlide`. */
+  /** The last segment of the relationship type's URL: `slide`, `worksheet`, `notesSlide`. */
   type: string;
-  /** The name of the part. */
+  /** The name of the part that it points to. */
   target: string;
 }
 
-/** Relations to other parts. Those that lead out of the file are left out. */
+/** Returns a part's relationships to other parts. Omits those that point outside the file. */
 export function relationsOf(zip: ZipArchive, part: string): Relation[] {
   const folder = posix.dirname(part);
   const xml = zip.text(posix.join(folder, "_rels", `${posix.basename(part)}.rels`)) ?? "";

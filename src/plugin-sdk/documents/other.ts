@@ -1,4 +1,4 @@
-/** A look at files without text: their type, size and, for sound, its length. */
+/** Describes files without text: type, size and, for audio, duration. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { FileLook } from "../../ports/file-inspector.ts";
 import { oldOfficeType } from "./content-type.ts";

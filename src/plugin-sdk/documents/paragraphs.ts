@@ -1,7 +1,7 @@
 /** Reads the text of Word and PowerPoint parts as lines: one for each paragraph, and one for each row of a table. */
 import { xmlTokens } from "./xml.ts";
 
-/** A line, or `pageBreak` where the part says that a page ends. */
+/** Returned in place of a line where the document marks the end of a page. */
 export const pageBreak = Symbol("page break");
 
 const breaks = new Set(["lastRenderedPageBreak"]);
@@ -10,9 +10,9 @@ export function* paragraphsOf(xml: string): Generator<string | typeof pageBreak>
   let line = "";
   let prefix = "";
   let isText = false;
-  /** Elements whose text is a copy of other text, such as that for old readers. */
+  /** Depth inside elements whose text repeats other text, such as fallbacks for old readers. */
   let skippedDepth = 0;
-  /** The rows that are open; more than one in a table within a cell. */
+  /** Rows that are still open; several if a table is nested in a cell. */
   const rows: string[][] = [];
 
   for (const token of xmlTokens(xml)) {
@@ -62,7 +62,7 @@ function addToCell(row: string[], line: string): void {
   row.push(`${cell} ${line.replaceAll("\n", " ")}`.trim());
 }
 
-/** English style ids are the same in all languages of Word, except those that people made. */
+/** Word uses English ids for built-in styles in every language. Only people's own styles differ. */
 function styleMark(style: string): string {
   if (/^List(?:Bullet|Number)/.test(style)) return "- ";
   const level = /^Heading([1-6])$/i.exec(style)?.[1];

@@ -1,4 +1,4 @@
-/** Reads PDF files with PDF.js, in the form that unpdf packs for servers. */
+/** Reads PDF files with PDF.js, in unpdf's build for servers. */
 import { getDocumentProxy } from "unpdf";
 import { maxTextCharacters } from "./limits.ts";
 import { DocumentProblem } from "./problem.ts";
@@ -10,7 +10,7 @@ const damagedPage = "(this page is damaged)";
 /** How long one page may take. */
 const maxPageMs = 4_000;
 
-/** Where its scripts would run and its fonts be drawn, PDF.js is turned off; only text is read. */
+/** Only text is read, so turn off what PDF.js uses for scripts, fonts and images. */
 const options = {
   isEvalSupported: false,
   useSystemFonts: false,
@@ -53,7 +53,7 @@ async function load(bytes: Uint8Array) {
   }
 }
 
-/** The text until the time or size limit, because a page may have millions of words. */
+/** Returns the text up to the time or size limit, because a page may have millions of words. */
 async function pageText(pdf: PDFDocumentProxy, number: number): Promise<string> {
   const page = await pdf.getPage(number);
   const reader = page.streamTextContent().getReader();
@@ -65,7 +65,7 @@ async function pageText(pdf: PDFDocumentProxy, number: number): Promise<string> 
     isCut = text.length > maxTextCharacters || performance.now() > end;
     if (isCut) break;
   }
-  // Waiting for the reader's cancellation would wait for the rest of the page.
+  // Do not cancel the reader of a cut page, because that would wait for the rest of the page.
   if (!isCut) page.cleanup();
   return `${tidied(text)}${isCut ? `\n${moreText}` : ""}`;
 }

@@ -1,4 +1,4 @@
-/** Entry point of the isolated process that scales one picture. It is the only one that loads native code. */
+/** Entry point of the isolated process that scales one picture. No other isolated process loads native code. */
 import { answerOnce } from "../isolated-entry.ts";
 import { type PictureRequest, scale } from "./picture.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Decodes a picture and encodes it again within the limits of models. Runs in an isolated process; see scale-picture.ts.
- * Encoding from pixels leaves out metadata, such as the place where a photo was taken.
+ * Decodes a picture and re-encodes it within models' limits. Runs in an isolated process; see scale-picture.ts.
+ * Re-encoding drops metadata, such as the place where a photo was taken.
  */
 import sharp from "sharp";
 import { maxPictureBytes, maxPictureEdgePixels, maxPicturePixels } from "./limits.ts";
@@ -34,7 +34,7 @@ const smallerEdges = [1_024, 768, 512];
 const decoders = ["Jpeg", "Png", "Webp", "Nsgif", "Tiff", "Heif"];
 
 export async function scale({ picture }: PictureRequest): Promise<ScaledPicture> {
-  // Of what libvips can load, only these formats, so that a hostile file reaches no rarely used decoder.
+  // Allow only these of libvips's decoders so that a hostile file can't reach a rarely used one.
   sharp.block({ operation: ["VipsForeignLoad"] });
   sharp.unblock({ operation: decoders.map((decoder) => `VipsForeignLoad${decoder}`) });
   sharp.concurrency(1);
@@ -70,7 +70,7 @@ async function scaled(bytes: Uint8Array): Promise<ScaledPicture> {
   return { type: "picture", mimeType, base64, width, height, originalWidth, originalHeight, frames };
 }
 
-/** PNG for drawings, where it is smaller, and for transparency. JPEG for photos. */
+/** Prefers PNG for transparency, and where it is smaller, as for drawings. Otherwise uses JPEG. */
 async function encode(pixels: Pixels) {
   const png = await from(pixels).png({ compressionLevel: 9 }).toBuffer({ resolveWithObject: true });
   const isTransparent = pixels.raw.channels % 2 === 0 && !(await from(pixels).stats()).isOpaque;

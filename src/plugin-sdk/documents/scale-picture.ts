@@ -1,4 +1,4 @@
-/** Scales a picture to what models accept, in an isolated process, because pictures of other people may be hostile. */
+/** Scales a picture to what models accept, in an isolated process, because the picture may be hostile. */
 
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import { firstDescriptor, runIsolatedProcess } from "../isolated-process.ts";
@@ -11,9 +11,9 @@ import { inToolQueue } from "./process-queue.ts";
 const module = new URL("./picture-process.ts", import.meta.url);
 
 /**
- * Takes the bytes of a JPEG, PNG, GIF, WebP, TIFF or AVIF picture, or the descriptor of an open file.
- * Resolves to a JPEG or PNG of at most 1,568 pixels an edge and about 400 KB without metadata, or to a sentence that says what
- * is wrong. Rejects only when the signal aborts.
+ * Takes the bytes of a JPEG, PNG, GIF, WebP, TIFF or AVIF picture, or the descriptor of an open file. Resolves to a
+ * JPEG or PNG with edges of at most 1,568 pixels and about 400 KB, without metadata, or to a sentence that says what is
+ * wrong. Rejects only when the signal aborts.
  */
 export function scalePicture(source: Uint8Array | number, signal: AbortSignal): Promise<ScaledPicture> {
   return inToolQueue(() => scaleAtOnce(source, signal), signal);

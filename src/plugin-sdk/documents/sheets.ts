@@ -1,4 +1,4 @@
-/** Reads Excel workbooks (xlsx): each row of a sheet is a line, with a tab between cells. Formulas come as their last result. */
+/** Reads Excel workbooks (xlsx): each row is a line, with tabs between cells. Formulas appear as their last result. */
 import { cellFormats, dateText } from "./cell-formats.ts";
 import { maxColumns } from "./limits.ts";
 import { type OfficeFile, officeTypes, relationsOf, titleOf } from "./office.ts";
@@ -120,6 +120,6 @@ function cellText(value: string, cell: { type: string; style: number }, context:
   const number = Number(value);
   if (!Number.isFinite(number)) return value;
   if (context.isDate(cell.style)) return dateText(number, context.startsIn1904);
-  // Excel stores 0.1 + 0.2 with 17 digits, and shows at most 15.
+  // Excel stores 0.1 + 0.2 with 17 digits but shows at most 15.
   return String(Number(number.toPrecision(15)));
 }

@@ -27,7 +27,7 @@ function* slideLines(zip: ZipArchive, part: string): Generator<string> {
   yield* textLines(zip, part);
   const notes = relationsOf(zip, part).find(({ type }) => type === "notesSlide");
   if (notes === undefined) return;
-  // The last line of a notes page is often only the slide's number.
+  // Drop lines of digits only: a notes page often ends with the slide's number.
   const lines = [...textLines(zip, notes.target)].filter((line) => !/^\d+$/.test(line));
   if (lines.length > 0) yield* ["Notes:", ...lines];
 }

@@ -9,7 +9,7 @@ interface SoundFile {
 const headBytes = 64 * 1024;
 const maxSeconds = 100 * 3_600;
 
-/** Undefined if the headers don't tell, or tell nonsense. */
+/** Undefined if the headers contain no duration or an implausible one. */
 export function soundSeconds(mimeType: string, file: SoundFile): number | undefined {
   const seconds = secondsOf(mimeType, file);
   return seconds !== undefined && seconds > 0 && seconds < maxSeconds ? seconds : undefined;
@@ -37,7 +37,7 @@ function wavSeconds(head: Buffer, size: number): number | undefined {
   const format = head.indexOf("fmt ");
   const data = head.indexOf("data");
   if (format === -1 || data === -1 || format + 20 > head.length || data + 8 > head.length) return undefined;
-  // Programs that record to a pipe write a wrong length.
+  // Limit the stated length, because programs that record to a pipe write a wrong one.
   const bytes = Math.min(head.readUInt32LE(data + 4), size - data - 8);
   return bytes / head.readUInt32LE(format + 16);
 }
@@ -50,7 +50,7 @@ function flacSeconds(head: Buffer): number | undefined {
   return samples / rate;
 }
 
-/** The last page says how many samples were played: RFC 3533. Opus always counts 48,000 a second. */
+/** The last page contains the total number of samples (RFC 3533). Opus always counts 48,000 per second. */
 function oggSeconds(head: Buffer, { size, read }: SoundFile): number | undefined {
   const vorbis = head.indexOf("\x01vorbis", 0, "latin1");
   if (vorbis !== -1 && vorbis + 16 > head.length) return undefined;
@@ -63,7 +63,7 @@ function oggSeconds(head: Buffer, { size, read }: SoundFile): number | undefined
   return Number(end.readBigUInt64LE(page + 6)) / rate;
 }
 
-/** Walks the boxes of the file to `moov`, whose first box `mvhd` has the length. */
+/** Walks the boxes of the file to `moov`, whose first box `mvhd` contains the duration. */
 function mp4Seconds({ size, read }: SoundFile): number | undefined {
   for (let at = 0, box = 0; at + 8 <= size && box < 64; box += 1) {
     const head = read(at, 160);

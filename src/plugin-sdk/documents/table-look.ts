@@ -1,4 +1,4 @@
-/** A look at CSV and TSV: its columns, the number of rows, and the first of them. */
+/** Summarises CSV and TSV: columns, number of rows, and the first rows. */
 import { pipeline } from "node:stream";
 import { parse } from "csv-parse";
 import { oneLine } from "../../lib/text/sanitize.ts";
@@ -12,11 +12,11 @@ import { decodedText } from "./text-file.ts";
 interface TableLook {
   mimeType: string;
   summary: string;
-  /** The first rows; undefined where the text itself is as good. */
+  /** The first rows. */
   rows: string;
 }
 
-/** Why the rows were not counted to their end. */
+/** Why counting the rows stopped early. */
 type Stop = "broken" | "time";
 
 const rowsBetweenChecks = 1_000;
@@ -37,7 +37,7 @@ export async function tableLook(
   const isTab = file.ending !== ".csv";
   const delimiter = isTab ? "\t" : delimiterOf(head, head.length < file.size);
   const parser = parse({ ...csvParsing, delimiter, max_record_size: maxFieldCharacters });
-  // The callback is empty, because errors reach the code that reads the records.
+  // The callback can be empty, because the code that reads the records receives the errors.
   pipeline(decodedText(file, encoding), parser, () => {});
   const rows: string[][] = [];
   const end = performance.now() + maxInspectionMs;

@@ -9,7 +9,7 @@ interface OpenedText {
 
 const chunkBytes = 256 * 1024;
 
-/** Text that is UTF-8 at its beginning is Windows-1252 if it has other bytes later. */
+/** Text detected as UTF-8 by its beginning is Windows-1252 if later bytes are not valid UTF-8. */
 export function settledEncoding(file: OpenedText, detected: TextEncodingName): TextEncodingName {
   if (detected !== "utf-8") return detected;
   const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -22,7 +22,7 @@ export function settledEncoding(file: OpenedText, detected: TextEncodingName): T
   }
 }
 
-/** The byte order mark is left out. */
+/** Omits the byte order mark. */
 export function* decodedText(file: OpenedText, encoding: TextEncodingName): Generator<string> {
   const decoder = new TextDecoder(encoding);
   for (const bytes of chunks(file)) yield decoder.decode(bytes, { stream: true });

@@ -1,4 +1,4 @@
-/** Reads some lines of a text file of any size. Keeps only these in memory, and counts the rest. */
+/** Reads the requested lines of a text file of any size. Keeps only these in memory but counts all lines. */
 import type { FileHandle } from "node:fs/promises";
 import type { TextEncodingName } from "./content-type.ts";
 import { maxTextCharacters } from "./limits.ts";
@@ -12,7 +12,7 @@ export interface LineRange {
   lines: number;
 }
 
-/** The byte order mark is left out. Rejects if the signal aborts or reading fails. */
+/** Omits the byte order mark. Rejects if the signal aborts or reading fails. */
 export async function readLines(
   handle: FileHandle,
   range: LineRange & { encoding: TextEncodingName },
@@ -34,7 +34,7 @@ export async function readLines(
   return window;
 }
 
-/** A line that has no end takes no more memory than an answer may have. */
+/** Splits text into lines. Keeps only the beginning of a very long line, to limit memory. */
 function createLineSplitter(window: LineWindow): { add(text: string): void; end(): void } {
   let open = "";
   let length = 0;

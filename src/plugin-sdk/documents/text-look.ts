@@ -1,4 +1,4 @@
-/** A look at a text file: its lines, the columns of a table, or the shape of JSON, and its beginning. */
+/** Summarises a text file: its lines, the columns of a table, or the shape of JSON, and its beginning. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import { shorten } from "../../lib/text/shorten.ts";
 import type { FileLook } from "../../ports/file-inspector.ts";
@@ -9,7 +9,7 @@ import { maxExcerptCharacters, maxWholeTextBytes } from "./limits.ts";
 import { tableLook } from "./table-look.ts";
 import { decodedText, settledEncoding } from "./text-file.ts";
 
-/** Parsing JSON takes up to ten times its size. */
+/** Parsing JSON takes up to ten times its size in memory. */
 const maxParsedJsonBytes = 24 * 1024 * 1024;
 
 const mimeTypes = new Map([

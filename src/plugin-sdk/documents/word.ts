@@ -3,9 +3,9 @@ import { type OfficeFile, officeTypes, relationsOf, titleOf } from "./office.ts"
 import { pageBreak, paragraphsOf } from "./paragraphs.ts";
 import type { DocumentReader } from "./reader.ts";
 
-/** Many programs don't store where pages end. Such documents come in parts of this size. */
+/** Many programs don't store where pages end. Such documents are divided into parts of this size. */
 const partCharacters = 3_000;
-/** A page that is longer has lost its breaks. */
+/** A longer page must lack page breaks, so it is divided. */
 const maxPageCharacters = 20_000;
 
 export function openWord({ zip, mainPart }: OfficeFile): DocumentReader {
@@ -33,7 +33,7 @@ function pagesOf(lines: Iterable<string | typeof pageBreak>): { pages: string[][
   let page: string[] = [];
   let characters = 0;
   const end = () => {
-    // A break that is stored twice, once by its author and once by Word, ends one page.
+    // Skip an empty page, because a break may be stored twice: once by the author and once by Word.
     if (characters > 0) pages.push(page);
     page = [];
     characters = 0;

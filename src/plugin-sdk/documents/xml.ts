@@ -1,20 +1,21 @@
 /**
- * Reads XML of office files as a sequence of tags and texts. Knows the five built-in entities and character numbers only;
- * document types and their entities are skipped, so a file can't make it read or multiply anything.
+ * Reads XML of office files as a sequence of tags and texts. Knows the five built-in entities and character numbers
+ * only; document types and their entities are skipped, so a file can't make the parser read other files or expand
+ * entities endlessly.
  */
 
 export type XmlToken =
   | { type: "open"; name: string; attributes: XmlAttributes }
-  /** Also follows the opening of an empty element. */
+  /** Also emitted after the opening tag of an empty element. */
   | { type: "close"; name: string }
   | { type: "text"; text: string };
 
-/** Gets an attribute by its name with prefix (`r:id`). */
+/** Returns the value of the attribute with this prefixed name (`r:id`). */
 export type XmlAttributes = (name: string) => string | undefined;
 
 const tag = /<([^\s/>!?]+)((?:\s+[^\s=/>]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(\/?)>/y;
 const attribute = /([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g;
-/** Marks that don't belong to the content: where each starts and ends. */
+/** Start and end of markup that is not content. */
 const skipped = [
   ["<!--", "-->"],
   ["<?", "?>"],
@@ -22,7 +23,7 @@ const skipped = [
 ] as const;
 const textStart = "<![CDATA[";
 
-/** Names come without their prefix: `w:p` is `p`. Never throws; it passes over what is not well-formed. */
+/** Strips prefixes from names: `w:p` becomes `p`. Never throws; skips what is not well-formed. */
 export function* xmlTokens(xml: string): Generator<XmlToken> {
   let at = 0;
   while (at < xml.length) {

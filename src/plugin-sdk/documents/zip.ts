@@ -1,4 +1,4 @@
-/** Lists a zip archive and unpacks named parts of it. What a part unpacks to is checked before and limited while it is unpacked. */
+/** Lists a zip archive and unpacks named parts. Checks a part's stated size first, and enforces it while unpacking. */
 import { unzipSync } from "fflate";
 import { maxPartBytes, maxUnpackedBytes, maxZipEntries, maxZipRatio, minCheckedPartBytes } from "./limits.ts";
 import { DocumentProblem } from "./problem.ts";
@@ -12,7 +12,7 @@ export interface ZipEntry {
 
 export interface ZipArchive {
   entries: ReadonlyMap<string, ZipEntry>;
-  /** The part as text in UTF-8 or UTF-16; undefined if there is none of that name. */
+  /** The part as text in UTF-8 or UTF-16; undefined if no part has this name. */
   text(name: string): string | undefined;
 }
 
@@ -35,7 +35,7 @@ export function openZip(bytes: Uint8Array): ZipArchive {
     if (entry === undefined) return undefined;
     unpacked += entry.bytes;
     check(entry, unpacked);
-    // fflate unpacks no more than the size that the archive says, which was checked above.
+    // fflate unpacks no more than the size that the archive states, which was checked above.
     const parts = unpack(bytes, (candidate) => candidate.name === name && candidate.originalSize === entry.bytes);
     const part = parts[name];
     if (part === undefined) throw new DocumentProblem(damaged);

@@ -2,14 +2,16 @@
 import { relative } from "node:path";
 import { isInside } from "../library/find.ts";
 
-/** A result may include only files from these folders. People see the files, and the call may write only here. */
+/**
+ * A result may include files only from these folders, because the call can write only there and people see the files.
+ */
 export interface FilePlaces {
   workingFolder: string;
   dataFolder: string;
   outbox: string;
 }
 
-/** `atPlace` refuses a path that leads out of both folders. */
+/** Leaves a path outside both folders unchanged, and `atPlace` refuses it. */
 export function placeOf(
   path: string,
   { workingFolder, dataFolder }: FilePlaces,

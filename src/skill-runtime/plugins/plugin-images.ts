@@ -1,4 +1,4 @@
-/** Reads the pictures of a plugin's result. Accepts values of any shape, because plugins are foreign code. */
+/** Reads the pictures of a plugin's result. Accepts values of any shape, because plugins are third-party code. */
 import { basename } from "node:path";
 import { messageOf } from "../../lib/errors.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";

@@ -125,7 +125,7 @@ export function createPluginServices(options: PluginServicesOptions) {
   });
 }
 
-/** Long names are shown with their end cut off. */
+/** Also matches a long name that was shown with its end cut off. */
 function isNamed(whole: string, shown: string): boolean {
   return whole === shown || (shown.endsWith("…") && whole.startsWith(shown.slice(0, -1)));
 }

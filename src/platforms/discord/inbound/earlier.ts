@@ -1,7 +1,7 @@
 /**
- * Reads what was said before a message: in its thread with the message that the thread is about, or in its channel, and the
- * messages that it links to in the same channel and its threads. Only where its author can read the history. A message that it
- * answers or forwards is among its attachments (attachments.ts).
+ * Reads what was said before a message: in its thread, with the thread's starter message, or in its channel, and in
+ * linked messages of the same channel and its threads. Reads only where the message's author can read the history. A
+ * message that it replies to or forwards is one of its attachments (attachments.ts).
  */
 import { type APIChannel, type APIMessage, type APIUser, ChannelType, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
@@ -30,7 +30,7 @@ type Spot = { type: "thread"; id: string; parent: string } | { type: "channel"; 
 
 const nothing: Part = { raws: [], leftOut: 0, notes: [] };
 const maxLinks = 3;
-/** System messages and messages that are already known fill part of the pages. */
+/** Several pages, because part of them may be system messages or messages that are already known. */
 const maxPages = 4;
 const linkPattern = /https:\/\/(?:\w+\.)?discord(?:app)?\.com\/channels\/(@me|\d+)\/(\d+)\/(\d+)/g;
 const forums: readonly ChannelType[] = [ChannelType.GuildForum, ChannelType.GuildMedia];
@@ -54,7 +54,7 @@ export function createEarlier({ api, channels, access, botId }: EarlierOptions):
       return { type: "thread", id: facts.id, parent: facts.parentId ?? channel } satisfies Spot;
     }
     const parent = await channels.get(channel);
-    // The first message of a forum's post has no messages before it.
+    // In a forum, nothing precedes the first message of a post.
     return parent === undefined || forums.includes(parent.type)
       ? undefined
       : ({ type: "channel", id: channel } satisfies Spot);
@@ -70,7 +70,7 @@ export function createEarlier({ api, channels, access, botId }: EarlierOptions):
     }
   }
 
-  /** The newest `wanted` messages before one and after another, oldest first. `isWhole` if there are no others. */
+  /** The newest `wanted` messages between `after` and `id`, oldest first. `isWhole` is true if that is all of them. */
   async function before(channelId: string, id: string, after: string, wanted: number, signal: AbortSignal) {
     const found: APIMessage[] = [];
     let at = id;
@@ -127,7 +127,7 @@ export function createEarlier({ api, channels, access, botId }: EarlierOptions):
     };
   }
 
-  /** The message that a thread is about is in the thread's channel; in a forum, it is in the thread itself. */
+  /** Finds the message that started a thread: in the parent channel or, for a forum, in the thread itself. */
   async function starter({ id, parent }: Extract<Spot, { type: "thread" }>, signal: AbortSignal) {
     const facts = await channels.get(parent);
     return await one(facts !== undefined && forums.includes(facts.type) ? id : parent, id, signal);
@@ -136,7 +136,7 @@ export function createEarlier({ api, channels, access, botId }: EarlierOptions):
   async function unread(threadId: string, read: number, signal: AbortSignal): Promise<number> {
     const route = Routes.channel(threadId);
     const thread = await api.request<APIChannel>({ method: "GET", route, signal }).catch(() => undefined);
-    // The count includes the message that asks.
+    // Subtract the message that addresses the agent, which the count includes.
     return thread !== undefined && "message_count" in thread ? Math.max(0, (thread.message_count ?? 0) - 1 - read) : 0;
   }
 

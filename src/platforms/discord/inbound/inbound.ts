@@ -38,7 +38,7 @@ export interface InboundOptions {
   signal: AbortSignal;
 }
 
-/** Limit per place and per absence of the process. */
+/** Limit per place, each time the process was offline. */
 const maxMissedMessages = 1_000;
 /** Older messages are not fetched, because nobody still waits for their answers. */
 const maxAwayMs = 24 * 3_600_000;

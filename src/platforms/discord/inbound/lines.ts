@@ -1,4 +1,4 @@
-/** Messages of histories as lines that tools and the model read. */
+/** Converts messages of a history to lines for tools and the model. */
 import { type APIMessage, MessageType } from "discord.js";
 import type { ChatLine } from "../../../ports/chat.ts";
 import { authorOf, personName } from "../api/people.ts";

@@ -1,6 +1,6 @@
 /**
- * Opens a file of a message. Discord's links to files expire after a day; the message, fetched again, has a new link. Links to
- * other hosts are refused.
+ * Opens a message's file. Discord's file links expire after a day; fetching the message again gives a new link. Refuses
+ * links to other hosts.
  */
 import { type APIAttachment, type APIMessage, Routes } from "discord.js";
 import { z } from "zod";
@@ -11,7 +11,7 @@ import { type DiscordApi, isRefusal } from "../api/api.ts";
 const sourceSchema = z.object({ channel: z.string(), message: z.string(), id: z.string(), url: z.string() });
 type FileSource = z.infer<typeof sourceSchema>;
 
-/** https://discord.com/developers/docs/reference#image-formatting and the links of attachments. */
+/** Hosts in attachment links; see also https://discord.com/developers/docs/reference#image-formatting. */
 const fileHosts: readonly string[] = ["cdn.discordapp.com", "media.discordapp.net"];
 
 export function sourceOf({ channel_id, id }: APIMessage, file: APIAttachment): FileSource {

@@ -24,7 +24,7 @@ export async function request(method, path, body) {
   throw new Failure(json?.error ?? text, response.status);
 }
 
-/** Sends a file as it is. `onProgress` gets the part that was sent, from 0 to 1. `fetch` would not tell. */
+/** Sends a file as the body. `onProgress` receives the fraction sent, from 0 to 1, which `fetch` does not report. */
 export function upload(path, file, onProgress) {
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest();

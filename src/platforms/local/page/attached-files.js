@@ -1,4 +1,4 @@
-/** The files that are attached to a message while it is written, and their uploads. */
+/** Manages the files attached to a message that is being written, and uploads them. */
 import { element, icon, sizeOf } from "./dom.js";
 
 /** `upload(id, file, onProgress)` rejects with a Failure. `say` shows a sentence. */
@@ -62,7 +62,7 @@ export function createAttachedFiles({ upload, limits, say }) {
       else if (fit.length > room)
         say(`A message can have at most ${maxFiles} files. Send the others in another message.`);
     },
-    /** One after another, so that a slow connection finishes some. What was uploaded is not sent again. */
+    /** Uploads one file at a time so that a slow connection completes some. Skips files that are already uploaded. */
     async upload(given) {
       for (const entry of given) if (!entry.isUploaded) await uploadOne(entry);
       return given.map(({ id }) => ({ upload: id }));

@@ -105,7 +105,7 @@ export function createComposer(slot, { id, target, send, upload, command, comman
     try {
       await deliver(value, files);
       pending = undefined;
-      // Uploads take a while, and the person may have opened another conversation.
+      // During the uploads, the person may have opened another conversation.
       if (context.key !== key) return void drafts.delete(key);
       // Keep what was added during the request.
       attached.remove(files);

@@ -29,7 +29,7 @@ export function rendered(text, isStreaming) {
   const box = element("div", { class: isStreaming ? "markdown streaming" : "markdown" });
   box.append(DOMPurify.sanitize(marked.parse(text), allowed));
   for (const link of box.querySelectorAll("a")) {
-    // A message of this chat opens here.
+    // Links to messages of this chat open on this page.
     if (link.getAttribute("href")?.startsWith("#/")) continue;
     link.target = "_blank";
     link.rel = "noopener noreferrer";

@@ -19,7 +19,7 @@ export interface SlackFilesOptions {
 }
 
 export interface SlackFiles {
-  /** A clip that `author` recorded is a voice note; a clip of somebody else, shared again, is a file. */
+  /** A clip that `author` recorded is a voice note. Another person's clip, shared again, is a file. */
   describe(files: readonly unknown[], author: string): Promise<Attachment[]>;
   /** As `Platform.openFile`. */
   open(attachment: Attachment, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
@@ -45,7 +45,7 @@ const infoSchema = z.object({ file: fileSchema });
 const sourceSchema = z.object({ id: z.string(), url: z.string().optional() });
 
 const maxDescribed = 100;
-/** Slack resends a message that is not acknowledged in time. */
+/** Short, because Slack resends a message that is not acknowledged in time. */
 const maxInfoMs = 3_000;
 const goneErrors = ["file_not_found", "file_deleted", "access_denied", "not_visible"];
 
@@ -56,7 +56,7 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
     return [attachmentOf(await known(parsed.data), author)];
   }
 
-  /** For a file of another organisation, looks up the details, because the event contains only its id. */
+  /** Looks up the details of another organization's file, because the event contains only its id. */
   async function known(file: File): Promise<File> {
     if (file.file_access !== "check_file_info") return file;
     try {
@@ -75,7 +75,7 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
       .file;
   }
 
-  /** Slack's reason is better than the status of a refused download. */
+  /** Asks Slack for the file, because its reason for a refusal says more than the status of a download. */
   async function currentUrl(id: string): Promise<string> {
     try {
       const file = await infoOf(id);
@@ -125,7 +125,7 @@ function attachmentOf(file: File, author: string): Attachment {
   };
 }
 
-/** Why Slack gives nobody, or not us, the content of the file. */
+/** Explains why Slack does not provide the file's content, to anybody or to this app. */
 function refusalOf({ is_external, file_access, mode }: File): string | undefined {
   if (is_external === true || mode === "external")
     return "The file is not stored in Slack, so I can't open it. Upload the file itself.";

@@ -1,9 +1,10 @@
 /**
- * Reads what was said before a message: in its thread, or in its channel if it starts one, and the messages of the same channel
- * that it links to. Everybody who can write in a channel of Slack can read it, so its author could read all of this too.
+ * Reads what was said before a message: in its thread or, if it starts one, in its channel, and in linked messages of
+ * the same channel. In Slack, everybody who can write in a channel can read it, so the author has access to all of
+ * this.
  *
- * Slack lets apps that are distributed outside the Marketplace read 15 messages, once a minute. Then the messages that this
- * process has received stand in for those that it can't read.
+ * Slack lets apps distributed outside the Marketplace read only 15 messages a minute. The messages that this process
+ * has received then replace those that it can't read.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { EarlierKind, EarlierLine, EarlierWanted } from "../../../ports/earlier.ts";

@@ -1,9 +1,9 @@
-/** Tells group DMs from channels, which have the same kind of id. Message events say it; histories don't, so Slack is asked. */
+/** Tells group DMs from channels, whose ids look alike. Message events give the type; otherwise asks Slack. */
 import { z } from "zod";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { SlackApi } from "../api/api.ts";
 
-/** If Slack does not say what it is, it counts as a group DM. Never rejects. */
+/** If Slack does not give the type, the conversation counts as a group DM. Never rejects. */
 export type IsGroupDm = (channel: string, channelType: string | undefined) => Promise<boolean>;
 
 const maxChannels = 5_000;

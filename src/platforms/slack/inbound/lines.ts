@@ -1,4 +1,4 @@
-/** Reads messages of histories as lines: author, readable text and names of files. */
+/** Converts messages of a history to lines: author, readable text and file names. */
 import { z } from "zod";
 import type { ChatLine } from "../../../ports/chat.ts";
 import type { Author } from "../../../ports/message.ts";
@@ -48,14 +48,14 @@ export function createLineReader(identity: () => Promise<Identity>, people: Peop
   };
 }
 
-/** In channels shared with other workspaces, Slack tells only the id. */
+/** In channels shared with other workspaces, Slack gives only the file's id. */
 function nameIn(file: unknown): string[] {
   const { data } = z.object({ id: z.string().optional(), name: z.string().optional() }).safeParse(file);
   const name = data?.name ?? data?.id;
   return name === undefined ? [] : [name];
 }
 
-/** The readable text of blocks, which often says more than `text` in messages of bots. */
+/** Returns the readable text of blocks, which in bots' messages often say more than `text`. */
 function blocksText(blocks: readonly unknown[]): string {
   return blocks
     .map((block) => textsIn(block).join(""))

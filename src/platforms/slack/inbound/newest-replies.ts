@@ -1,7 +1,7 @@
 /**
- * Finds the newest messages of a long thread in a few calls. Slack returns a range of a thread from its oldest message on, and
- * says only whether there are more. So this guesses a time that is followed by enough messages, but by less than a page. What
- * comes back narrows the next guess: too many messages move the lower bound up, too few move the upper bound down.
+ * Finds the newest messages of a long thread in a few calls. Slack returns the oldest messages of a range, and says
+ * only whether more follow. So this guesses a start that is followed by enough messages, but by less than a page of
+ * them. Each result narrows the next guess: too many messages raise the lower bound, too few lower the upper bound.
  */
 
 export interface RepliesPage<Item> {
@@ -11,7 +11,7 @@ export interface RepliesPage<Item> {
 }
 
 export interface NewestRepliesOptions<Item> {
-  /** Returns the first messages after `oldest`. Undefined if it can't, which ends the search. */
+  /** Returns the first messages after `oldest`, or undefined after a failure, which ends the search. */
   fetch(oldest: number): Promise<RepliesPage<Item> | undefined>;
   /** Grows with time. */
   position(item: Item): number;
@@ -19,7 +19,7 @@ export interface NewestRepliesOptions<Item> {
   begin: number;
   end: number;
   wanted: number;
-  /** Number of messages in the range, as far as known. */
+  /** Number of messages in the range, if known. */
   total: number | undefined;
   /** Including the call for the first page. */
   maxCalls: number;
@@ -33,7 +33,7 @@ export interface NewestReplies<Item> {
 }
 
 interface Search {
-  /** Positions of the first and the last message of the newest known run. */
+  /** Positions of the first and last message of the newest contiguous run. */
   runStart: number;
   low: number;
   runLength: number;
@@ -44,7 +44,7 @@ interface Search {
   rest: number;
 }
 
-/** A guess aims at this many times the wanted messages. */
+/** A guess aims at this multiple of the wanted number of messages. */
 const margin = 3;
 
 /** `first` is the page after `begin`. */
@@ -86,7 +86,7 @@ export async function newestReplies<Item>(
     : { items: best, reachesEnd: true };
 }
 
-/** First assumes that messages are spread evenly; then that they continued at the known pace; then tries in between. */
+/** Guesses a start: first assuming an even spread, then assuming the pace of the known run, then in between. */
 function guess({ runStart, low, runLength, high, end, rest }: Search, wanted: number): number {
   const need = Math.min(rest, wanted * margin);
   if (need >= rest) return low;

@@ -21,7 +21,7 @@ export interface ThreadPart {
   lines: RawLine[];
   /** False if messages are missing after the last line. */
   reachesEnd: boolean;
-  /** Number of messages that were not read before the first line, as far as known. */
+  /** Number of unread messages before the first line, as far as known. */
   leftOut: number;
   /** Slack lets this app read only a few messages, once a minute. */
   isLimited: boolean;
@@ -29,7 +29,7 @@ export interface ThreadPart {
 
 const maxCalls = 6;
 const patienceMs = 2_000;
-/** A longer wait can't be the rate limit of ordinary apps. */
+/** A wait this long is not the rate limit of ordinary apps. */
 const minLimitedWaitMs = 30_000;
 
 /** Rejects if the first call fails. If a later one does, or the signal aborts, resolves with what was read. */
@@ -63,7 +63,7 @@ export async function readThread(api: SlackApi, wanted: WantedReplies, signal: A
     ...{ wanted: wanted.wanted, total: replies, maxCalls },
   });
   const lines = found.items.slice(-wanted.wanted);
-  // Messages from `before` on count as replies, too; usually that is one.
+  // `reply_count` also includes the messages from `before` on, usually only one.
   const read = found.items.length + (before === undefined ? 0 : 1);
   const unread = first.hasMore && after === undefined && found.reachesEnd ? Math.max(0, (replies ?? 0) - read) : 0;
   const leftOut = unread + found.items.length - lines.length;
@@ -71,7 +71,7 @@ export async function readThread(api: SlackApi, wanted: WantedReplies, signal: A
   return { ...(isGone ? {} : { root }), lines, reachesEnd: found.reachesEnd, leftOut, isLimited };
 }
 
-/** True if Slack refused a call because of the limit for apps that are distributed outside the Marketplace. */
+/** True if Slack refused a call because of the limit for apps distributed outside the Marketplace. */
 export function isLimitedApp(thrown: unknown): boolean {
   return (
     isSlackError(thrown, "ratelimited") &&

@@ -24,7 +24,7 @@ export async function readText(text: string, { botUserId, nameOf }: TextReader):
   return unescapeText(readable).trim();
 }
 
-/** Makes only Slack's own marks readable, in a text whose entities are already characters. */
+/** Converts only Slack's own markup. The text's entities must already be decoded. */
 export async function readMarks(text: string, nameOf: TextReader["nameOf"]): Promise<string> {
   const names = await namesIn(text, nameOf);
   return text.replace(mark, (_whole, body: string) => unescapeText(shown(body, names)));

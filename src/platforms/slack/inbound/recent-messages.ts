@@ -1,14 +1,14 @@
 /**
- * The newest messages that this process has received, for apps that Slack lets read hardly any history. Only in memory, and
- * without the texts of deleted messages.
+ * The newest messages that this process has received, for apps whose access to history Slack limits. Kept only in
+ * memory, and without the text of deleted messages.
  */
 import { changedSchema, deletedSchema, isSaid, type MessageEvent } from "./events.ts";
 import type { Inbound } from "./inbound.ts";
 
 export interface RecentMessages {
-  /** The inbound with its messages remembered. */
+  /** Wraps the inbound and remembers its messages. */
   watch(inbound: Inbound): Inbound;
-  /** The messages of a thread, or with null of the channel outside threads, oldest first. */
+  /** The messages of the thread or, if it is null, of the channel outside threads, oldest first. */
   in(channel: string, thread: string | null): MessageEvent[];
 }
 

@@ -103,7 +103,7 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
       throw noAccess(named, `${requester.name} is not in that channel, so I can't use it for them`);
   }
 
-  /** Without `user`, those of the agent. Private channels are listed only if the agent is in them too. */
+  /** The user's channels or, without `user`, the agent's. Omits private channels that the agent is not in. */
   async function channelsOf(user?: string) {
     const all: z.infer<typeof conversationsSchema>["channels"] = [];
     const types = "public_channel,private_channel";

@@ -171,7 +171,7 @@ const fileSchema = z.object({
   url_private: z.string().optional(),
 });
 
-/** Slack may tell only the id; the file is then looked up when it is opened. */
+/** Slack may give only the id. The details are then looked up when the file is opened. */
 function fileOf(file: unknown): Attachment[] {
   const { data } = fileSchema.safeParse(file);
   if (data === undefined) return [];

@@ -25,7 +25,7 @@ const matchSchema = z.object({
 const answerSchema = z.object({
   messages: z.object({ matches: z.array(z.unknown()).default([]) }),
 });
-/** An answer waits for this search. */
+/** Short, because the agent's answer waits for this search. */
 const patienceMs = 3_000;
 const dayMs = 86_400_000;
 
@@ -50,7 +50,7 @@ export function createMessageSearch(api: SlackApi, people: People): MessageSearc
   };
 }
 
-/** Slack's dates exclude the named day and have the time zone of the user, so they are a day wider than the query. */
+/** Slack's date filters exclude the named day and use the user's time zone, so this widens the range by a day. */
 function slackQuery({ text, author, after, before }: ChatQuery, channel: SeenChannel | undefined): string {
   const [, userId] = /^<?@?([UW][A-Z0-9]{2,})(?:\|[^>]*)?>?$/.exec(author?.trim() ?? "") ?? [];
   return [

@@ -3,7 +3,7 @@
  *
  *   1. connect to the given socket and receive the plugin's place
  *   2. load the plugin, run its `init`, and report that it is ready
- *   3. run calls, several at the same time; a call's use of Remora goes over the socket
+ *   3. run calls, several at the same time; calls reach Remora through the socket
  *   4. when told to end, await `destroy` and exit
  *
  * Messages are JSON, one per line. The other side checks everything that this side sends (isolated/channel.ts).
