@@ -1,21 +1,12 @@
-/** Builds memory and context, the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
+/** Builds the parts that a turn needs, approvals, questions, schedules, and the turn scheduler. */
 import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
 import type { ChatSearch } from "../chat-log/chat-search.ts";
-import {
-  approvalPolicy,
-  backfillLimits,
-  contextSettings,
-  historySettings,
-  transcriptionSettings,
-} from "../config/derive.ts";
-import { createContextBuilder } from "../context/assemble.ts";
-import { shareOf } from "../context/budget.ts";
-import { type Compactor, createCompactor } from "../context/compaction.ts";
-import { createHistory, type History } from "../context/history-store.ts";
+import { approvalPolicy, backfillLimits, transcriptionSettings } from "../config/derive.ts";
+import type { History } from "../context/history-store.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
-import { createEarlierMessages, type ForgettableEarlierMessages } from "../engine/turn/earlier-messages.ts";
+import { createEarlierMessages } from "../engine/turn/earlier-messages.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
 import { createTurnFiles } from "../files/turn-files.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
@@ -34,9 +25,10 @@ import type { Deliveries } from "../response/deliveries.ts";
 import { readModel } from "../response/parse.ts";
 import { describeMisfit } from "../response/schema-check.ts";
 import { createSchedules } from "../schedules/schedules.ts";
-import { briefs, contentOf, gateRules } from "../skill-runtime/library/library.ts";
+import { contentOf, gateRules } from "../skill-runtime/library/library.ts";
 import { createPluginServices } from "../skill-runtime/plugins/plugin-services.ts";
 import { createTranscription } from "../transcription/transcribe.ts";
+import { openCompactor, openContext, openHistory } from "./context.ts";
 import type { Late } from "./late.ts";
 import type { Models } from "./models.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
@@ -166,67 +158,6 @@ export function buildConversations(options: AppOptions, state: State, links: Con
       await compactor?.close();
       await approvals.whenIdle();
       context.flush();
-    },
-  };
-}
-
-function openHistory({ settings, log }: AppOptions, { store, withLock }: State): History {
-  // Without compaction, no lock is needed: only the holder of the conversation's lease adds to its history.
-  const isShared = settings.config.context.compaction === "model" && withLock !== undefined;
-  return createHistory({ ...{ store, log }, ...historySettings(settings), ...(isShared ? { withLock } : {}) });
-}
-
-/** Undefined if no model may be called for summaries. The demo model can't summarise. */
-function openCompactor(
-  { settings, log }: AppOptions,
-  { leases, events }: State,
-  { history, models, tools }: Pick<ConversationLinks, "models" | "tools"> & Pick<ConversationParts, "history">,
-): Compactor | undefined {
-  const { contextTokens, shares, maxOutputTokens } = contextSettings(settings);
-  const isDemo = models.provider.model.startsWith("demo/");
-  if (settings.config.context.compaction === "cut" || isDemo) return undefined;
-  return createCompactor({
-    ...{ history, provider: models.provider, readModel, usage: models.usage, leases, events, log },
-    ...{ contextTokens, historyTokens: shareOf(contextTokens, shares, "history"), maxOutputTokens },
-    tools: (conversationId) => tools.toolbox.specs(conversationId),
-    preferredModel: models.choice.preferred,
-  });
-}
-
-function openContext(
-  { settings, log, redact }: AppOptions,
-  {
-    memory,
-    registry,
-    history,
-    earlier,
-    models,
-    tools: { toolbox },
-  }: Pick<ConversationLinks, "memory" | "models" | "tools"> &
-    Pick<ConversationParts, "registry" | "history"> & { earlier: ForgettableEarlierMessages },
-): ContextBuilder & ContextPreviews {
-  const context = createContextBuilder({
-    ...{ history, memory, redact, log },
-    isCompacting: settings.config.context.compaction === "model",
-    workspace: settings.workspace,
-    skills: (conversationId) => briefs(toolbox.skillsFor(conversationId)),
-    tools: (conversationId) => toolbox.specs(conversationId),
-    config: contextSettings(settings),
-    defaultModel: models.provider.model,
-    preferredModel: models.choice.preferred,
-  });
-  return {
-    ...context,
-    // `/remora forget` uses the registry to find what is remembered, so register the conversation first.
-    async remember(turn) {
-      await registry.note(turn);
-      await context.remember(turn);
-    },
-    async forget(conversationId, person) {
-      // Do this before clearing the history, or after a crash in between, the platform's old messages would be read
-      // again.
-      if (person === undefined) await earlier.startOver(conversationId, Date.now());
-      await context.forget(conversationId, person);
     },
   };
 }

@@ -3,6 +3,7 @@
  * changed (time or size) and removed files, and writes only the passages that differ. Every query contains its scopes,
  * so a passage of another scope is never even a candidate. Runs in its own thread (search-worker.ts), because SQLite
  * and large files block for too long.
+ * The file is over 250 lines because its statements share one connection.
  */
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";

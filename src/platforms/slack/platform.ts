@@ -1,6 +1,7 @@
 /**
  * Slack behind the platform port. Receives through Bolt, by Socket Mode or signed HTTP; writes through the Web API,
  * even in a process that receives nothing. The server that calls `mount` must let requests to `/slack/events` through.
+ * The file is over 250 lines because it connects all parts of Slack.
  */
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";

@@ -1,0 +1,78 @@
+/** Builds the history of conversations, its summaries, and the context builder. */
+import { contextSettings, historySettings } from "../config/derive.ts";
+import { createContextBuilder } from "../context/assemble.ts";
+import { shareOf } from "../context/budget.ts";
+import { type Compactor, createCompactor } from "../context/compaction.ts";
+import { createHistory, type History } from "../context/history-store.ts";
+import type { ForgettableEarlierMessages } from "../engine/turn/earlier-messages.ts";
+import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
+import type { ConversationRegistry } from "../ports/conversation.ts";
+import type { Memory } from "../ports/memory.ts";
+import { readModel } from "../response/parse.ts";
+import { briefs } from "../skill-runtime/library/library.ts";
+import type { Models } from "./models.ts";
+import type { AppOptions } from "./options.ts";
+import type { State } from "./state.ts";
+import type { Tools } from "./tools.ts";
+
+interface ContextLinks {
+  memory: Memory;
+  models: Models;
+  tools: Tools;
+  registry: ConversationRegistry;
+  history: History;
+  earlier: ForgettableEarlierMessages;
+}
+
+export function openHistory({ settings, log }: AppOptions, { store, withLock }: State): History {
+  // Without compaction, no lock is needed: only the holder of the conversation's lease adds to its history.
+  const isShared = settings.config.context.compaction === "model" && withLock !== undefined;
+  return createHistory({ ...{ store, log }, ...historySettings(settings), ...(isShared ? { withLock } : {}) });
+}
+
+/** Undefined if no model may be called for summaries. The demo model can't summarise. */
+export function openCompactor(
+  { settings, log }: AppOptions,
+  { leases, events }: State,
+  { history, models, tools }: Pick<ContextLinks, "history" | "models" | "tools">,
+): Compactor | undefined {
+  const { contextTokens, shares, maxOutputTokens } = contextSettings(settings);
+  const isDemo = models.provider.model.startsWith("demo/");
+  if (settings.config.context.compaction === "cut" || isDemo) return undefined;
+  return createCompactor({
+    ...{ history, provider: models.provider, readModel, usage: models.usage, leases, events, log },
+    ...{ contextTokens, historyTokens: shareOf(contextTokens, shares, "history"), maxOutputTokens },
+    tools: (conversationId) => tools.toolbox.specs(conversationId),
+    preferredModel: models.choice.preferred,
+  });
+}
+
+export function openContext(
+  { settings, log, redact }: AppOptions,
+  { memory, registry, history, earlier, models, tools: { toolbox } }: ContextLinks,
+): ContextBuilder & ContextPreviews {
+  const context = createContextBuilder({
+    ...{ history, memory, redact, log },
+    isCompacting: settings.config.context.compaction === "model",
+    workspace: settings.workspace,
+    skills: (conversationId) => briefs(toolbox.skillsFor(conversationId)),
+    tools: (conversationId) => toolbox.specs(conversationId),
+    config: contextSettings(settings),
+    defaultModel: models.provider.model,
+    preferredModel: models.choice.preferred,
+  });
+  return {
+    ...context,
+    // `/remora forget` uses the registry to find what is remembered, so register the conversation first.
+    async remember(turn) {
+      await registry.note(turn);
+      await context.remember(turn);
+    },
+    async forget(conversationId, person) {
+      // Do this before clearing the history, or after a crash in between, the platform's old messages would be read
+      // again.
+      if (person === undefined) await earlier.startOver(conversationId, Date.now());
+      await context.forget(conversationId, person);
+    },
+  };
+}
