@@ -39,7 +39,7 @@ export interface UnnamedPerson {
   id: string;
 }
 
-/** More terms would make the search slower but not better. */
+/** More terms than this would make the search slower but not better. */
 const maxTerms = 16;
 const prunedAtOnce = 2_000;
 

@@ -38,7 +38,7 @@ interface DecideOptions extends ListOptions {
   reason?: string;
 }
 
-/** Shorter prefixes could match several ids by accident. */
+/** Prefixes shorter than this could match several ids by accident. */
 const minPrefixCharacters = 4;
 /** 128 bits as base64url. */
 const idLength = 22;

@@ -1,4 +1,4 @@
-/** `/remora new` drops a conversation's history, but no memory. */
+/** `/remora new` drops a conversation's history but keeps memory. */
 import type { CommandHandler } from "../ports/command.ts";
 
 export function newCommand(forgetHistory: (conversationId: string) => Promise<void>): CommandHandler {

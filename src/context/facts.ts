@@ -3,7 +3,7 @@
  * currency. Every pattern runs in linear time, because the text can be anything.
  */
 
-/** Longer matches are hashes or noise. */
+/** Matches longer than this are hashes or noise. */
 const maxFactCharacters = 160;
 /** Only this much of each text is searched. */
 const maxSearchedCharacters = 20_000;

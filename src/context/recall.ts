@@ -26,11 +26,11 @@ export interface Recall {
 
 const maxHits = 24;
 const maxTurns = 200;
-/** If the result is older, for example because the turn waited for a person, the turn searches again. */
+/** A turn searches again if its result is older than this, for example because it waited for a person. */
 const maxAgeMs = 5 * 60_000;
 /** With more waiting messages, a result would expire before its turn starts. */
 const maxPrepared = 20;
-/** An older result may lack newer turns. */
+/** A result older than this might lack newer turns. */
 const maxPreparedAgeMs = 2_000;
 
 type Asked = Pick<InboundMessage, "text" | "scope">;

@@ -54,7 +54,7 @@ function automaton(atoms: readonly NumberedAtom[]): Find {
   };
 }
 
-/** Returns undefined if JavaScript's engine would read an atom differently, or if there are too many atoms. */
+/** Returns undefined if JavaScript's engine might read an atom differently from RE2, or if there are too many atoms. */
 function nativeFinder(atoms: readonly NumberedAtom[]): Find | undefined {
   if (atoms.length > maxNativeAtoms || !atoms.every(isReadAlike)) return undefined;
   const expressions = atoms.map(({ atom, number }) => ({ expression: new RegExp(atom, "i"), number }));

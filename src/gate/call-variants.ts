@@ -16,7 +16,7 @@ export interface CallVariant {
 
 /** Values beyond this number are joined, one per line, so `$` does not match at the end of each. */
 const maxSeparateValues = 500;
-/** A longer value is matched only separately and in the exact string. */
+/** A value longer than this is matched only separately and in the exact string. */
 const maxJoinedCharacters = 65_536;
 
 /** Returns all variants except the shell reading. Incomplete if time runs out or a folded text gets too long. */

@@ -1,7 +1,7 @@
 /**
  * Judges a tool call by the patterns of all skills. First matches the exact string, `tool + " " +
- * JSON.stringify(args)`. Unless matching is `exact`, then matches call variants, the reading of shell commands, and
- * tags. These can only make the verdict stricter. Arguments that are not a JSON object, too large or too deep are
+ * JSON.stringify(args)`. Then, unless `matching` is `exact`, matches variants of the call, the
+ * commands that it parses out of shell text, and tags. These can only make the verdict stricter. Arguments that are not a JSON object, too large or too deep are
  * blocked. If the check exceeds its deadline, the call needs approval, unless an earlier match already blocks it.
  * Brain name: amygdala.
  */

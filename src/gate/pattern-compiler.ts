@@ -12,7 +12,7 @@ export interface Readings {
   javascript?: string;
 }
 
-/** A longer pattern is matched as literal text and never compiled. */
+/** A pattern longer than this is matched as literal text and never compiled. */
 export const maxPatternCharacters = 20_000;
 
 // JavaScript's `\s` and its complement, for RE2 classes. RE2's own `\s` is ASCII only and lacks \v.

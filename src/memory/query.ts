@@ -7,7 +7,7 @@
 import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "../lib/text/words.ts";
 import { askedDaysOf } from "./dates.ts";
 
-/** More terms would make the search slower but not better. */
+/** More terms than this would make the search slower but not better. */
 const maxTerms = 24;
 const readCharacters = 20_000;
 

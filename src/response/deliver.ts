@@ -1,5 +1,5 @@
 /**
- * Delivers a reply while it grows. While a send is in progress, only the latest text and status line are kept for the
+ * Delivers a reply as it is being written. While a send is in progress, only the latest text and status line are kept for the
  * next one. Cards, questions and the end wait for the text before them. Redacts all text for people.
  * Brain name: broca.
  */

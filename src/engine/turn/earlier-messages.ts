@@ -39,7 +39,7 @@ export interface ForgettableEarlierMessages extends EarlierMessages {
 const defaultMaxReadMs = 3_000;
 /** The platform gets this long after the abort to return what it has read. */
 const graceMs = 500;
-/** An older mark is useless, because too many messages would follow it anyway. */
+/** A mark older than this is useless, because too many messages would follow it anyway. */
 const keptMs = 365 * 86_400_000;
 const maxNoteLength = 300;
 

@@ -15,7 +15,7 @@ export function dropOldImages(turn: TurnRecord, kept = maxKeptImages): void {
   }
 }
 
-/** Call only after the turn's record with the results has been saved: nothing reads these jobs' pictures again. */
+/** Call only after the turn's record has been saved with the results. From then on, nothing reads these pictures. */
 export async function dropQueuedImages({ turn, deps }: TurnRun, records: readonly CallRecord[]): Promise<void> {
   for (const { call, result } of records) {
     if (call === undefined || result?.images === undefined) continue;

@@ -13,7 +13,7 @@ export type Variables = Map<string, string>;
 
 /** A word with more alternatives is not expanded. */
 const maxAlternatives = 64;
-/** Longer substitutions are not resolved, because they nest and would take too much time. */
+/** Substitutions longer than this are not resolved, because they nest and would take too much time. */
 const maxEchoCharacters = 200;
 /** Marks where an unquoted expansion splits a word. No program argument can contain NUL. */
 const split = "\0";

@@ -7,7 +7,7 @@ import type { ChatStore } from "./chat-store.ts";
 import { parseConversationId } from "./conversation-id.ts";
 import { isSaid, lineOf } from "./lines.ts";
 
-/** Read more than wanted, because the store also returns cards and receipts. */
+/** Read this many times the wanted number, because the store also returns cards and receipts. */
 const margin = 2;
 const maxLinks = 3;
 /** The part of the page's address that names the open thread. */

@@ -12,5 +12,5 @@ export const maxWaitingUploads = 100;
 export const uploadLifetimeMs = 86_400_000;
 /** Size of a file that a tool attaches. */
 export const maxFileBytes = 20 * 1024 * 1024;
-/** Every open page polls the chat through a stream, so their number is limited to keep the process responsive. */
+/** Each open page holds a stream that polls the chat store, so the number of streams is limited. */
 export const maxEventStreams = 100;

@@ -14,7 +14,7 @@ export interface DocumentReader {
   title: string;
   /** The names of all sheets; empty for other units. */
   names: readonly string[];
-  /** The lines of a page; pages count from 1. */
+  /** The lines of a page; pages are numbered from 1. */
   lines(page: number): Iterable<string> | AsyncIterable<string>;
   /** Why there is no text although the document is intact. */
   emptyProblem?: string;

@@ -5,7 +5,7 @@ import type { DocumentReader } from "./reader.ts";
 
 /** Many programs don't store where pages end. Such documents are divided into parts of this size. */
 const partCharacters = 3_000;
-/** A longer page must lack page breaks, so it is divided. */
+/** A page longer than this must lack page breaks, so it is divided. */
 const maxPageCharacters = 20_000;
 
 export function openWord({ zip, mainPart }: OfficeFile): DocumentReader {

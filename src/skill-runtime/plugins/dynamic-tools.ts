@@ -1,5 +1,5 @@
 /**
- * Adds the tools that plugins offer at run time to their skills. A source's new offer replaces its previous one. A name
+ * Plugins can offer tools at run time; adds those tools to the plugins' skills. A source's new offer replaces its previous one. A name
  * belongs to one tool for the lifetime of the process, and its rules keep applying: a tool that was briefly unavailable
  * must not return under another name or without its rules.
  */

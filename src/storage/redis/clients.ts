@@ -17,7 +17,7 @@ type Options = Omit<CommonRedisOptions, "replyMapping">;
 const maxReconnectDelayMs = 2_000;
 const connectTimeoutMs = 5_000;
 const keepAliveMs = 10_000;
-/** Limits searches for the new primary after a primary has become a replica. */
+/** Limits how often a client searches for the new primary after the old one has become a replica. */
 const minSearchIntervalMs = 2_000;
 
 /** The caller must listen for `error`. A connection without a response for `silenceMs` is considered lost. */

@@ -40,7 +40,7 @@ export interface InboundOptions {
 
 /** Limit per place, each time the process was offline. */
 const maxMissedMessages = 1_000;
-/** Older messages are not fetched, because nobody still waits for their answers. */
+/** Messages older than this are not fetched, because nobody still waits for their answers. */
 const maxAwayMs = 24 * 3_600_000;
 
 export function createInbound({ api, context, cursors, handlers, onKept, log, signal }: InboundOptions): Inbound {

@@ -44,7 +44,7 @@ export function fileForm(options: {
   };
 }
 
-/** For a shortened path, shows the file's number on the card, and the start of the path in the second line. */
+/** A shortened path begins with the number that the file has on the card; the second line shows the path's start. */
 function optionFor({ path, action, detail }: ShownChange, index: number): APISelectMenuOption {
   const name = visiblePath(path);
   const about = detail === "" ? action : `${action} · ${detail}`;

@@ -219,7 +219,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
           if (!isSame) await messages.edit(channelId, id, message, patience);
           return id;
         } catch (thrown) {
-          // Only files or embeds may be forbidden, so let the caller try a plainer message.
+          // Perhaps only files or embeds are forbidden here, so let the caller try a plainer message.
           if (!isPlain(message) && isRefusal(thrown, "missingPermissions")) throw thrown;
           const next = place === undefined ? undefined : await nextPlace(place, thrown, isCard);
           if (next === undefined) throw routeProblem(target, thrown);

@@ -5,7 +5,7 @@ import { splitMarkdown } from "../../shared/split-markdown.ts";
 import { maxMessageLength } from "../limits.ts";
 import { toDiscordMarkdown } from "./markdown.ts";
 
-/** A longer answer is sent as a file, after its beginning as text. */
+/** An answer longer than this is sent as a file, after its beginning as text. */
 export const maxAnswerMessages = 3;
 
 const statusMark = "-# ⏳ ";

@@ -4,7 +4,7 @@ import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";
 import { rendered } from "./markdown.js";
 import { questionView } from "./question-view.js";
 
-/** A person's longer message is folded; a click shows all of it. */
+/** Collapses messages from people that are longer than this; a click shows the whole message. */
 const maxUnfoldedLength = 12_000;
 
 export function createMessageView(actions) {

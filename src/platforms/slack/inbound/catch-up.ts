@@ -37,7 +37,7 @@ const limits = {
 };
 const maxPages = 5;
 const maxConcurrent = 4;
-/** Older messages are not fetched, because nobody still waits for their answers. */
+/** Messages older than this are not fetched, because nobody still waits for their answers. */
 const maxAgeMs = 7 * 86_400_000;
 const pauseMs = 30_000;
 const maxTries = 5;

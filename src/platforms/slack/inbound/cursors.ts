@@ -1,5 +1,5 @@
 /**
- * Remembers up to which message each conversation was received; every message before a cursor is stored. `heard` keeps
+ * Tracks how far each conversation has been received: every message before its cursor is stored. `heard` keeps
  * the cursor before a message until `kept`. While messages may be missing, `hold` keeps it in place until `release`.
  * All cursors are one value in the store, saved shortly after each change, so after a crash some messages are handled
  * again, harmlessly.

@@ -29,7 +29,7 @@ export interface ThreadPart {
 
 const maxCalls = 6;
 const patienceMs = 2_000;
-/** A wait this long is not the rate limit of ordinary apps. */
+/** Slack asks for such a long wait only under the stricter limit for apps distributed outside the Marketplace. */
 const minLimitedWaitMs = 30_000;
 
 /** Rejects if the first call fails. If a later one does, or the signal aborts, resolves with what was read. */

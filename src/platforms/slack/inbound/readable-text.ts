@@ -13,7 +13,7 @@ export interface TextReader {
 
 const sequence = /<([^<>\n]+)>/g;
 const mark = /<((?:@[UW][A-Z0-9]|#[CDG][A-Z0-9]|![a-z]|https?:\/\/|mailto:)[^<>\n]*)>/g;
-/** If a message mentions more people, the others remain ids. */
+/** If a message mentions more people than this, the rest are left as ids. */
 const maxNames = 20;
 
 export async function readText(text: string, { botUserId, nameOf }: TextReader): Promise<string> {

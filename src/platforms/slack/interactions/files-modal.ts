@@ -12,7 +12,7 @@ import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
 
 export const filesCallback = "remora_files";
 
-/** Longer paths do not fit into an option, so they are shown below the options. */
+/** Paths longer than this do not fit into an option, so they are shown below the options. */
 const maxPathLength = 1_000;
 const maxErrorLength = 1_500;
 const keptMs = 30 * 86_400_000;
