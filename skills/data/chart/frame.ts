@@ -5,7 +5,7 @@ import type { Typesetter } from "./text.ts";
 
 export interface Piece {
   parts: string[];
-  /** The height of the part, or its width if it is beside the plot. */
+  /** The space that this piece takes: its height, or its width if it is beside the plot. */
   room: number;
 }
 

@@ -37,7 +37,7 @@ export function launcherProgram(processor: Processor): Program {
   return createProgram(processor, { address: memory.program, sink, fail: { address: bootStep(bootOrder.fail) } });
 }
 
-/** Encodes a list for the launcher. The length comes twice, because two arguments of the boot program need it. */
+/** Encodes a list for the launcher. The length is written twice, because two arguments of the boot program need it. */
 export function framed(program: Program): Buffer {
   const body = program.encode();
   const length = Buffer.alloc(16);

@@ -15,7 +15,7 @@ const ticksPerSecond = 100;
 /** Indexes of fields in /proc/…/stat after the name. The third field has index 0. */
 const field = { firstTime: 11, lastTime: 14, threads: 17, resident: 21 } as const;
 
-/** Reads at most `maxProcessesRead` processes per call, in rotation. Every other process counts as one thread. */
+/** Reads at most `maxProcessesRead` processes per call, in rotation. Each process that was not read counts as one thread. */
 export function createProcessMeter(proc: string, maxProcessesRead: number, pageBytes: number) {
   let first = 0;
   return (): ProcessUsage => {

@@ -8,7 +8,7 @@ import { cutOffText, textOf, unstarted } from "./outcome.ts";
 export interface ActiveJob {
   job: ToolJob;
   controller: AbortController;
-  /** An attempt runs in this process, so closing the queue waits for it. */
+  /** True while an attempt runs in this process. Closing the queue then waits for it. */
   isRunning: boolean;
   hasRun: boolean;
   result: Promise<ToolResult>;

@@ -30,7 +30,7 @@ type Spot = { type: "thread"; id: string; parent: string } | { type: "channel"; 
 
 const nothing: Part = { raws: [], leftOut: 0, notes: [] };
 const maxLinks = 3;
-/** Several pages, because part of them may be system messages or messages that are already known. */
+/** Reads several pages, because some of their messages may be system messages, which don't count. */
 const maxPages = 4;
 const linkPattern = /https:\/\/(?:\w+\.)?discord(?:app)?\.com\/channels\/(@me|\d+)\/(\d+)\/(\d+)/g;
 const forums: readonly ChannelType[] = [ChannelType.GuildForum, ChannelType.GuildMedia];

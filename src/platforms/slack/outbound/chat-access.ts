@@ -1,6 +1,6 @@
 /**
  * Finds the channel that a tool means, and checks that the requester can see it. Full members can see every public
- * channel. Guests and people of other workspaces must be members, as must everybody in private channels. DMs and group
+ * channel. Private channels require membership; guests and people from other workspaces need it for public channels too. DMs and group
  * DMs are never accessible from other conversations.
  */
 import { z } from "zod";

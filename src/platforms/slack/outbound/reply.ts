@@ -272,7 +272,7 @@ function cardFilesOf(sender: MessageSender, card: ApprovalCard): CardFiles {
   return sender.isKept(refusedKey(card)) ? "refused" : "awaited";
 }
 
-/** A scheduled turn has no Slack message to date it, so use its scheduled time: its posts are younger. */
+/** A scheduled turn has no Slack message with a timestamp, so use its scheduled time, which is earlier than its posts. */
 function sinceOf({ messageId }: ReplyTarget): string {
   const message = parseMessageId(messageId);
   if (message !== undefined) return message.ts;
