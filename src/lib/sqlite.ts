@@ -2,7 +2,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 const busy = 5;
-const patienceMs = 5_000;
+const maxWaitMs = 5_000;
 const askAgainMs = 5;
 
 /**
@@ -10,7 +10,7 @@ const askAgainMs = 5;
  * power cut can lose the last commits but never the file.
  */
 export function useWriteAheadLog(database: DatabaseSync): void {
-  const until = Date.now() + patienceMs;
+  const until = Date.now() + maxWaitMs;
   for (;;) {
     try {
       database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");

@@ -159,7 +159,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
 
   function tellAuthor(channelId: string, messageId: string, { text }: Notice): void {
     const [content = ""] = renderAll(text);
-    const post = { nonce: nonceOf(messageId, "notice"), patience: "brief" as const, replyTo: messageId };
+    const post = { nonce: nonceOf(messageId, "notice"), retry: "brief" as const, replyTo: messageId };
     messages
       .post(channelId, { content }, post)
       .catch((thrown: unknown) =>

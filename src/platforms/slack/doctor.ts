@@ -16,7 +16,7 @@ export interface SlackFinding {
 
 type Access = SlackPlatformOptions["access"];
 
-const patienceMs = 5_000;
+const maxRetryMs = 5_000;
 const openedSchema = z.object({ url: z.string() });
 
 export async function checkSlack(access: Access, signal: AbortSignal): Promise<SlackFinding[]> {
@@ -39,7 +39,7 @@ async function checkBot(api: SlackApi, token: string): Promise<SlackFinding[]> {
       ),
     ];
   try {
-    const { name, team, teamId, scopes } = await createIdentity(api)(patienceMs);
+    const { name, team, teamId, scopes } = await createIdentity(api)(maxRetryMs);
     const owner = ok(`SLACK_BOT_TOKEN belongs to @${name} in ${team || teamId}`);
     return [owner, ...(await checkScopes(scopes)), ...(await checkHistory(api))];
   } catch (thrown) {
@@ -74,7 +74,7 @@ async function checkAppToken(access: Access, signal: AbortSignal): Promise<Slack
       error("SLACK_APP_TOKEN is not an app token. It must start with xapp- (Basic Information → App-Level Tokens)"),
     ];
   try {
-    await apiFor(appToken, access, signal).call("apps.connections.open", {}, openedSchema, { patienceMs });
+    await apiFor(appToken, access, signal).call("apps.connections.open", {}, openedSchema, { maxRetryMs });
     return [ok("SLACK_APP_TOKEN opens connections (Socket Mode)")];
   } catch (thrown) {
     return [
@@ -87,7 +87,7 @@ async function checkUserToken(access: Access, signal: AbortSignal): Promise<Slac
   if (access.userToken === undefined) return [];
   const query = { query: "remora", count: 1 };
   try {
-    await apiFor(access.userToken, access, signal).call("search.messages", query, z.unknown(), { patienceMs });
+    await apiFor(access.userToken, access, signal).call("search.messages", query, z.unknown(), { maxRetryMs });
     return [ok("SLACK_USER_TOKEN searches messages")];
   } catch (thrown) {
     const needed =

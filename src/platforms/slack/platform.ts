@@ -245,7 +245,7 @@ function acknowledge(api: SlackApi, message: InboundMessage, emoji: string, log:
   const said = parseMessageId(message.id);
   if (said === undefined) return;
   const args = { channel: said.channel, timestamp: said.ts, name: emoji.replaceAll(":", "") };
-  api.call("reactions.add", args, nothing, { patienceMs: maxReactionMs }).catch((thrown: unknown) => {
+  api.call("reactions.add", args, nothing, { maxRetryMs: maxReactionMs }).catch((thrown: unknown) => {
     log.debug({ error: messageOf(thrown) }, "could not add the acknowledgement reaction");
   });
 }

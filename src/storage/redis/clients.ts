@@ -22,7 +22,7 @@ const minSearchIntervalMs = 2_000;
 
 /** The caller must listen for `error`. A connection without a response for `silenceMs` is considered lost. */
 export function openRedisClient(address: RedisAddress, role: RedisRole, silenceMs: number): RedisClient {
-  const options = { connectionName: `remora-${role}`, ...commonOf(address), ...patienceOf(role, silenceMs) };
+  const options = { connectionName: `remora-${role}`, ...commonOf(address), ...retryOptions(role, silenceMs) };
   const tls = address.isTls ? { tls: {} } : {};
   switch (address.type) {
     case "single":
@@ -86,7 +86,7 @@ export function openProbe(address: RedisAddress & { type: "cluster" | "sentinel"
   return new Redis({ ...options, ...login, ...tls, ...node, retryStrategy: null });
 }
 
-function patienceOf(role: RedisRole, silenceMs: number): Options {
+function retryOptions(role: RedisRole, silenceMs: number): Options {
   switch (role) {
     case "commands":
       return {

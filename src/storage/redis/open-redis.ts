@@ -30,7 +30,7 @@ export async function openSharedLedger(redis: RedisSettings, log: Log): Promise<
 }
 
 /** How long startup waits for Redis before it reports the wait. Redis may start later than Remora. */
-const startPatienceMs = 500;
+const maxStartWaitMs = 500;
 
 export async function openShared(
   data: string,
@@ -74,7 +74,7 @@ export async function openShared(
 
 async function readyOrTold(connection: RedisConnection, onWaiting: OnWaiting, signal: AbortSignal): Promise<void> {
   const ready = connection.whenReady(signal);
-  const timeUp = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), startPatienceMs).unref());
+  const timeUp = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), maxStartWaitMs).unref());
   if ((await Promise.race([ready, timeUp])) !== "late") return;
   const settled = await onWaiting(() => `waiting for Redis: ${connection.health().detail}`);
   try {

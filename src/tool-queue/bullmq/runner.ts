@@ -39,8 +39,8 @@ export interface Runner {
   running(): number;
   cancel(jobId: string, cause: AbortCause): boolean;
   stop(): void;
-  /** Resolves when no tool runs here and BullMQ has received all outcomes. Waits for BullMQ at most `patienceMs`. */
-  close(patienceMs: number): Promise<void>;
+  /** Resolves when no tool runs here and BullMQ has received all outcomes. Waits for BullMQ at most `maxCloseMs`. */
+  close(maxCloseMs: number): Promise<void>;
 }
 
 /** A job that was put back waits this long so that other jobs come first. */
@@ -173,12 +173,12 @@ export function createRunner(options: RunnerOptions): Runner {
       return running.get(jobId)?.hasBegun === true;
     },
     stop,
-    async close(patienceMs) {
+    async close(maxCloseMs) {
       stop();
       const closed = new AbortController();
       for (let isClosed = false; !isClosed; ) {
         await Promise.all(underWay().map((own) => own.ended));
-        await Promise.race([worker.close(), pause(patienceMs, closed.signal)]);
+        await Promise.race([worker.close(), pause(maxCloseMs, closed.signal)]);
         isClosed = underWay().length === 0;
       }
       closed.abort();

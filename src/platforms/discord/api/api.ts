@@ -20,7 +20,7 @@ import { isTransientCode } from "../../../lib/transient-errors.ts";
 import { globalRequestsPerSecond } from "../limits.ts";
 
 /** How long to retry: not at all (`once`), for seconds (`brief`), or for minutes (`lasting`). */
-export type Patience = "once" | "brief" | "lasting";
+export type RetryPolicy = "once" | "brief" | "lasting";
 
 export interface ApiRequest {
   method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
@@ -29,7 +29,7 @@ export interface ApiRequest {
   files?: RawFile[];
   query?: Record<string, string>;
   withoutToken?: boolean;
-  patience?: Patience;
+  retry?: RetryPolicy;
   signal?: AbortSignal;
 }
 
@@ -43,10 +43,10 @@ export interface DiscordApiOptions {
   /** Excludes the version. By default, Discord's own address. */
   apiUrl?: string;
   log: Log;
-  pauses?: Partial<Record<Patience, readonly number[]>>;
+  pauses?: Partial<Record<RetryPolicy, readonly number[]>>;
 }
 
-const defaultPauses: Record<Patience, readonly number[]> = {
+const defaultPauses: Record<RetryPolicy, readonly number[]> = {
   once: [],
   brief: [300, 900],
   lasting: [300, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000],
@@ -95,8 +95,8 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
 
   return {
     async request<T>(request: ApiRequest): Promise<T> {
-      const { signal = ended.signal, method, route, patience = "brief" } = request;
-      for (const wait of waits[patience]) {
+      const { signal = ended.signal, method, route, retry = "brief" } = request;
+      for (const wait of waits[retry]) {
         try {
           return await attempt<T>(request);
         } catch (thrown) {

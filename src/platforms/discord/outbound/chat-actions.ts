@@ -37,7 +37,7 @@ export function createChatActions({ api, messages, access }: ChatActionsOptions)
     let first: string | undefined;
     for (const [index, body] of bodies.entries()) {
       const nonce = nonceOf(key, channelId, String(index));
-      const { id } = await messages.post(channelId, body, { nonce, patience: "lasting" });
+      const { id } = await messages.post(channelId, body, { nonce, retry: "lasting" });
       first ??= id;
     }
     return first ?? "";

@@ -1,6 +1,6 @@
 /** The open segment of a reply, edited in place. After a crash its text is unknown, so it is always written again. */
 import type { RawFile } from "discord.js";
-import { isRefusal, type Patience } from "../api/api.ts";
+import { isRefusal, type RetryPolicy } from "../api/api.ts";
 import type { MessageSender } from "./message-sender.ts";
 
 interface Posted {
@@ -13,7 +13,7 @@ export interface LiveMessage {
   readonly number: number;
   isPosted(): boolean;
   /** Sends `files` with the last part. Leaves messages beyond the last part unchanged. */
-  show(parts: string[], patience: Patience, files?: RawFile[]): Promise<void>;
+  show(parts: string[], retry: RetryPolicy, files?: RawFile[]): Promise<void>;
   cutTo(count: number): Promise<void>;
   lastMessageId(): string | undefined;
 }
@@ -33,38 +33,38 @@ export function createLiveMessage(
   }
 
   /** Returns false if the text must be posted elsewhere. Rejects for a partial text, which is not worth reposting. */
-  async function isEdited(messageId: string, message: { content: string; files: RawFile[] }, patience: Patience) {
+  async function isEdited(messageId: string, message: { content: string; files: RawFile[] }, retry: RetryPolicy) {
     try {
-      return await sender.edit(messageId, message, patience);
+      return await sender.edit(messageId, message, retry);
     } catch (thrown) {
       const isShut = isRefusal(thrown, "missingAccess", "archivedThread", "lockedThread");
       const isForbidden = message.files.length === 0 && isRefusal(thrown, "missingPermissions");
-      if (patience !== "lasting" || !(isShut || isForbidden)) throw thrown;
+      if (retry !== "lasting" || !(isShut || isForbidden)) throw thrown;
       return false;
     }
   }
 
-  async function showPart(part: number, content: string, patience: Patience, files: RawFile[]): Promise<void> {
+  async function showPart(part: number, content: string, retry: RetryPolicy, files: RawFile[]): Promise<void> {
     const before = posted.get(part);
     const message = { content, files };
     if (before !== undefined) {
       if (before.content === content && files.length === 0) return;
-      if (await isEdited(before.messageId, message, patience)) {
+      if (await isEdited(before.messageId, message, retry)) {
         posted.set(part, { ...before, content });
         return;
       }
       versions.set(part, (versions.get(part) ?? 0) + 1);
     }
     const key = formatKey(number, part, versions.get(part) ?? 0);
-    posted.set(part, { messageId: await sender.post(message, { key, patience }), content });
+    posted.set(part, { messageId: await sender.post(message, { key, retry }), content });
   }
 
   return {
     number,
     isPosted: () => posted.size > 0,
-    async show(parts, patience, files = []) {
+    async show(parts, retry, files = []) {
       for (const [part, content] of parts.entries()) {
-        await showPart(part, content, patience, part === parts.length - 1 ? files : []);
+        await showPart(part, content, retry, part === parts.length - 1 ? files : []);
       }
     },
     async cutTo(count) {

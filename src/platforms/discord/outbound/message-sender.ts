@@ -23,7 +23,7 @@ import {
   isLimited,
   isPassing,
   isRefusal,
-  type Patience,
+  type RetryPolicy,
 } from "../api/api.ts";
 import type { Channels } from "../api/channels.ts";
 import { type DiscordConversation, isSnowflake, parseConversationId } from "../conversation-id.ts";
@@ -51,9 +51,9 @@ export interface MessageSenderOptions {
 
 export interface MessageSender {
   /** Rejects with `platform.no-route`, or with Discord's refusal if files or embeds may be the cause. */
-  post(message: OutgoingMessage, options: { key: string; patience: Patience; isCard?: boolean }): Promise<string>;
+  post(message: OutgoingMessage, options: { key: string; retry: RetryPolicy; isCard?: boolean }): Promise<string>;
   /** Returns false if the message no longer exists. */
-  edit(messageId: string, message: OutgoingMessage, patience: Patience): Promise<boolean>;
+  edit(messageId: string, message: OutgoingMessage, retry: RetryPolicy): Promise<boolean>;
   remove(messageId: string): Promise<void>;
   open(): Promise<string>;
   /** The channel of the reply or, before one is chosen, the channel where typing should show. */
@@ -201,22 +201,22 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     options.told.set(topic, true);
     const content = `-# ${because}, so I'm answering here.`;
     const nonce = nonceOf(target.turnId, "note", channelId);
-    await messages.post(channelId, { content }, { nonce, patience: "once" }).catch(() => {});
+    await messages.post(channelId, { content }, { nonce, retry: "once" }).catch(() => {});
   }
 
   return {
-    async post(message, { key, patience, isCard = false }) {
+    async post(message, { key, retry, isCard = false }) {
       for (;;) {
         const { type, channelId, replyTo } = await whereToWrite();
         if (isCard && type === "author") throw noRoute(target, "a card can be answered only where it was asked");
         try {
           const nonce = nonceOf(target.turnId, key, channelId);
           const answering = replyTo === undefined ? {} : { replyTo };
-          const { id, isSame } = await messages.post(channelId, message, { nonce, patience, ...answering });
+          const { id, isSame } = await messages.post(channelId, message, { nonce, retry, ...answering });
           await posts.keep(key, id);
           await keepPlace();
           // An earlier process posted the message and died before it stored the id.
-          if (!isSame) await messages.edit(channelId, id, message, patience);
+          if (!isSame) await messages.edit(channelId, id, message, retry);
           return id;
         } catch (thrown) {
           // Perhaps only files or embeds are forbidden here, so let the caller try a plainer message.
@@ -228,15 +228,15 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
         }
       }
     },
-    async edit(messageId, message, patience) {
+    async edit(messageId, message, retry) {
       const { channelId } = await whereToWrite();
       try {
-        await messages.edit(channelId, messageId, message, patience);
+        await messages.edit(channelId, messageId, message, retry);
         return true;
       } catch (thrown) {
         if (isRefusal(thrown, "unknownMessage", "unknownChannel")) return false;
         if (!isRefusal(thrown, "archivedThread") || !(await reopen(channelId))) throw thrown;
-        await messages.edit(channelId, messageId, message, patience);
+        await messages.edit(channelId, messageId, message, retry);
         return true;
       }
     },

@@ -8,7 +8,7 @@ import {
   type RawFile,
   Routes,
 } from "discord.js";
-import { type DiscordApi, isRefusal, type Patience } from "../api/api.ts";
+import { type DiscordApi, isRefusal, type RetryPolicy } from "../api/api.ts";
 import { maxNonceLength } from "../limits.ts";
 
 /** The complete message: an edit clears the parts that are left out. */
@@ -22,36 +22,36 @@ export interface OutgoingMessage {
 export interface PostOptions {
   nonce: string;
   replyTo?: string;
-  patience: Patience;
+  retry: RetryPolicy;
 }
 
 export interface Messages {
   /** `isSame` is false if an earlier post with this nonce had different content. */
   post(channelId: string, message: OutgoingMessage, options: PostOptions): Promise<{ id: string; isSame: boolean }>;
-  edit(channelId: string, messageId: string, message: OutgoingMessage, patience: Patience): Promise<void>;
+  edit(channelId: string, messageId: string, message: OutgoingMessage, retry: RetryPolicy): Promise<void>;
   remove(channelId: string, messageId: string): Promise<void>;
 }
 
 export function createMessages(api: DiscordApi): Messages {
   return {
-    async post(channelId, message, { nonce, replyTo, patience }) {
+    async post(channelId, message, { nonce, replyTo, retry }) {
       const reference = { message_id: replyTo, fail_if_not_exists: false };
       const posted = await api.request<APIMessage>({
         method: "POST",
         route: Routes.channelMessages(channelId),
         ...payload({ ...message }, replyTo === undefined ? {} : { message_reference: reference }, nonce),
-        patience,
+        retry,
       });
       return { id: posted.id, isSame: visibleText(posted) === visibleText(message) };
     },
-    async edit(channelId, messageId, message, patience) {
+    async edit(channelId, messageId, message, retry) {
       const route = Routes.channelMessage(channelId, messageId);
-      await api.request({ method: "PATCH", route, ...payload(message, {}), patience });
+      await api.request({ method: "PATCH", route, ...payload(message, {}), retry });
     },
     async remove(channelId, messageId) {
       try {
         const route = Routes.channelMessage(channelId, messageId);
-        await api.request({ method: "DELETE", route, patience: "lasting" });
+        await api.request({ method: "DELETE", route, retry: "lasting" });
       } catch (thrown) {
         if (!isRefusal(thrown, "unknownMessage", "unknownChannel")) throw thrown;
       }

@@ -156,7 +156,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     for (const [index, files] of more.entries()) {
       const key = `files:${open.number}:${index}`;
       const isThere = (await posts.all()).some((post) => post.key === key);
-      if (!isThere) await sender.post({ files }, { key, patience: "lasting" });
+      if (!isThere) await sender.post({ files }, { key, retry: "lasting" });
     }
   }
 
@@ -185,7 +185,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function postCard(card: ApprovalCard, style: CardStyle): Promise<void> {
     const [first = {}, ...more] = cardMessages(card, { place: { thread: targetThread(target) }, style });
     const key = `card:${card.id}`;
-    asked.set(key, await sender.post(first, { key, patience: "lasting", isCard: true }));
+    asked.set(key, await sender.post(first, { key, retry: "lasting", isCard: true }));
     if (more.length > 0) await writeCard(card, style);
   }
 
@@ -197,7 +197,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       const key = index === 0 ? `card:${card.id}` : `more:${card.id}:${index}`;
       const messageId = asked.get(key);
       if (messageId !== undefined) await sender.edit(messageId, message, "lasting");
-      else asked.set(key, await sender.post(message, { key, patience: "lasting", isCard: true }));
+      else asked.set(key, await sender.post(message, { key, retry: "lasting", isCard: true }));
     }
   }
 
@@ -212,7 +212,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     await plainerUntilTaken(async (style) => {
       const message = questionMessage(card, targetThread(target), style === "plain");
       if (messageId !== undefined) await sender.edit(messageId, message, "lasting");
-      else asked.set(key, await sender.post(message, { key, patience: "lasting", isCard: true }));
+      else asked.set(key, await sender.post(message, { key, retry: "lasting", isCard: true }));
     });
     if (messageId === undefined) segment = createLiveMessage(cardsPosted(asked), sender, []);
   }

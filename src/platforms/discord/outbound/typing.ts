@@ -35,7 +35,7 @@ export function createTyping(
     timer = setTimeout(show, refreshMs);
     timer.unref();
     // Typing is optional, so ignore failures.
-    api.request({ method: "POST", route: Routes.channelTyping(channel), patience: "once" }).catch(() => {});
+    api.request({ method: "POST", route: Routes.channelTyping(channel), retry: "once" }).catch(() => {});
   }
 
   function stop(): void {

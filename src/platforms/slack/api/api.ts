@@ -25,7 +25,7 @@ export interface CallOptions {
   /** Set this if repeating the call does harm. Retries only if Slack certainly did not execute the call. */
   isOnce?: boolean;
   /** How long to retry; 0 means never. By default a minute, or as long as Slack asks to wait, up to a limit. */
-  patienceMs?: number;
+  maxRetryMs?: number;
 }
 
 export interface SlackApi {
@@ -39,7 +39,7 @@ export interface SlackApi {
   clockSkewMs(): number | undefined;
 }
 
-const defaultPatienceMs = 60_000;
+const defaultMaxRetryMs = 60_000;
 /** Slack counts calls per minute, so it may ask to wait for one or several minutes. */
 const maxAskedWaitMs = 10 * 60_000;
 const maxCallMs = 15_000;
@@ -79,9 +79,9 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
   }
 
   async function patiently(method: string, args: Record<string, unknown>, options: CallOptions): Promise<unknown> {
-    const { isOnce = false, patienceMs } = options;
-    const end = now() + (patienceMs ?? defaultPatienceMs);
-    const askedEnd = now() + (patienceMs ?? maxAskedWaitMs);
+    const { isOnce = false, maxRetryMs } = options;
+    const end = now() + (maxRetryMs ?? defaultMaxRetryMs);
+    const askedEnd = now() + (maxRetryMs ?? maxAskedWaitMs);
     for (let waitMs = minWaitMs; ; waitMs = Math.min(waitMs * 2, maxWaitMs)) {
       const askedToWait = (waitUntil.get(queueOf(method, args)) ?? 0) - now();
       if (askedToWait > 0) {

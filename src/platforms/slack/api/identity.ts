@@ -23,10 +23,10 @@ const schema = z.object({
   response_metadata: z.object({ scopes: z.array(z.string()).optional() }).optional(),
 });
 
-export function createIdentity(api: SlackApi): (patienceMs?: number) => Promise<Identity> {
+export function createIdentity(api: SlackApi): (maxRetryMs?: number) => Promise<Identity> {
   let known: Promise<Identity> | undefined;
-  return (patienceMs) => {
-    known ??= ask(api, patienceMs).catch((thrown: unknown) => {
+  return (maxRetryMs) => {
+    known ??= ask(api, maxRetryMs).catch((thrown: unknown) => {
       known = undefined;
       throw thrown;
     });
@@ -34,8 +34,8 @@ export function createIdentity(api: SlackApi): (patienceMs?: number) => Promise<
   };
 }
 
-async function ask(api: SlackApi, patienceMs = 10_000): Promise<Identity> {
-  const found = await api.call("auth.test", {}, schema, { patienceMs });
+async function ask(api: SlackApi, maxRetryMs = 10_000): Promise<Identity> {
+  const found = await api.call("auth.test", {}, schema, { maxRetryMs });
   return {
     teamId: found.team_id,
     url: found.url,

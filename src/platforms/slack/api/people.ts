@@ -98,8 +98,8 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
 
   async function listGroups(): Promise<Groups> {
     try {
-      const patience = { patienceMs: groupsWithinMs };
-      return (await api.call("usergroups.list", { include_users: true }, groupsSchema, patience)).usergroups;
+      const retry = { maxRetryMs: groupsWithinMs };
+      return (await api.call("usergroups.list", { include_users: true }, groupsSchema, retry)).usergroups;
     } catch (thrown) {
       // Without the scope, or in a plan without groups, nobody is in a group.
       if (isSlackError(thrown, "missing_scope", "paid_teams_only", "plan_upgrade_required")) return [];

@@ -70,8 +70,8 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
     }
   }
 
-  async function infoOf(id: string, patienceMs?: number): Promise<File> {
-    return (await api.call("files.info", { file: id }, infoSchema, patienceMs === undefined ? {} : { patienceMs }))
+  async function infoOf(id: string, maxRetryMs?: number): Promise<File> {
+    return (await api.call("files.info", { file: id }, infoSchema, maxRetryMs === undefined ? {} : { maxRetryMs }))
       .file;
   }
 

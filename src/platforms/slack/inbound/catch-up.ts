@@ -68,7 +68,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     for (let page = 0; page < maxPages; page++) {
       const next = cursor === "" ? {} : { cursor };
       const answer = await api.call(method, { ...args, ...next, limit: maxHistoryPage }, pageSchema, {
-        patienceMs: 120_000,
+        maxRetryMs: 120_000,
       });
       found.push(...answer.messages);
       cursor = answer.response_metadata?.next_cursor ?? "";

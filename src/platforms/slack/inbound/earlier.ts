@@ -41,7 +41,7 @@ interface Part {
 }
 
 const nothing: Part = { raws: [], leftOut: 0, notes: [] };
-const patienceMs = 2_000;
+const maxRetryMs = 2_000;
 const maxLinks = 3;
 const linkPattern = /https:\/\/[\w.-]+\.slack\.com\/archives\/([CDG][A-Z0-9]+)\/p(\d{1,12})(\d{6})(?:\?([^\s)>|]*))?/g;
 
@@ -73,7 +73,7 @@ export function createEarlier({ api, identity, people, recent }: EarlierOptions)
     const args = { channel, oldest, latest: ts, limit: maxLimitedHistoryPage };
     const newest = (lines: RawLine[]) => asKind("channel", lines.filter(isSaid).slice(-wanted.channelMessages));
     try {
-      const call = api.call("conversations.history", args, linePageSchema, { patienceMs });
+      const call = api.call("conversations.history", args, linePageSchema, { maxRetryMs });
       return { ...nothing, raws: newest((await orAborted(call, signal)).messages.reverse()) };
     } catch (thrown) {
       const seen = recent.in(channel, null).filter((each) => isBetween(each.ts, oldest, ts));
@@ -88,9 +88,9 @@ export function createEarlier({ api, identity, people, recent }: EarlierOptions)
         const range = { oldest: link.ts, latest: link.ts, inclusive: true };
         const call =
           link.thread === null
-            ? api.call("conversations.history", { channel, ...range, limit: 1 }, linePageSchema, { patienceMs })
+            ? api.call("conversations.history", { channel, ...range, limit: 1 }, linePageSchema, { maxRetryMs })
             : api.call("conversations.replies", { channel, ts: link.thread, ...range, limit: 2 }, linePageSchema, {
-                patienceMs,
+                maxRetryMs,
               });
         try {
           const { messages } = await orAborted(call, signal);

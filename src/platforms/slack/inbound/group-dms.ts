@@ -14,7 +14,7 @@ export function createGroupDms(api: SlackApi): IsGroupDm {
 
   async function ask(channel: string): Promise<boolean | undefined> {
     try {
-      const { channel: info } = await api.call("conversations.info", { channel }, infoSchema, { patienceMs: 0 });
+      const { channel: info } = await api.call("conversations.info", { channel }, infoSchema, { maxRetryMs: 0 });
       return info.is_mpim === true;
     } catch {
       return undefined;

@@ -28,7 +28,7 @@ export interface ThreadPart {
 }
 
 const maxCalls = 6;
-const patienceMs = 2_000;
+const maxRetryMs = 2_000;
 /** Slack asks for such a long wait only under the stricter limit for apps distributed outside the Marketplace. */
 const minLimitedWaitMs = 30_000;
 
@@ -41,7 +41,7 @@ export async function readThread(api: SlackApi, wanted: WantedReplies, signal: A
     const range = { ...(oldest === undefined ? {} : { oldest }), ...(before === undefined ? {} : { latest: before }) };
     const args = { channel, ts: thread, limit, ...range };
     const { messages, has_more: hasMore = false } = await orAborted(
-      api.call("conversations.replies", args, linePageSchema, { patienceMs }),
+      api.call("conversations.replies", args, linePageSchema, { maxRetryMs }),
       signal,
     );
     isLimited ||= hasMore && messages.length <= maxLimitedHistoryPage;

@@ -114,7 +114,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const view = await forms.view(choice, place);
     if (view === undefined) return { accepted: false, text: noForm[choice] };
     const args = { trigger_id: click.trigger_id, view };
-    await api.call("views.open", args, nothing, { isOnce: true, patienceMs: 0 });
+    await api.call("views.open", args, nothing, { isOnce: true, maxRetryMs: 0 });
     return undefined;
   }
 

@@ -37,7 +37,7 @@ export function createShowDiff({ api, ephemeral, log }: ShowDiffOptions): (reque
   async function open(trigger: string | undefined): Promise<string | undefined> {
     const args = { trigger_id: trigger, view: waitingModal() };
     try {
-      return (await api.call("views.open", args, openedSchema, { isOnce: true, patienceMs: 0 })).view.id;
+      return (await api.call("views.open", args, openedSchema, { isOnce: true, maxRetryMs: 0 })).view.id;
     } catch (thrown) {
       log.warn({ error: messageOf(thrown) }, "could not open a diff in a modal");
       return undefined;

@@ -109,5 +109,5 @@ export function createAssistantPane({
 export async function endSession(api: SlackApi, channel: string, thread: string | null): Promise<void> {
   if (thread === null) return;
   const args = { channel_id: channel, thread_ts: thread, status: "active" };
-  await api.call("agents.sessions.setStatus", args, nothing, { patienceMs: 0 }).catch(() => {});
+  await api.call("agents.sessions.setStatus", args, nothing, { maxRetryMs: 0 }).catch(() => {});
 }

@@ -94,7 +94,7 @@ export function createHome(options: HomeOptions): Home {
 
   async function open(trigger: string, view: Record<string, unknown>): Promise<string> {
     const schema = z.object({ view: z.object({ id: z.string() }) });
-    const opened = await api.call("views.open", { trigger_id: trigger, view }, schema, { isOnce: true, patienceMs: 0 });
+    const opened = await api.call("views.open", { trigger_id: trigger, view }, schema, { isOnce: true, maxRetryMs: 0 });
     return opened.view.id;
   }
 

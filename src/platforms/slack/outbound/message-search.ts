@@ -26,7 +26,7 @@ const answerSchema = z.object({
   messages: z.object({ matches: z.array(z.unknown()).default([]) }),
 });
 /** Short, because the agent's answer waits for this search. */
-const patienceMs = 3_000;
+const maxRetryMs = 3_000;
 const dayMs = 86_400_000;
 
 export function createMessageSearch(api: SlackApi, people: People): MessageSearch {
@@ -43,7 +43,7 @@ export function createMessageSearch(api: SlackApi, people: People): MessageSearc
 
   return async (query, channel) => {
     const args = { query: slackQuery(query, channel), count: maxSearchPage, sort: "score" };
-    const { messages } = await api.call("search.messages", args, answerSchema, { patienceMs });
+    const { messages } = await api.call("search.messages", args, answerSchema, { maxRetryMs });
     const matches = messages.matches.flatMap((each) => matchSchema.safeParse(each).data ?? []);
     const found = await Promise.all(matches.map(messageOf));
     return found.filter(({ author }) => query.author === undefined || isSamePerson(query.author, author));

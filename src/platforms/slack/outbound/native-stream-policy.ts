@@ -78,7 +78,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
     const args = { channel: destination.channel, thread_ts: destination.thread, markdown_text: first, ...recipient };
     const { ts, isFound } = await sender.postBy(
       key,
-      async () => (await api.call("chat.startStream", args, startedSchema, { isOnce: true, patienceMs: 0 })).ts,
+      async () => (await api.call("chat.startStream", args, startedSchema, { isOnce: true, maxRetryMs: 0 })).ts,
     );
     // The text has changed since an earlier stream started, so edits continue that message.
     return isFound
@@ -111,7 +111,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
       if (mode !== "native" || thread === null || now() < statusRestUntil) return undefined;
       return async (status) => {
         const args = { channel_id: channel, thread_ts: thread, status: beginningOf(status, maxStatusLength) };
-        await api.call("assistant.threads.setStatus", args, nothing, { patienceMs: 0 }).catch((thrown: unknown) => {
+        await api.call("assistant.threads.setStatus", args, nothing, { maxRetryMs: 0 }).catch((thrown: unknown) => {
           // A status is optional, so failures are not passed on.
           statusRestUntil = now() + restMs;
           log.info({ error: messageOf(thrown) }, "could not set the status of a thread");

@@ -30,7 +30,7 @@ const nothing = z.unknown();
 const maxBytes = maxStreamBytes - 500;
 const maxStreamMs = streamLifetimeMs - 60_000;
 /** Retry for long, because a late partial text is better than none. */
-const patienceMs = 20_000;
+const maxRetryMs = 20_000;
 
 export function createStream({ api, channel, thread, ts, first, now }: StreamOptions): Stream {
   const startedAt = now();
@@ -57,7 +57,7 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
     },
     async append(text) {
       const isOpen = await isTaken(
-        api.call("chat.appendStream", { channel, ts, markdown_text: text }, nothing, { isOnce: true, patienceMs }),
+        api.call("chat.appendStream", { channel, ts, markdown_text: text }, nothing, { isOnce: true, maxRetryMs }),
       );
       if (isOpen) sent += text;
       return isOpen;
