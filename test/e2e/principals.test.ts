@@ -55,7 +55,7 @@ describe("on the page", () => {
     await ann.answerTo(again);
 
     // While one turn runs, Ben asks for what only Ann's grant covers, and Ann writes thanks.
-    const slow = await ann.say(`@remora ${call(`until [ -e ${gate}/go ]; do sleep 0.05; done`)}`, {
+    await ann.say(`@remora ${call(`until [ -e ${gate}/go ]; do sleep 0.05; done`)}`, {
       channel: "general",
       thread,
     });
@@ -63,7 +63,7 @@ describe("on the page", () => {
     const bens = await ben.say(`@remora ${call("docker rm three")}`, { channel: "general", thread });
     await ann.say("@remora thanks", { channel: "general", thread });
     await writeFile(join(gate, "go"), "");
-    await ann.answerTo(slow);
+    // Ben's turn begins when the slow one has ended.
     const card = await ben.cardFor(bens);
     expect(card.card?.items[0]?.callText).toContain("docker rm three");
     expect(await ann.click(card, "approve")).toMatchObject({ accepted: false });
