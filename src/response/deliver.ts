@@ -5,6 +5,7 @@
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { AnswerFooter } from "../ports/answer-footer.ts";
 import type { Reply } from "../ports/platform.ts";
 import type { Delivery } from "../ports/turn-deps.ts";
 
@@ -22,6 +23,10 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
 
   async function settleDown(): Promise<void> {
     await Promise.all([text.drop(), activity.drop()]);
+  }
+
+  function redacted(footer: AnswerFooter | undefined): AnswerFooter | undefined {
+    return footer && { ...footer, line: redact(footer.line) };
   }
 
   return {
@@ -49,13 +54,13 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       hasAsked = false;
       return asked;
     },
-    async finish(final, files) {
+    async finish(final, files, footer) {
       await settleDown();
-      await reply.finish(redact(final), files);
+      await reply.finish(redact(final), files, redacted(footer));
     },
-    async fail(final) {
+    async fail(final, footer) {
       await settleDown();
-      await reply.fail(redact(final));
+      await reply.fail(redact(final), redacted(footer));
     },
   };
 }

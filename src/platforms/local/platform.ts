@@ -7,7 +7,7 @@ import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import { deletedFile } from "../shared/file-download.ts";
 import { createLocalChatActions } from "./chat-actions.ts";
 import { type ChatStore, createChatStore } from "./chat-store.ts";
-import type { LocalConversation } from "./conversation-id.ts";
+import { type LocalConversation, parseConversationId } from "./conversation-id.ts";
 import { createEarlier } from "./earlier.ts";
 import { createInbound } from "./inbound.ts";
 import { createLocalReply } from "./reply.ts";
@@ -58,6 +58,12 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
       await inbound.redeliver();
     },
     earlier: createEarlier(store),
+    async mayRead(conversationId, person) {
+      const conversation = parseConversationId(conversationId);
+      const isKnown = store.people().some(({ id }) => id === person.id);
+      if (!isKnown || conversation === undefined) return false;
+      return conversation.type === "channel" || conversation.person === person.id;
+    },
     chat: createLocalChatActions(store, channels),
     reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, log }),
     openFile: openStoredFile(store),

@@ -3,6 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import type { AnswerFooter } from "../../ports/answer-footer.ts";
 import type { ApprovalCard } from "../../ports/card.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Posts, Reply } from "../../ports/platform.ts";
@@ -67,7 +68,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     if (!isKept) await posts.keep(key, message.id);
   }
 
-  async function show(state: ChatMessageState, files: ChatFile[] = []): Promise<void> {
+  async function show(state: ChatMessageState, files: ChatFile[] = [], footer?: AnswerFooter): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
     if (isLeft) return;
@@ -78,7 +79,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     segment.isKept = true;
     const at = store.get(textId())?.at ?? Date.now();
     const message = agentsMessage({ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty });
-    await post(`text:${segment.number}`, message, isKept);
+    await post(`text:${segment.number}`, footer === undefined ? message : { ...message, footer }, isKept);
   }
 
   async function update(change: Partial<OpenSegment>): Promise<void> {
@@ -95,12 +96,17 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     }, wait);
   }
 
-  async function end(text: string, files: ToolFile[], state: ChatMessageState): Promise<void> {
+  async function end(
+    text: string,
+    files: ToolFile[],
+    state: ChatMessageState,
+    footer: AnswerFooter | undefined,
+  ): Promise<void> {
     begun ??= begin();
     await begun;
     const attached = await attach(store, target.turnId, files);
     Object.assign(segment, { text: [text, ...attached.notes].filter(Boolean).join("\n\n"), activity: "" });
-    await show(state, attached.files);
+    await show(state, attached.files, footer);
   }
 
   /** A card that follows an ended answer must not change that answer. */
@@ -146,8 +152,8 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     async settle(card) {
       if (store.get(cardId(target, card.id)) !== undefined) store.put(cardMessage(card));
     },
-    finish: (text, files) => end(text, files, "done"),
-    fail: (text) => end(text, [], "failed"),
+    finish: (text, files, footer) => end(text, files, "done", footer),
+    fail: (text, footer) => end(text, [], "failed", footer),
     async leave() {
       isLeft = true;
       clearTimeout(timer);

@@ -7,6 +7,7 @@
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import type { ApprovalCard } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
@@ -20,6 +21,7 @@ import { isDirect, parseConversationId, parseMessageId } from "../conversation-i
 import type { CardForms } from "../interactions/card-forms.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
 import { type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import type { Footers } from "./footer.ts";
 import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
 import type { Streaming } from "./native-stream-policy.ts";
@@ -32,6 +34,7 @@ export interface ReplyOptions {
   posts: Posts;
   rateLimiter: RateLimiter;
   streaming: Streaming;
+  footers: Footers;
   forms: CardForms;
   botUserId(): Promise<string>;
   /** Cards that this process is posting. A click may arrive before the posted message's id is known. */
@@ -102,6 +105,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const setStatus = options.streaming.statusFor(at);
     segment = createLiveMessage({
       ...{ key, sender, log, rateLimiter: options.rateLimiter, now: options.now },
+      footers: options.footers,
       startStream: async (first) =>
         isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first }),
       ...(setStatus === undefined ? {} : { setStatus }),
@@ -123,14 +127,15 @@ export function createSlackReply(options: ReplyOptions): Reply {
   async function closeSegment(
     { sender, destination }: Begun,
     text: string | undefined,
+    footer?: AnswerFooter,
   ): Promise<{ rest: string | undefined }> {
-    const closed = await openSegment(sender, destination).close(text);
+    const closed = await openSegment(sender, destination).close(text, footer);
     segment = undefined;
     latestText = undefined;
     return closed;
   }
 
-  async function end(text: string, files: ToolFile[]): Promise<void> {
+  async function end(text: string, files: ToolFile[], footer: AnswerFooter | undefined): Promise<void> {
     const place = await begin();
     const { sender } = place;
     const { found, notes } = await readFiles(files);
@@ -142,7 +147,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
         (thrown: unknown) => notes.push(attachmentNote(file.name, messageOf(thrown))),
       );
     }
-    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"));
+    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"), footer);
     if (areShared) return;
     try {
       const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
@@ -252,8 +257,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
     ask: (card) => inOrder(() => askOnce(card).catch(asNoRoute)),
     settle: (card) => inOrder(() => settle(card)),
     question: (card) => inOrder(() => question(card).catch(asNoRoute)),
-    finish: (text, files) => inOrder(() => end(text, files)),
-    fail: (text) => inOrder(() => end(text, [])),
+    finish: (text, files, footer) => inOrder(() => end(text, files, footer)),
+    fail: (text, footer) => inOrder(() => end(text, [], footer)),
     leave: () => inOrder(async () => segment?.leave()),
   };
 }
