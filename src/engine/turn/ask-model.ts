@@ -18,6 +18,7 @@ import type { TurnRun } from "./turn-store.ts";
 /** Resolves to an explanation for people if the model failed. */
 export async function askModel(run: TurnRun): Promise<string | undefined> {
   const { turn, deps, fields } = run;
+  run.progress.phase("Thinking");
   const began = performance.now();
   const step = turn.steps.length + 1;
   const permit = await deps.usage.admit(turn);
@@ -114,10 +115,13 @@ function offeredTools(run: TurnRun): { tools: ToolSpec[]; notes: string[] } {
 }
 
 async function readAnswer(run: TurnRun, request: ModelRequest, tools: ToolSpec[]): Promise<ReadAnswer> {
-  const { turn, deps, delivery, signal } = run;
+  const { turn, deps, delivery, progress, signal } = run;
   const before = textOf(openSegment(turn));
   const usedIds = new Set(callsOf(turn).map((call) => call.raw.id));
   deps.events.emit("llm.request", { ...run.fields, step: turn.steps.length + 1, tools: tools.length });
   const stream: AsyncIterable<ModelEvent> = deps.provider.stream(request, signal);
-  return await deps.readModel(stream, tools, usedIds, (text) => delivery.show(joinParagraphs(before, text)));
+  return await deps.readModel(stream, tools, usedIds, (text) => {
+    progress.phase(undefined);
+    delivery.show(joinParagraphs(before, text));
+  });
 }
