@@ -40,6 +40,8 @@ export interface StepRecord {
   model: string;
   requestedModel: string;
   usage: Usage;
+  /** In US dollars. Absent if the model has no price. */
+  cost?: number;
   at: number;
 }
 

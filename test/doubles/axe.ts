@@ -1,0 +1,48 @@
+/**
+ * axe-core in the test's own tab: finds what people with a keyboard or a screen reader can't use.
+ *
+ *   expect(await axeFindings(tab)).toEqual([]);
+ *
+ * Runs the rules of WCAG 2.2 A and AA and axe's best practices, in the light and in the dark theme.
+ */
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+
+interface AxeResult {
+  id: string;
+  impact: string | null;
+  help: string;
+  nodes: { target: string[]; failureSummary?: string }[];
+}
+
+const impacts = ["serious", "critical"];
+const maxShownNodes = 5;
+const source = readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** One line for each serious or critical finding. `include` is a selector that limits the check to one part. */
+export async function axeFindings(tab: Page, include?: string): Promise<string[]> {
+  const found: string[] = [];
+  // `evaluate` is not subject to the page's content security policy, which forbids added scripts.
+  await tab.evaluate(await source);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await tab.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    const context = JSON.stringify(include ?? null);
+    const violations = await tab.evaluate<AxeResult[]>(
+      `axe.run(${context} ?? document, { resultTypes: ["violations"] }).then(({ violations }) => violations)`,
+    );
+    found.push(...violations.filter(({ impact }) => impacts.includes(impact ?? "")).map(lineFor(colorScheme)));
+  }
+  await tab.emulateMedia({ colorScheme: null, reducedMotion: null });
+  return found;
+}
+
+function lineFor(theme: string): (result: AxeResult) => string {
+  return ({ id, impact, help, nodes }) => {
+    const places = nodes.slice(0, maxShownNodes).map(({ target, failureSummary = "" }) => {
+      const [, reason = ""] = failureSummary.split("\n");
+      return `${target.join(" ")} (${reason.trim()})`;
+    });
+    return `${theme}: ${impact} ${id}: ${help}: ${places.join("; ")}`;
+  };
+}
