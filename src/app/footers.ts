@@ -15,7 +15,7 @@ export function buildFooters({ settings, log }: AppOptions, reports: TurnReports
       const choices: FooterChoice[] = [
         ...(line === "" ? [] : (["details"] as const)),
         ...(report.isSafeToRetry && turn.abort !== "interrupted" ? (["retry"] as const) : []),
-              ];
+      ];
       return line === "" && choices.length === 0 ? undefined : { turnId: turn.id, line, choices };
     } catch (thrown) {
       log.warn({ turnId: turn.id, error: messageOf(thrown) }, "an answer has no footer");

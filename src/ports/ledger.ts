@@ -14,7 +14,7 @@ import type { QuestionRecord } from "./question.ts";
 import type { ScheduleRecord } from "./schedule.ts";
 import type { ToolResult } from "./tool.ts";
 import type { TurnRecord, TurnState } from "./turn.ts";
-import type { UsageCount } from "./usage.ts";
+import type { UsageRecord } from "./usage.ts";
 
 export type MessageState = "queued" | "taken" | "answered" | "removed";
 
@@ -91,7 +91,7 @@ export interface LedgerKinds {
   /** Proves that a decision is in the feedback file and the event log. */
   decision: { state: "recorded"; body: Record<string, never> };
   post: { state: "posted"; body: { messageId: string } };
-  usage: { state: "counted"; body: UsageCount };
+  usage: { state: "counted"; body: UsageRecord };
   /** `closed` once the card shows the outcome. */
   question: { state: "open" | "answered" | "withdrawn" | "closed"; body: QuestionRecord };
   draft: { state: DraftState; body: DraftRecord };

@@ -18,6 +18,7 @@ import type {
   Notice,
   ReplyTarget,
 } from "./message.ts";
+import type { Progress } from "./progress.ts";
 import type { QuestionCard } from "./question.ts";
 import type { ToolFile } from "./tool.ts";
 
@@ -30,8 +31,11 @@ export interface Posts {
 export interface Reply {
   /** Replaces the Markdown since the last card or question. Never rejects for a transient failure. */
   write(text: string): Promise<void>;
-  /** Shows one status line below the text, in place of the previous one. An empty string removes it. */
-  activity(text: string): Promise<void>;
+  /**
+   * Shows what the turn is doing, in place of the previous progress. Called at every change and at least every ten seconds
+   * while the turn works, so that indicators can be renewed. Must not reject, and must not delay the text.
+   */
+  progress(progress: Progress): Promise<void>;
   /** Posts a card and opens the next segment. Rejects with code `platform.no-route` if nobody can see the card. */
   ask(card: ApprovalCard): Promise<void>;
   /** Updates a posted card. Only open rows keep their buttons. */
@@ -41,7 +45,7 @@ export interface Reply {
   /** If the service refuses the footer, the text appears without it. */
   finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
   fail(text: string, footer?: AnswerFooter): Promise<void>;
-  /** Drops pending writes, because another process resumes the reply. */
+  /** Drops pending writes and ends all indicators, because another process resumes the reply, or the turn has parked. */
   leave?(): Promise<void>;
 }
 
