@@ -21,10 +21,10 @@ export function createPrivateFiles({ api, log }: { api: SlackApi; log: Log }): S
       // Slack refuses empty files.
       const file = await uploadFile(api, { name, bytes: Buffer.from(text || "\n") });
       await shareFiles(api, place, [file]);
-      return `I sent you the file ${name} in our direct messages.`;
+      return `I sent you all of it as the file ${name} in our direct messages.`;
     } catch (thrown) {
       log.warn({ person: userId, error: messageOf(thrown) }, "could not send a file to a person");
-      return `I couldn't send you the file: ${messageOf(thrown)}`;
+      return `I couldn't send it to you as a file: ${messageOf(thrown)}`;
     }
   };
 }
