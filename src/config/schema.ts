@@ -70,6 +70,8 @@ const safety = z
       .default({}),
     expiryMinutes: z.number().min(0.1).max(525_600).nullable().default(60),
     grantMinutes: z.number().min(1).max(1_440).default(30),
+    notify: z.enum(["thread", "dm", "both", "off"]).default("thread"),
+    notifyAtMost: count.max(50).default(5),
     openCards: count.max(100).default(5),
     sandbox: z.enum(["auto", "required", "off"]).default("auto"),
     shell: z.enum(["free", "ask"]).default("free"),

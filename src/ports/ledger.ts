@@ -120,6 +120,8 @@ export interface ListOptions<K extends LedgerKind> {
   states?: LedgerKinds[K]["state"][];
   group?: string;
   order?: "oldest" | "newest";
+  /** Lists only entries that were created before the entry with this sequence number. */
+  before?: number;
   limit?: number;
 }
 

@@ -3,7 +3,7 @@
  * `Posts` records every post immediately so that another process can resume a reply without posting twice.
  */
 import type { AnswerFooter, FooterReceipt, InboundFooterClick } from "./answer-footer.ts";
-import type { ApprovalCard } from "./card.ts";
+import type { ApprovalCard, CardNote } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
 import type { Earlier, EarlierWanted } from "./earlier.ts";
 import type {
@@ -20,6 +20,7 @@ import type {
 } from "./message.ts";
 import type { Progress } from "./progress.ts";
 import type { QuestionCard } from "./question.ts";
+import type { Reach } from "./reach.ts";
 import type { ToolFile } from "./tool.ts";
 
 /** Message ids of a turn's posts, by keys that the platform chooses (`text:0:0`, `card:<id>`). */
@@ -40,6 +41,8 @@ export interface Reply {
   ask(card: ApprovalCard): Promise<void>;
   /** Updates a posted card. Only open rows keep their buttons. */
   settle(card: ApprovalCard): Promise<void>;
+  /** Posts one line below what is there, once per key. Pings exactly the people and roles that it names. */
+  note(note: CardNote): Promise<void>;
   /** Posts a tool's question, or updates the posted one. Opens the next segment, like `ask`. */
   question(card: QuestionCard): Promise<void>;
   /** If the service refuses the footer, the text appears without it. */
@@ -77,6 +80,7 @@ export interface Platform {
   /** Checks now whether the person can read the conversation. If in doubt, resolves to false. */
   mayRead?(conversationId: string, person: Author): Promise<boolean>;
   chat?: ChatActions;
+  reach: Reach;
   /**
    * Reads what was said before the message, only where the message's author can read. Works before `connect`. After an
    * abort, soon resolves with what it has read. Rejects with a `RemoraError` if nothing could be read.

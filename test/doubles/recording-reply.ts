@@ -1,6 +1,6 @@
 /** A reply that records what a person would see: segments of text, cards between them, and how it ended. */
 import type { AnswerFooter } from "../../src/ports/answer-footer.ts";
-import type { ApprovalCard } from "../../src/ports/card.ts";
+import type { ApprovalCard, CardNote } from "../../src/ports/card.ts";
 import type { Reply } from "../../src/ports/platform.ts";
 import type { QuestionCard } from "../../src/ports/question.ts";
 import type { ToolFile } from "../../src/ports/tool.ts";
@@ -10,6 +10,7 @@ export interface RecordingReply extends Reply {
   segments: string[];
   activities: string[];
   cards: Map<string, ApprovalCard>;
+  notes: Map<string, CardNote>;
   questions: Map<string, QuestionCard>;
   files: ToolFile[];
   footer?: AnswerFooter;
@@ -22,6 +23,7 @@ export function createRecordingReply(): RecordingReply {
     segments: [""],
     activities: [],
     cards,
+    notes: new Map(),
     questions: new Map(),
     files: [],
     end: "open",
@@ -38,6 +40,9 @@ export function createRecordingReply(): RecordingReply {
     async question(card) {
       if (!reply.questions.has(card.id)) reply.segments.push("");
       reply.questions.set(card.id, card);
+    },
+    async note(note) {
+      reply.notes.set(note.key, note);
     },
     async settle(card) {
       cards.set(card.id, card);

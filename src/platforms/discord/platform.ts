@@ -36,6 +36,7 @@ import { createChatActions } from "./outbound/chat-actions.ts";
 import { createMayRead } from "./outbound/may-read.ts";
 import { createMessageSender, type Origin } from "./outbound/message-sender.ts";
 import { createMessages, nonceOf } from "./outbound/messages.ts";
+import { createReach } from "./outbound/reach.ts";
 import { renderAll } from "./outbound/render.ts";
 import { createDiscordReply } from "./outbound/reply.ts";
 
@@ -217,6 +218,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     },
     lookUp: people.lookUp,
     mayRead: createMayRead(api, access),
+    reach: createReach({ api, channels, people, access, roleName: context.roleName }),
     earlier: createEarlier({ api, channels, access, botId: () => gateway.client()?.user.id }),
     openFile: createFileOpener(api, options.apiUrl),
     chat: createChatActions({ api, messages, access }),

@@ -10,6 +10,7 @@ import { type ChatStore, createChatStore } from "./chat-store.ts";
 import { type LocalConversation, parseConversationId } from "./conversation-id.ts";
 import { createEarlier } from "./earlier.ts";
 import { createInbound } from "./inbound.ts";
+import { createReach } from "./reach.ts";
 import { createLocalReply } from "./reply.ts";
 import { mountRoutes } from "./routes.ts";
 
@@ -64,6 +65,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
       if (!isKnown || conversation === undefined) return false;
       return conversation.type === "channel" || conversation.person === person.id;
     },
+    reach: createReach(store),
     chat: createLocalChatActions(store, channels),
     reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, log }),
     openFile: openStoredFile(store),

@@ -43,6 +43,7 @@ import { createFooters } from "./outbound/footer.ts";
 import { createHome, type HomePage } from "./outbound/home.ts";
 import { createMessageSearch } from "./outbound/message-search.ts";
 import { createStreaming } from "./outbound/native-stream-policy.ts";
+import { createReach } from "./outbound/reach.ts";
 import { createSlackReply } from "./outbound/reply.ts";
 
 export interface SlackPlatformOptions {
@@ -221,6 +222,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       const place = parseConversationId(conversationId);
       return place !== undefined && (await chatAccess.mayRead(place.channel, person));
     },
+    reach: createReach({ api, identity, people, now }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent }),
     openFile: files.open,
