@@ -30,7 +30,9 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
     return rows;
   }
 
-  async function of(turn: TurnRecord, state: TurnState): Promise<TurnReport> {
+  async function of(turn: TurnRecord, stored: TurnState): Promise<TurnReport> {
+    // People see the answer before the turn has settled its changes and ended.
+    const state = stored === "running" && turn.isDelivered ? "done" : stored;
     const approvals = await approvalsOf(turn);
     const requester = requesterOf(turn);
     const calls = callsOf(turn);

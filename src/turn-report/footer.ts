@@ -27,7 +27,7 @@ export function footerLine(report: TurnReport, settings: FooterSettings): string
     ...count(calls, ({ outcome }) => outcome === "failed", "failed"),
     ...count(calls, ({ outcome }) => outcome === "interrupted", "interrupted"),
     timeText(report),
-    ...(settings.cost && report.cost !== undefined ? [dollars(report.cost)] : []),
+    ...(settings.cost && report.cost !== undefined && report.cost > 0 ? [dollars(report.cost)] : []),
   ];
   return `▸ ${parts.join(" · ")}`;
 }
