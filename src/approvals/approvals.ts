@@ -21,9 +21,10 @@ import {
   settle,
 } from "./context.ts";
 import { createDecisionOutbox } from "./decision-outbox.ts";
+import { endGrant } from "./end-grant.ts";
 import { createGrants } from "./grants.ts";
 import { openApprovals } from "./open.ts";
-import { createDecisionRecords, grantDecisionsOf } from "./record.ts";
+import { createDecisionRecords } from "./record.ts";
 import { redeemApproval } from "./redeem.ts";
 
 const defaultGrantMs = 30 * 60 * 1000;
@@ -63,6 +64,11 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       rows.map((row) => settle(context, row, ["open", "approved"], "cancelled", change)),
     );
     return cancelled.filter((row) => row !== undefined);
+  }
+
+  /** Its grant is over, so nobody can end it any more. */
+  async function showAgain(cardId: string): Promise<void> {
+    await notices.around(cardId, [], false, async () => (await cardRows(ledger, cardId))?.rows ?? []);
   }
 
   async function prune(at: number): Promise<void> {
@@ -123,7 +129,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       const waiting = await ledger.list("approval", { states: ["open", "approved"] });
       const due = waiting.filter((row) => isExpired(row.body, at));
       await settleAll(due, true, (ofCard) => expireDue(context, ofCard, at));
-      await grants.sweep(at);
+      for (const { origin } of await grants.sweep(at)) await showAgain(origin.cardId);
       await notices.sweep(at);
       await prune(at);
     },
@@ -142,15 +148,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       return text === undefined ? undefined : escapeHiddenLines(options.mask(text));
     },
     listGrants: grants.list,
-    async revokeGrant(grantId, conversationId, by = operator) {
-      const cardId = (await ledger.get("grant", grantId))?.body.origin.cardId ?? "";
-      return await notices.quietly(cardId, async () => {
-        const { receipt, grant } = await grants.revoke(grantId, by, conversationId);
-        const decision = grant === undefined ? undefined : grantDecisionsOf(grant).at(-1);
-        if (decision !== undefined) records.announce(decision);
-        return receipt;
-      });
-    },
+    revokeGrant: (grantId, conversationId, by = operator) => endGrant(context, grantId, by, conversationId),
     whenIdle: notices.whenIdle,
   };
 }

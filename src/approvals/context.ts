@@ -41,6 +41,8 @@ export interface ApprovalsOptions {
   changes?: ChangesActions;
   /** Identifies the current content of the tool's skill. Undefined for a tool without a skill. */
   skillFile?(tool: string): string | undefined;
+  /** The tool's `ask:`: how a card says what a call will do. */
+  askOf?(tool: string): string | undefined;
 }
 
 export interface ApprovalsContext extends ApprovalsOptions {
@@ -87,7 +89,10 @@ export async function cardsOf(context: ApprovalsContext, cardId: string): Promis
   const found = await cardRows(context.ledger, cardId);
   if (found === undefined) return [];
   const targets = new Map(found.rows.map((row) => [row.body.turnId, row.body.target]));
-  return [...targets.values()].map((target) => buildCard(cardId, found.rows, target, context));
+  const isApproved = found.rows.some(({ state }) => state === "approved" || state === "consumed");
+  const grants = isApproved ? await context.grants.list(found.card.conversationId) : [];
+  const given = grants.filter(({ origin }) => origin.cardId === cardId);
+  return [...targets.values()].map((target) => buildCard(cardId, found.rows, target, context, given));
 }
 
 type Settled = Exclude<ApprovalState, "open" | "consumed">;

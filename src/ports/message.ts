@@ -63,8 +63,23 @@ export interface InboundMessage {
   at: number;
 }
 
-/** The last four are for changes to files: keep some files, show the full diff, undo, and run the request again. */
-export type AnswerChoice = "approve" | "deny" | "edit" | "allow" | "part" | "diff" | "undo" | "again";
+/**
+ * `part`, `diff`, `undo` and `again` are for changes to files: keep some files, show the full diff, undo, and run the
+ * request again. `why` tells anyone who sees the card which rules ask. `end` ends what `allow` has allowed.
+ */
+export const answerChoices = [
+  "approve",
+  "deny",
+  "edit",
+  "allow",
+  "part",
+  "diff",
+  "undo",
+  "again",
+  "why",
+  "end",
+] as const;
+export type AnswerChoice = (typeof answerChoices)[number];
 
 /** A click on a tool's question. Authority comes only from `by`, never from `questionId`. */
 export interface InboundPick {

@@ -38,10 +38,14 @@ export interface DashboardData {
     conversationId: string;
     tool: string;
     call: string;
-    reasons: string[];
+    /** What will happen, in plain words. Pairs of backticks mark code. */
+    headline: string;
+    reason: string | null;
+    /** The rules that ask, shown on request. */
+    why: string[];
     warning: string | null;
     facts: string[];
-    /** Shown instead of `call` and `reasons` for changes to a folder. */
+    /** Shown instead of `call` for changes to a folder. */
     changes: ShownChanges | null;
     /** Of these, the dashboard offers approve, deny, part and diff. */
     choices: AnswerChoice[];

@@ -69,7 +69,14 @@ function changesCard(
 ): ApprovalCard {
   const changes = changesWith(shown);
   return createCard(message, {
-    ...{ tool: "changes", callText: "", reasons: [], choices: allOfAsking, changes },
+    ...{
+      tool: "changes",
+      callText: "",
+      headline: changes.headline ?? changes.title,
+      why: [],
+      choices: allOfAsking,
+      changes,
+    },
     grantText,
     ...item,
   });

@@ -423,7 +423,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
           "<!channel> <@U1> @everyone [safe](https://evil.example/x) *bold* ~~s~~ <b>b</b> &amp; | `tick` # h";
         const { message, reply } = await asked({
           callText: `shell_exec\ncommand: "${bad}"\n> quoted\n- item`,
-          reasons: [`“rm ” (${bad})`],
+          reason: `Removes files (${bad}).`,
           warning: `⚠ ${bad}`,
         });
         const card = await onlyCard();
@@ -602,7 +602,9 @@ export function createCard(message: InboundMessage, changes: Partial<CardItem> =
         approvalId: "approval-1",
         tool: "shell_exec",
         callText: '{\n  "command": "rm -rf ./build"\n}',
-        reasons: ["asks before it deletes (shell, skills/shell/SKILL.md:12)"],
+        headline: "Run `rm -rf ./build`",
+        reason: "Asks before it deletes.",
+        why: ["Skill shell asks: it deletes. Pattern “rm ” (shell/SKILL.md, line 12)."],
         times: 1,
         state: "open",
         choices: ["approve", "deny"],

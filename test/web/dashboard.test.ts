@@ -84,7 +84,9 @@ function approval(id: string): DashboardData["approvals"][number] {
     conversationId: "local:dm:ann",
     tool: "shell_exec",
     call: 'shell_exec\ncommand: "rm notes.txt"',
-    reasons: ["it may change something (“rm” of skill shell)"],
+    headline: "Run `rm notes.txt`",
+    reason: "It may change something.",
+    why: ["Skill shell asks: it may change something. Pattern “rm”."],
     warning: "A word mixes alphabets.",
     ...{ facts: ["Connects to registry.example:443"], changes: null, choices: ["approve", "deny", "edit"] },
     times: 2,
@@ -109,7 +111,17 @@ function changesApproval(id: string): DashboardData["approvals"][number] {
     labels: { approve: "Keep", deny: "Discard" },
   };
   const shown = { changes, choices: ["approve", "deny", "part", "diff"] as AnswerChoice[] };
-  return { ...approval(id), tool: "changes", call: "", reasons: [], warning: null, times: 1, ...shown };
+  return {
+    ...approval(id),
+    tool: "changes",
+    call: "",
+    headline: shown.changes?.title ?? "",
+    reason: null,
+    why: [],
+    warning: null,
+    times: 1,
+    ...shown,
+  };
 }
 
 function post(body: string, headers: Record<string, string>): Promise<Response> {

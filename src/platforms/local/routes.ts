@@ -14,6 +14,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { maxShownFiles } from "../../ports/card.ts";
 import type { Scope } from "../../ports/message.ts";
+import { answerChoices } from "../../ports/message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { createEventStreams } from "./event-stream.ts";
@@ -54,7 +55,7 @@ const bodies = {
     person: z.string(),
     messageId: z.string(),
     cardOrApprovalId: z.string(),
-    choice: z.enum(["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"]),
+    choice: z.enum(answerChoices),
     reason: z.string().max(2000).optional(),
     editedJson: z.string().optional(),
     parts: z.array(z.int().min(0).lt(maxShownFiles)).max(maxShownFiles).optional(),

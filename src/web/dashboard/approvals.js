@@ -67,14 +67,14 @@ export function createApprovalsView(root, onAnswered) {
       const text = reason.value.trim();
       answer(approval, "deny", text === "" ? {} : { reason: text }, controls);
     });
-    const head = rowHead(approval, expires);
-    const row = element("li", { class: "approval" }, head, changes?.view ?? callView(approval));
+    const row = element("li", { class: "approval" }, headlineView(approval), rowHead(approval, expires));
+    if (approval.reason !== null) row.append(element("p", { class: "reason" }, approval.reason));
+    row.append(changes?.view ?? callView(approval));
     for (const fact of approval.facts) row.append(element("p", { class: "fact" }, fact));
     if (approval.warning !== null) row.append(element("p", { class: "warning" }, approval.warning));
-    const notes = [...approval.reasons, ...(approval.progress === null ? [] : [approval.progress])];
-    if (notes.length > 0)
-      row.append(element("ul", { class: "reasons" }, ...notes.map((note) => element("li", {}, note))));
+    if (approval.progress !== null) row.append(element("p", { class: "progress" }, approval.progress));
     row.append(form);
+    if (approval.why.length > 0) row.append(whyView(approval));
     return { row, expires };
   }
 
@@ -115,19 +115,33 @@ export function createApprovalsView(root, onAnswered) {
   };
 }
 
-function approvalTitle({ tool, changes }) {
-  return changes === null ? tool : changes.title;
+function approvalTitle({ headline }) {
+  return headline.replaceAll("`", "");
 }
 
-function rowHead({ requester, conversationId, approvers, times, tool, changes }, expires) {
+/** Pairs of backticks mark code. */
+function headlineView({ headline }) {
+  const parts = headline.split("`");
+  const pieces =
+    parts.length % 2 === 0
+      ? [headline]
+      : parts.map((part, index) => (index % 2 === 1 ? element("code", {}, part) : part));
+  return element("h3", { class: "headline" }, ...pieces);
+}
+
+function whyView({ why }) {
+  const lines = why.map((line) => element("li", {}, line));
+  return element("details", { class: "reasons" }, element("summary", {}, "Why this asks"), element("ul", {}, ...lines));
+}
+
+function rowHead({ requester, conversationId, approvers, times }, expires) {
   const identical = times > 1 ? ` · answers for ${times} identical calls` : "";
   return element(
     "p",
     { class: "about" },
-    changes === null ? element("code", {}, tool) : "Changes",
-    ` for ${requester} in `,
+    `Asked by ${requester} in `,
     element("code", {}, conversationId),
-    ` · approvers in the chat: ${approvers}${identical} · `,
+    ` · can answer in the chat: ${approvers}${identical} · `,
     expires,
   );
 }

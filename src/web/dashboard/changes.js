@@ -4,14 +4,14 @@ import { element } from "./elements.js";
 
 /** `chosen()` returns the indexes of the files to keep, or undefined for all of them. */
 export function createChangesView({ changes, choices }, onChoice) {
-  const { title, summary, files, moreFiles, commands, lastOutput, diff } = changes;
+  const { summary, files, moreFiles, commands, lastOutput, diff } = changes;
   const boxes = choices.includes("part") ? files.map(() => box(onChoice)) : [];
   const list = element("ul", { class: "files", "aria-label": "Changed files" });
   for (const [index, file] of files.entries()) list.append(element("li", {}, fileView(file, boxes[index])));
   if (moreFiles > 0)
     list.append(element("li", {}, moreFiles === 1 ? "and 1 more file" : `and ${moreFiles} more files`));
 
-  const view = element("div", {}, element("p", { class: "title" }, title));
+  const view = element("div", {});
   if (summary !== "") view.append(element("p", { class: "summary" }, summary));
   view.append(list);
   if (commands.length > 0) {

@@ -5,13 +5,20 @@
  *
  * `thread` names the conversation even if no thread could be created. `message` is the first message of a longer card.
  */
-import type { AnswerChoice } from "../../../ports/message.ts";
+import { type AnswerChoice, answerChoices } from "../../../ports/message.ts";
 
 export type ButtonMeaning =
   | { type: "answer"; choice: AnswerChoice }
   | { type: "edited" }
   | { type: "chosen" }
+  /** Opens the form for a denial with a reason; `denied` submits it. */
+  | { type: "reason" }
+  | { type: "denied" }
+  /** Shows further choices to the person alone. */
+  | { type: "more"; choices: MoreChoice[] }
   | { type: "pick"; option: number };
+
+export type MoreChoice = "edit" | "allow" | "reason" | "why";
 
 export interface ButtonPlace {
   /** The conversation's thread; null outside threads and in DMs. */
@@ -20,7 +27,13 @@ export interface ButtonPlace {
   firstMessage?: string;
 }
 
-const choices: readonly AnswerChoice[] = ["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"];
+/** Letters keep the id short. */
+const moreLetters: readonly (readonly [string, MoreChoice])[] = [
+  ["e", "edit"],
+  ["a", "allow"],
+  ["r", "reason"],
+  ["w", "why"],
+];
 
 export interface ButtonId extends ButtonPlace {
   meaning: ButtonMeaning;
@@ -37,7 +50,11 @@ function wordOf(meaning: ButtonMeaning): string {
       return meaning.choice;
     case "edited":
     case "chosen":
+    case "reason":
+    case "denied":
       return meaning.type;
+    case "more":
+      return `more-${moreLetters.flatMap(([letter, choice]) => (meaning.choices.includes(choice) ? [letter] : [])).join("")}`;
     case "pick":
       return `pick${meaning.option}`;
     default:
@@ -54,8 +71,12 @@ export function parseButtonId(text: string): ButtonId | undefined {
 }
 
 function meaningOf(word: string): ButtonMeaning | undefined {
-  const choice = choices.find((each) => each === word);
+  const choice = answerChoices.find((each) => each === word);
   if (choice !== undefined) return { type: "answer", choice };
-  if (word === "edited" || word === "chosen") return { type: word };
+  if (word === "edited" || word === "chosen" || word === "reason" || word === "denied") return { type: word };
+  const [, letters] = /^more-([a-z]{1,9})$/.exec(word) ?? [];
+  if (letters !== undefined) {
+    return { type: "more", choices: moreLetters.flatMap(([letter, more]) => (letters.includes(letter) ? [more] : [])) };
+  }
   return /^pick\d$/.test(word) ? { type: "pick", option: Number(word.slice(4)) } : undefined;
 }

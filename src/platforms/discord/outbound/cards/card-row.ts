@@ -9,8 +9,6 @@ export interface RowOptions {
   fileName: string | undefined;
 }
 
-const maxReasons = 4;
-
 export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted {
   const around = linesAround(item, Math.floor(room / 2));
   const heading = item.editedFrom === undefined ? undefined : "**Original call**";
@@ -43,14 +41,14 @@ function noticeFor({ callText }: CardItem, fileName: string | undefined): string
 }
 
 export function wholeRow(item: CardItem): string {
-  const { callText, editedFrom, reasons, warning, facts, grantText, progress, outcome } = item;
+  const { headline, reason, callText, editedFrom, warning, facts, progress, outcome } = item;
   const parts = [
+    headline,
+    reason,
     callText,
     facts?.join("\n"),
     editedFrom === undefined ? undefined : `Original call:\n${editedFrom}`,
     warning === undefined ? undefined : `Warning: ${warning}`,
-    `Why:\n${reasons.map((reason) => `- ${reason}`).join("\n")}`,
-    grantText,
     progress,
     outcome,
   ];
@@ -58,18 +56,13 @@ export function wholeRow(item: CardItem): string {
 }
 
 function linesAround(item: CardItem, room: number): Fitted {
-  const { warning, reasons } = item;
-  const shownReasons = reasons.slice(0, maxReasons);
-  const more = reasons.length - shownReasons.length;
+  const { warning } = item;
   const lines = [
     ...(warning === undefined ? [] : [{ before: "⚠️ ", text: warning }]),
     ...factLines(item),
-    ...shownReasons.map((text) => ({ before: "Why: ", text })),
-    ...(more > 0 ? [{ before: "", text: `and ${more} more reasons` }] : []),
     ...closingLines(item),
   ];
-  const { text, isWhole } = fitLines(lines, room);
-  return { text, isWhole: isWhole && more === 0 };
+  return fitLines(lines, room);
 }
 
 function shortened(text: string, room: number, fileName: string | undefined): Fitted {
