@@ -107,7 +107,8 @@ export function readableView(view: JsonObject): string {
 
 /** Every text of a block in its order, also of buttons and tables. */
 function textsIn(block: JsonObject): string[] {
-  // Clients show a date in the reader's own zone; the fallback stands for that here.
+  // Clients show the elements of a section in one line, and a date in the reader's zone instead of the fallback.
+  if (block.type === "rich_text_section") return [objectsIn(block.elements).flatMap(textsIn).join("")];
   if (block.type === "date") return [String(block.fallback ?? "")];
   if (block.type === "markdown") {
     return [outsideCode(String(block.text), (part, isCode) => (isCode ? part : unescapeText(part)))];

@@ -11,22 +11,12 @@ export interface RowOptions {
 
 export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted {
   const around = linesAround(item, Math.floor(room / 2));
-  const heading = item.editedFrom === undefined ? undefined : "**Original call**";
-  // An edited call shares the space with the original call.
-  const left = room - around.text.length - 2 * 20 - maxNoticeLength - (heading?.length ?? 0);
-  const share = heading === undefined ? left : Math.floor(left / 2);
+  const left = room - around.text.length - 2 * 20 - maxNoticeLength;
   // Separate backticks before shortening, because that adds characters.
-  const call = shortened(withoutFences(item.callText), share, fileName);
-  const before = item.editedFrom === undefined ? undefined : shortened(withoutFences(item.editedFrom), share, fileName);
-  const isWhole = call.isWhole && around.isWhole && (before?.isWhole ?? true);
+  const call = shortened(withoutFences(item.callText), left, fileName);
+  const isWhole = call.isWhole && around.isWhole;
   const notice = isWhole ? undefined : noticeFor(item, fileName);
-  const blocks = [
-    codeBlock(call.text),
-    notice,
-    heading,
-    before === undefined ? undefined : codeBlock(before.text),
-    around.text === "" ? undefined : around.text,
-  ];
+  const blocks = [codeBlock(call.text), notice, around.text === "" ? undefined : around.text];
   return { text: blocks.filter((block) => block !== undefined).join("\n"), isWhole };
 }
 
@@ -41,16 +31,14 @@ function noticeFor({ callText }: CardItem, fileName: string | undefined): string
 }
 
 export function wholeRow(item: CardItem): string {
-  const { headline, reason, callText, editedFrom, warning, facts, progress, outcome } = item;
+  const { headline, reason, callText, warning, facts, progress } = item;
   const parts = [
     headline,
     reason,
     callText,
     facts?.join("\n"),
-    editedFrom === undefined ? undefined : `Original call:\n${editedFrom}`,
     warning === undefined ? undefined : `Warning: ${warning}`,
     progress,
-    outcome,
   ];
   return `${parts.filter((part) => part !== undefined && part !== "").join("\n\n")}\n`;
 }

@@ -17,7 +17,6 @@ export function wholeChanges(item: CardItem, changes: ShownChanges): string {
     commands.map(({ text, outcome }) => `$ ${withoutLineBreaks(text)} — ${withoutLineBreaks(outcome)}`).join("\n"),
     lastOutput === "" ? "" : `End of the last output:\n${lastOutput}`,
     item.progress,
-    item.outcome,
     diff,
   ];
   return `${parts.filter((part) => part !== undefined && part !== "").join("\n\n")}\n`;

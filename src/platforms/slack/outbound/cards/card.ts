@@ -25,7 +25,6 @@ const maxCardLength = maxBlocksLength - 1_700;
 const blockOverhead = 130;
 const maxNotificationLength = 700;
 const maxCallLength = 6_000;
-const maxOriginalLength = 2_500;
 const maxShownHeadLength = 2_000;
 const maxShownTailLength = 1_000;
 
@@ -116,20 +115,13 @@ function rowBlocks(card: ApprovalCard, item: CardItem, index: number, files: Car
 
 function callBlocks(item: CardItem, index: number, files: CardMessages["files"]): Block[] {
   if (item.state !== "open") return settledBlocks(item);
-  const { tool, times, reason = "", editedFrom, facts = [] } = item;
+  const { tool, times, reason = "", facts = [] } = item;
   const times_ = times > 1 ? ` — ${times} identical calls, one answer` : "";
   const fileName = `call-${index + 1}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
-  const shorten = (text: string, limit: number, name: string) => shortened(text, limit, name, files);
   return [
     richText([...headlineElements(item), plain(times_), plain(reason === "" ? "" : `\n${reason}`)]),
-    preformatted(shorten(item.callText, maxCallLength, `${fileName}.txt`)),
+    preformatted(shortened(item.callText, maxCallLength, `${fileName}.txt`, files)),
     ...factBlocks(facts, `${fileName}-facts.txt`, files),
-    ...(editedFrom === undefined
-      ? []
-      : [
-          richText([italic("Edited. Original call:")]),
-          preformatted(shorten(editedFrom, maxOriginalLength, `${fileName}-before.txt`)),
-        ]),
     ...warningBlocks(item),
     ...answerBlocks(item),
   ];
