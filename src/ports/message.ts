@@ -65,7 +65,8 @@ export interface InboundMessage {
 
 /**
  * `part`, `diff`, `undo` and `again` are for changes to files: keep some files, show the full diff, undo, and run the
- * request again. `why` tells anyone who sees the card which rules ask. `end` ends what `allow` has allowed.
+ * request again. `why` tells anyone who sees the card which rules ask. `end` ends what `allow` has allowed. `handover`
+ * asks another approver (`to`) to answer. `reask` opens a new card for an expired call.
  */
 export const answerChoices = [
   "approve",
@@ -78,6 +79,8 @@ export const answerChoices = [
   "again",
   "why",
   "end",
+  "handover",
+  "reask",
 ] as const;
 export type AnswerChoice = (typeof answerChoices)[number];
 
@@ -103,6 +106,8 @@ export interface InboundAnswer {
   /** For `deny`: the reason, which the model reads. */
   reason?: string;
   editedJson?: string;
+  /** For `handover`: the person's id. */
+  to?: string;
   /** For `part`: the files to keep, as indexes into `ShownChanges.files`. */
   parts?: number[];
   at: number;

@@ -41,6 +41,7 @@ import { createEphemeralReplies } from "./outbound/ephemeral-reply.ts";
 import { createHome, type HomePage } from "./outbound/home.ts";
 import { createMessageSearch } from "./outbound/message-search.ts";
 import { createStreaming } from "./outbound/native-stream-policy.ts";
+import { createReach } from "./outbound/reach.ts";
 import { createSlackReply } from "./outbound/reply.ts";
 
 export interface SlackPlatformOptions {
@@ -213,6 +214,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
       }),
+    reach: createReach({ api, identity, people, now }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent }),
     openFile: files.open,

@@ -18,7 +18,7 @@ export type ButtonMeaning =
   | { type: "more"; choices: MoreChoice[] }
   | { type: "pick"; option: number };
 
-export type MoreChoice = "edit" | "allow" | "reason" | "why";
+export type MoreChoice = "edit" | "allow" | "reason" | "handover" | "why";
 
 export interface ButtonPlace {
   /** The conversation's thread; null outside threads and in DMs. */
@@ -32,6 +32,7 @@ const moreLetters: readonly (readonly [string, MoreChoice])[] = [
   ["e", "edit"],
   ["a", "allow"],
   ["r", "reason"],
+  ["h", "handover"],
   ["w", "why"],
 ];
 

@@ -18,6 +18,7 @@ export const moreLabels: Record<MoreChoice, string> = {
   edit: "Edit…",
   allow: "Allow without asking",
   reason: "Deny with reason…",
+  handover: "Hand over…",
   why: "Why this asks",
 };
 const maxGrantTextLength = 1_500;

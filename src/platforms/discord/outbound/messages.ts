@@ -1,4 +1,4 @@
-/** Posts, edits and removes messages. Never pings anybody. A post repeated after a lost answer appears once. */
+/** Posts, edits and removes messages. Pings only the people and roles that a post names. A post repeated after a lost answer appears once. */
 import { createHash } from "node:crypto";
 import {
   type APIEmbed,
@@ -19,6 +19,13 @@ export interface OutgoingMessage {
   /** The message consists of components alone, also its text. Discord never turns it back into another message. */
   isLayout?: boolean;
   files?: RawFile[];
+  /** Whom a post may ping. An edit pings nobody. */
+  mentions?: Mentions;
+}
+
+export interface Mentions {
+  users: string[];
+  roles: string[];
 }
 
 export interface PostOptions {
@@ -41,7 +48,12 @@ export function createMessages(api: DiscordApi): Messages {
       const posted = await api.request<APIMessage>({
         method: "POST",
         route: Routes.channelMessages(channelId),
-        ...payload({ ...message }, replyTo === undefined ? {} : { message_reference: reference }, nonce),
+        ...payload(
+          { ...message },
+          replyTo === undefined ? {} : { message_reference: reference },
+          nonce,
+          message.mentions,
+        ),
         retry,
       });
       return { id: posted.id, isSame: visibleText(posted) === visibleText(message) };
@@ -70,7 +82,12 @@ function visibleText({ content = "", embeds = [], components = [] }: OutgoingMes
 
 export const noMentions = { parse: [], replied_user: false };
 
-function payload(message: OutgoingMessage, extra: object, nonce?: string): { body: object; files?: RawFile[] } {
+function payload(
+  message: OutgoingMessage,
+  extra: object,
+  nonce?: string,
+  mentions?: Mentions,
+): { body: object; files?: RawFile[] } {
   const { content = "", embeds = [], components = [], files = [], isLayout = false } = message;
   const isEdit = nonce === undefined;
   // An edit to components alone must empty the text and embeds of an older card. A new message must not name them.
@@ -79,7 +96,7 @@ function payload(message: OutgoingMessage, extra: object, nonce?: string): { bod
     ...legacy,
     components,
     attachments: files.map(({ name }, id) => ({ id, filename: name })),
-    allowed_mentions: noMentions,
+    allowed_mentions: { ...noMentions, ...mentions },
     // Not set for a message with embeds, because the flag would hide them too.
     flags: isLayout ? MessageFlags.IsComponentsV2 : embeds.length > 0 ? 0 : MessageFlags.SuppressEmbeds,
     ...(nonce === undefined ? {} : { nonce, enforce_nonce: true }),

@@ -5,12 +5,13 @@
 import { type APIMessage, type RawFile, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { ApprovalCard } from "../../../ports/card.ts";
+import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
+import { createProgressLine, defaultMinThinkingMs } from "../../shared/progress-line.ts";
 import { createThrottledUpdates } from "../../shared/throttled-updates.ts";
 import { type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
 import { parseConversationId } from "../conversation-id.ts";
@@ -18,6 +19,7 @@ import type { FormContents } from "../interactions/form-contents.ts";
 import { editsPerWindow, editWindowMs } from "../limits.ts";
 import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
 import type { LatestCards } from "./cards/latest-cards.ts";
+import { noteMessage } from "./cards/mention-line.ts";
 import { batchesOf, readFiles } from "./files-out.ts";
 import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import type { MessageSender } from "./message-sender.ts";
@@ -45,12 +47,13 @@ interface Growing {
 const minEditIntervalMs = editWindowMs / editsPerWindow;
 const blockedText =
   "⚠️ This server's AutoMod blocked my answer. A moderator can exempt me or this channel from the rule.";
-/** Typing stops if nothing changes for this long. */
-const maxTypingMs = 10 * 60_000;
+/** The progress is shown every few seconds while the turn works. Typing ends if it stays away, for example in a bug. */
+const maxSilentMs = 60_000;
 
 export function createDiscordReply(options: DiscordReplyOptions): Reply {
   const { api, sender, target, posts, log } = options;
-  const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxTypingMs });
+  const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxSilentMs });
+  const line = createProgressLine({ minThinkingMs: defaultMinThinkingMs });
   const growing: Growing = { text: "", activity: "" };
   /** True once this process has written in the open segment. */
   let isWritten = false;
@@ -106,6 +109,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   function forgetText(): void {
     Object.assign(growing, { text: "", activity: "" });
     delete growing.final;
+    line.reset();
     isWritten = false;
   }
 
@@ -201,6 +205,12 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
+  async function note(said: CardNote): Promise<void> {
+    const key = `note:${said.key}`;
+    if ((await posts.all()).some((post) => post.key === key)) return;
+    await sender.post(noteMessage(said), { key, retry: "lasting", isCard: true });
+  }
+
   async function question(card: QuestionCard): Promise<void> {
     await begun();
     const key = `question:${card.id}`;
@@ -219,13 +229,14 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
 
   return {
     write: (text) => update({ text }),
-    activity: (activity) => update({ activity }),
+    progress: (progress) => update({ activity: line.of(progress, growing.text !== "") }),
     ask,
     async settle(card) {
       await options.latestCards.note(card);
       await begun();
       await rewrite(card);
     },
+    note,
     question,
     finish: end,
     fail: (text) => end(text, []),

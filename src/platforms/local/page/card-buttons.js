@@ -10,10 +10,11 @@ export const labels = {
   end: "End it",
   part: "Choose files…",
   diff: "Show diff",
+  reask: "Ask again",
 };
 export const looks = { approve: "button primary", deny: "button danger" };
 const order = Object.keys(labels);
-const menuOrder = ["edit", "allow", "reason", "why"];
+const menuOrder = ["edit", "allow", "reason", "handover", "why"];
 
 export function buttonsView(item, send) {
   const choices = order.filter((choice) => item.choices.includes(choice));
@@ -72,6 +73,7 @@ function menu(choices, item, { send, why }) {
 function menuLabel(choice, item) {
   if (choice === "edit") return "Edit…";
   if (choice === "reason") return `${labelOf("deny", item)} with reason…`;
+  if (choice === "handover") return "Hand over…";
   if (choice === "why") return "Why this asks";
   const [, minutes] = /^For (\d+) minutes?\b/.exec(item.grantText ?? "") ?? [];
   return minutes === undefined ? "Allow here for a while…" : `Allow here for ${minutes} min…`;

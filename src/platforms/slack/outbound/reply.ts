@@ -7,9 +7,10 @@
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { ApprovalCard } from "../../../ports/card.ts";
+import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
+import type { Progress } from "../../../ports/progress.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
@@ -19,6 +20,7 @@ import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
 import type { CardForms } from "../interactions/card-forms.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
+import { noteMessage } from "./cards/mention-line.ts";
 import { type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
 import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
@@ -109,7 +111,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return segment;
   }
 
-  async function show(change: { text?: string; activity?: string }): Promise<void> {
+  async function show(change: { text?: string; progress?: Progress }): Promise<void> {
     if (change.text !== undefined) latestText = change.text;
     try {
       const { sender, destination } = await begin();
@@ -236,6 +238,13 @@ export function createSlackReply(options: ReplyOptions): Reply {
     });
   }
 
+  /** An existing note stays as it is. */
+  async function note(said: CardNote): Promise<void> {
+    const { sender } = await begin();
+    const key = `note:${said.key}`;
+    if (sender.tsOf(key) === undefined) await sender.post(key, noteMessage(said));
+  }
+
   async function question(card: QuestionCard): Promise<void> {
     const place = await begin();
     const { sender } = place;
@@ -248,9 +257,10 @@ export function createSlackReply(options: ReplyOptions): Reply {
 
   return {
     write: (text) => inOrder(() => show({ text })),
-    activity: (activity) => inOrder(() => show({ activity })),
+    progress: (progress) => inOrder(() => show({ progress })),
     ask: (card) => inOrder(() => askOnce(card).catch(asNoRoute)),
     settle: (card) => inOrder(() => settle(card)),
+    note: (said) => inOrder(() => note(said).catch(asNoRoute)),
     question: (card) => inOrder(() => question(card).catch(asNoRoute)),
     finish: (text, files) => inOrder(() => end(text, files)),
     fail: (text) => inOrder(() => end(text, [])),

@@ -26,9 +26,11 @@ const labels: Partial<Record<AnswerChoice, string>> = {
   undo: "Undo",
   again: "Run again",
   end: "End it",
+  handover: "Hand over…",
+  reask: "Ask again",
 };
 const styles: Partial<Record<AnswerChoice, Style>> = { approve: ButtonStyle.Success, deny: ButtonStyle.Danger };
-const order: readonly AnswerChoice[] = ["approve", "deny", "part", "diff", "undo", "again", "end"];
+const order: readonly AnswerChoice[] = ["approve", "deny", "part", "diff", "undo", "again", "end", "reask"];
 
 /** These choices approve something, so people must be able to see all of it first. */
 const consents: readonly AnswerChoice[] = ["approve", "edit", "allow", "part"];

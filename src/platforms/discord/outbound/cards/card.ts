@@ -21,6 +21,7 @@ import { rowText, wholeRow } from "./card-row.ts";
 import { wholeChanges } from "./changes-file.ts";
 import { changesText, reportText } from "./changes-text.ts";
 import { headlineText, settledText } from "./headline.ts";
+import { maxMentionLineLength, withMentions } from "./mention-line.ts";
 
 /** What Discord lets us send, tried in the order of `cardStyles`. Cards need no embeds, but questions do. */
 export type CardStyle = "full" | "without-files" | "plain";
@@ -32,9 +33,10 @@ export interface CardOptions {
   style: CardStyle;
 }
 
-/** Four boxes with all their parts stay below the 40 components of a message. */
-const maxItemsPerMessage = 4;
-const maxWhoLength = 400;
+/** With all their parts they stay below the 40 components of a message, and each has room for a call. */
+const maxItemsPerMessage = 3;
+/** With the time of expiry. */
+const maxWhoLength = 450;
 const maxApproversLength = 250;
 /** The first line and the reason of an item. Escaping can double a text's length. */
 const maxOpeningLength = 900;
@@ -48,10 +50,11 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
   const chunks: Row[][] = [];
   for (let from = 0; from < rows.length || from === 0; from += maxItemsPerMessage)
     chunks.push(rows.slice(from, from + maxItemsPerMessage));
-  return chunks.map((chunk, index) => {
+  const messages = chunks.map((chunk, index) => {
     const place = index === 0 ? { thread: options.place.thread } : options.place;
     return messageOf(card, chunk, { ...options, place }, index === chunks.length - 1);
   });
+  return withMentions(messages, card);
 }
 
 interface Row {
@@ -61,7 +64,9 @@ interface Row {
 
 function messageOf(card: ApprovalCard, rows: Row[], options: CardOptions, isLast: boolean): OutgoingMessage {
   const canAttach = options.style === "full";
-  const room = Math.floor((maxLayoutTextLength - maxWhoLength) / rows.length);
+  const hasLine = card.notify !== undefined || card.copy !== undefined;
+  const reserved = maxWhoLength + (hasLine ? maxMentionLineLength : 0);
+  const room = Math.floor((maxLayoutTextLength - reserved) / rows.length);
   const files: RawFile[] = [];
   const isOne = card.items.length === 1;
   const parts = rows.flatMap((row) => {
@@ -142,5 +147,5 @@ function whoAndUntil({ requesterName, approversText, expiresAt }: ApprovalCard):
   const asked = `Asked by ${escapePlain(shorten(requesterName, 60))}`;
   const who = `Can answer: ${escapePlain(shorten(approversText, maxApproversLength))}`;
   const until = expiresAt === null ? "" : ` · expires <t:${Math.floor(expiresAt / 1000)}:R>`;
-  return `-# ${shorten(`${asked} · ${who}`, maxWhoLength)}${until}`;
+  return `-# ${shorten(`${asked} · ${who}`, maxWhoLength - 40)}${until}`;
 }

@@ -19,6 +19,8 @@ export const choiceActions: Record<AnswerChoice, string> = {
   again: "remora_again",
   why: "remora_why",
   end: "remora_end",
+  handover: "remora_handover",
+  reask: "remora_reask",
 };
 export const moreAction = "remora_more";
 
@@ -101,6 +103,10 @@ export function choiceLabel(choice: MoreChoice, { changes, grantText }: Pick<Car
       return "Why this asks";
     case "end":
       return "End it";
+    case "handover":
+      return "Hand over…";
+    case "reask":
+      return "Ask again";
     default:
       return choice satisfies never;
   }
