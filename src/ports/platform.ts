@@ -43,7 +43,9 @@ export interface Reply {
   question(card: QuestionCard): Promise<void>;
   finish(text: string, files: ToolFile[]): Promise<void>;
   fail(text: string): Promise<void>;
-  /** Drops pending writes and ends all indicators, because another process resumes the reply, or the turn has parked. */
+  /** Ends the open segment and removes the progress, because the turn waits for people. */
+  park(): Promise<void>;
+  /** Drops pending writes, because another process resumes the reply. */
   leave?(): Promise<void>;
 }
 

@@ -37,6 +37,8 @@ export interface Delivery {
   takeAsked(): boolean;
   finish(text: string, files: ToolFile[]): Promise<void>;
   fail(text: string): Promise<void>;
+  /** Removes the progress, because the turn waits for people. Never rejects. */
+  park(): Promise<void>;
   /** Stops writing, because another process continues the reply. Never rejects. */
   leave(): Promise<void>;
 }

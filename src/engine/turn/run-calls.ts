@@ -67,6 +67,7 @@ async function redeemPermit(run: TurnRun, record: CallRecord): Promise<"run" | "
 
 async function park(run: TurnRun, cardId: string): Promise<"parked"> {
   run.progress.stop();
+  await run.delivery.park();
   await run.save("parked");
   // Later turns of the conversation must see this waiting turn in their history.
   await run.deps.context.remember(run.turn).catch((thrown: unknown) => {

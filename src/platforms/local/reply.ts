@@ -124,14 +124,18 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     return timer === undefined && (state === "done" || state === "failed");
   }
 
+  async function closeSegment(): Promise<void> {
+    Object.assign(segment, { activity: "", activitySince: undefined });
+    if (!hasEnded()) await show("done");
+  }
+
   async function postBelow(key: string, messageFor: () => ChatMessage): Promise<void> {
     begun ??= begin();
     await begun;
     const isPosted = posted.has(key);
     if (!isPosted) {
       spot();
-      Object.assign(segment, { activity: "", activitySince: undefined });
-      if (!hasEnded()) await show("done");
+      await closeSegment();
       posted.add(key);
       openSegment(posted.size);
     }
@@ -163,6 +167,11 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     },
     finish: (text, files) => end(text, files, "done"),
     fail: (text) => end(text, [], "failed"),
+    async park() {
+      if (begun === undefined) return;
+      await begun;
+      await closeSegment();
+    },
     async leave() {
       isLeft = true;
       clearTimeout(timer);

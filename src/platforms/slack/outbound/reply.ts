@@ -25,7 +25,9 @@ import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
 import type { Streaming } from "./native-stream-policy.ts";
 import { questionMessage } from "./question.ts";
+import type { Receipts } from "./receipts.ts";
 import { renderMessage, renderParts } from "./render.ts";
+import type { ThreadStatuses } from "./thread-status.ts";
 
 export interface ReplyOptions {
   api: SlackApi;
@@ -33,6 +35,8 @@ export interface ReplyOptions {
   posts: Posts;
   rateLimiter: RateLimiter;
   streaming: Streaming;
+  statuses: ThreadStatuses;
+  receipts: Receipts;
   forms: CardForms;
   botUserId(): Promise<string>;
   /** Cards that this process is posting. A click may arrive before the posted message's id is known. */
@@ -100,12 +104,11 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const number = sender.keys().filter((key) => /^(?:card|question):/.test(key)).length;
     const key = `text:${number}`;
     const isResumed = sender.tsOf(key) !== undefined;
-    const setStatus = options.streaming.statusFor(at);
     segment = createLiveMessage({
       ...{ key, sender, log, rateLimiter: options.rateLimiter, now: options.now },
-      startStream: async (first) =>
-        isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first }),
-      ...(setStatus === undefined ? {} : { setStatus }),
+      startStream: async (first, tasks) =>
+        isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first, tasks }),
+      ...(at.thread === null ? {} : { status: options.statuses(at.channel, at.thread) }),
     });
     return segment;
   }
@@ -128,6 +131,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const closed = await openSegment(sender, destination).close(text);
     segment = undefined;
     latestText = undefined;
+    // Do not wait: whoever reads the message sees enough.
+    if (destination.thread === null) void options.receipts.end(target.messageId);
     return closed;
   }
 
@@ -255,6 +260,10 @@ export function createSlackReply(options: ReplyOptions): Reply {
     question: (card) => inOrder(() => question(card).catch(asNoRoute)),
     finish: (text, files) => inOrder(() => end(text, files)),
     fail: (text) => inOrder(() => end(text, [])),
+    park: () =>
+      inOrder(async () => {
+        if (segment !== undefined) await closeSegment(await begin(), latestText);
+      }),
     leave: () => inOrder(async () => segment?.leave()),
   };
 }
