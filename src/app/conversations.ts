@@ -168,7 +168,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
 
 function openApprovals(
   { settings, log }: AppOptions,
-  { ledger, events, audit, auditLog, mask }: State,
+  { ledger, leases, events, audit, auditLog, mask }: State,
   {
     sandbox: { report, drafts },
     skills: { gate, library },
@@ -186,6 +186,15 @@ function openApprovals(
         (!report.holds || report.layers === "copy") && gateRules(library.current()).shellParameters.has(tool),
     },
     changes: drafts,
+    notify: {
+      where: settings.config.safety.notify,
+      atMost: settings.config.safety.notifyAtMost,
+      leases,
+      serves: links.serves,
+      reach: (platform) => links.platform(platform)?.reach,
+      post: async (card) => (await links.deliveries.open(card.target)).ask(card),
+      say: async (target, note) => (await links.deliveries.open(target)).note(note),
+    },
     wake: (turnId) => void links.conversations.get().wake(turnId),
     onSettled: async (card) => (await links.deliveries.open(card.target)).settle(card),
     async remember(feedback) {

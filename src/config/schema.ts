@@ -9,6 +9,7 @@ const count = z.number().int().min(1);
 const text = z.string().min(1);
 const optionalText = text.nullable().default(null);
 const tokenLimit = count.nullable().default(null);
+const dollarLimit = z.number().min(0).max(1_000_000).nullable().default(null);
 
 const price = z.number().min(0).max(1_000_000);
 const modelPrice = z.strictObject({
@@ -69,6 +70,8 @@ const safety = z
       .default({}),
     expiryMinutes: z.number().min(0.1).max(525_600).nullable().default(60),
     grantMinutes: z.number().min(1).max(1_440).default(30),
+    notify: z.enum(["thread", "dm", "both", "off"]).default("thread"),
+    notifyAtMost: count.max(50).default(5),
     openCards: count.max(100).default(5),
     sandbox: z.enum(["auto", "required", "off"]).default("auto"),
     shell: z.enum(["free", "ask"]).default("free"),
@@ -244,7 +247,23 @@ export const configSchema = z.strictObject({
   tools,
   context,
   skills,
-  limits: z.strictObject({ userTokensPerDay: tokenLimit, channelTokensPerDay: tokenLimit }).prefault({}),
+  limits: z
+    .strictObject({
+      userTokensPerDay: tokenLimit,
+      channelTokensPerDay: tokenLimit,
+      dollars: z
+        .strictObject({
+          turn: dollarLimit,
+          user: dollarLimit,
+          channel: dollarLimit,
+          scheduleRun: dollarLimit,
+          schedule: dollarLimit,
+          step: z.number().min(0.01).max(1_000_000).default(2),
+          unpriced: z.enum(["refuse", "allow"]).default("refuse"),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
   memory: z.strictObject({ retentionDays: count.nullable().default(null), embeddings }).prefault({}),
   chatLog: z
     .strictObject({

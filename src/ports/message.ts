@@ -63,8 +63,23 @@ export interface InboundMessage {
   at: number;
 }
 
-/** The last four are for changes to files: keep some files, show the full diff, undo, and run the request again. */
-export type AnswerChoice = "approve" | "deny" | "edit" | "allow" | "part" | "diff" | "undo" | "again";
+/**
+ * `part`, `diff`, `undo` and `again` are for changes to files: keep some files, show the full diff, undo, and run the
+ * request again. `handover` asks another approver (`to`) to answer. `reask` opens a new card for an expired call.
+ */
+export const answerChoices = [
+  "approve",
+  "deny",
+  "edit",
+  "allow",
+  "part",
+  "diff",
+  "undo",
+  "again",
+  "handover",
+  "reask",
+] as const;
+export type AnswerChoice = (typeof answerChoices)[number];
 
 /** A click on a tool's question. Authority comes only from `by`, never from `questionId`. */
 export interface InboundPick {
@@ -88,6 +103,8 @@ export interface InboundAnswer {
   /** For `deny`: the reason, which the model reads. */
   reason?: string;
   editedJson?: string;
+  /** For `handover`: the person's id. */
+  to?: string;
   /** For `part`: the files to keep, as indexes into `ShownChanges.files`. */
   parts?: number[];
   at: number;

@@ -2,7 +2,7 @@
  * A platform must acknowledge an event only after the handler has resolved: only then is the event durably stored.
  * `Posts` records every post immediately so that another process can resume a reply without posting twice.
  */
-import type { ApprovalCard } from "./card.ts";
+import type { ApprovalCard, CardNote } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
 import type { Earlier, EarlierWanted } from "./earlier.ts";
 import type {
@@ -19,6 +19,7 @@ import type {
 } from "./message.ts";
 import type { Progress } from "./progress.ts";
 import type { QuestionCard } from "./question.ts";
+import type { Reach } from "./reach.ts";
 import type { ToolFile } from "./tool.ts";
 
 /** Message ids of a turn's posts, by keys that the platform chooses (`text:0:0`, `card:<id>`). */
@@ -39,6 +40,8 @@ export interface Reply {
   ask(card: ApprovalCard): Promise<void>;
   /** Updates a posted card. Only open rows keep their buttons. */
   settle(card: ApprovalCard): Promise<void>;
+  /** Posts one line below what is there, once per key. Pings exactly the people and roles that it names. */
+  note(note: CardNote): Promise<void>;
   /** Posts a tool's question, or updates the posted one. Opens the next segment, like `ask`. */
   question(card: QuestionCard): Promise<void>;
   finish(text: string, files: ToolFile[]): Promise<void>;
@@ -73,6 +76,7 @@ export interface Platform {
   /** Undefined if the person has left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
   chat?: ChatActions;
+  reach: Reach;
   /**
    * Reads what was said before the message, only where the message's author can read. Works before `connect`. After an
    * abort, soon resolves with what it has read. Rejects with a `RemoraError` if nothing could be read.

@@ -1,6 +1,6 @@
 import type { Log } from "../lib/log.ts";
 import type { Approvals } from "./approval.ts";
-import type { ApprovalCard } from "./card.ts";
+import type { ApprovalCard, CardNote } from "./card.ts";
 import type { Containment } from "./containment.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Drafts } from "./draft.ts";
@@ -32,6 +32,7 @@ export interface Delivery {
   progress(progress: Progress): void;
   ask(card: ApprovalCard): Promise<void>;
   settle(card: ApprovalCard): Promise<void>;
+  note(note: CardNote): Promise<void>;
   question(card: QuestionCard): Promise<void>;
   /** True if a question was posted since the last `takeAsked`. The text then continues below the question. */
   takeAsked(): boolean;

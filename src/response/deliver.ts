@@ -47,6 +47,7 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       await reply.ask(card);
     },
     settle: (card) => reply.settle(card),
+    note: (note) => reply.note(note),
     async question(card) {
       await Promise.all([text.flush(), progress.drop()]);
       await reply.question(card);

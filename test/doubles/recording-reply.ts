@@ -1,5 +1,5 @@
 /** A reply that records what a person would see: segments of text, cards between them, and how it ended. */
-import type { ApprovalCard } from "../../src/ports/card.ts";
+import type { ApprovalCard, CardNote } from "../../src/ports/card.ts";
 import type { Reply } from "../../src/ports/platform.ts";
 import type { QuestionCard } from "../../src/ports/question.ts";
 import type { ToolFile } from "../../src/ports/tool.ts";
@@ -9,6 +9,7 @@ export interface RecordingReply extends Reply {
   segments: string[];
   activities: string[];
   cards: Map<string, ApprovalCard>;
+  notes: Map<string, CardNote>;
   questions: Map<string, QuestionCard>;
   files: ToolFile[];
   end: "open" | "finished" | "failed";
@@ -20,6 +21,7 @@ export function createRecordingReply(): RecordingReply {
     segments: [""],
     activities: [],
     cards,
+    notes: new Map(),
     questions: new Map(),
     files: [],
     end: "open",
@@ -37,6 +39,9 @@ export function createRecordingReply(): RecordingReply {
     async question(card) {
       if (!reply.questions.has(card.id)) reply.segments.push("");
       reply.questions.set(card.id, card);
+    },
+    async note(note) {
+      reply.notes.set(note.key, note);
     },
     async settle(card) {
       cards.set(card.id, card);

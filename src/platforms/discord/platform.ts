@@ -35,6 +35,7 @@ import { createChatAccess } from "./outbound/chat-access.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
 import { createMessageSender, type Origin } from "./outbound/message-sender.ts";
 import { createMessages, nonceOf } from "./outbound/messages.ts";
+import { createReach } from "./outbound/reach.ts";
 import { renderAll } from "./outbound/render.ts";
 import { createDiscordReply } from "./outbound/reply.ts";
 
@@ -215,6 +216,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       return createDiscordReply({ api, sender, target, posts, formContents, latestCards, onBegin, log });
     },
     lookUp: people.lookUp,
+    reach: createReach({ api, channels, people, access, roleName: context.roleName }),
     earlier: createEarlier({ api, channels, access, botId: () => gateway.client()?.user.id }),
     openFile: createFileOpener(api, options.apiUrl),
     chat: createChatActions({ api, messages, access }),

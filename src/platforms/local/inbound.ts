@@ -60,6 +60,7 @@ export interface ClickedAnswer {
   reason?: string | undefined;
   editedJson?: string | undefined;
   parts?: number[] | undefined;
+  to?: string | undefined;
 }
 
 export interface InboundOptions {
@@ -171,7 +172,7 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
       store.put({ ...storableMessage(message), text: "", files: [], isDeleted: true });
       store.files.remove(message.files.map((file) => file.id));
     },
-    async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson, parts }) {
+    async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson, parts, to }) {
       const by = authorOf(personOf(person));
       const message = clickable(person, messageId, "card");
       if (choice === "part" && (parts ?? []).length === 0) {
@@ -185,6 +186,7 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
         ...(reason === undefined ? {} : { reason }),
         ...(editedJson === undefined ? {} : { editedJson }),
         ...(parts === undefined ? {} : { parts }),
+        ...(to === undefined ? {} : { to }),
       });
     },
     async pick({ person, messageId, questionId, option }) {

@@ -10,6 +10,7 @@ import { type ChatStore, createChatStore } from "./chat-store.ts";
 import type { LocalConversation } from "./conversation-id.ts";
 import { createEarlier } from "./earlier.ts";
 import { createInbound } from "./inbound.ts";
+import { createReach } from "./reach.ts";
 import { createLocalReply } from "./reply.ts";
 import { mountRoutes } from "./routes.ts";
 
@@ -58,6 +59,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
       await inbound.redeliver();
     },
     earlier: createEarlier(store),
+    reach: createReach(store),
     chat: createLocalChatActions(store, channels),
     reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, log }),
     openFile: openStoredFile(store),

@@ -3,7 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
-import type { ApprovalCard } from "../../ports/card.ts";
+import { type ApprovalCard, type CardNote, noteText } from "../../ports/card.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Posts, Reply } from "../../ports/platform.ts";
 import type { Progress } from "../../ports/progress.ts";
@@ -157,10 +157,23 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     return { ...agentsMessage({ id, ...spot(), text: "", at, state, activity: "", files: [] }), type: "card", card };
   }
 
+  async function note({ key: name, line }: CardNote): Promise<void> {
+    const key = `note:${name}`;
+    if ((await posts.all()).some((post) => post.key === key)) return;
+    const id = `r.${target.turnId}.note.${name}`;
+    const text = escapeMarkdown(noteText(line));
+    await post(
+      key,
+      agentsMessage({ id, ...spot(), text, at: Date.now(), state: "done", activity: "", files: [] }),
+      false,
+    );
+  }
+
   return {
     write: (text) => update({ text }),
     progress: showProgress,
     ask: (card) => postBelow(`card:${card.id}`, () => cardMessage(card)),
+    note,
     question: (question) => postBelow(`question:${question.id}`, () => questionMessage(question)),
     async settle(card) {
       if (store.get(cardId(target, card.id)) !== undefined) store.put(cardMessage(card));
@@ -181,6 +194,11 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
 
 function cardId(target: ReplyTarget, id: string): string {
   return `r.${target.turnId}.card.${id}`;
+}
+
+/** Names in a note are other people's text. */
+function escapeMarkdown(text: string): string {
+  return text.replace(/[\\`*_{}[\]()<>#+\-.!|~&:]/g, "\\$&");
 }
 
 function agentsMessage(

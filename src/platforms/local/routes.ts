@@ -13,7 +13,7 @@ import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { maxShownFiles } from "../../ports/card.ts";
-import type { Scope } from "../../ports/message.ts";
+import { answerChoices, type Scope } from "../../ports/message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { createEventStreams } from "./event-stream.ts";
@@ -54,9 +54,10 @@ const bodies = {
     person: z.string(),
     messageId: z.string(),
     cardOrApprovalId: z.string(),
-    choice: z.enum(["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"]),
+    choice: z.enum(answerChoices),
     reason: z.string().max(2000).optional(),
     editedJson: z.string().optional(),
+    to: z.string().max(200).optional(),
     parts: z.array(z.int().min(0).lt(maxShownFiles)).max(maxShownFiles).optional(),
   }),
   pick: z.object({

@@ -40,6 +40,7 @@ import { createEphemeralReplies } from "./outbound/ephemeral-reply.ts";
 import { createHome, type HomePage } from "./outbound/home.ts";
 import { createMessageSearch } from "./outbound/message-search.ts";
 import { createStreaming } from "./outbound/native-stream-policy.ts";
+import { createReach } from "./outbound/reach.ts";
 import { createReceipts } from "./outbound/receipts.ts";
 import { createSlackReply } from "./outbound/reply.ts";
 import { createThreadStatuses } from "./outbound/thread-status.ts";
@@ -227,6 +228,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
       }),
+    reach: createReach({ api, identity, people, now }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent }),
     openFile: files.open,

@@ -5,7 +5,7 @@
  *
  * `thread` names the conversation even if no thread could be created. `message` is the first message of a longer card.
  */
-import type { AnswerChoice } from "../../../ports/message.ts";
+import { type AnswerChoice, answerChoices } from "../../../ports/message.ts";
 
 export type ButtonMeaning =
   | { type: "answer"; choice: AnswerChoice }
@@ -19,8 +19,6 @@ export interface ButtonPlace {
   /** The card's first message, if the button is on a later one. */
   firstMessage?: string;
 }
-
-const choices: readonly AnswerChoice[] = ["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"];
 
 export interface ButtonId extends ButtonPlace {
   meaning: ButtonMeaning;
@@ -54,7 +52,7 @@ export function parseButtonId(text: string): ButtonId | undefined {
 }
 
 function meaningOf(word: string): ButtonMeaning | undefined {
-  const choice = choices.find((each) => each === word);
+  const choice = answerChoices.find((each) => each === word);
   if (choice !== undefined) return { type: "answer", choice };
   if (word === "edited" || word === "chosen") return { type: word };
   return /^pick\d$/.test(word) ? { type: "pick", option: Number(word.slice(4)) } : undefined;

@@ -5,7 +5,7 @@
 import { type APIMessage, type RawFile, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { ApprovalCard } from "../../../ports/card.ts";
+import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
@@ -19,6 +19,7 @@ import type { FormContents } from "../interactions/form-contents.ts";
 import { editsPerWindow, editWindowMs } from "../limits.ts";
 import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
 import type { LatestCards } from "./cards/latest-cards.ts";
+import { noteMessage } from "./cards/mention-line.ts";
 import { batchesOf, readFiles } from "./files-out.ts";
 import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import type { MessageSender } from "./message-sender.ts";
@@ -205,6 +206,12 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
+  async function note(said: CardNote): Promise<void> {
+    const key = `note:${said.key}`;
+    if ((await posts.all()).some((post) => post.key === key)) return;
+    await sender.post(noteMessage(said), { key, retry: "lasting", isCard: true });
+  }
+
   async function question(card: QuestionCard): Promise<void> {
     await begun();
     const key = `question:${card.id}`;
@@ -230,6 +237,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       await begun();
       await rewrite(card);
     },
+    note,
     question,
     finish: end,
     fail: (text) => end(text, []),

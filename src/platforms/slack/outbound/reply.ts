@@ -7,7 +7,7 @@
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { ApprovalCard } from "../../../ports/card.ts";
+import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { Progress } from "../../../ports/progress.ts";
@@ -20,6 +20,7 @@ import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
 import type { CardForms } from "../interactions/card-forms.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
+import { noteMessage } from "./cards/mention-line.ts";
 import { type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
 import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
@@ -242,6 +243,13 @@ export function createSlackReply(options: ReplyOptions): Reply {
     });
   }
 
+  /** An existing note stays as it is. */
+  async function note(said: CardNote): Promise<void> {
+    const { sender } = await begin();
+    const key = `note:${said.key}`;
+    if (sender.tsOf(key) === undefined) await sender.post(key, noteMessage(said));
+  }
+
   async function question(card: QuestionCard): Promise<void> {
     const place = await begin();
     const { sender } = place;
@@ -257,6 +265,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     progress: (progress) => inOrder(() => show({ progress })),
     ask: (card) => inOrder(() => askOnce(card).catch(asNoRoute)),
     settle: (card) => inOrder(() => settle(card)),
+    note: (said) => inOrder(() => note(said).catch(asNoRoute)),
     question: (card) => inOrder(() => question(card).catch(asNoRoute)),
     finish: (text, files) => inOrder(() => end(text, files)),
     fail: (text) => inOrder(() => end(text, [])),
