@@ -35,8 +35,10 @@ import { createCardForms } from "./interactions/card-forms.ts";
 import { createCommands } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import { createAssistantPane } from "./outbound/assistant-pane.ts";
+import { createChatAccess } from "./outbound/chat-access.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
 import { createEphemeralReplies } from "./outbound/ephemeral-reply.ts";
+import { createFooters } from "./outbound/footer.ts";
 import { createHome, type HomePage } from "./outbound/home.ts";
 import { createMessageSearch } from "./outbound/message-search.ts";
 import { createStreaming } from "./outbound/native-stream-policy.ts";
@@ -93,6 +95,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const forms = createCardForms(store);
   const posting = new Map<string, Promise<void>>();
   const rateLimiter = createRateLimiter(now);
+  const footers = createFooters(log);
+  const chatAccess = createChatAccess(api, people);
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log, now });
   const statuses = createThreadStatuses({ api, rateLimiter, log, now });
   const receipts = createReceipts({ api, statuses, ackReaction: options.ackReaction, log });
@@ -211,23 +215,15 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{
-          api,
-          target,
-          posts,
-          rateLimiter,
-          streaming,
-          statuses,
-          receipts,
-          forms,
-          posting,
-          log,
-          now,
-          signal: ended.signal,
-        },
+        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, posting, log, now },
+        signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
       }),
+    async mayRead(conversationId, person) {
+      const place = parseConversationId(conversationId);
+      return place !== undefined && (await chatAccess.mayRead(place.channel, person));
+    },
     reach: createReach({ api, identity, people, now }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent }),

@@ -11,7 +11,8 @@ export type ButtonMeaning =
   | { type: "answer"; choice: AnswerChoice }
   | { type: "edited" }
   | { type: "chosen" }
-  | { type: "pick"; option: number };
+  | { type: "pick"; option: number }
+  | { type: "footer"; choice: "details" | "retry" };
 
 export interface ButtonPlace {
   /** The conversation's thread; null outside threads and in DMs. */
@@ -38,6 +39,8 @@ function wordOf(meaning: ButtonMeaning): string {
       return meaning.type;
     case "pick":
       return `pick${meaning.option}`;
+    case "footer":
+      return meaning.choice;
     default:
       return meaning satisfies never;
   }
@@ -54,6 +57,7 @@ export function parseButtonId(text: string): ButtonId | undefined {
 function meaningOf(word: string): ButtonMeaning | undefined {
   const choice = answerChoices.find((each) => each === word);
   if (choice !== undefined) return { type: "answer", choice };
+  if (word === "details" || word === "retry") return { type: "footer", choice: word };
   if (word === "edited" || word === "chosen") return { type: word };
   return /^pick\d$/.test(word) ? { type: "pick", option: Number(word.slice(4)) } : undefined;
 }

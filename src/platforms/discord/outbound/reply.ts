@@ -5,6 +5,7 @@
 import { type APIMessage, type RawFile, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
@@ -21,7 +22,8 @@ import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
 import type { LatestCards } from "./cards/latest-cards.ts";
 import { noteMessage } from "./cards/mention-line.ts";
 import { batchesOf, readFiles } from "./files-out.ts";
-import { createLiveMessage, type LiveMessage } from "./live-message.ts";
+import { type RenderedFooter, renderFooter, withFooterLine } from "./footer.ts";
+import { createLiveMessage, type Extras, type LiveMessage } from "./live-message.ts";
 import type { MessageSender } from "./message-sender.ts";
 import { questionMessage } from "./question.ts";
 import { renderAll, renderFinal, renderPartial, withoutStatus } from "./render.ts";
@@ -114,8 +116,8 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     isWritten = false;
   }
 
-  async function settleText(open: LiveMessage, parts: string[], files: RawFile[] = []): Promise<void> {
-    await open.show(parts, "lasting", files);
+  async function settleText(open: LiveMessage, parts: string[], extras?: Extras): Promise<void> {
+    await open.show(parts, "lasting", extras);
     await open.cutTo(parts.length);
   }
 
@@ -132,22 +134,26 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
-  async function end(text: string, wanted: ToolFile[]): Promise<void> {
+  async function end(text: string, wanted: ToolFile[], below: AnswerFooter | undefined): Promise<void> {
+    const footer = renderFooter(below, targetThread(target));
     const { files, notes } = await readFiles(wanted);
     const whole = [text, ...notes].filter(Boolean).join("\n\n");
-    const { parts, file } = renderFinal(whole);
+    const { parts: texts, file } = renderFinal(whole);
+    const parts = withFooterLine(texts, footer);
     growing.final = parts;
     await updates.stop();
     const open = await begun();
     const batches = batchesOf(file === undefined ? files : [file, ...files]);
     try {
-      await endWith(open, parts, batches);
+      await endWith(open, parts, footer, batches);
     } catch (thrown) {
       if (isRefusal(thrown, "blockedByAutoMod", "blockedForLink")) return await settleText(open, [blockedText]);
       const isAboutFiles = batches.length > 0 && isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm");
       if (!isAboutFiles) throw thrown;
       const refused = files.map(({ name }) => attachmentNote(name, messageOf(thrown)));
-      await settleText(open, renderAll([whole, ...refused].join("\n\n")));
+      const { components } = footer;
+      const shown = withFooterLine(renderAll([whole, ...refused].join("\n\n")), footer);
+      await settleText(open, shown, { files: [], components });
     } finally {
       typing.stop();
       // A card may be posted below this answer, and later updates must not edit the answer above it.
@@ -155,9 +161,14 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
-  async function endWith(open: LiveMessage, parts: string[], [first = [], ...more]: RawFile[][]): Promise<void> {
+  async function endWith(
+    open: LiveMessage,
+    parts: string[],
+    { components }: RenderedFooter,
+    [first = [], ...more]: RawFile[][],
+  ): Promise<void> {
     // Files without text need a message with empty text.
-    await settleText(open, parts.length === 0 && first.length > 0 ? [""] : parts, first);
+    await settleText(open, parts.length === 0 && first.length > 0 ? [""] : parts, { files: first, components });
     for (const [index, files] of more.entries()) {
       const key = `files:${open.number}:${index}`;
       const isThere = (await posts.all()).some((post) => post.key === key);
@@ -240,7 +251,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     note,
     question,
     finish: end,
-    fail: (text) => end(text, []),
+    fail: (text, footer) => end(text, [], footer),
     async park() {
       typing.stop();
       if (isWritten) await closeSegment();

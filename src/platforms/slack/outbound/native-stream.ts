@@ -5,6 +5,7 @@ import { isSlackError } from "../api/api-problems.ts";
 import { maxStreamBytes, maxStreamBytesWithTasks, streamLifetimeMs } from "../limits.ts";
 import { endSession } from "./assistant-pane.ts";
 import type { Metadata } from "./message-sender.ts";
+import type { Block } from "./render.ts";
 import { beginningOf, safeMarkdown } from "./safe-text.ts";
 import { chunkKey, type TaskChunk, tasksBytes } from "./stream-tasks.ts";
 
@@ -14,7 +15,8 @@ export interface Stream {
   next(markdown: string): string | undefined;
   /** Returns false if Slack or the person ended the stream, and then also ends its session. */
   append(text: string, tasks?: TaskChunk[]): Promise<boolean>;
-  stop(rest: string, metadata: Metadata): Promise<boolean>;
+  /** `below` are blocks that follow the text. */
+  stop(rest: string, metadata: Metadata, below?: readonly Block[]): Promise<boolean>;
   isOld(): boolean;
   /** The tasks that the stream shows, by `chunkKey`. They stay in the message when the stream ends. */
   tasks: ReadonlyMap<string, TaskChunk>;
@@ -70,11 +72,17 @@ export function createStream({ api, channel, thread, ts, first, firstTasks, now 
       for (const task of newTasks) tasks.set(chunkKey(task), task);
       return true;
     },
-    stop: (rest, metadata) =>
+    stop: (rest, metadata, below = []) =>
       isTaken(
         api.call(
           "chat.stopStream",
-          { channel, ts, metadata, ...(rest === "" ? {} : { markdown_text: rest }) },
+          {
+            channel,
+            ts,
+            metadata,
+            ...(rest === "" ? {} : { markdown_text: rest }),
+            ...(below.length === 0 ? {} : { blocks: below }),
+          },
           nothing,
           {
             isOnce: true,

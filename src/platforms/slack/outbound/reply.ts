@@ -7,6 +7,7 @@
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
@@ -22,6 +23,7 @@ import type { CardForms } from "../interactions/card-forms.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
 import { noteMessage } from "./cards/mention-line.ts";
 import { type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import type { Footers } from "./footer.ts";
 import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
 import type { Streaming } from "./native-stream-policy.ts";
@@ -38,6 +40,7 @@ export interface ReplyOptions {
   streaming: Streaming;
   statuses: ThreadStatuses;
   receipts: Receipts;
+  footers: Footers;
   forms: CardForms;
   botUserId(): Promise<string>;
   /** Cards that this process is posting. A click may arrive before the posted message's id is known. */
@@ -107,6 +110,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const isResumed = sender.tsOf(key) !== undefined;
     segment = createLiveMessage({
       ...{ key, sender, log, rateLimiter: options.rateLimiter, now: options.now },
+      footers: options.footers,
       startStream: async (first, tasks) =>
         isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first, tasks }),
       ...(at.thread === null ? {} : { status: options.statuses(at.channel, at.thread) }),
@@ -128,8 +132,9 @@ export function createSlackReply(options: ReplyOptions): Reply {
   async function closeSegment(
     { sender, destination }: Begun,
     text: string | undefined,
+    footer?: AnswerFooter,
   ): Promise<{ rest: string | undefined }> {
-    const closed = await openSegment(sender, destination).close(text);
+    const closed = await openSegment(sender, destination).close(text, footer);
     segment = undefined;
     latestText = undefined;
     // Do not wait: whoever reads the message sees enough.
@@ -137,7 +142,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return closed;
   }
 
-  async function end(text: string, files: ToolFile[]): Promise<void> {
+  async function end(text: string, files: ToolFile[], footer: AnswerFooter | undefined): Promise<void> {
     const place = await begin();
     const { sender } = place;
     const { found, notes } = await readFiles(files);
@@ -149,7 +154,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
         (thrown: unknown) => notes.push(attachmentNote(file.name, messageOf(thrown))),
       );
     }
-    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"));
+    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"), footer);
     if (areShared) return;
     try {
       const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
@@ -267,8 +272,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
     settle: (card) => inOrder(() => settle(card)),
     note: (said) => inOrder(() => note(said).catch(asNoRoute)),
     question: (card) => inOrder(() => question(card).catch(asNoRoute)),
-    finish: (text, files) => inOrder(() => end(text, files)),
-    fail: (text) => inOrder(() => end(text, [])),
+    finish: (text, files, footer) => inOrder(() => end(text, files, footer)),
+    fail: (text, footer) => inOrder(() => end(text, [], footer)),
     park: () =>
       inOrder(async () => {
         if (segment !== undefined) await closeSegment(await begin(), latestText);
