@@ -39,6 +39,8 @@ export interface Delivery {
   takeAsked(): boolean;
   finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
   fail(text: string, footer?: AnswerFooter): Promise<void>;
+  /** Removes the progress, because the turn waits for people. Never rejects. */
+  park(): Promise<void>;
   /** Stops writing, because another process continues the reply. Never rejects. */
   leave(): Promise<void>;
 }

@@ -4,6 +4,7 @@ import type { TurnRun } from "./turn-store.ts";
 
 export async function park(run: TurnRun, cardId: string): Promise<"parked"> {
   run.progress.stop();
+  await run.delivery.park();
   await run.save("parked");
   // Later turns of the conversation must see this waiting turn in their history.
   await run.deps.context.remember(run.turn).catch((thrown: unknown) => {
