@@ -8,6 +8,7 @@ import { type AskPiece, parseAskTemplate } from "../lib/text/ask-template.ts";
 import type { ApprovalRecord } from "../ports/approval.ts";
 import type { Json, JsonObject } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
+import { budgetHeadline } from "./budget-text.ts";
 import { escapeHidden } from "./card-text.ts";
 import { canonicalJson } from "./hash.ts";
 
@@ -102,9 +103,10 @@ function isChannelId(path: readonly string[], value: string): boolean {
 }
 
 export function recordHeadline(
-  { call, ask, changes }: Pick<ApprovalRecord, "call" | "ask" | "changes">,
+  { call, ask, changes, budget }: Pick<ApprovalRecord, "call" | "ask" | "changes" | "budget">,
   mask: Mask,
 ): Headline {
+  if (budget !== undefined) return { text: shortenLine(oneLine(mask(budgetHeadline(budget)))), channels: [] };
   if (changes === undefined) return callHeadline(call, ask, mask);
   const { headline, title } = changes.shown;
   return { text: shortenLine(oneLine(mask(headline ?? title))), channels: [] };

@@ -1,6 +1,7 @@
 /** What became of an approval: as a line on its card, which names the call, and as part of a receipt. Unescaped text. */
 import { shorten } from "../lib/text/shorten.ts";
 import type { ApprovalRecord } from "../ports/approval.ts";
+import { budgetLabels, budgetSentence } from "./budget-text.ts";
 import type { ApprovalRow } from "./card.ts";
 
 export type SettledRow = Pick<ApprovalRow, "body" | "state">;
@@ -36,6 +37,10 @@ export function settledLine({ body, state }: SettledRow, headline: string, clean
   const what = named(headline);
   const who = plain(deciderNames(body)).replace(/^the operator\b/, "The operator");
   const why = body.reason === undefined ? "" : `: ${plain(body.reason)}`;
+  if (body.budget !== undefined && body.decidedBy !== undefined) {
+    const { approve, deny } = budgetLabels(body.budget);
+    return `${who} chose “${state === "denied" ? deny : approve}”. ${plain(budgetSentence(body.budget))}`;
+  }
   switch (state) {
     case "open":
       return "";

@@ -60,6 +60,8 @@ export interface InboundMessage {
   isPrivate?: boolean;
   /** A link to the message, for people. */
   link?: string;
+  /** The platform's message that the answer belongs to, if `id` is not one, because a person pressed Retry. */
+  replyTo?: string;
   at: number;
 }
 
@@ -141,6 +143,8 @@ export interface InboundCommand {
 export interface CommandReceipt {
   text: string;
   isPrivate: boolean;
+  /** Standard Markdown that is too long for a message. */
+  file?: { name: string; text: string };
 }
 
 export interface ReplyTarget {

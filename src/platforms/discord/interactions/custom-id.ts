@@ -16,7 +16,8 @@ export type ButtonMeaning =
   | { type: "denied" }
   /** Shows further choices to the person alone. */
   | { type: "more"; choices: MoreChoice[] }
-  | { type: "pick"; option: number };
+  | { type: "pick"; option: number }
+  | { type: "footer"; choice: "details" | "retry" };
 
 export type MoreChoice = "edit" | "allow" | "reason" | "handover" | "why";
 
@@ -58,6 +59,8 @@ function wordOf(meaning: ButtonMeaning): string {
       return `more-${moreLetters.flatMap(([letter, choice]) => (meaning.choices.includes(choice) ? [letter] : [])).join("")}`;
     case "pick":
       return `pick${meaning.option}`;
+    case "footer":
+      return meaning.choice;
     default:
       return meaning satisfies never;
   }
@@ -74,6 +77,7 @@ export function parseButtonId(text: string): ButtonId | undefined {
 function meaningOf(word: string): ButtonMeaning | undefined {
   const choice = answerChoices.find((each) => each === word);
   if (choice !== undefined) return { type: "answer", choice };
+  if (word === "details" || word === "retry") return { type: "footer", choice: word };
   if (word === "edited" || word === "chosen" || word === "reason" || word === "denied") return { type: word };
   const [, letters] = /^more-([a-z]{1,9})$/.exec(word) ?? [];
   if (letters !== undefined) {

@@ -74,7 +74,7 @@ function callItem(item, send) {
     headline(item),
     reason && element("p", { class: "card-reason", text: reason }),
     times > 1 && element("p", { class: "card-times", text: `${times} identical calls, one answer` }),
-    callView(callText, `Full ${tool} call`),
+    callText !== "" && callView(callText, `Full ${tool} call`),
     factsView(facts),
     ...notesOf(item),
     buttonsView(item, send),

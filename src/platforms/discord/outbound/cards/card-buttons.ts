@@ -73,7 +73,8 @@ export function rowForAll(card: ApprovalCard, place: ButtonPlace, canApprove: bo
 }
 
 function labelFor(choice: AnswerChoice, item: CardItem): string {
-  const own = choice === "approve" || choice === "deny" ? item.changes?.labels[choice].trim() : undefined;
+  const own =
+    choice === "approve" || choice === "deny" ? (item.labels ?? item.changes?.labels)?.[choice].trim() : undefined;
   return own || (labels[choice] ?? choice);
 }
 

@@ -16,7 +16,11 @@ export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted 
   const call = shortened(withoutFences(item.callText), left, fileName);
   const isWhole = call.isWhole && around.isWhole;
   const notice = isWhole ? undefined : noticeFor(item, fileName);
-  const blocks = [codeBlock(call.text), notice, around.text === "" ? undefined : around.text];
+  const blocks = [
+    item.callText === "" ? undefined : codeBlock(call.text),
+    notice,
+    around.text === "" ? undefined : around.text,
+  ];
   return { text: blocks.filter((block) => block !== undefined).join("\n"), isWhole };
 }
 

@@ -79,12 +79,15 @@ function withoutConsentOptions(menu: Block): Block {
   return { ...menu, options };
 }
 
-export function choiceLabel(choice: MoreChoice, { changes, grantText }: Pick<CardItem, "changes" | "grantText">) {
+export function choiceLabel(
+  choice: MoreChoice,
+  { changes, grantText, labels = changes?.labels }: Pick<CardItem, "changes" | "grantText" | "labels">,
+) {
   switch (choice) {
     case "approve":
-      return changes?.labels.approve || "Approve";
+      return labels?.approve || "Approve";
     case "deny":
-      return changes?.labels.deny || "Deny";
+      return labels?.deny || "Deny";
     case "edit":
       return "Edit…";
     case "allow":
@@ -98,7 +101,7 @@ export function choiceLabel(choice: MoreChoice, { changes, grantText }: Pick<Car
     case "again":
       return "Run again";
     case "reason":
-      return `${changes?.labels.deny || "Deny"} with reason…`;
+      return `${labels?.deny || "Deny"} with reason…`;
     case "why":
       return "Why this asks";
     case "end":

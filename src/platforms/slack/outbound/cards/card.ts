@@ -122,7 +122,7 @@ function callBlocks(item: CardItem, index: number, files: CardMessages["files"])
   const fileName = `call-${index + 1}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
   return [
     richText([...headlineElements(item), plain(times_), plain(reason === "" ? "" : `\n${reason}`)]),
-    preformatted(shortened(item.callText, maxCallLength, `${fileName}.txt`, files)),
+    ...(item.callText === "" ? [] : [preformatted(shortened(item.callText, maxCallLength, `${fileName}.txt`, files))]),
     ...factBlocks(facts, `${fileName}-facts.txt`, files),
     ...warningBlocks(item),
     ...answerBlocks(item),
