@@ -7,6 +7,7 @@ import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
 import type { ApprovalCard } from "../ports/card.ts";
 import { answerCard } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
+import { applyContinue, closeBudgets, openBudget } from "./budget.ts";
 import type { ApprovalRow } from "./card.ts";
 import { escapeHiddenLines } from "./card-text.ts";
 import { finishChanges, mayTakeBack, openChanges, redeemChanges, replaceChanges } from "./changes.ts";
@@ -22,11 +23,12 @@ import {
   settle,
 } from "./context.ts";
 import { createDecisionOutbox } from "./decision-outbox.ts";
+import { endGrant } from "./end-grant.ts";
 import { createGrants } from "./grants.ts";
 import { createNotifier, isCopyTurn } from "./notify/notifier.ts";
 import { planNotify } from "./notify/plan.ts";
 import { openApprovals } from "./open.ts";
-import { createDecisionRecords, grantDecisionsOf } from "./record.ts";
+import { createDecisionRecords } from "./record.ts";
 import { redeemApproval } from "./redeem.ts";
 
 const defaultGrantMs = 30 * 60 * 1000;
@@ -68,6 +70,11 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       rows.map((row) => settle(context, row, ["open", "approved"], "cancelled", change)),
     );
     return cancelled.filter((row) => row !== undefined);
+  }
+
+  /** Its grant is over, so nobody can end it any more. */
+  async function showAgain(cardId: string): Promise<void> {
+    await notices.around(cardId, [], false, async () => (await cardRows(ledger, cardId))?.rows ?? []);
   }
 
   async function prune(at: number): Promise<void> {
@@ -126,6 +133,15 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       const row = await ledger.get("approval", approvalId);
       return row !== undefined && mayTakeBack(row.body, by, false);
     },
+    async openBudget(request) {
+      const inOrder = () => context.serial(`budget ${request.ask.id}`, () => openBudget(context, request));
+      const opened = await inOrder();
+      if (opened.type === "closed") return opened;
+      await planNotify(context, opened.card.id);
+      // Nobody may be left who can answer.
+      return await inOrder();
+    },
+    closeBudgets: (turnId) => closeBudgets(context, turnId),
     replaceChanges: (approvalId, reason) => replaceChanges(context, approvalId, reason),
     async card(cardId, turnId) {
       const found = await cardsOf(context, cardId);
@@ -140,10 +156,12 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     },
     async cancel(turnId, reason = "The turn was stopped.") {
       const rows = await ledger.list("approval", { states: ["open", "approved"], group: turnId });
-      await settleAll(rows, false, (ofCard) => cancelRows(ofCard, reason));
+      const own = rows.filter(({ body }) => body.budget === undefined || body.budget.endsAt === null);
+      await settleAll(own, false, (ofCard) => cancelRows(ofCard, reason));
     },
     async sweep(at) {
       const waiting = await ledger.list("approval", { states: ["open", "approved"] });
+      for (const row of waiting) if (row.state === "approved") await applyContinue(context, row);
       const due = waiting.filter((row) => isExpired(row.body, at));
       await settleAll(due, true, (ofCard) => expireDue(context, ofCard, at));
       const open = waiting.filter((row) => row.state === "open" && !isExpired(row.body, at));
@@ -151,7 +169,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
         open.map(({ body }) => body.cardId),
         at,
       );
-      await grants.sweep(at);
+      for (const { origin } of await grants.sweep(at)) await showAgain(origin.cardId);
       await notices.sweep(at);
       await prune(at);
     },
@@ -170,15 +188,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       return text === undefined ? undefined : escapeHiddenLines(options.mask(text));
     },
     listGrants: grants.list,
-    async revokeGrant(grantId, conversationId, by = operator) {
-      const cardId = (await ledger.get("grant", grantId))?.body.origin.cardId ?? "";
-      return await notices.quietly(cardId, async () => {
-        const { receipt, grant } = await grants.revoke(grantId, by, conversationId);
-        const decision = grant === undefined ? undefined : grantDecisionsOf(grant).at(-1);
-        if (decision !== undefined) records.announce(decision);
-        return receipt;
-      });
-    },
+    revokeGrant: (grantId, conversationId, by = operator) => endGrant(context, grantId, by, conversationId),
     async whenIdle() {
       await notifier.whenIdle();
       await notices.whenIdle();

@@ -19,6 +19,7 @@ import {
 import { type ApprovalRow, hidesSecrets } from "./card.ts";
 import { type ApprovalsContext, announce, cardsOf, hashOfCall, isExpired } from "./context.ts";
 import { createApprovalId } from "./hash.ts";
+import { saveCard } from "./save-card.ts";
 
 const defaultMaxOpenCards = 5;
 
@@ -137,16 +138,6 @@ function maxOpenCards({ policy }: ApprovalsContext): number {
   return policy.maxOpenCards ?? defaultMaxOpenCards;
 }
 
-async function saveCard(context: ApprovalsContext, { target, turnId }: ApprovalRequest, cardId: string): Promise<void> {
-  const { platform, conversationId } = target;
-  const body = { platform, conversationId, turnIds: [turnId], messages: [] };
-  if (await context.ledger.create("card", cardId, { state: "made", body, group: conversationId })) return;
-  await context.ledger.transition("card", cardId, ["made"], "made", (card) => ({
-    ...card,
-    turnIds: [...new Set([...card.turnIds, turnId])],
-  }));
-}
-
 function callRecord(
   context: ApprovalsContext,
   { turnId, target, scope, requester, alsoAsked = [], workingFolder }: ApprovalRequest,
@@ -155,6 +146,7 @@ function callRecord(
 ): ApprovalRecord {
   const createdAt = context.now();
   const expiryMs = expiryMsOf(context.policy);
+  const ask = context.askOf?.(asked.call.name);
   return {
     id: createApprovalId(),
     cardId,
@@ -169,6 +161,7 @@ function callRecord(
     requestedHash: hash,
     workingFolder,
     matches: asked.matches,
+    ...(ask === undefined ? {} : { ask }),
     extraTags: asked.extraTags ?? [],
     ...(asked.isTainted === true ? { isTainted: true } : {}),
     ...(asked.facts === undefined || asked.facts.length === 0 ? {} : { facts: asked.facts }),
