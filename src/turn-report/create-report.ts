@@ -64,7 +64,14 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
         ...(step.requestedModel === step.model ? {} : { requestedModel: texts.line(step.requestedModel) }),
         usage: step.usage,
         ...(step.cost === undefined ? {} : { cost: step.cost }),
-        calls: step.calls.map((record) => callReport(record, approvals.get(record.approvalId ?? ""), hasEnded, texts)),
+        calls: step.calls.map((record) =>
+          callReport(
+            record,
+            approvals.get(record.approvalId ?? ""),
+            { conversationId: turn.conversationId, hasEnded },
+            texts,
+          ),
+        ),
       })),
       changes: [...approvals.values()].flatMap((row) => changesReport(row, texts) ?? []),
       othersTexts: originsOfSteps(turn.steps).map(texts.line),
