@@ -74,9 +74,10 @@ async function takeSteps(run: TurnRun): Promise<TurnEnd> {
     await takeSteering(run);
     await gather(run);
     if (run.signal.aborted) return await endAborted(run);
-    const failure = await askModel(run);
+    const asked = await askModel(run);
+    if (asked.type === "parked") return "parked";
     if (run.signal.aborted) return await endAborted(run);
-    if (failure !== undefined) return await endVisibly(run, "failed", failure);
+    if (asked.type === "failed") return await endVisibly(run, "failed", asked.sentence);
   }
 }
 
