@@ -27,6 +27,15 @@ export interface ToolSpec {
   /** The program or service that offers the tool, as named in the settings. Absent for tools of a SKILL.md. */
   offeredBy?: string;
   shellParameters: string[];
+  /** Plain words for progress. Absent if its SKILL.md has none. */
+  phrases?: ToolPhrases;
+}
+
+/** `doing` and `done` can name arguments, as in "Reading {path}". `many` names the number of calls: "Read {count} files". */
+export interface ToolPhrases {
+  doing: string;
+  done: string;
+  many: string;
 }
 
 /** `input` has already passed the tool's schema. */

@@ -1,8 +1,8 @@
 /** Finds out what each queued request waits for, from the ledger, so that every process says the same. */
-import { oneLine } from "../../lib/text/sanitize.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Author, InboundMessage, ReplyTarget } from "../../ports/message.ts";
 import { requesterOf } from "../../ports/turn.ts";
+import { plainValue } from "../turn/tool-phrases.ts";
 import { turnIdFor } from "./inbox.ts";
 
 /** Messages that will make one turn. */
@@ -77,7 +77,7 @@ function waitingText({ author }: Group, here: number, busyWith: Author | undefin
   const beforeHere = here + (busyWith === undefined ? 0 : 1);
   if (beforeHere > 1) return `Waiting: ${beforeHere} requests before yours here`;
   if (busyWith !== undefined) {
-    const whose = busyWith.id === author.id ? "your other" : `${oneLine(busyWith.name, maxNameCharacters)}'s`;
+    const whose = busyWith.id === author.id ? "your other" : `${plainValue(busyWith.name, maxNameCharacters)}'s`;
     return `Waiting for ${whose} request here to finish`;
   }
   if (here === 1) return "Waiting: 1 request before yours here";

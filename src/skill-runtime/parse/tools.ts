@@ -3,6 +3,7 @@ import { isMap, isSeq } from "yaml";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { FolderUse, ToolSpec } from "../../ports/tool.ts";
 import type { Notes } from "./diagnostics.ts";
+import { readPhrases } from "./phrases.ts";
 import { toToolParameters } from "./schema.ts";
 import { withoutUnseen } from "./text.ts";
 import { isJsonObject, toJson } from "./values.ts";
@@ -85,6 +86,7 @@ function entriesOf(fields: Fields, notes: Notes): { written: JsonObject; line: n
 function toSpec(written: JsonObject, name: string, skill: string, line: number, notes: Notes): ToolSpec {
   const parameters = toToolParameters(written.parameters ?? written.inputSchema ?? written.input_schema);
   for (const problem of parameters.problems) notes.warn(line, "tool-parameters", `tool ${name}: ${problem}`);
+  const phrases = readPhrases(written, name, parameters.schema, line, notes);
   return {
     name,
     description: typeof written.description === "string" ? withoutUnseen(written.description).trim() : "",
@@ -97,6 +99,7 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
     timeoutMs: timeoutOf(written.timeout, name, line, notes),
     folder: folderUse(written.folder, name, line, notes),
     shellParameters: parameters.shellParameters,
+    ...(phrases === undefined ? {} : { phrases }),
   };
 }
 
