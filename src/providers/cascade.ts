@@ -49,8 +49,7 @@ export function createCascade(options: CascadeOptions): Provider {
       if (before !== undefined) {
         moveOn(before, candidate);
         yield { type: "notice", text: "Asking another model" };
-      }
-      else if (candidate !== candidates[0]) passBy(candidates[0], candidate);
+      } else if (candidate !== candidates[0]) passBy(candidates[0], candidate);
       const failure = yield* ask(candidate, request, signal);
       if (failure === undefined) return;
       failed.push({ candidate, error: failure });
