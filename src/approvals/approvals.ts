@@ -4,7 +4,7 @@
  */
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
-import { answerCard } from "./answer.ts";
+import { answerCard, mayStillAnswer } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
 import { escapeHiddenLines } from "./card-text.ts";
@@ -103,6 +103,10 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     async mayTakeBack(approvalId, by) {
       const row = await ledger.get("approval", approvalId);
       return row !== undefined && mayTakeBack(row.body, by, false);
+    },
+    async mayAnswer(cardId, platform, by) {
+      const found = await cardRows(ledger, cardId);
+      return found?.card.platform === platform && found.rows.some((row) => mayStillAnswer(context, row, by));
     },
     replaceChanges: (approvalId, reason) => replaceChanges(context, approvalId, reason),
     async card(cardId) {

@@ -4,13 +4,16 @@ import { byId } from "./dom.js";
 
 const shownMs = 6_000;
 
+/** Resolves to false if the work failed and the banner says why. */
 export async function attempt(work) {
   try {
     await work();
+    return true;
   } catch (thrown) {
     if (!(thrown instanceof Failure)) throw thrown;
     showBanner(thrown.message);
     setTimeout(() => showBanner(""), shownMs);
+    return false;
   }
 }
 

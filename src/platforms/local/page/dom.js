@@ -18,6 +18,7 @@ const strokes = {
   edit: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3",
   remove: "M5 7h14M10 7V5h4v2M7 7l1 13h8l1-13M10.5 11v5.5M13.5 11v5.500",
   close: "M6 6l12 12M18 6L6 18",
+  copy: "M9 9h10v11H9zM15 9V5H5v11h4",
 };
 
 /** Draws the icon as SVG, because not every font has these symbols. */

@@ -55,6 +55,10 @@ export function createLogView(log, actions) {
   function viewOf(message, context) {
     const view = views.get(message.id) ?? createMessageView(actions);
     views.set(message.id, view);
+    const seen = [message, context.follows, context.me.id, context.isInThread];
+    // Rendering a thousand unchanged messages with each word of an answer would be slow.
+    if (view.seen?.every((value, index) => value === seen[index])) return view.root;
+    view.seen = seen;
     view.root.dataset.id = message.id;
     view.update(message, context);
     return view.root;
