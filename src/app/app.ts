@@ -21,7 +21,7 @@ import type { ProviderStatus } from "../providers/select.ts";
 import { countSkills } from "../skill-runtime/library/library.ts";
 import { byAnyName } from "../skill-runtime/library/precedence.ts";
 import { describeReadiness } from "../web/readiness.ts";
-import { statusLines } from "../web/snapshot.ts";
+import { statusLines } from "../web/status.ts";
 import { buildChatLog } from "./chat-log.ts";
 import { type Closing, createClosing } from "./closing.ts";
 import { buildCommands } from "./commands.ts";
@@ -126,7 +126,13 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     skillNamed: (asked, conversationId) => byAnyName(tools.toolbox.skillsFor(conversationId).skills).get(asked)?.name,
   });
   late.handlers.set(handlers);
-  const status = () => statusLines([...platforms.byName.values()], models.statuses, sandbox.report);
+  const status = () =>
+    statusLines({
+      platforms: [...platforms.byName.values()],
+      models: models.statuses,
+      sandbox: sandbox.report,
+      redis: redisHealth(),
+    });
   late.pages.set({
     commands: commands.list,
     home: async (person) => ({

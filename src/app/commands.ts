@@ -58,7 +58,7 @@ export function buildCommands(
   }
 
   const promptCost = (model: string, inputTokens: number) =>
-    costOf(model, { inputTokens, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }, config.models.prices);
+    costOf(model, { inputTokens, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 }, models.priceOf);
 
   async function newestSnapshot(turnIds: ReadonlySet<string>): Promise<string | undefined> {
     context.flush();

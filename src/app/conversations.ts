@@ -20,6 +20,7 @@ import type { Platform, PlatformHandlers } from "../ports/platform.ts";
 import type { Questions } from "../ports/question.ts";
 import type { Schedules } from "../ports/schedule.ts";
 import type { TurnDeps } from "../ports/turn-deps.ts";
+import type { TurnReports } from "../ports/turn-report.ts";
 import { createQuestions } from "../questions/questions.ts";
 import type { Deliveries } from "../response/deliveries.ts";
 import { readModel } from "../response/parse.ts";
@@ -36,6 +37,7 @@ import type { SandboxParts } from "./sandbox.ts";
 import type { Skills } from "./skills.ts";
 import type { State } from "./state.ts";
 import type { Tools, ToolsParts } from "./tools.ts";
+import { buildTurnReports } from "./turn-reports.ts";
 
 export interface ConversationParts {
   conversations: Conversations;
@@ -45,6 +47,7 @@ export interface ConversationParts {
   context: ContextBuilder & ContextPreviews;
   history: History;
   registry: ConversationRegistry;
+  reports: TurnReports;
   close(): Promise<void>;
 }
 
@@ -74,6 +77,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const transcription = transcriptionSettings(settings);
   const { sandbox, tools, deliveries, memory } = links;
   const registry = createConversationRegistry(ledger);
+  const reports = buildTurnReports(state);
   const limits = backfillLimits(settings);
   const earlier = createEarlierMessages({ ledger, store: state.store, platform: links.platform, limits, log });
   const history = openHistory(options, state);
@@ -152,7 +156,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   links.conversations.set(conversations);
 
   return {
-    ...{ conversations, approvals, questions, schedules, context, history, registry },
+    ...{ conversations, approvals, questions, schedules, context, history, registry, reports },
     async close() {
       await conversations.close(config.shutdown.graceMs);
       await compactor?.close();

@@ -14,6 +14,16 @@ export function providerSettings({ config: { models }, preferredModel }: Setting
   };
 }
 
+/** False if a provider's requests go to another server, which has other prices. */
+export function hasOwnAddress({ config: { models } }: Settings, provider: string): boolean {
+  const own: Record<string, { baseUrl: string | null; host: string }> = {
+    anthropic: { baseUrl: models.anthropic.baseUrl, host: "api.anthropic.com" },
+    openai: { baseUrl: models.openai.baseUrl, host: "api.openai.com" },
+  };
+  const { baseUrl, host } = own[provider] ?? { baseUrl: null, host: "" };
+  return baseUrl === null || URL.parse(baseUrl)?.host === host;
+}
+
 /** Without its own address, the provider's address and key apply. A key is never sent to another address. */
 export function embedderSettings({ config: { memory, models } }: Settings) {
   if (memory.embeddings === null) return undefined;

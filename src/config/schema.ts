@@ -9,6 +9,7 @@ const count = z.number().int().min(1);
 const text = z.string().min(1);
 const optionalText = text.nullable().default(null);
 const tokenLimit = count.nullable().default(null);
+const dollarLimit = z.number().min(0).max(1_000_000).nullable().default(null);
 
 const price = z.number().min(0).max(1_000_000);
 const modelPrice = z.strictObject({
@@ -244,7 +245,23 @@ export const configSchema = z.strictObject({
   tools,
   context,
   skills,
-  limits: z.strictObject({ userTokensPerDay: tokenLimit, channelTokensPerDay: tokenLimit }).prefault({}),
+  limits: z
+    .strictObject({
+      userTokensPerDay: tokenLimit,
+      channelTokensPerDay: tokenLimit,
+      dollars: z
+        .strictObject({
+          turn: dollarLimit,
+          user: dollarLimit,
+          channel: dollarLimit,
+          scheduleRun: dollarLimit,
+          schedule: dollarLimit,
+          step: z.number().min(0.01).max(1_000_000).default(2),
+          unpriced: z.enum(["refuse", "allow"]).default("refuse"),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
   memory: z.strictObject({ retentionDays: count.nullable().default(null), embeddings }).prefault({}),
   chatLog: z
     .strictObject({

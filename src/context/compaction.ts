@@ -20,7 +20,7 @@ import type { Provider } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import type { ReadModel } from "../ports/turn-deps.ts";
-import type { Permit, UsageMeter } from "../ports/usage.ts";
+import type { AdmittedCall, UsageMeter } from "../ports/usage.ts";
 import type { Exchange } from "./history.ts";
 import type { History, ReadHistory } from "./history-store.ts";
 import { summaryOf } from "./summary.ts";
@@ -66,8 +66,6 @@ const maxStoredTokens = 70_000;
 const turnsBeforeRetry = [0, 1, 3, 7, 15] as const;
 const maxRememberedFailures = 1_000;
 
-type Admitted = Extract<Permit, { type: "admitted" }>;
-
 export function createCompactor(options: CompactorOptions): Compactor {
   const { history, leases, usage, log, now = Date.now } = options;
   const historyTokens = Math.max(options.historyTokens, minHistoryTokens);
@@ -104,15 +102,15 @@ export function createCompactor(options: CompactorOptions): Compactor {
     const stored = await history.read(conversationId, "", options.tools(conversationId));
     const older = olderExchanges(stored, historyTokens);
     if (older.length === 0 || signal.aborted) return;
-    const permit = await usage.admit(turn);
-    if (permit.type === "refused") {
-      log.info({ conversationId, code: permit.code }, "the usage limit leaves no tokens to summarise older turns");
+    const permit = await usage.admit(turn, signal);
+    if (permit.type !== "admitted") {
+      log.info({ conversationId, code: permit.code }, "the usage limits leave nothing to summarise older turns");
       return;
     }
     try {
       await summarize(turn, stored, older, permit, signal);
     } finally {
-      permit.end();
+      await permit.end();
     }
   }
 
@@ -120,7 +118,7 @@ export function createCompactor(options: CompactorOptions): Compactor {
     turn: TurnRecord,
     { summary: previous }: ReadHistory,
     older: readonly Exchange[],
-    permit: Admitted,
+    permit: AdmittedCall,
     signal: AbortSignal,
   ): Promise<void> {
     const { conversationId, scope } = turn;

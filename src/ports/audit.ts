@@ -50,8 +50,20 @@ export interface AuditMap {
     /** Absent if the rules kept the changes without asking. */
     approvalId?: string;
   };
+  /** The operator has used the dashboard. `subject` is an id, a name or a path; `detail` says more about the change. */
+  "operator.acted": { action: OperatorAction; subject: string; detail?: string };
   "changes.undoing": { draftId: string; undoId: string; approvalId: string; by: string };
 }
+
+export type OperatorAction =
+  | "turn.stop"
+  | "grant.end"
+  | "schedule.end"
+  | "memory.correct"
+  | "memory.delete"
+  | "skill.off"
+  | "skill.on"
+  | "skills.reload";
 
 export type AuditName = keyof AuditMap;
 

@@ -24,6 +24,8 @@ export interface Conversations {
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   wake(turnId: string): Promise<void>;
   stop(conversationId: string): Promise<number>;
+  /** Resolves to false if the turn has ended or does not exist. */
+  stopTurn(turnId: string): Promise<boolean>;
   /** Handles a message that only says stop. If nothing runs, resolves to false without storing the message. */
   stopFor(message: InboundMessage): Promise<boolean>;
   stopScope(scope: Scope): Promise<number>;

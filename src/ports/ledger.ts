@@ -14,7 +14,7 @@ import type { QuestionRecord } from "./question.ts";
 import type { ScheduleRecord } from "./schedule.ts";
 import type { ToolResult } from "./tool.ts";
 import type { TurnRecord, TurnState } from "./turn.ts";
-import type { UsageCount } from "./usage.ts";
+import type { UsageRecord } from "./usage.ts";
 
 export type MessageState = "queued" | "taken" | "answered" | "removed";
 
@@ -91,7 +91,7 @@ export interface LedgerKinds {
   /** Proves that a decision is in the feedback file and the event log. */
   decision: { state: "recorded"; body: Record<string, never> };
   post: { state: "posted"; body: { messageId: string } };
-  usage: { state: "counted"; body: UsageCount };
+  usage: { state: "counted"; body: UsageRecord };
   /** `closed` once the card shows the outcome. */
   question: { state: "open" | "answered" | "withdrawn" | "closed"; body: QuestionRecord };
   draft: { state: DraftState; body: DraftRecord };
@@ -120,6 +120,8 @@ export interface ListOptions<K extends LedgerKind> {
   states?: LedgerKinds[K]["state"][];
   group?: string;
   order?: "oldest" | "newest";
+  /** Lists only entries that were created before the entry with this sequence number. */
+  before?: number;
   limit?: number;
 }
 

@@ -17,6 +17,7 @@ import type {
   Notice,
   ReplyTarget,
 } from "./message.ts";
+import type { Progress } from "./progress.ts";
 import type { QuestionCard } from "./question.ts";
 import type { ToolFile } from "./tool.ts";
 
@@ -29,8 +30,11 @@ export interface Posts {
 export interface Reply {
   /** Replaces the Markdown since the last card or question. Never rejects for a transient failure. */
   write(text: string): Promise<void>;
-  /** Shows one status line below the text, in place of the previous one. An empty string removes it. */
-  activity(text: string): Promise<void>;
+  /**
+   * Shows what the turn is doing, in place of the previous progress. Called at every change and at least every ten seconds
+   * while the turn works, so that indicators can be renewed. Must not reject, and must not delay the text.
+   */
+  progress(progress: Progress): Promise<void>;
   /** Posts a card and opens the next segment. Rejects with code `platform.no-route` if nobody can see the card. */
   ask(card: ApprovalCard): Promise<void>;
   /** Updates a posted card. Only open rows keep their buttons. */
@@ -39,7 +43,7 @@ export interface Reply {
   question(card: QuestionCard): Promise<void>;
   finish(text: string, files: ToolFile[]): Promise<void>;
   fail(text: string): Promise<void>;
-  /** Drops pending writes, because another process resumes the reply. */
+  /** Drops pending writes and ends all indicators, because another process resumes the reply, or the turn has parked. */
   leave?(): Promise<void>;
 }
 

@@ -10,6 +10,7 @@ import type { Gate } from "./gate.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Memory } from "./memory.ts";
 import type { InboundMessage, ReplyTarget } from "./message.ts";
+import type { Progress } from "./progress.ts";
 import type { ModelEvent, Provider } from "./provider.ts";
 import type { QuestionCard } from "./question.ts";
 import type { Toolbox, ToolFile, ToolQueue, ToolSpec } from "./tool.ts";
@@ -25,10 +26,10 @@ export type ReadModel = (
   onText: (text: string) => void,
 ) => Promise<ReadAnswer>;
 
-/** Writes one reply to a platform. `show` and `activity` return immediately; a newer state replaces an unsent one. */
+/** Writes one reply to a platform. `show` and `progress` return immediately; a newer state replaces an unsent one. */
 export interface Delivery {
   show(text: string): void;
-  activity(text: string): void;
+  progress(progress: Progress): void;
   ask(card: ApprovalCard): Promise<void>;
   settle(card: ApprovalCard): Promise<void>;
   question(card: QuestionCard): Promise<void>;

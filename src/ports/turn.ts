@@ -40,6 +40,12 @@ export interface StepRecord {
   model: string;
   requestedModel: string;
   usage: Usage;
+  /** US dollars. Absent if the model has no price. */
+  cost?: number;
+  /** The provider reported no tokens, so `usage` and `cost` are estimates. */
+  isEstimated?: boolean;
+  /** A card about a budget was posted below this step's text. */
+  isAboveCard?: boolean;
   at: number;
 }
 
@@ -62,6 +68,8 @@ export interface TurnRecord {
   isDelivered: boolean;
   /** The visible text of an unfinished last step, which the reply keeps. */
   unfinishedText?: string;
+  /** US dollars of calls that broke off after they had begun to answer, estimated. */
+  brokenCost?: number;
   /** What was said before the first message. Saved before the first step so that every step has the same prompt. */
   heard?: Heard;
   news?: string[];
@@ -69,7 +77,7 @@ export interface TurnRecord {
 }
 
 /** Only this person's rights count. */
-export function requesterOf(turn: TurnRecord) {
+export function requesterOf(turn: Pick<TurnRecord, "id" | "messages">) {
   const newest = turn.messages.at(-1);
   if (newest === undefined) throw new TypeError(`turn ${turn.id} has no message`);
   return newest.author;
@@ -81,7 +89,7 @@ export function callsOf(turn: TurnRecord): CallRecord[] {
 
 /** Returns the steps since the last card or question. Text above a card or question is not written again. */
 export function openSegment(turn: TurnRecord): StepRecord[] {
-  const lastAsked = turn.steps.findLastIndex((step) => step.calls.some(isBelow));
+  const lastAsked = turn.steps.findLastIndex((step) => step.isAboveCard === true || step.calls.some(isBelow));
   return turn.steps.slice(lastAsked + 1);
 }
 

@@ -1,53 +1,181 @@
-/** Counts model use per UTC day and subject: a person, a channel, a conversation, or everyone. */
+/** Counts model use per UTC day and subject, and holds calls within the limits on tokens and dollars. */
 import type { Scope } from "./message.ts";
-
 import type { Usage } from "./provider.ts";
-
 import type { TurnRecord } from "./turn.ts";
 
 export interface UsageCount extends Usage {
   /** For example `2026-11-21`, in UTC. */
   day: string;
   calls: number;
-  /** Covers only calls whose model has a price. */
+  /** US dollars. Covers only calls whose model has a price. */
   cost: number;
   unpricedCalls: number;
+  /** Calls whose provider reported no tokens, or which broke off. Their tokens are estimated. */
+  estimatedCalls?: number;
   /** Time that Remora itself needed before it called the models. */
   addedMs: number;
+}
+
+/** The count of a subject. For a subject with limits, it also holds what running calls may use. */
+export interface UsageRecord extends UsageCount {
+  /** A person's display name when it was last seen. */
+  name?: string;
+  held?: Reservation[];
+  /** Each entry adds to the budget. */
+  continued?: { by: string; at: number; dollars: number }[];
+  /** Who was asked for the addition with this number, counted from 0. */
+  asked?: { addition: number; turnId: string };
+  declined?: { addition: number; by: string };
+}
+
+/** Reserved for a running call, until its real use is counted. */
+export interface Reservation {
+  id: string;
+  turnId: string;
+  tokens: number;
+  dollars: number;
+  /** Counted if the call's process dies, because its provider has probably charged the prompt. */
+  promptTokens: number;
+  promptDollars: number;
+  expiresAt: number;
+}
+
+export interface DollarLimits {
+  /** Of one request. */
+  turn: number | null;
+  /** Per UTC day. */
+  user: number | null;
+  channel: number | null;
+  /** Of one run of a schedule, instead of `turn`. */
+  scheduleRun: number | null;
+  /** Of all runs of a schedule per UTC day. */
+  schedule: number | null;
+  /** What Continue adds. */
+  step: number;
+  /** What happens to a call whose model has no price while a budget applies to it. */
+  unpriced: "refuse" | "allow";
 }
 
 export interface UsageLimits {
   /** Tokens per UTC day; null for no limit. */
   userTokensPerDay: number | null;
   channelTokensPerDay: number | null;
+  dollars: DollarLimits;
+}
+
+export type BudgetKind = "turn" | "user" | "channel" | "scheduleRun" | "schedule";
+
+/** A budget in dollars that is used up, or nearly. */
+export interface BudgetAsk {
+  /** Of the ledger entry that holds the budget. */
+  id: string;
+  kind: BudgetKind;
+  /** A person's display name for `user`, which is not trusted. */
+  name: string;
+  /** The number of the addition that is asked for, counted from 0. */
+  addition: number;
+  used: number;
+  limit: number;
+  step: number;
+  /** End of the budget's day. Null for a turn. */
+  endsAt: number | null;
 }
 
 export interface ModelCall {
   model: string;
   usage: Usage;
   addedMs: number;
+  /** Used if the provider reports no tokens. */
+  promptTokens?: number;
+  answerCharacters?: number;
+  /** The call broke off after it had begun to answer, so its usage is unknown. */
+  isBroken?: boolean;
+}
+
+export interface CountedCall {
+  usage: Usage;
+  /** US dollars. Absent if the model has no price. */
+  cost?: number;
+  isEstimated?: boolean;
+}
+
+export interface AdmittedCall {
+  type: "admitted";
+  /** Budgets of which most is used, and of which nobody has been asked yet. */
+  asks: BudgetAsk[];
+  /** Who declined to add to a budget of which most is used. The call must be the turn's last one. */
+  declinedBy?: string;
+  count(call: ModelCall): Promise<CountedCall>;
+  /** Releases what is left of the reservation. Calling it again does no harm. */
+  end(): Promise<void>;
 }
 
 export type Permit =
-  | {
-      type: "admitted";
-      count(call: ModelCall): Promise<void>;
-      end(): void;
-    }
+  | AdmittedCall
   /** `sentence` says which limit was reached and when it resets. */
-  | { type: "refused"; code: string; sentence: string };
+  | { type: "refused"; code: string; sentence: string }
+  /** The budget is used up, and people can add to it. `sentence` is for the case that nobody does. */
+  | { type: "asks"; ask: BudgetAsk; code: string; sentence: string };
 
 export interface UsageMeter {
-  /** Checks the limits. A count that can't be read or written is logged and never prevents an answer. */
-  admit(turn: TurnRecord): Promise<Permit>;
-  days(subject: string): Promise<UsageCount[]>;
+  /** Checks the limits and reserves the most that the call can use. */
+  admit(turn: TurnRecord, signal?: AbortSignal): Promise<Permit>;
+  /** The budgets of the turn's day of which most is used, and of which nobody has been asked yet. */
+  asks(turn: TurnRecord): Promise<BudgetAsk[]>;
+  /** Counts a call that belongs to no turn, for everyone. Never rejects. */
+  record(call: { model: string; usage: Usage; cost?: number }): Promise<void>;
+  days(subject: string): Promise<UsageRecord[]>;
+  /** The dollars that the turn's budgets have left, for people. */
+  budgets(turn: Pick<TurnRecord, "id" | "target" | "scope" | "messages">): Promise<BudgetState[]>;
+  overview(): Promise<UsageOverview>;
   prune(): Promise<void>;
+}
+
+export interface BudgetState {
+  kind: BudgetKind;
+  used: number;
+  limit: number;
+  /** How often people have added to it. */
+  additions: number;
+}
+
+/** What people decide about a budget. All are safe to repeat: an addition counts once. */
+export interface BudgetDecisions {
+  /** True if the turn is the one that asks people before the budget is used up. */
+  asked(ask: Pick<BudgetAsk, "id" | "addition">, turnId: string): Promise<boolean>;
+  continued(ask: BudgetAsk, by: string, at: number): Promise<void>;
+  declined(ask: BudgetAsk, by: string): Promise<void>;
+}
+
+export interface UsageRow {
+  /** The person's id, the channel's scope, or the model. */
+  id: string;
+  platform: string;
+  /** Empty if unknown. */
+  name: string;
+  today: UsageCount;
+  total: UsageCount;
+}
+
+/** Bounded: the newest days, and the subjects with the highest cost. */
+export interface UsageOverview {
+  today: string;
+  /** Of everyone, newest first. */
+  days: UsageCount[];
+  people: UsageRow[];
+  channels: UsageRow[];
+  models: UsageRow[];
+  /** False if there were too many entries to read, so older ones are missing. */
+  isComplete: boolean;
 }
 
 export const usageSubject = {
   user: (platform: string, userId: string) => `user:${platform}:${userId}`,
   scope: (platform: string, scope: Scope) => `scope:${platform}:${scope}`,
   conversation: (conversationId: string) => `conversation:${conversationId}`,
+  schedule: (scheduleId: string) => `schedule:${scheduleId}`,
+  turn: (turnId: string) => `turn:${turnId}`,
+  model: (model: string) => `model:${model}`,
   everyone: "everyone",
 };
 
@@ -57,6 +185,7 @@ export function tokensOf(usage: Usage): number {
 
 /** `day` is the later of the two days. */
 export function summed(one: UsageCount, other: UsageCount): UsageCount {
+  const estimated = (one.estimatedCalls ?? 0) + (other.estimatedCalls ?? 0);
   return {
     day: one.day > other.day ? one.day : other.day,
     calls: one.calls + other.calls,
@@ -66,10 +195,23 @@ export function summed(one: UsageCount, other: UsageCount): UsageCount {
     cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
     cost: one.cost + other.cost,
     unpricedCalls: one.unpricedCalls + other.unpricedCalls,
+    ...(estimated === 0 ? {} : { estimatedCalls: estimated }),
     addedMs: one.addedMs + other.addedMs,
   };
 }
 
 export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
+}
+
+/** US dollars of all calls of the turn with a price. Undefined if none has one. */
+export function costOfTurn({ steps, brokenCost }: Pick<TurnRecord, "steps" | "brokenCost">): number | undefined {
+  const costs = [...steps.map((step) => step.cost), brokenCost].filter((cost) => cost !== undefined);
+  return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0);
+}
+
+/** The schedule that started the turn, or undefined. */
+export function scheduleOf({ messages }: Pick<TurnRecord, "messages">): string | undefined {
+  const [, id] = /^schedule:([^:]+):/.exec(messages[0]?.id ?? "") ?? [];
+  return id;
 }

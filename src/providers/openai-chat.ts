@@ -175,9 +175,11 @@ function gather(
 /** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. */
 function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
   const cached = wire.prompt_tokens_details?.cached_tokens ?? 0;
-  usage.inputTokens = Math.max(0, (wire.prompt_tokens ?? 0) - cached);
+  const written = wire.prompt_tokens_details?.cache_write_tokens ?? 0;
+  usage.inputTokens = Math.max(0, (wire.prompt_tokens ?? 0) - cached - written);
   usage.outputTokens = wire.completion_tokens ?? 0;
   usage.cacheReadTokens = cached;
+  usage.cacheWriteTokens = written;
 }
 
 function finishReason(finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"], hasCalls: boolean): StopReason {

@@ -149,10 +149,11 @@ function responseStop(response: Responses, hasCalls: boolean): StopReason {
 /** OpenAI's input count includes cached tokens, but `Usage` counts them separately. */
 function responseUsage(response: Responses): Usage {
   const cached = response.usage?.input_tokens_details?.cached_tokens ?? 0;
+  const written = response.usage?.input_tokens_details?.cache_write_tokens ?? 0;
   return {
-    inputTokens: Math.max(0, (response.usage?.input_tokens ?? 0) - cached),
+    inputTokens: Math.max(0, (response.usage?.input_tokens ?? 0) - cached - written),
     outputTokens: response.usage?.output_tokens ?? 0,
     cacheReadTokens: cached,
-    cacheWriteTokens: 0,
+    cacheWriteTokens: written,
   };
 }

@@ -1,11 +1,12 @@
 /**
- * Delivers a reply as it is being written. While a send is in progress, only the latest text and status line are kept for the
+ * Delivers a reply as it is being written. While a send is in progress, only the latest text and progress are kept for the
  * next one. Cards, questions and the end wait for the text before them. Redacts all text for people.
  * Brain name: broca.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Reply } from "../ports/platform.ts";
+import type { Progress } from "../ports/progress.ts";
 import type { Delivery } from "../ports/turn-deps.ts";
 
 export interface DeliveryOptions {
@@ -18,23 +19,36 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
   const text = createLatest((latest: string) => reply.write(redact(latest)), log);
   const shown = new Set<string>();
   let hasAsked = false;
-  const activity = createLatest((latest: string) => reply.activity(redact(latest)), log);
+  const progress = createLatest((latest: Progress) => reply.progress(redacted(latest)), log);
+
+  function redacted({ headline, current, tasks, ...rest }: Progress): Progress {
+    return {
+      ...rest,
+      headline: redact(headline),
+      ...(current === undefined ? {} : { current: redact(current) }),
+      tasks: tasks.map((task) => ({
+        ...task,
+        title: redact(task.title),
+        ...(task.detail === undefined ? {} : { detail: redact(task.detail) }),
+      })),
+    };
+  }
 
   async function settleDown(): Promise<void> {
-    await Promise.all([text.drop(), activity.drop()]);
+    await Promise.all([text.drop(), progress.drop()]);
   }
 
   return {
     show: (latest) => text.offer(latest),
-    activity: (latest) => activity.offer(latest),
+    progress: (latest) => progress.offer(latest),
     async ask(card) {
       // Send the complete text before the card, because text above a card is not updated later.
-      await Promise.all([text.flush(), activity.drop()]);
+      await Promise.all([text.flush(), progress.drop()]);
       await reply.ask(card);
     },
     settle: (card) => reply.settle(card),
     async question(card) {
-      await Promise.all([text.flush(), activity.drop()]);
+      await Promise.all([text.flush(), progress.drop()]);
       await reply.question(card);
       hasAsked ||= !shown.has(card.id);
       shown.add(card.id);
@@ -60,8 +74,8 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
   };
 }
 
-function createLatest(send: (latest: string) => Promise<void>, log: Log) {
-  let waiting: string | undefined;
+function createLatest<T>(send: (latest: T) => Promise<void>, log: Log) {
+  let waiting: T | undefined;
   let underWay: Promise<void> | undefined;
 
   async function work(): Promise<void> {
@@ -77,7 +91,7 @@ function createLatest(send: (latest: string) => Promise<void>, log: Log) {
   }
 
   return {
-    offer(latest: string): void {
+    offer(latest: T): void {
       waiting = latest;
       underWay ??= work();
     },

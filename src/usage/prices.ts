@@ -1,22 +1,46 @@
-/** Computes the cost of a model call from the configured prices. Without a price, the cost is unknown, never zero. */
+/**
+ * Finds the price of a model and computes the cost of a call. Without a price, the cost is unknown, never zero.
+ *
+ *   1. the configured prices: the model itself, then the longest matching prefix that ends in `*`
+ *   2. the shipped table, for providers at their own address: the model itself, then the model without its date
+ */
 import type { Usage } from "../ports/provider.ts";
+import { type Price, type Prices, shippedPrices } from "./price-table.ts";
 
-/** US dollars per million tokens. If cached tokens have no price, they cost as much as input tokens. */
-export interface Price {
-  input: number;
-  output: number;
-  cacheRead?: number | undefined;
-  cacheWrite?: number | undefined;
+export type PriceOf = (model: string) => Price | undefined;
+
+export interface PriceOptions {
+  configured: Prices;
+  /** False for a provider at another address, whose operator sets the prices. */
+  hasOwnAddress(provider: string): boolean;
 }
 
-/** Keys are `provider/model`, or a prefix that ends in `*`. The longest matching prefix is used. */
-export type Prices = Readonly<Record<string, Price>>;
+/** For example `-20251001`, `@20251001` or `-2026-03-05`. */
+const dateSuffix = /[-@]\d{4}-?\d{2}-?\d{2}$/;
 
-/** In US dollars. Undefined if the model has no price. */
-export function costOf(model: string, usage: Usage, prices: Prices): number | undefined {
-  const price = priceOf(model, prices);
-  if (price === undefined) return undefined;
-  const { input, output, cacheRead = input, cacheWrite = input } = price;
+export function createPriceList({ configured, hasOwnAddress }: PriceOptions): PriceOf {
+  return (model) => {
+    const own = priceIn(configured, model);
+    if (own !== undefined) return own;
+    const [provider = ""] = model.split("/", 1);
+    if (!hasOwnAddress(provider)) return undefined;
+    return priceIn(shippedPrices, model) ?? priceIn(shippedPrices, model.replace(dateSuffix, ""));
+  };
+}
+
+function priceIn(prices: Prices, model: string): Price | undefined {
+  if (Object.hasOwn(prices, model)) return prices[model];
+  const [longest] = Object.keys(prices)
+    .filter((key) => key.endsWith("*") && model.startsWith(key.slice(0, -1)))
+    .sort((one, other) => other.length - one.length);
+  return longest === undefined ? undefined : prices[longest];
+}
+
+/** In US dollars. */
+export function costAt(price: Price, usage: Usage): number {
+  const promptTokens = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+  const rates = price.long !== undefined && promptTokens > price.long.above ? price.long : price;
+  const { input, output, cacheRead = input, cacheWrite = input } = rates;
   const millionths =
     usage.inputTokens * input +
     usage.outputTokens * output +
@@ -25,10 +49,12 @@ export function costOf(model: string, usage: Usage, prices: Prices): number | un
   return millionths / 1_000_000;
 }
 
-function priceOf(model: string, prices: Prices): Price | undefined {
-  if (Object.hasOwn(prices, model)) return prices[model];
-  const [longest] = Object.keys(prices)
-    .filter((key) => key.endsWith("*") && model.startsWith(key.slice(0, -1)))
-    .sort((one, other) => other.length - one.length);
-  return longest === undefined ? undefined : prices[longest];
+/** In US dollars. Undefined if the model has no price. */
+export function costOf(model: string, usage: Usage, priceOf: PriceOf): number | undefined {
+  const price = priceOf(model);
+  return price === undefined ? undefined : costAt(price, usage);
+}
+
+export function isFree({ input, output }: Price): boolean {
+  return input === 0 && output === 0;
 }

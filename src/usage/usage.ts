@@ -1,203 +1,366 @@
 /**
- * Measures model use: calls, tokens, cost and Remora's own latency, by day (UTC), person, channel and conversation.
+ * Measures model use: calls, tokens, cost and Remora's own latency, by day (UTC), person, channel, conversation, model
+ * and schedule. Holds calls within the limits on tokens and dollars.
  *
- *   admit   before a model call: checks today's limits
- *   count   after a model call: adds to the day's counts
+ *   admit   before a model call: reserves what the call can use in each of its limits
+ *   count   after a model call: adds what it used, and releases the reservation in the same write
  *
- * Counts are ledger entries that grow by compare-and-set, so several processes can count. Each running call reserves
- * the tokens of the day's average call, because otherwise simultaneous calls could exceed the limit together.
+ * Reservations are in the ledger, so all processes together exceed a limit by at most one call. If a process dies, its
+ * reservation expires, or the turn's next process replaces it.
  */
+import { randomUUID } from "node:crypto";
+import { pause } from "../lib/backoff.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import { callsOf, requesterOf, type TurnRecord } from "../ports/turn.ts";
+import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import {
+  type AdmittedCall,
+  type BudgetAsk,
+  type BudgetDecisions,
   dayOf,
   type ModelCall,
   type Permit,
-  summed,
+  type Reservation,
+  scheduleOf,
   tokensOf,
-  type UsageCount,
   type UsageLimits,
   type UsageMeter,
+  type UsageRecord,
   usageSubject,
 } from "../ports/usage.ts";
-import { costOf, type Prices } from "./prices.ts";
+import {
+  askFor,
+  budgetLimit,
+  dailyId,
+  declinedBy,
+  emptyRecord,
+  isAsked,
+  judge,
+  type Verdict,
+  type Watched,
+  watchedFor,
+  withoutBudget,
+  withoutLapsed,
+} from "./budgets.ts";
+import { createCounter } from "./counter.ts";
+import { countedCall, type Estimate, estimatedUse } from "./estimate.ts";
+import {
+  budgetOwner,
+  busyText,
+  earlierCallsText,
+  unpricedText,
+  usedUpBudgetText,
+  usedUpTokensText,
+} from "./limit-text.ts";
+import { createOverview } from "./overview.ts";
+import { isFree, type PriceOf } from "./prices.ts";
 
 export interface UsageOptions {
   ledger: Ledger;
-  prices: Prices;
+  priceOf: PriceOf;
   limits: UsageLimits;
+  /** Bounds what one call can use. Absent: calls are not bounded by their cost. */
+  estimate?: Estimate;
   log: Log;
   now?: () => number;
+  busyWaitMs?: number;
 }
 
-const dayMs = 86_400_000;
-const maxKeptMs = 62 * dayMs;
+const maxKeptMs = 62 * 86_400_000;
 /** Tokens reserved for a running call on a day without counts. */
 const defaultCallTokens = 4_000;
+/** Longer than any call takes. */
+const reservationMs = 15 * 60_000;
+/** How long a call waits for running calls that may use up a limit. */
+const defaultBusyWaitMs = 2 * 60_000;
+const busyPollMs = 250;
 
-export function createUsageMeter(options: UsageOptions): UsageMeter {
-  const { ledger, prices, log, now = Date.now } = options;
-  const runningCalls = new Map<string, number>();
-  let last: Promise<unknown> = Promise.resolve();
-  let batch: ReturnType<typeof startBatch> | undefined;
+export type BudgetedUsageMeter = UsageMeter & BudgetDecisions;
 
-  /** Runs work in order, because checking a limit and reserving under it must not interleave with counting. */
-  function inOrder<T>(work: () => Promise<T>): Promise<T> {
-    // A keyed mutex would not work, because `work` must not begin before `startBatch` has returned.
-    const result = last.then(work, work);
-    last = result;
-    return result;
+export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
+  const { ledger, priceOf, limits, log, now = Date.now, busyWaitMs = defaultBusyWaitMs } = options;
+  const counter = createCounter(ledger, log);
+  const { step, unpriced } = limits.dollars;
+
+  function isFreeModel(model: string): boolean {
+    const price = priceOf(model);
+    return price !== undefined && isFree(price);
   }
 
-  /** Collects the counts that arrive during a write, and writes them once per subject. */
-  function add(subjects: readonly string[], more: UsageCount, counted: () => void): Promise<void> {
-    batch ??= startBatch();
-    const { counts, onCounted, written } = batch;
-    for (const subject of subjects) {
-      const key = `${more.day} ${subject}`;
-      const known = counts.get(key);
-      counts.set(key, { subject, more: known === undefined ? more : summed(known.more, more) });
-    }
-    onCounted.push(counted);
-    return written;
+  async function recordOf({ id }: Pick<Watched, "id">, turnId?: string): Promise<UsageRecord> {
+    const entry = await ledger.get("usage", id);
+    return withoutLapsed(entry?.body ?? emptyRecord(dayOf(now())), now(), turnId);
   }
 
-  function startBatch() {
-    const counts = new Map<string, { subject: string; more: UsageCount }>();
-    const onCounted: (() => void)[] = [];
-    const written = inOrder(async () => {
-      batch = undefined;
-      try {
-        for (const { subject, more } of counts.values()) await write(subject, more);
-      } catch (thrown) {
-        report(thrown);
+  /** Reserves in one entry. Returns the record with or without the reservation. */
+  async function reserve(
+    watched: Watched,
+    reservation: Reservation,
+  ): Promise<{ verdict: Verdict; record: UsageRecord }> {
+    for (;;) {
+      let seen: { verdict: Verdict; record: UsageRecord } | undefined;
+      const change = (known: UsageRecord): UsageRecord | undefined => {
+        const record = withoutLapsed(known, now(), reservation.turnId);
+        const verdict = judge(record, watched);
+        seen = { verdict, record };
+        if (verdict.type !== "fits") return undefined;
+        const tokens = record.calls === 0 ? defaultCallTokens : Math.ceil(tokensOf(record) / record.calls);
+        return { ...record, held: [...(record.held ?? []), { ...reservation, tokens }] };
+      };
+      const reserved = await ledger.transition("usage", watched.id, ["counted"], "counted", change);
+      if (seen !== undefined && (reserved !== undefined || seen.verdict.type !== "fits")) return seen;
+      if (reserved === undefined && (await ledger.get("usage", watched.id)) === undefined) {
+        const record = emptyRecord(dayOf(now()));
+        const verdict = judge(record, watched);
+        if (verdict.type !== "fits") return { verdict, record };
+        const body = { ...record, held: [{ ...reservation, tokens: defaultCallTokens }] };
+        const isMade = await ledger.create("usage", watched.id, { state: "counted", body, group: watched.subject });
+        if (isMade) return { verdict, record };
       }
-      for (const counted of onCounted) counted();
-    });
-    return { counts, onCounted, written };
-  }
-
-  async function write(subject: string, more: UsageCount): Promise<void> {
-    const id = `${more.day} ${subject}`;
-    const sum = (known: UsageCount) => summed(known, more);
-    while ((await ledger.transition("usage", id, ["counted"], "counted", sum)) === undefined) {
-      if (await ledger.create("usage", id, { state: "counted", body: more, group: subject })) return;
     }
   }
 
-  async function limitRefusal(turn: TurnRecord, watched: Watched[]): Promise<Permit | undefined> {
-    for (const { subject, limit, whose, key } of watched) {
-      const entry = await ledger.get("usage", `${dayOf(now())} ${subject}`);
-      const used = entry === undefined ? 0 : tokensOf(entry.body);
-      const average = entry === undefined ? defaultCallTokens : used / entry.body.calls;
-      const expected = used + (runningCalls.get(subject) ?? 0) * average;
-      if (expected < limit) continue;
-      const sentence = used < limit ? busyText(whose, limit) : usedUpText({ whose, key, used, limit, now: now() });
-      return { type: "refused", code: `usage.${key}`, sentence: sentence + earlierCallsText(turn) };
-    }
-    return undefined;
+  async function release(all: readonly Watched[], reservationId: string): Promise<void> {
+    await counter.add(all.map(({ id, subject }) => ({ id, subject, releases: reservationId })));
   }
 
-  function reserve(subjects: string[], by: 1 | -1): void {
-    for (const subject of subjects) {
-      const count = (runningCalls.get(subject) ?? 0) + by;
-      if (count === 0) runningCalls.delete(subject);
-      else runningCalls.set(subject, count);
+  /** Reserves in all entries or in none. */
+  async function reserveAll(turn: TurnRecord, all: readonly Watched[], reservation: Reservation) {
+    const asks: BudgetAsk[] = [];
+    let declined: string | undefined;
+    for (const [index, watched] of all.entries()) {
+      const { verdict, record } = await reserve(watched, reservation);
+      if (verdict.type !== "fits") {
+        await release(all.slice(0, index), reservation.id);
+        return {
+          type: "held-back" as const,
+          permit: heldBack(turn, watched, record, verdict),
+          isBusy: verdict.type === "busy",
+        };
+      }
+      const ask = askFor(record, watched, step, now());
+      if (ask === undefined) continue;
+      declined ??= declinedBy(record);
+      if (declinedBy(record) === undefined && !isAsked(record)) asks.push(ask);
+    }
+    return { type: "reserved" as const, asks, declined };
+  }
+
+  function heldBack(
+    turn: TurnRecord,
+    watched: Watched,
+    record: UsageRecord,
+    verdict: Exclude<Verdict, { type: "fits" }>,
+  ): Permit {
+    const { tokens, dollars, name } = watched;
+    const earlier = earlierCallsText(turn);
+    if (verdict.of === "dollars" && dollars !== undefined) {
+      const code = `usage.dollars.${dollars.kind}`;
+      const limit = budgetLimit(dollars.limit, record);
+      if (verdict.type === "busy")
+        return {
+          type: "refused",
+          code,
+          sentence: busyText("dollars", budgetOwner(dollars.kind, name), limit) + earlier,
+        };
+      const ask = askFor(record, watched, step, now());
+      const by = declinedBy(record);
+      if (ask !== undefined) {
+        const sentence = usedUpBudgetText(ask, now());
+        if (by === undefined) return { type: "asks", ask, code, sentence };
+        return { type: "refused", code, sentence: `${sentence} ${by} decided not to add to it.${earlier}` };
+      }
+    }
+    const { key, limit } = tokens ?? { key: "userTokensPerDay" as const, limit: 0 };
+    const whose = key === "userTokensPerDay" ? name : "this channel";
+    const sentence =
+      verdict.type === "busy"
+        ? busyText("tokens", whose, limit)
+        : usedUpTokensText(whose, key, tokensOf(record), limit, now());
+    return { type: "refused", code: `usage.${key}`, sentence: sentence + earlier };
+  }
+
+  async function admitWithin(
+    turn: TurnRecord,
+    day: string,
+    all: readonly Watched[],
+    signal?: AbortSignal,
+  ): Promise<Permit> {
+    const model = await options.estimate?.modelOf(turn);
+    const hasBudget = all.some(({ dollars }) => dollars !== undefined);
+    if (hasBudget && unpriced === "refuse" && model !== undefined && priceOf(model) === undefined)
+      return { type: "refused", code: "usage.unpriced", sentence: unpricedText(model) + earlierCallsText(turn) };
+    if (hasBudget && model !== undefined && isFreeModel(model))
+      return await admitWithin(turn, day, all.flatMap(withoutBudget), signal);
+    const reservation: Reservation = {
+      ...{ id: randomUUID(), turnId: turn.id, tokens: 0 },
+      ...estimatedUse(options.estimate, model, priceOf),
+      expiresAt: now() + reservationMs,
+    };
+    const until = performance.now() + busyWaitMs;
+    for (;;) {
+      const reserved = await reserveAll(turn, all, reservation);
+      if (reserved.type === "reserved") {
+        const { asks, declined } = reserved;
+        const extra = declined === undefined ? {} : { declinedBy: declined };
+        return { ...admitted(turn, day, all, reservation.id), asks, ...extra };
+      }
+      if (!reserved.isBusy || performance.now() >= until || signal?.aborted === true) return reserved.permit;
+      await pause(busyPollMs, signal ?? new AbortController().signal);
     }
   }
 
-  function permit(turn: TurnRecord, held: string[]): Permit {
+  function admitted(turn: TurnRecord, day: string, held: readonly Watched[], reservationId: string): AdmittedCall {
     let isOver = false;
-    const end = () => {
-      if (!isOver) reserve(held, -1);
-      isOver = true;
+    return {
+      type: "admitted",
+      asks: [],
+      async count(call) {
+        isOver = true;
+        const counted = countedCall(call, priceOf);
+        await add(turn, day, { ...call, ...counted }, held, reservationId);
+        return counted;
+      },
+      async end() {
+        if (!isOver && held.length > 0) await release(held, reservationId);
+        isOver = true;
+      },
     };
-    reserve(held, 1);
-    const count = async ({ model, usage, addedMs }: ModelCall) => {
-      const cost = costOf(model, usage, prices);
-      const counts = { day: dayOf(now()), calls: 1, ...usage, addedMs, cost: cost ?? 0 };
-      await add(subjectsOf(turn), { ...counts, unpricedCalls: cost === undefined ? 1 : 0 }, end);
-    };
-    return { type: "admitted", count, end };
   }
 
-  function report(thrown: unknown): undefined {
-    log.error({ error: messageOf(thrown) }, "could not count or look up usage");
+  async function add(
+    turn: TurnRecord,
+    day: string,
+    { model, usage, cost, addedMs, isEstimated }: ModelCall & { cost?: number; isEstimated?: boolean },
+    held: readonly Watched[],
+    releases: string,
+  ): Promise<void> {
+    const { platform } = turn.target;
+    const { id: userId, name } = requesterOf(turn);
+    const more = {
+      ...{ day, calls: 1, ...usage, addedMs, cost: cost ?? 0, unpricedCalls: cost === undefined ? 1 : 0 },
+      ...(isEstimated === true ? { estimatedCalls: 1 } : {}),
+    };
+    const scheduleId = scheduleOf(turn);
+    const user = usageSubject.user(platform, userId);
+    const subjects = [
+      user,
+      usageSubject.scope(platform, turn.scope),
+      usageSubject.conversation(turn.conversationId),
+      usageSubject.model(model),
+      ...(scheduleId === undefined ? [] : [usageSubject.schedule(scheduleId)]),
+      usageSubject.everyone,
+    ];
+    // The entries that hold the reservation come first, so that a failure in between does not leave them uncounted.
+    const ids = new Map(held.map(({ id, subject }) => [id, subject]));
+    for (const subject of subjects) ids.set(dailyId(day, subject), subject);
+    await counter.add(
+      [...ids].map(([id, subject]) => ({
+        ...{ id, subject, more, releases },
+        ...(subject === user ? { name } : {}),
+      })),
+    );
+  }
+
+  /** Changes a budget that exists. */
+  async function changeBudget(id: string, change: (record: UsageRecord) => UsageRecord | undefined): Promise<boolean> {
+    return (await ledger.transition("usage", id, ["counted"], "counted", change)) !== undefined;
   }
 
   return {
-    async admit(turn) {
-      const watched = limitsFor(turn, options.limits);
-      const held = watched.map(({ subject }) => subject);
-      if (watched.length === 0) return permit(turn, held);
-      return await inOrder(async () => (await limitRefusal(turn, watched).catch(report)) ?? permit(turn, held));
+    async admit(turn, signal) {
+      const day = dayOf(now());
+      const all = watchedFor(turn, limits, day);
+      if (all.length === 0) return admitted(turn, day, all, "");
+      try {
+        return await admitWithin(turn, day, all, signal);
+      } catch (thrown) {
+        // Without its record, a budget in dollars can't hold, so the call must not happen.
+        if (all.some(({ dollars }) => dollars !== undefined)) throw thrown;
+        log.error({ error: messageOf(thrown) }, "could not look up usage");
+        return admitted(turn, day, [], "");
+      }
+    },
+    async asks(turn) {
+      const found: BudgetAsk[] = [];
+      for (const watched of watchedFor(turn, limits, dayOf(now()))) {
+        if (watched.dollars === undefined) continue;
+        const record = await recordOf(watched);
+        const ask = askFor(record, watched, step, now());
+        if (ask !== undefined && !isAsked(record) && declinedBy(record) === undefined) found.push(ask);
+      }
+      return found;
+    },
+    async record({ model, usage, cost = undefined }) {
+      const day = dayOf(now());
+      const counted = cost === undefined ? countedCall({ model, usage, addedMs: 0 }, priceOf) : { usage, cost };
+      const more = {
+        ...{ day, calls: 1, ...counted.usage, addedMs: 0, cost: counted.cost ?? 0 },
+        unpricedCalls: counted.cost === undefined ? 1 : 0,
+      };
+      const subjects = [usageSubject.model(model), usageSubject.everyone];
+      await counter.add(subjects.map((subject) => ({ id: dailyId(day, subject), subject, more })));
+    },
+    async budgets(turn) {
+      const watched = watchedFor(turn, limits, dayOf(now())).filter(({ dollars }) => dollars !== undefined);
+      return await Promise.all(
+        watched.map(async (one) => {
+          const record = await recordOf(one);
+          const { kind, limit } = one.dollars ?? { kind: "turn" as const, limit: 0 };
+          return {
+            kind,
+            used: record.cost,
+            limit: budgetLimit(limit, record),
+            additions: record.continued?.length ?? 0,
+          };
+        }),
+      );
+    },
+    async asked({ id, addition }, turnId) {
+      await ensureBudget(id);
+      let isOwn = false;
+      await changeBudget(id, (record) => {
+        isOwn = record.asked?.addition === addition && record.asked.turnId === turnId;
+        const isFree = (record.continued?.length ?? 0) === addition && record.asked?.addition !== addition;
+        return isFree ? { ...record, asked: { addition, turnId } } : undefined;
+      }).then((isChanged) => {
+        isOwn ||= isChanged;
+      });
+      return isOwn;
+    },
+    async continued({ id, addition, step: dollars }, by, at) {
+      await ensureBudget(id);
+      await changeBudget(id, (record) => {
+        const { continued = [], declined: _declined, ...rest } = record;
+        return continued.length === addition ? { ...rest, continued: [...continued, { by, at, dollars }] } : undefined;
+      });
+    },
+    async declined({ id, addition }, by) {
+      await ensureBudget(id);
+      await changeBudget(id, (record) =>
+        (record.continued?.length ?? 0) === addition ? { ...record, declined: { addition, by } } : undefined,
+      );
     },
     async days(subject) {
       const entries = await ledger.list("usage", { group: subject });
-      return entries.map((entry) => entry.body).sort((one, other) => (one.day < other.day ? 1 : -1));
+      return entries
+        .map((entry) => entry.body)
+        .filter(({ calls }) => calls > 0)
+        .sort((one, other) => (one.day < other.day ? 1 : -1));
     },
+    overview: createOverview({ ledger, now }),
     async prune() {
       await ledger.prune("usage", ["counted"], now() - maxKeptMs);
     },
   };
-}
 
-interface Watched {
-  subject: string;
-  limit: number;
-  whose: string;
-  key: keyof UsageLimits;
-}
-
-function subjectsOf(turn: TurnRecord): string[] {
-  const { platform } = turn.target;
-  return [
-    usageSubject.user(platform, requesterOf(turn).id),
-    usageSubject.scope(platform, turn.scope),
-    usageSubject.conversation(turn.conversationId),
-    usageSubject.everyone,
-  ];
-}
-
-/** In a DM, only the person's limit applies. */
-function limitsFor(turn: TurnRecord, { userTokensPerDay, channelTokensPerDay }: UsageLimits): Watched[] {
-  const { platform } = turn.target;
-  const { id, name } = requesterOf(turn);
-  const user = { subject: usageSubject.user(platform, id), whose: name, key: "userTokensPerDay" as const };
-  const channel = {
-    subject: usageSubject.scope(platform, turn.scope),
-    whose: "this channel",
-    key: "channelTokensPerDay" as const,
-  };
-  return [
-    ...(userTokensPerDay === null ? [] : [{ ...user, limit: userTokensPerDay }]),
-    ...(channelTokensPerDay === null || !turn.scope.startsWith("channel:")
-      ? []
-      : [{ ...channel, limit: channelTokensPerDay }]),
-  ];
-}
-
-function usedUpText({ whose, key, used, limit, now }: Omit<Watched, "subject"> & { used: number; now: number }) {
-  const minutes = Math.ceil((dayMs - (now % dayMs)) / 60_000);
-  const left = `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-  return (
-    `Today's tokens of ${whose} are used up: ${used.toLocaleString("en")} of ${limit.toLocaleString("en")}. ` +
-    `I did not ask the model. The limit resets at 00:00 UTC, in ${left}. An operator can raise limits.${key}.`
-  );
-}
-
-function busyText(whose: string, limit: number): string {
-  return (
-    `Requests that are running now may use up today's ${limit.toLocaleString("en")} tokens of ${whose}. ` +
-    "I did not ask the model. Please ask again when they are done."
-  );
-}
-
-function earlierCallsText(turn: TurnRecord): string {
-  const ran = callsOf(turn).flatMap(({ call, result }) =>
-    call === undefined || result === undefined ? [] : `\`${call.name}\` (${result.status})`,
-  );
-  return ran.length === 0 ? "" : ` Before that I had called: ${ran.join(", ")}.`;
+  /** A budget of nothing may be asked about before anything was counted. */
+  async function ensureBudget(id: string): Promise<void> {
+    if ((await ledger.get("usage", id)) !== undefined) return;
+    const [day = "", ...words] = id.split(" ");
+    const subject = words.length === 0 ? id : words.join(" ");
+    const body = emptyRecord(words.length === 0 ? dayOf(now()) : day);
+    await ledger.create("usage", id, { state: "counted", body, group: subject });
+  }
 }

@@ -1,111 +1,64 @@
-/** The dashboard can only answer approvals, and whoever has the page's token answers as the operator. */
+/**
+ * The dashboard: static files, lit-html, and one pair of endpoints per page. Whoever has the page's token is the
+ * operator. The operator can do here what the command line and the settings allow, and nothing more.
+ */
+import { readdirSync } from "node:fs";
+import { findPackageJSON } from "node:module";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
-import { z } from "zod";
-import type { OperatorDecision } from "../ports/approval.ts";
-import { maxShownFiles, type ShownChanges } from "../ports/card.ts";
-import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
+import type { ApprovalDesk } from "../ports/approval.ts";
+import type { Audit } from "../ports/audit.ts";
+import type { Conversations } from "../ports/conversation.ts";
+import { mountApprovals } from "./endpoints/approvals.ts";
+import { mountLiveTurns } from "./endpoints/live-turns.ts";
+import { mountNow, type NowOptions } from "./endpoints/now.ts";
+import { createOperate } from "./endpoints/operate.ts";
+import { mountTurnDetail, type TurnDetailOptions } from "./endpoints/turn-detail.ts";
+import { mountTurnSearch } from "./endpoints/turn-search.ts";
 
-/** `warning` means that it works but needs attention; `off`, that it is not set up. */
-export type StatusState = "ok" | "warning" | "error" | "off";
-
-export interface StatusLine {
-  name: string;
-  state: StatusState;
-  detail: string;
-}
-
-export interface DashboardData {
-  version: string;
-  startedAt: number;
-  status: StatusLine[];
-  /** The newest turns first. */
-  turns: {
-    id: string;
-    conversationId: string;
-    who: string;
-    headline: string;
-    state: string;
-    steps: number;
-    startedAt: number;
-    endedAt: number | null;
-  }[];
-  /** Oldest first. All text is plain and escaped. */
-  approvals: {
-    id: string;
-    conversationId: string;
-    tool: string;
-    call: string;
-    reasons: string[];
-    warning: string | null;
-    facts: string[];
-    /** Shown instead of `call` and `reasons` for changes to a folder. */
-    changes: ShownChanges | null;
-    /** Of these, the dashboard offers approve, deny, part and diff. */
-    choices: AnswerChoice[];
-    /** Number of identical calls. One answer settles all of them. */
-    times: number;
-    progress: string | null;
-    requester: string;
-    approvers: string;
-    expiresAt: number | null;
-  }[];
-  jobs: { waiting: number; running: number };
-  skills: {
-    name: string;
-    description: string;
-    tools: number;
-    diagnostics: { line: number; severity: "warning" | "error"; message: string }[];
-  }[];
-}
-
-const maxAnswerBytes = 16_384;
-const wrongAnswer =
-  "This is not a valid answer: it needs cardOrApprovalId and choice (approve, deny or part), optionally a reason, and with part the parts.";
-const decisionSchema = z
-  .strictObject({
-    cardOrApprovalId: z.string().min(1).max(200),
-    choice: z.enum(["approve", "deny", "part"]),
-    reason: z.string().max(2_000).optional(),
-    parts: z.array(z.int().min(0).lt(maxShownFiles)).min(1).max(maxShownFiles).optional(),
-  })
-  .refine(({ choice, parts }) => (choice === "part") === (parts !== undefined));
-
-export interface DashboardOptions {
-  snapshot(): Promise<DashboardData>;
-  decide(decision: OperatorDecision): Promise<AnswerReceipt>;
-  diffOf(cardOrApprovalId: string): Promise<string | undefined>;
+export interface DashboardOptions extends NowOptions, TurnDetailOptions {
+  approvals: Pick<ApprovalDesk, "listOpen" | "decide" | "diffOf">;
+  conversations: Pick<Conversations, "status" | "stopTurn">;
+  audit: Audit;
 }
 
 /** `app` must already check token, origin and host. */
-export function mountDashboard(app: Hono, { snapshot, decide, diffOf }: DashboardOptions): void {
+export function mountDashboard(app: Hono, options: DashboardOptions): void {
+  const operate = createOperate(options.audit);
+  mountNow(app, options);
+  mountApprovals(app, options.approvals);
+  mountLiveTurns(app, { conversations: options.conversations, operate });
+  mountTurnSearch(app, options.ledger);
+  mountTurnDetail(app, options);
+  mountFiles(app);
+}
+
+function mountFiles(app: Hono): void {
   const root = fileURLToPath(new URL("dashboard/", import.meta.url));
   const onFound = (_path: string, context: Context) => context.header("Cache-Control", "no-cache");
   app.get("/dashboard", serveStatic({ root, path: "index.html", onFound }));
-  app.get("/dashboard/data", async (context) => context.json(await snapshot(), 200, { "cache-control": "no-store" }));
-  const limit = bodyLimit({
-    maxSize: maxAnswerBytes,
-    onError: (context) => context.json({ accepted: false, text: wrongAnswer }, 413),
-  });
-  app.post("/dashboard/answers", limit, async (context) => {
-    const parsed = decisionSchema.safeParse(await context.req.json().catch(() => undefined));
-    if (!parsed.success) return context.json({ accepted: false, text: wrongAnswer }, 400);
-    const { reason, parts, ...decision } = parsed.data;
-    return context.json(
-      await decide({
-        ...decision,
-        ...(reason === undefined ? {} : { reason }),
-        ...(parts === undefined ? {} : { parts }),
-      }),
-    );
-  });
-  app.get("/dashboard/diffs/:id", async (context) => {
-    const diff = await diffOf(context.req.param("id"));
-    if (diff === undefined) return context.json({ error: "The diff of this card is gone." }, 404);
-    return context.json({ diff }, 200, { "cache-control": "no-store" });
+  const lit = litFolder();
+  const ofLit = new Set(["", "directives/"].flatMap((folder) => scriptsIn(lit, folder)));
+  app.get("/dashboard/vendor/*", async (context, next) => {
+    const path = context.req.path.slice("/dashboard/vendor/".length);
+    if (!ofLit.has(path)) return context.notFound();
+    return await serveStatic({ root: lit, path, onFound })(context, next);
   });
   const rewriteRequestPath = (path: string) => path.slice("/dashboard".length);
   app.get("/dashboard/*", serveStatic({ root, rewriteRequestPath, onFound }));
+}
+
+/** The browser's build lies directly in the package's folder, and imports nothing from other packages. */
+function litFolder(): string {
+  const packageFile = findPackageJSON("lit-html", import.meta.url);
+  if (packageFile === undefined) throw new Error("the package lit-html is not installed");
+  return dirname(packageFile);
+}
+
+function scriptsIn(root: string, folder: string): string[] {
+  return readdirSync(`${root}/${folder}`)
+    .filter((name) => name.endsWith(".js"))
+    .map((name) => `${folder}${name}`);
 }

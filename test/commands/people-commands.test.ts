@@ -16,9 +16,11 @@ import type { InboundCommand } from "../../src/ports/message.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { createKeyvStore } from "../../src/storage/keyv/store.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { createPriceList } from "../../src/usage/prices.ts";
 import { createUsageMeter } from "../../src/usage/usage.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
 import { noUsage } from "../doubles/scripted-provider.ts";
+import { noLimits } from "../doubles/turn-deps.ts";
 import { ann, bob, createMemoryFixture, episode, type MemoryFixture } from "../memory/fixture.ts";
 
 type Place = Partial<Pick<InboundCommand, "conversationId" | "scope" | "by">>;
@@ -155,9 +157,10 @@ describe("model", () => {
 describe("usage", () => {
   test("shows the person's, the conversation's and the channel's, everyone's to owners, and unknown cost as unknown", async () => {
     const ledger = createSqliteLedger({ path: ":memory:" });
-    const limits = { userTokensPerDay: 5_000, channelTokensPerDay: null };
-    const prices = { "a/one": { input: 3, output: 15 } };
-    const meter = createUsageMeter({ ledger, prices, limits, log: silentLog });
+    const limits = { ...noLimits, userTokensPerDay: 5_000 };
+    const configured = { "a/one": { input: 3, output: 15 } };
+    const priceOf = createPriceList({ configured, hasOwnAddress: () => false });
+    const meter = createUsageMeter({ ledger, priceOf, limits, log: silentLog });
     const run = asking(usageCommand({ meter, ledger, limits, isOwner: (_platform, by) => by.id === "U2" }));
     expect(await run()).toContain("**you**, today: nothing, limit 5,000 tokens a day");
 

@@ -242,6 +242,20 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect(ids(await ledger.list("call", { states: ["planned"], order: "newest", limit: 2 }))).toEqual(["e", "c"]);
       });
 
+      test("lists only what was created before a sequence number, so that pages neither repeat nor skip", async () => {
+        const [newest, second] = await ledger.list("call", { order: "newest", limit: 2 });
+        const before = second?.sequence ?? 0;
+        expect(ids(await ledger.list("call", { order: "newest", before, limit: 2 }))).toEqual(["c", "b"]);
+        expect(ids(await ledger.list("call", { before }))).toEqual(["a", "b", "c"]);
+        expect(ids(await ledger.list("call", { states: ["planned"], group: "one", before }))).toEqual(["a"]);
+        const planned = await ledger.list("call", {
+          states: ["planned"],
+          order: "newest",
+          before: newest?.sequence ?? 0,
+        });
+        expect(ids(planned)).toEqual(["c", "a"]);
+      });
+
       test("entries are listed whole", async () => {
         const [first] = await ledger.list("call", { limit: 1 });
         expect(first).toEqual(await ledger.get("call", "a"));

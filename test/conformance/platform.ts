@@ -191,7 +191,12 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
 
       test("the status line shows the current work, and disappears at the end", async () => {
         const reply = replyTo(await mentioned(), createPosts());
-        await reply.activity("Running a tool …");
+        await reply.progress({
+          headline: "Running a tool",
+          current: "Running a tool",
+          since: Date.now() - 60_000,
+          tasks: [],
+        });
         await vi.waitFor(async () => expect((await agentsMessages())[0]?.text).toContain("Running a tool"), {
           timeout: 5000,
         });

@@ -11,7 +11,7 @@ import { type Origin, originOf, originText } from "../../src/ports/origin.ts";
 import { readModel } from "../../src/response/parse.ts";
 import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { says } from "../doubles/scripted-provider.ts";
-import { createModel, endedTurn, historyTokens } from "./compaction-world.ts";
+import { admittedCall, createModel, endedTurn, historyTokens } from "./compaction-world.ts";
 import { createWorld, type World } from "./world.ts";
 
 interface Process {
@@ -32,7 +32,7 @@ function startProcess(world: World, leases: Leases, locks: Leases): Process {
   });
   const compactor = createCompactor({
     ...{ history, provider, readModel, leases, events: createEvents(), log: silentLog },
-    usage: { admit: async () => ({ type: "admitted", count: async () => {}, end: () => {} }) },
+    usage: { admit: async () => admittedCall() },
     ...{ contextTokens: 3_000, historyTokens, maxOutputTokens: 1_000, tools: () => [] },
   });
   const process: Process = { history, compactor, answer: undefined };
@@ -170,7 +170,7 @@ test("a summary and the turns that end while it is stored don't overwrite each o
       const compactor = createCompactor({
         ...{ history: histories[0], provider, readModel, events: createEvents(), log: silentLog },
         leases: createInMemoryLeases(),
-        usage: { admit: async () => ({ type: "admitted", count: async () => {}, end: () => {} }) },
+        usage: { admit: async () => admittedCall() },
         ...{ contextTokens: 8_000, historyTokens, maxOutputTokens: 1_000, tools: () => [] },
       });
       compactor.consider(endedTurn("t8"));

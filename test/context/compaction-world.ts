@@ -7,7 +7,7 @@ import type { RemoraEvent } from "../../src/ports/events.ts";
 import type { Origin } from "../../src/ports/origin.ts";
 import type { ModelEvent, ModelRequest, Provider } from "../../src/ports/provider.ts";
 import type { StepRecord, TurnRecord } from "../../src/ports/turn.ts";
-import type { ModelCall, UsageMeter } from "../../src/ports/usage.ts";
+import type { AdmittedCall, ModelCall, UsageMeter } from "../../src/ports/usage.ts";
 import { readModel } from "../../src/response/parse.ts";
 import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
@@ -71,13 +71,25 @@ export const hanging = () =>
     return typeof step === "function" ? step(request, signal) : step;
   });
 
+/** A permit that limits nothing. */
+export function admittedCall(onCount: (call: ModelCall) => void = () => {}): AdmittedCall {
+  return {
+    ...{ type: "admitted", asks: [] },
+    async count(call) {
+      onCount(call);
+      return { usage: call.usage };
+    },
+    end: async () => {},
+  };
+}
+
 export function createCompaction(world: World, provider: Provider, changes: Partial<CompactorOptions> = {}) {
   const counted: ModelCall[] = [];
   const events: RemoraEvent[] = [];
   const bus = createEvents();
   bus.listen((event) => events.push(event));
   const meter: Pick<UsageMeter, "admit"> = {
-    admit: async () => ({ type: "admitted", count: async (call) => void counted.push(call), end: () => {} }),
+    admit: async () => admittedCall((call) => counted.push(call)),
   };
   const history = changes.history ?? world.history();
   const leases: Leases = createInMemoryLeases();

@@ -26,8 +26,8 @@ export function createRecordingReply(): RecordingReply {
     async write(text) {
       reply.segments[reply.segments.length - 1] = text;
     },
-    async activity(text) {
-      reply.activities.push(text);
+    async progress({ headline }) {
+      if (reply.activities.at(-1) !== headline) reply.activities.push(headline);
     },
     async ask(card) {
       if (!cards.has(card.id)) reply.segments.push("");

@@ -13,13 +13,20 @@ import type { ToolCall, ToolJob, ToolResult, ToolSpec } from "../../src/ports/to
 import type { TurnRecord } from "../../src/ports/turn.ts";
 import type { TurnDeps, TurnLimits } from "../../src/ports/turn-deps.ts";
 import { originsOfTurn } from "../../src/ports/turn-origins.ts";
-import type { UsageLimits } from "../../src/ports/usage.ts";
+import type { DollarLimits, UsageLimits } from "../../src/ports/usage.ts";
 import { createDelivery } from "../../src/response/deliver.ts";
 import { readModel } from "../../src/response/parse.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import type { PriceOf } from "../../src/usage/prices.ts";
 import { createUsageMeter } from "../../src/usage/usage.ts";
 import { createRecordingReply, type RecordingReply } from "./recording-reply.ts";
 import { createScriptedProvider, type ScriptedProvider, type ScriptStep } from "./scripted-provider.ts";
+
+export const noDollarLimits: DollarLimits = {
+  ...{ turn: null, user: null, channel: null, scheduleRun: null, schedule: null },
+  ...{ step: 2, unpriced: "refuse" },
+};
+export const noLimits: UsageLimits = { userTokensPerDay: null, channelTokensPerDay: null, dollars: noDollarLimits };
 
 export interface StageDoubles {
   stages: TurnDeps;
@@ -47,6 +54,7 @@ export interface StageDoubleOptions {
   files?: TurnDeps["files"];
   limits?: Partial<TurnLimits>;
   usageLimits?: Partial<UsageLimits>;
+  priceOf?: PriceOf;
   saveEpisode?: (episode: Episode) => Promise<void>;
   ledger?: Ledger;
   reply?: RecordingReply;
@@ -110,8 +118,8 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     files: options.files ?? { fetch: () => Promise.reject(new Error("no message of this test has a file")) },
     usage: createUsageMeter({
       ledger,
-      prices: {},
-      limits: { userTokensPerDay: null, channelTokensPerDay: null, ...options.usageLimits },
+      priceOf: options.priceOf ?? (() => undefined),
+      limits: { ...noLimits, ...options.usageLimits },
       log: silentLog,
     }),
     takeSteering: options.takeSteering ?? (async () => []),

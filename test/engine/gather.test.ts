@@ -104,13 +104,13 @@ test("after a crash in between, only what is missing is fetched", async () => {
   expect(fetched).toEqual(["1", "2", "3", "4", "4"]);
 });
 
-test("people see which large file is read, and the line goes away", async () => {
+test("people see which large file is read, and then that the model thinks", async () => {
   const turn = await begin(
     { steps: [says("Read.")], files: { fetch: fetchText } },
     turnRecord({ messages: [withFiles(waiting("report.pdf", 2 * 1024 * 1024))] }),
   );
   await runTurn(turn, doubles.stages, never);
-  expect(doubles.reply.activities).toEqual(["Reading `report.pdf` …", ""]);
+  expect(doubles.reply.activities).toEqual(["Reading what was said", "Reading report.pdf", "Thinking", ""]);
 });
 
 test("a stop while a file is fetched ends the turn", async () => {

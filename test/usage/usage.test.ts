@@ -8,14 +8,15 @@ import { silentLog } from "../../src/lib/log.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import { tokensOf, type UsageMeter, usageSubject } from "../../src/ports/usage.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
-import { costOf } from "../../src/usage/prices.ts";
+import type { Prices } from "../../src/usage/price-table.ts";
+import { costOf, createPriceList } from "../../src/usage/prices.ts";
 import { createUsageMeter, type UsageOptions } from "../../src/usage/usage.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { calls, fails, noUsage, says } from "../doubles/scripted-provider.ts";
-import { createStageDoubles, keepTurn, type StageDoubleOptions } from "../doubles/turn-deps.ts";
+import { createStageDoubles, keepTurn, noLimits, type StageDoubleOptions } from "../doubles/turn-deps.ts";
 
 const noon = Date.UTC(2026, 10, 21, 12);
-const unlimited = { userTokensPerDay: null, channelTokensPerDay: null };
+const unlimited = noLimits;
 const never = new AbortController().signal;
 let folder: string;
 let ledger: Ledger;
@@ -32,7 +33,8 @@ afterEach(async () => {
 });
 
 function meterWith(changes: Partial<UsageOptions> = {}): UsageMeter {
-  return createUsageMeter({ ledger, prices: {}, limits: unlimited, log: silentLog, now: () => time, ...changes });
+  const unpriced = { priceOf: () => undefined, busyWaitMs: 0 };
+  return createUsageMeter({ ledger, limits: unlimited, log: silentLog, now: () => time, ...unpriced, ...changes });
 }
 
 function turnOf(id: string, changes: Parameters<typeof turnRecord>[0] = {}) {
@@ -46,13 +48,14 @@ async function use(
   inputTokens: number,
 ): Promise<string | undefined> {
   const permit = await meter.admit(turn);
-  if (permit.type === "refused") return permit.sentence;
+  if (permit.type !== "admitted") return permit.sentence;
   await permit.count({ model: "test/one", usage: { ...noUsage, inputTokens }, addedMs: 2 });
-  permit.end();
+  await permit.end();
   return undefined;
 }
 
 const ann = usageSubject.user("test", "ann");
+const priced = (configured: Prices) => createPriceList({ configured, hasOwnAddress: () => false });
 
 describe("counting", () => {
   test("adds up by person, channel, conversation and for everyone", async () => {
@@ -116,12 +119,14 @@ describe("cost", () => {
   const usage = { inputTokens: 1_000_000, outputTokens: 100_000, cacheReadTokens: 2_000_000, cacheWriteTokens: 0 };
 
   test("is by the table, with prices for cached tokens where it has them", () => {
-    expect(costOf("a/one", usage, { "a/one": { input: 3, output: 15, cacheRead: 0.3 } })).toBeCloseTo(3 + 1.5 + 0.6);
-    expect(costOf("a/one", usage, { "a/one": { input: 3, output: 15 } })).toBeCloseTo(3 + 1.5 + 6);
+    expect(costOf("a/one", usage, priced({ "a/one": { input: 3, output: 15, cacheRead: 0.3 } }))).toBeCloseTo(
+      3 + 1.5 + 0.6,
+    );
+    expect(costOf("a/one", usage, priced({ "a/one": { input: 3, output: 15 } }))).toBeCloseTo(3 + 1.5 + 6);
   });
 
   test("of a model that is not in the table is unknown, and not nothing", async () => {
-    expect(costOf("a/two", usage, { "a/one": { input: 3, output: 15 } })).toBeUndefined();
+    expect(costOf("a/two", usage, priced({ "a/one": { input: 3, output: 15 } }))).toBeUndefined();
     const meter = meterWith();
     await use(meter, turnOf("ann"), 10);
     expect(await meter.days(ann)).toMatchObject([{ cost: 0, unpricedCalls: 1 }]);
@@ -134,7 +139,7 @@ describe("cost", () => {
       "a/one": { input: 3, output: 1 },
     };
     const million = { ...noUsage, inputTokens: 1_000_000 };
-    expect(["a/one", "a/other", "a/two", "b/one"].map((model) => costOf(model, million, prices))).toEqual([
+    expect(["a/one", "a/other", "a/two", "b/one"].map((model) => costOf(model, million, priced(prices)))).toEqual([
       3,
       2,
       1,
@@ -145,7 +150,7 @@ describe("cost", () => {
 
 describe("a daily limit", () => {
   const limited = (userTokensPerDay: number | null, channelTokensPerDay: number | null = null) =>
-    meterWith({ limits: { userTokensPerDay, channelTokensPerDay } });
+    meterWith({ limits: { ...unlimited, userTokensPerDay, channelTokensPerDay } });
 
   test("lets the call pass that reaches it, refuses those after it, and says whose it is and until when", async () => {
     const meter = limited(1_000);
@@ -171,13 +176,15 @@ describe("a daily limit", () => {
 
   test("is not passed by many calls at once: those under way hold their part of it", async () => {
     const meter = limited(10_000);
-    const permits = await Promise.all(Array.from({ length: 50 }, () => meter.admit(turnOf("ann"))));
+    const permits = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => meter.admit(turnOf("ann", { id: `turn-${index}` }))),
+    );
     const admitted = permits.filter((permit) => permit.type === "admitted");
     expect(admitted).toHaveLength(3);
     expect(permits.find((permit) => permit.type === "refused")).toMatchObject({
       sentence: expect.stringContaining("ask again when they are done"),
     });
-    for (const permit of admitted) permit.end();
+    for (const permit of admitted) if (permit.type === "admitted") await permit.end();
     expect(await use(meter, turnOf("ann"), 1)).toBeUndefined();
   });
 
@@ -187,10 +194,10 @@ describe("a daily limit", () => {
       const permit = await meter.admit(turnOf("ann"));
       expect(permit.type).toBe("admitted");
       if (permit.type !== "admitted") continue;
-      permit.end();
-      permit.end();
+      await permit.end();
+      await permit.end();
     }
-    const [one, two] = [await meter.admit(turnOf("ann")), await meter.admit(turnOf("ann"))];
+    const [one, two] = [await meter.admit(turnOf("ann")), await meter.admit(turnOf("ann", { id: "other" }))];
     expect([one.type, two.type]).toEqual(["admitted", "refused"]);
   });
 
@@ -200,7 +207,7 @@ describe("a daily limit", () => {
         const own = createSqliteLedger({ path: ":memory:" });
         const meter = createUsageMeter({
           ledger: own,
-          prices: {},
+          priceOf: () => undefined,
           limits: { ...unlimited, userTokensPerDay: 2_000 },
           log: silentLog,
         });
@@ -220,7 +227,12 @@ describe("a daily limit", () => {
 describe("in a turn", () => {
   async function run(options: StageDoubleOptions, before = 0) {
     const doubles = createStageDoubles(options);
-    const meter = createUsageMeter({ ledger: doubles.ledger, prices: {}, limits: unlimited, log: silentLog });
+    const meter = createUsageMeter({
+      ledger: doubles.ledger,
+      priceOf: () => undefined,
+      limits: unlimited,
+      log: silentLog,
+    });
     if (before > 0) await use(meter, turnRecord(), before);
     const turn = await keepTurn(doubles.ledger, turnRecord());
     const end = await runTurn(turn, doubles.stages, never);

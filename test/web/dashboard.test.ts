@@ -1,261 +1,233 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createEvents } from "../../src/lib/event-bus.ts";
-import { silentLog } from "../../src/lib/log.ts";
-import type { OperatorDecision } from "../../src/ports/approval.ts";
-import type { ShownChanges } from "../../src/ports/card.ts";
-import type { AnswerChoice, AnswerReceipt } from "../../src/ports/message.ts";
-import { type DashboardData, mountDashboard } from "../../src/web/dashboard.ts";
-import { createMetrics } from "../../src/web/metrics.ts";
-import { createWebServer, type WebServer } from "../../src/web/server.ts";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { browserNote, launchBrowser, missingBrowser } from "../doubles/browser.ts";
+import { inboundMessage } from "../doubles/records.ts";
+import {
+  addTurn,
+  asProgram,
+  cardWith,
+  changesCard,
+  createDashboardWorld,
+  type DashboardWorld,
+  token,
+} from "./dashboard-world.ts";
 
-const token = "a-token-for-this-test";
-let data: DashboardData;
-let decisions: OperatorDecision[];
-let receipt: AnswerReceipt;
-let diff: string;
-let server: WebServer;
-let url: string;
+let world: DashboardWorld;
 
 beforeEach(async () => {
-  data = {
-    version: "1.2.3",
-    startedAt: Date.now() - 65_000,
-    status: [
-      { name: "platform slack", state: "off", detail: "set SLACK_BOT_TOKEN" },
-      { name: "sandbox", state: "warning", detail: "commands run without a sandbox" },
-    ],
-    turns: [
-      {
-        id: "t1",
-        conversationId: "local:dm:ann",
-        who: "Ann",
-        headline: "<b>what is here?</b>",
-        state: "parked",
-        steps: 2,
-        startedAt: Date.now() - 5000,
-        endedAt: null,
-      },
-    ],
-    approvals: [],
-    jobs: { waiting: 3, running: 1 },
-    skills: [
-      {
-        name: "shell",
-        description: "Runs commands",
-        tools: 1,
-        diagnostics: [{ line: 7, severity: "warning", message: "the pattern ends in $" }],
-      },
-    ],
-  };
-  const metrics = createMetrics(createEvents());
-  const readiness = () => ({ isReady: true, detail: "ready" });
-  server = createWebServer({ host: "127.0.0.1", port: 0, token, readiness, metrics, log: silentLog });
-  decisions = [];
-  diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- <b>old</b>\n+new";
-  receipt = { accepted: true, text: "Denied." };
-  const decide = async (decision: OperatorDecision) => {
-    decisions.push(decision);
-    data.approvals = data.approvals.filter(({ id }) => id !== decision.cardOrApprovalId);
-    return receipt;
-  };
-  const diffOf = async (id: string) => (id === "a1" ? diff : undefined);
-  mountDashboard(server.app, { snapshot: async () => data, decide, diffOf });
-  ({ url } = await server.start());
+  world = await createDashboardWorld();
 });
-afterEach(() => server.close());
+afterEach(() => world.close());
 
 test("page, files and data need the token", async () => {
-  for (const path of ["/dashboard", "/dashboard/data", "/dashboard/dashboard.js"]) {
-    expect((await fetch(url + path)).status).toBe(401);
-    expect((await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+  for (const path of ["", "/data", "/data/turns", "/dashboard.js", "/pages/now.js", "/vendor/lit-html.js"]) {
+    expect((await world.get(`/dashboard${path}`, {})).status).toBe(401);
+    expect((await world.get(`/dashboard${path}`)).status).toBe(200);
   }
 });
 
-test("nothing but the dashboard's own files is served", async () => {
-  for (const path of ["/dashboard/../dashboard.ts", "/dashboard/%2e%2e/dashboard.ts", "/dashboard/..%2fserver.ts"]) {
-    expect((await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })).status).toBe(404);
+test("nothing but the dashboard's own files and lit-html's scripts is served", async () => {
+  for (const path of [
+    "/dashboard/../dashboard.ts",
+    "/dashboard/%2e%2e/dashboard.ts",
+    "/dashboard/..%2fserver.ts",
+    "/dashboard/vendor/package.json",
+    "/dashboard/vendor/%2e%2e/hono/package.json",
+    "/dashboard/vendor/node/lit-html.js",
+  ]) {
+    expect((await world.get(path)).status).toBe(404);
   }
 });
 
-function approval(id: string): DashboardData["approvals"][number] {
-  return {
-    id,
-    conversationId: "local:dm:ann",
-    tool: "shell_exec",
-    call: 'shell_exec\ncommand: "rm notes.txt"',
-    reasons: ["it may change something (“rm” of skill shell)"],
-    warning: "A word mixes alphabets.",
-    ...{ facts: ["Connects to registry.example:443"], changes: null, choices: ["approve", "deny", "edit"] },
-    times: 2,
-    progress: null,
-    requester: "Ann",
-    approvers: "Ann (who asked)",
-    expiresAt: Date.now() + 60_000,
-  };
-}
-
-function changesApproval(id: string): DashboardData["approvals"][number] {
-  const changes: ShownChanges = {
-    title: "website: 1 file deleted, 1 added",
-    summary: "Somebody must agree before they are kept.",
-    files: [
-      { path: "<b>old</b>.html", action: "deleted", detail: "−40" },
-      { path: "new.html", action: "added", detail: "+12" },
-    ],
-    moreFiles: 0,
-    commands: [{ text: "npm test", outcome: "exit code 1" }],
-    lastOutput: "1 test failed",
-    labels: { approve: "Keep", deny: "Discard" },
-  };
-  const shown = { changes, choices: ["approve", "deny", "part", "diff"] as AnswerChoice[] };
-  return { ...approval(id), tool: "changes", call: "", reasons: [], warning: null, times: 1, ...shown };
-}
-
-function post(body: string, headers: Record<string, string>): Promise<Response> {
-  return fetch(`${url}/dashboard/answers`, { method: "POST", body, headers });
-}
 const wanted = { cardOrApprovalId: "a1", choice: "deny", reason: "no" };
 
 test("an answer needs the token, and of a browser this very origin", async () => {
-  const asProgram = { authorization: `Bearer ${token}` };
-  expect((await post(JSON.stringify(wanted), {})).status).toBe(401);
-  expect((await post(JSON.stringify(wanted), { ...asProgram, origin: "http://evil.example" })).status).toBe(403);
-  const signedIn = await fetch(`${url}/dashboard?token=${token}`, { redirect: "manual" });
+  const answers = "/dashboard/answers";
+  expect((await world.post(answers, wanted, {})).status).toBe(401);
+  expect((await world.post(answers, wanted, { ...asProgram, origin: "http://evil.example" })).status).toBe(403);
+  const signedIn = await fetch(`${world.url}/dashboard?token=${token}`, { redirect: "manual" });
   const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
-  expect((await post(JSON.stringify(wanted), { cookie })).status).toBe(403);
-  expect(decisions).toEqual([]);
-  expect((await post(JSON.stringify(wanted), { cookie, origin: url })).status).toBe(200);
-  const answered = await post(JSON.stringify(wanted), asProgram);
+  expect((await world.post(answers, wanted, { cookie })).status).toBe(403);
+  expect(world.decisions).toEqual([]);
+  expect((await world.post(answers, wanted, { cookie, origin: world.url })).status).toBe(200);
+  const answered = await world.post(answers, wanted);
   expect(await answered.json()).toEqual({ accepted: true, text: "Denied." });
-  expect(decisions).toEqual([wanted, wanted]);
+  expect(world.decisions).toEqual([wanted, wanted]);
 });
 
 test.each([
   ["no JSON", "approve"],
-  ["no id", JSON.stringify({ choice: "approve" })],
-  ["a choice that is the chat's alone", JSON.stringify({ ...wanted, choice: "allow" })],
-  ["a part without files", JSON.stringify({ ...wanted, choice: "part" })],
-  ["a part with no file", JSON.stringify({ ...wanted, choice: "part", parts: [] })],
-  ["a part with a file that no card has", JSON.stringify({ ...wanted, choice: "part", parts: [25] })],
-  ["files without a part", JSON.stringify({ ...wanted, parts: [0] })],
-  ["somebody else's name", JSON.stringify({ ...wanted, by: { id: "ann" } })],
+  ["no id", { choice: "approve" }],
+  ["a choice that is the chat's alone", { ...wanted, choice: "allow" }],
+  ["a part without files", { ...wanted, choice: "part" }],
+  ["a part with no file", { ...wanted, choice: "part", parts: [] }],
+  ["a part with a file that no card has", { ...wanted, choice: "part", parts: [25] }],
+  ["files without a part", { ...wanted, parts: [0] }],
+  ["somebody else's name", { ...wanted, by: { id: "ann" } }],
 ])("%s is no answer, and decides nothing", async (_name, body) => {
-  const response = await post(body, { authorization: `Bearer ${token}` });
+  const response = await world.post("/dashboard/answers", body);
   expect([response.status, await response.json()]).toMatchObject([400, { accepted: false }]);
-  expect(decisions).toEqual([]);
+  expect(world.decisions).toEqual([]);
 });
 
 test("a diff needs the token, and one that is not there is said to be gone", async () => {
-  const asProgram = { headers: { authorization: `Bearer ${token}` } };
-  expect((await fetch(`${url}/dashboard/diffs/a1`)).status).toBe(401);
-  expect(await (await fetch(`${url}/dashboard/diffs/a1`, asProgram)).json()).toEqual({ diff });
-  expect((await fetch(`${url}/dashboard/diffs/a2`, asProgram)).status).toBe(404);
+  expect((await world.get("/dashboard/diffs/a1", {})).status).toBe(401);
+  expect(await (await world.get("/dashboard/diffs/a1")).json()).toEqual({ diff: world.diff });
+  expect((await world.get("/dashboard/diffs/a2")).status).toBe(404);
 });
 
 test("an answer larger than any is refused", async () => {
-  const body = JSON.stringify({ ...wanted, reason: "x".repeat(100_000) });
-  expect((await post(body, { authorization: `Bearer ${token}` })).status).toBe(413);
-  expect(decisions).toEqual([]);
+  const response = await world.post("/dashboard/answers", { ...wanted, reason: "x".repeat(300_000) });
+  expect(response.status).toBe(413);
+  expect(world.decisions).toEqual([]);
+});
+
+test("an unchanged page costs one empty answer, and a changed one is sent", async () => {
+  const first = await world.get("/dashboard/data");
+  const etag = first.headers.get("etag") ?? "";
+  const same = await world.get("/dashboard/data", { ...asProgram, "if-none-match": etag });
+  expect([same.status, await same.text()]).toEqual([304, ""]);
+  world.cards = [cardWith("a1")];
+  expect((await world.get("/dashboard/data", { ...asProgram, "if-none-match": etag })).status).toBe(200);
+});
+
+describe("live turns", () => {
+  const running = { id: "t1", messages: [inboundMessage({ text: "look\n\u202Eand see" })] };
+
+  test("say who, what and since when, without characters that hide or turn the text", async () => {
+    await addTurn(world.ledger, "running", running);
+    await world.ledger.create("message", "m9", { state: "queued", body: inboundMessage({ id: "m9" }), group: "c1" });
+    const { live } = (await (await world.get("/dashboard/data")).json()) as { live: { turns: object[] } };
+    expect(live.turns).toMatchObject([
+      { id: "t1", state: "running", who: "Ann", text: "look and see", doing: "asking the model, step 1" },
+      { id: "m9", state: "queued", doing: "number 1 in the queue" },
+    ]);
+  });
+
+  test("a stop is in the audit as the operator's before it happens; a second click is told that it is over", async () => {
+    await addTurn(world.ledger, "running", running);
+    const stop = () => world.post("/dashboard/turns/stop", { turnId: "t1" });
+    expect(await (await stop()).json()).toMatchObject({ accepted: true });
+    await world.ledger.transition("turn", "t1", ["running"], "stopped");
+    expect(await (await stop()).json()).toEqual({ accepted: false, text: "This turn has already ended." });
+    expect(world.audit.lines[0]).toEqual({ name: "operator.acted", fields: { action: "turn.stop", subject: "t1" } });
+  });
+
+  test("without an audit line, nothing is stopped", async () => {
+    world.audit.failure = new Error("the disk is full");
+    expect((await world.post("/dashboard/turns/stop", { turnId: "t1" })).status).toBe(500);
+    expect(world.stopped).toEqual([]);
+  });
 });
 
 describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () => {
-  test("it shows what the snapshot says as text, and what changes", async () => {
-    const browser = await launchBrowser();
-    try {
-      const tab = await browser.newPage();
-      const problems: string[] = [];
-      tab.on("pageerror", (error) => problems.push(error.message));
-      tab.on("console", (line) => line.type() === "error" && problems.push(line.text()));
-      await tab.goto(`${url}/dashboard?token=${token}`);
-      await tab.getByText("<b>what is here?</b>").waitFor();
-      await tab.getByText("line 7: the pattern ends in $").waitFor();
-      await tab.getByText("No approvals waiting.").waitFor();
-      await tab.getByText("version 1.2.3, running for").waitFor();
-      data.approvals = [approval("a1")];
-      await tab.getByRole("button", { name: "Approve shell_exec, asked by Ann" }).waitFor();
-      expect(problems).toEqual([]);
-    } finally {
-      await browser.close();
-    }
+  let browser: Browser;
+  let tab: Page;
+  let problems: string[];
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+  afterEach(() => tab.context().close());
+
+  async function open(): Promise<void> {
+    tab = await (await browser.newContext()).newPage();
+    problems = [];
+    tab.on("pageerror", (error) => problems.push(error.message));
+    tab.on("console", (line) => line.type() === "error" && problems.push(line.text()));
+    await tab.goto(`${world.url}/dashboard?token=${token}`);
+  }
+
+  test("it shows live turns and problems as text, and what changes", async () => {
+    world.status = [{ name: "sandbox", state: "warning", detail: "commands run without a sandbox" }];
+    await addTurn(world.ledger, "parked", { id: "t1", messages: [inboundMessage({ text: "<b>what is here?</b>" })] });
+    await open();
+    await tab.getByText("<b>what is here?</b>").waitFor();
+    await tab.getByText("commands run without a sandbox").waitFor();
+    await tab.getByText("No approvals waiting.").waitFor();
+    await tab.getByText("Version 1.2.3, running for").waitFor();
+    world.cards = [cardWith("a1")];
+    await tab.getByRole("button", { name: "Approve shell_exec, asked by Ann" }).waitFor();
+    expect(problems).toEqual([]);
   });
 
   test("an approval shows the whole call and why it asks, and is answered with the keyboard alone", async () => {
-    const browser = await launchBrowser();
-    try {
-      const long = "x".repeat(5_000);
-      data.approvals = [
-        { ...approval("a1"), call: `shell_exec\ncommand: "<img src=x onerror=alert(1)> ${long}"` },
-        approval("a2"),
-      ];
-      const tab = await browser.newPage();
-      await tab.goto(`${url}/dashboard?token=${token}`);
-      const row = tab.locator("li.approval").first();
-      expect(await row.locator("pre").textContent()).toBe(data.approvals[0]?.call);
-      await row.getByText("it may change something (“rm” of skill shell)").waitFor();
-      await row.getByText("A word mixes alphabets.").waitFor();
-      await row.getByText("answers for 2 identical calls").waitFor();
-      await row.getByText("Connects to registry.example:443").waitFor();
+    const long = "x".repeat(5_000);
+    const call = `shell_exec\ncommand: "<img src=x onerror=alert(1)> ${long}"`;
+    world.cards = [cardWith("a1", { callText: call }), cardWith("a2")];
+    await open();
+    const row = tab.locator("li.approval").first();
+    expect(await row.locator("pre").textContent()).toBe(call);
+    await row.getByText("it may change something (“rm” of skill shell)").waitFor();
+    await row.getByText("A word mixes alphabets.").waitFor();
+    await row.getByText("answers for 2 identical calls").waitFor();
+    await row.getByText("Connects to registry.example:443").waitFor();
 
-      await row.getByRole("button", { name: "Approve" }).focus();
-      await tab.keyboard.press("Shift+Tab");
-      await tab.keyboard.type("not on a Friday");
-      // The page looks for news meanwhile; what is half written stays.
-      const refreshed = tab.waitForResponse((response) => response.url().endsWith("/dashboard/data"));
-      await refreshed;
-      await tab.keyboard.press("Enter");
-      await tab.getByRole("status").getByText("shell_exec: Denied.").waitFor();
-      expect(decisions).toEqual([{ cardOrApprovalId: "a1", choice: "deny", reason: "not on a Friday" }]);
+    await row.getByRole("button", { name: "Approve" }).focus();
+    await tab.keyboard.press("Shift+Tab");
+    await tab.keyboard.type("not on a Friday");
+    // The page looks for news meanwhile; what is half written stays.
+    await tab.waitForResponse((response) => response.url().endsWith("/dashboard/data"));
+    world.cards = [...world.cards, cardWith("a3", { tool: "file_write" })];
+    await tab.getByRole("button", { name: "Approve file_write, asked by Ann" }).waitFor();
+    await tab.keyboard.press("Enter");
+    await tab.getByRole("status").getByText("shell_exec: Denied.").waitFor();
+    expect(world.decisions).toEqual([{ cardOrApprovalId: "a1", choice: "deny", reason: "not on a Friday" }]);
 
-      receipt = { accepted: false, text: "Nothing left to answer. Approved by Ann." };
-      await tab.locator("li.approval").nth(1).waitFor({ state: "detached" });
-      await tab.getByRole("button", { name: "Approve" }).focus();
-      await tab.keyboard.press("Enter");
-      await tab.getByRole("status").getByText("Nothing left to answer. Approved by Ann.").waitFor();
-      expect(decisions[1]).toEqual({ cardOrApprovalId: "a2", choice: "approve" });
-      await tab.getByText("No approvals waiting.").waitFor();
-    } finally {
-      await browser.close();
-    }
+    world.receipt = { accepted: false, text: "Nothing left to answer. Approved by Ann." };
+    await tab.locator("li.approval").nth(2).waitFor({ state: "detached" });
+    expect(await tab.locator("li.approval").first().getByRole("textbox").inputValue()).toBe("");
+    await tab.getByRole("button", { name: "Approve shell_exec" }).focus();
+    await tab.keyboard.press("Enter");
+    await tab.getByRole("status").getByText("Nothing left to answer. Approved by Ann.").waitFor();
+    expect(world.decisions[1]).toEqual({ cardOrApprovalId: "a2", choice: "approve" });
+    await tab.locator("li.approval").nth(1).waitFor({ state: "detached" });
   });
 
   test("changes are shown with files, commands and the diff, and can be kept in part", async () => {
-    const browser = await launchBrowser();
-    try {
-      data.approvals = [changesApproval("a1"), changesApproval("a2")];
-      const tab = await browser.newPage();
-      await tab.goto(`${url}/dashboard?token=${token}`);
-      const row = tab.locator("li.approval").first();
-      const files = row.getByRole("list", { name: "Changed files" }).getByRole("listitem");
-      await files.first().waitFor();
-      expect((await files.allTextContents()).map((text) => text.trim())).toEqual([
-        "deleted <b>old</b>.html −40",
-        "added new.html +12",
-      ]);
-      await row.getByText("npm test — exit code 1").waitFor();
-      await row.getByText("1 test failed").waitFor();
+    world.cards = [changesCard("a1"), changesCard("a2")];
+    await open();
+    const row = tab.locator("li.approval").first();
+    const files = row.getByRole("list", { name: "Changed files" }).getByRole("listitem");
+    await files.first().waitFor();
+    expect((await files.allTextContents()).map((text) => text.trim())).toEqual([
+      "deleted <b>old</b>.html −40",
+      "added new.html +12",
+    ]);
+    await row.getByText("npm test — exit code 1").waitFor();
+    await row.getByText("1 test failed").waitFor();
 
-      await row.getByRole("button", { name: "Show diff" }).click();
-      const shown = tab.getByRole("dialog").getByRole("region", { name: "The whole diff" });
-      expect(await shown.textContent()).toBe(diff);
-      expect(await shown.locator("del").textContent()).toBe("--- <b>old</b>\n");
-      await tab.keyboard.press("Escape");
-      await tab.getByRole("dialog").waitFor({ state: "detached" });
-      await tab.locator("li.approval").nth(1).getByRole("button", { name: "Show diff" }).click();
-      await tab.getByText("The diff of this card is gone.").waitFor();
+    await row.getByRole("button", { name: "Show diff" }).click();
+    const shown = tab.getByRole("dialog").getByRole("region", { name: "The whole diff" });
+    expect(await shown.textContent()).toBe(world.diff);
+    expect(await shown.locator("del").textContent()).toBe("--- <b>old</b>\n");
+    await tab.keyboard.press("Escape");
+    await tab.getByRole("dialog").waitFor({ state: "detached" });
+    await tab.locator("li.approval").nth(1).getByRole("button", { name: "Show diff" }).click();
+    await tab.getByText("This is gone.").waitFor();
 
-      await row.getByRole("checkbox", { name: "old" }).uncheck();
-      await row.getByRole("checkbox", { name: "new.html" }).uncheck();
-      await row.getByRole("button", { name: "Keep 0 of 2" }).click();
-      await tab.getByText("To keep none, use “Discard”.").waitFor();
-      expect(decisions).toEqual([]);
-      await row.getByRole("checkbox", { name: "new.html" }).check();
-      await row.getByRole("button", { name: "Keep 1 of 2" }).click();
-      await expect.poll(() => decisions).toEqual([{ cardOrApprovalId: "a1", choice: "part", parts: [1] }]);
-      await row.getByRole("button", { name: "Keep website: 1 file deleted, 1 added, asked by Ann" }).click();
-      await expect.poll(() => decisions[1]).toEqual({ cardOrApprovalId: "a2", choice: "approve" });
-    } finally {
-      await browser.close();
-    }
+    await row.getByRole("checkbox", { name: "old" }).uncheck();
+    await row.getByRole("checkbox", { name: "new.html" }).uncheck();
+    await row.getByRole("button", { name: "Keep 0 of 2" }).click();
+    await tab.getByText("To keep none, use “Discard”.").waitFor();
+    expect(world.decisions).toEqual([]);
+    await row.getByRole("checkbox", { name: "new.html" }).check();
+    await row.getByRole("button", { name: "Keep 1 of 2" }).click();
+    await expect.poll(() => world.decisions).toEqual([{ cardOrApprovalId: "a1", choice: "part", parts: [1] }]);
+    await row.getByRole("button", { name: "Keep website: 1 file deleted, 1 added, asked by Ann" }).click();
+    await expect.poll(() => world.decisions[1]).toEqual({ cardOrApprovalId: "a2", choice: "approve" });
+  });
+
+  test("a megabyte of diff opens at once, in portions that lose no line", async () => {
+    const lines = Array.from({ length: 25_000 }, (_, index) => `+line ${index} ${"x".repeat(30)}`);
+    world.diff = ["--- a/x", "+++ b/x", `@@ -0,0 +1,${lines.length} @@`, ...lines].join("\n");
+    world.cards = [changesCard("a1")];
+    await open();
+    await tab.getByRole("button", { name: "Show diff" }).click();
+    const more = tab.getByRole("button", { name: /^Show more/ });
+    await more.waitFor();
+    while ((await more.count()) > 0) await more.click();
+    const shown = tab.getByRole("dialog").getByRole("region", { name: "The whole diff" });
+    expect((await shown.textContent())?.length).toBe(world.diff.length);
   });
 });

@@ -155,6 +155,10 @@ export function createConversations(options: ConversationsOptions): Conversation
     },
     wake,
     stop: async (conversationId) => await endTurns(await activeTurns(ledger, conversationId), "stopped"),
+    async stopTurn(turnId) {
+      const entry = await ledger.get("turn", turnId);
+      return entry !== undefined && (await endTurns([entry.body], "stopped")) === 1;
+    },
     async stopFor(message) {
       const turns = await activeTurns(ledger, message.conversationId);
       if (turns.length === 0) return false;

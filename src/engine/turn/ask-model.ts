@@ -1,4 +1,5 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
+import type { BuiltContext } from "../../ports/context.ts";
 import { untrustedFor } from "../../ports/origin.ts";
 import type { ModelEvent, ModelRequest } from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
@@ -11,32 +12,29 @@ import {
   requesterOf,
   textOf,
 } from "../../ports/turn.ts";
-import type { Permit } from "../../ports/usage.ts";
+import type { AdmittedCall } from "../../ports/usage.ts";
 import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 /** Resolves to an explanation for people if the model failed. */
 export async function askModel(run: TurnRun): Promise<string | undefined> {
   const { turn, deps, fields } = run;
+  run.progress.phase("Thinking");
   const began = performance.now();
   const step = turn.steps.length + 1;
-  const permit = await deps.usage.admit(turn);
-  if (permit.type === "refused") {
+  const permit = await deps.usage.admit(turn, run.signal);
+  if (permit.type !== "admitted") {
     deps.events.emit("llm.error", { ...fields, step, code: permit.code, message: permit.sentence });
     return permit.sentence;
   }
   try {
     return await askWithPermit(run, began, permit);
   } finally {
-    permit.end();
+    await permit.end();
   }
 }
 
-async function askWithPermit(
-  run: TurnRun,
-  beganBuilding: number,
-  permit: Extract<Permit, { type: "admitted" }>,
-): Promise<string | undefined> {
+async function askWithPermit(run: TurnRun, beganBuilding: number, permit: AdmittedCall): Promise<string | undefined> {
   const { turn, deps, fields } = run;
   const step = turn.steps.length + 1;
   const { tools, notes } = offeredTools(run);
@@ -53,6 +51,7 @@ async function askWithPermit(
   const answer = await readAnswer(run, built.request, tools);
   if (answer.type === "failed") {
     turn.unfinishedText = answer.text;
+    await countBroken(run, permit, answer.text, built);
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
     return `The model could not answer: ${answer.error.message}`;
   }
@@ -66,16 +65,28 @@ async function askWithPermit(
     firstTokenMs,
     durationMs: Date.now() - began,
   });
-  await permit.count({ model, usage, addedMs });
+  const answerCharacters = text.length + answer.calls.reduce((sum, { raw }) => sum + raw.inputJson.length, 0);
+  const counted = await permit.count({ model, usage, addedMs, promptTokens: built.estimatedTokens, answerCharacters });
   const calls = tools.length === 0 ? [] : callRecords(answer.calls, deps.limits.callsPerStep);
   const requestedModel = built.request.preferredModel ?? deps.provider.model;
   const seenMessages = turn.messages.length;
   const untrusted = untrustedFor(built.origins, requesterOf(turn).id);
   const kept = carry === undefined || calls.length === 0 ? {} : { carry };
-  const asked = { seenMessages, untrusted, model, requestedModel, usage, at: Date.now() };
+  const asked = { seenMessages, untrusted, model, requestedModel, ...counted, at: Date.now() };
   turn.steps.push({ text, calls, ...kept, stop, ...asked });
   await run.save();
   return undefined;
+}
+
+/** A call that failed before it began to answer costs nothing, as far as is known. */
+async function countBroken(run: TurnRun, permit: AdmittedCall, text: string, built: BuiltContext): Promise<void> {
+  if (text === "") return;
+  const { request, estimatedTokens: promptTokens } = built;
+  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const model = request.preferredModel ?? run.deps.provider.model;
+  const call = { model, usage, addedMs: 0, promptTokens, answerCharacters: text.length, isBroken: true };
+  const { cost } = await permit.count(call);
+  if (cost !== undefined) run.turn.brokenCost = (run.turn.brokenCost ?? 0) + cost;
 }
 
 /** Gives invalid calls, and calls beyond `maxCalls`, a result that describes the problem. */
@@ -114,10 +125,13 @@ function offeredTools(run: TurnRun): { tools: ToolSpec[]; notes: string[] } {
 }
 
 async function readAnswer(run: TurnRun, request: ModelRequest, tools: ToolSpec[]): Promise<ReadAnswer> {
-  const { turn, deps, delivery, signal } = run;
+  const { turn, deps, delivery, progress, signal } = run;
   const before = textOf(openSegment(turn));
   const usedIds = new Set(callsOf(turn).map((call) => call.raw.id));
   deps.events.emit("llm.request", { ...run.fields, step: turn.steps.length + 1, tools: tools.length });
   const stream: AsyncIterable<ModelEvent> = deps.provider.stream(request, signal);
-  return await deps.readModel(stream, tools, usedIds, (text) => delivery.show(joinParagraphs(before, text)));
+  return await deps.readModel(stream, tools, usedIds, (text) => {
+    progress.phase(undefined);
+    delivery.show(joinParagraphs(before, text));
+  });
 }

@@ -11,6 +11,7 @@ const internalFailureText =
   "Something went wrong inside Remora while I worked on this. The log has the details. Please ask again.";
 
 export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
+  run.progress.stop();
   const { turn, delivery } = run;
   if (!turn.isDelivered) {
     const last = turn.steps.at(-1);
@@ -42,6 +43,7 @@ async function settleDrafts({ turn, deps }: TurnRun, state: "done" | "failed" | 
 }
 
 export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sentence: string): Promise<TurnEnd> {
+  run.progress.stop();
   run.turn.failure = sentence;
   const mark = state === "failed" ? "⚠️ " : "";
   await run.delivery.fail(

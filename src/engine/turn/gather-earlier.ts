@@ -1,8 +1,9 @@
 /** Reads what was said before a turn, once, before the turn's first step. */
 import type { TurnRun } from "./turn-store.ts";
 
-export async function gatherEarlier({ turn, deps, signal, save }: TurnRun): Promise<void> {
+export async function gatherEarlier({ turn, deps, progress, signal, save }: TurnRun): Promise<void> {
   if (turn.steps.length > 0) return;
+  progress.phase("Reading what was said");
   if (turn.heard === undefined) {
     const heard = await deps.earlier.read(turn, signal);
     signal.throwIfAborted();

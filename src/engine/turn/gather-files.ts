@@ -1,5 +1,5 @@
 /** Fetches the files of the turn's messages, a few at a time, and saves each batch in the turn's record. */
-import { asCode } from "../../lib/text/sanitize.ts";
+import { oneLine } from "../../lib/text/sanitize.ts";
 import type { InboundMessage } from "../../ports/message.ts";
 import type { TurnRun } from "./turn-store.ts";
 import { placeFile } from "./voice.ts";
@@ -11,16 +11,13 @@ const maxShownNameCharacters = 80;
 
 export async function gatherFiles(run: TurnRun): Promise<void> {
   const waiting = run.turn.messages.flatMap(waitingFiles);
-  let hasActivity = false;
   for (let first = 0; first < waiting.length; first += maxParallelFiles) {
     const batch = waiting.slice(first, first + maxParallelFiles);
     const large = batch.find(({ bytes }) => bytes >= minAnnouncedBytes);
-    if (large !== undefined) run.delivery.activity(`Reading ${asCode(large.name, maxShownNameCharacters)} …`);
-    hasActivity ||= large !== undefined;
+    if (large !== undefined) run.progress.phase(`Reading ${oneLine(large.name, maxShownNameCharacters)}`);
     await Promise.all(batch.map((file) => fetchFile(run, file)));
     await run.save();
   }
-  if (hasActivity) run.delivery.activity("");
 }
 
 function waitingFiles(message: InboundMessage) {

@@ -19,6 +19,7 @@ const maxGivenAddresses = 50;
 const maxSearchedCharacters = 20_000;
 
 export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" | "parked"> {
+  run.progress.phase(undefined);
   await judgeCalls(run, step);
   await askForApproval(run, step);
   for (let next = nextGroup(run, step); next.length > 0; next = nextGroup(run, step)) {
@@ -65,6 +66,7 @@ async function redeemPermit(run: TurnRun, record: CallRecord): Promise<"run" | "
 }
 
 async function park(run: TurnRun, cardId: string): Promise<"parked"> {
+  run.progress.stop();
   await run.save("parked");
   // Later turns of the conversation must see this waiting turn in their history.
   await run.deps.context.remember(run.turn).catch((thrown: unknown) => {
@@ -86,7 +88,7 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
   const shown = deps.taskFiles.save(turn, "running").catch((thrown: unknown) => {
     deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not write a task file");
   });
-  delivery.activity(`Running \`${call.name}\` …`);
+  run.progress.update();
   const result = await deps.queue.run(toolJob(run, step, record), run.signal);
   await shown;
   if (delivery.takeAsked()) record.hasAsked = true;
@@ -98,7 +100,7 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
       : `(${record.editedBy} changed the arguments before it ran: ${callSummary(call)})\n`;
   record.result = { ...result, text: note + result.text };
   dropOldImages(turn);
-  delivery.activity("");
+  run.progress.update();
   await recordFeedback(run, step, record, record.result.status);
 }
 

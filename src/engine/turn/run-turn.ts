@@ -15,6 +15,7 @@ import { askModel } from "./ask-model.ts";
 import { endAborted, endAnswered, endBroken, endVisibly } from "./end-turn.ts";
 import { gather } from "./gather.ts";
 import { runCalls } from "./run-calls.ts";
+import { createTurnProgress } from "./turn-progress.ts";
 import { isLedgerAway, saveTurn, type TurnEnd, TurnOwnershipLost, type TurnRun, turnFields } from "./turn-store.ts";
 
 export async function runTurn(turn: TurnRecord, deps: TurnDeps, workerSignal: AbortSignal): Promise<TurnEnd> {
@@ -30,12 +31,19 @@ export async function runTurn(turn: TurnRecord, deps: TurnDeps, workerSignal: Ab
     if (state === undefined) abortIfRequested();
   };
   abortIfRequested();
-  const run: TurnRun = { turn, deps, delivery, signal, fields: turnFields(turn), save };
-  const end = await runToEnd(run).catch(async (thrown: unknown) => {
-    await delivery.leave();
-    throw thrown;
+  const progress = createTurnProgress({
+    ...{ turn, delivery, ledger: deps.ledger, log: deps.log },
+    specs: () => deps.toolbox.specs(turn.conversationId),
   });
-  if (end === "suspended") await delivery.leave();
+  const run: TurnRun = { turn, deps, delivery, progress, signal, fields: turnFields(turn), save };
+  const end = await runToEnd(run)
+    .catch(async (thrown: unknown) => {
+      await delivery.leave();
+      throw thrown;
+    })
+    .finally(progress.stop);
+  // While a turn is parked, only its card is visible.
+  if (end === "suspended" || end === "parked") await delivery.leave();
   return end;
 }
 

@@ -8,6 +8,7 @@ import type { TurnFields } from "../../ports/events.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { requesterOf, type TurnRecord, type TurnState } from "../../ports/turn.ts";
 import type { Delivery, TurnDeps } from "../../ports/turn-deps.ts";
+import type { TurnProgress } from "./turn-progress.ts";
 
 export class TurnOwnershipLost extends Error {
   constructor(turnId: string) {
@@ -23,6 +24,7 @@ export interface TurnRun {
   turn: TurnRecord;
   deps: TurnDeps;
   delivery: Delivery;
+  progress: TurnProgress;
   signal: AbortSignal;
   fields: TurnFields;
   save(state?: TurnState): Promise<void>;

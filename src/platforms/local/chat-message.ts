@@ -37,7 +37,9 @@ export interface ChatMessage {
   isAddressed: boolean;
   isDeleted: boolean;
   editedAt?: number;
+  /** What the agent is doing while the message is `streaming`, in plain text. */
   activity: string;
+  activitySince?: number;
   card?: ApprovalCard;
   question?: QuestionCard;
   command?: string;

@@ -6,6 +6,7 @@ import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { ApprovalCard } from "../../ports/card.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Posts, Reply } from "../../ports/platform.ts";
+import type { Progress } from "../../ports/progress.ts";
 import type { QuestionCard } from "../../ports/question.ts";
 import type { ToolFile } from "../../ports/tool.ts";
 import { attachmentNote } from "../shared/attachment-note.ts";
@@ -29,12 +30,13 @@ interface OpenSegment {
   isKept: boolean;
   text: string;
   activity: string;
+  activitySince: number | undefined;
 }
 
 export function createLocalReply(options: LocalReplyOptions): Reply {
   const { store, target, posts, log } = options;
   const posted = new Set<string>();
-  const segment: OpenSegment = { number: 0, isKept: false, text: "", activity: "" };
+  const segment: OpenSegment = { number: 0, isKept: false, text: "", activity: "", activitySince: undefined };
   let begun: Promise<void> | undefined;
   let shownAt = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -49,7 +51,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
   }
 
   function openSegment(number: number): void {
-    Object.assign(segment, { number, isKept: false, text: "", activity: "" });
+    Object.assign(segment, { number, isKept: false, text: "", activity: "", activitySince: undefined });
   }
 
   function textId(): string {
@@ -72,12 +74,15 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     timer = undefined;
     if (isLeft) return;
     shownAt = Date.now();
-    const { text, activity, isKept } = segment;
+    const { text, activity, activitySince, isKept } = segment;
     const isEmpty = text === "" && activity === "" && files.length === 0;
     if (isEmpty && !isKept) return;
     segment.isKept = true;
     const at = store.get(textId())?.at ?? Date.now();
-    const message = agentsMessage({ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty });
+    const message: ChatMessage = {
+      ...agentsMessage({ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty }),
+      ...(activitySince === undefined ? {} : { activitySince }),
+    };
     await post(`text:${segment.number}`, message, isKept);
   }
 
@@ -95,11 +100,21 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     }, wait);
   }
 
+  /** The page counts the seconds itself. */
+  async function showProgress({ headline: activity, since: activitySince }: Progress): Promise<void> {
+    if (segment.activity === activity && segment.activitySince === activitySince) return;
+    await update({ activity, activitySince });
+  }
+
   async function end(text: string, files: ToolFile[], state: ChatMessageState): Promise<void> {
     begun ??= begin();
     await begun;
     const attached = await attach(store, target.turnId, files);
-    Object.assign(segment, { text: [text, ...attached.notes].filter(Boolean).join("\n\n"), activity: "" });
+    Object.assign(segment, {
+      text: [text, ...attached.notes].filter(Boolean).join("\n\n"),
+      activity: "",
+      activitySince: undefined,
+    });
     await show(state, attached.files);
   }
 
@@ -115,7 +130,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const isPosted = posted.has(key);
     if (!isPosted) {
       spot();
-      segment.activity = "";
+      Object.assign(segment, { activity: "", activitySince: undefined });
       if (!hasEnded()) await show("done");
       posted.add(key);
       openSegment(posted.size);
@@ -140,7 +155,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
 
   return {
     write: (text) => update({ text }),
-    activity: (activity) => update({ activity }),
+    progress: showProgress,
     ask: (card) => postBelow(`card:${card.id}`, () => cardMessage(card)),
     question: (question) => postBelow(`question:${question.id}`, () => questionMessage(question)),
     async settle(card) {

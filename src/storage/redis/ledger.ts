@@ -154,20 +154,21 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
       const found = fieldsOf(answer);
       return found && entryOf<K>(kind, id, see(key, found) ?? found, place);
     },
-    async list<K extends LedgerKind>(kind: K, { states, group, order = "oldest", limit }: ListOptions<K>) {
+    async list<K extends LedgerKind>(kind: K, { states, group, order = "oldest", before, limit }: ListOptions<K>) {
       const entries: LedgerEntry<K>[] = [];
       const wanted = limit ?? Number.POSITIVE_INFINITY;
-      for (let after = ""; entries.length < wanted; ) {
+      for (let after = order === "newest" ? `${before ?? ""}` : ""; entries.length < wanted; ) {
         const count = Math.min(pageSize, wanted - entries.length);
         const values = [order, after, count, group === undefined ? 0 : 1, group ?? "", states === undefined ? 1 : 0];
         const page = rowsOf(
           await step(listEntriesScript, kind, `${prefix}version`, () => [...values, ...new Set(states)]),
         );
-        for (const { id, fields } of page) {
+        const listed = page.filter(({ sequence }) => before === undefined || Number(sequence) < before);
+        for (const { id, fields } of listed) {
           if (fields !== undefined) entries.push(entryOf(kind, id, fields, place));
         }
         const last = page.at(-1);
-        if (page.length < count || last === undefined) break;
+        if (listed.length < count || last === undefined) break;
         after = last.sequence;
       }
       return entries;

@@ -137,7 +137,7 @@ function prepare(database: DatabaseSync) {
     prune: database.prepare(
       "DELETE FROM entry WHERE kind = ? AND state IN (SELECT value FROM json_each(?)) AND updated_at < ?",
     ),
-    list<K extends LedgerKind>(kind: K, { states, group, order, limit }: ListOptions<K>) {
+    list<K extends LedgerKind>(kind: K, { states, group, order, before, limit }: ListOptions<K>) {
       const values: SQLInputValue[] = [kind];
       let sql = "SELECT * FROM entry WHERE kind = ?";
       if (group !== undefined) {
@@ -149,6 +149,10 @@ function prepare(database: DatabaseSync) {
         // a state.
         sql += ` AND ${group === undefined ? "" : "+"}state IN (SELECT value FROM json_each(?))`;
         values.push(JSON.stringify(states));
+      }
+      if (before !== undefined) {
+        sql += " AND sequence < ?";
+        values.push(before);
       }
       sql += ` ORDER BY sequence ${order === "newest" ? "DESC" : "ASC"} LIMIT ?`;
       values.push(limit ?? -1);

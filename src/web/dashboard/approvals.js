@@ -1,153 +1,142 @@
 /**
- * Open approvals, which the user answers as the operator. A row's elements are kept while its approval is open and
- * unchanged so that a half-written reason, the focus and the scroll position survive a refresh.
+ * Open approvals, which the operator answers. Rows are keyed by approval, so a half-written reason, the focus and the
+ * scroll position survive an update.
  */
-import { createChangesView } from "./changes.js";
-import { showDiff } from "./diff.js";
-import { duration, element } from "./elements.js";
+import { shortDiff, showDiff } from "./diff.js";
+import { elapsed } from "./format.js";
+import { html, nothing, repeat } from "./lit.js";
+import { block, turnLink } from "./parts.js";
+import { act } from "./session.js";
 
-export function createApprovalsView(root, onAnswered) {
-  const [title, count, said, list, none] = ["title", "count", "said", "list", "none"].map((part) =>
-    root.querySelector(`#approvals-${part}`),
-  );
-  /** Maps approval ids to the row's element and data. */
-  const rows = new Map();
+/** `say` shows a sentence; `onAnswered` is called after each answer. */
+export function createApprovals({ say, update, onAnswered }) {
+  /** For each approval: the files that are not to be kept, and whether an answer is under way. */
+  const states = new Map();
 
-  function say(text, isAccepted) {
-    said.textContent = text;
-    said.classList.toggle("refused", !isAccepted);
-  }
+  const stateOf = (id) => {
+    if (!states.has(id)) states.set(id, { left: new Set(), isBusy: false });
+    return states.get(id);
+  };
 
-  async function answer(approval, choice, more, controls) {
-    for (const control of controls) control.disabled = true;
-    const { accepted, text } = await send({ cardOrApprovalId: approval.id, choice, ...more });
-    say(`${approvalTitle(approval)}: ${text}`, accepted);
-    for (const control of controls) control.disabled = false;
-    title.focus();
+  async function answer(approval, choice, more = {}) {
+    const state = stateOf(approval.id);
+    state.isBusy = true;
+    update();
+    const { accepted, text } = await act("/dashboard/answers", { cardOrApprovalId: approval.id, choice, ...more });
+    state.isBusy = false;
+    say(`${titleOf(approval)}: ${text}`, accepted);
+    document.getElementById("approvals-title")?.focus();
     onAnswered();
   }
 
-  function buildRow(approval) {
-    const labels = approval.changes?.labels ?? { approve: "Approve", deny: "Deny" };
-    const expires = element("span");
-    const reason = element("input", { type: "text", maxlength: "2000", autocomplete: "off" });
-    const about = `${approvalTitle(approval)}, asked by ${approval.requester}`;
-    const approve = element("button", { type: "button", class: "approve" });
-    const deny = element(
-      "button",
-      { type: "submit", class: "deny", "aria-label": `${labels.deny} ${about}` },
-      labels.deny,
-    );
-    const changes = approval.changes === null ? undefined : createChangesView(approval, nameApprove);
-    const controls = [approve, deny, reason, ...(changes?.boxes ?? [])];
-    const form = element(
-      "form",
-      {},
-      element("label", {}, `Reason, with ${labels.deny} (optional)`, reason),
-      approve,
-      deny,
-      ...(approval.choices.includes("diff") ? [diffButton(approval)] : []),
-    );
-
-    function nameApprove() {
-      const kept = changes?.chosen();
-      approve.textContent = kept === undefined ? labels.approve : `Keep ${kept.length} of ${changes.boxes.length}`;
-      approve.setAttribute("aria-label", `${approve.textContent} ${about}`);
-    }
-
-    nameApprove();
-    approve.addEventListener("click", () => {
-      const parts = changes?.chosen();
-      if (parts === undefined) answer(approval, "approve", {}, controls);
-      else if (parts.length === 0) say(`Choose at least one file. To keep none, use “${labels.deny}”.`, false);
-      else answer(approval, "part", { parts }, controls);
-    });
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      const text = reason.value.trim();
-      answer(approval, "deny", text === "" ? {} : { reason: text }, controls);
-    });
-    const head = rowHead(approval, expires);
-    const row = element("li", { class: "approval" }, head, changes?.view ?? callView(approval));
-    for (const fact of approval.facts) row.append(element("p", { class: "fact" }, fact));
-    if (approval.warning !== null) row.append(element("p", { class: "warning" }, approval.warning));
-    const notes = [...approval.reasons, ...(approval.progress === null ? [] : [approval.progress])];
-    if (notes.length > 0)
-      row.append(element("ul", { class: "reasons" }, ...notes.map((note) => element("li", {}, note))));
-    row.append(form);
-    return { row, expires };
+  function approve(approval, { left }) {
+    const kept = keptFiles(approval, left);
+    if (kept === undefined) return answer(approval, "approve");
+    if (kept.length > 0) return answer(approval, "part", { parts: kept });
+    say(`Choose at least one file. To keep none, use “${labelsOf(approval).deny}”.`, false);
   }
 
-  function diffButton(approval) {
-    const button = element("button", { type: "button" }, "Show diff");
-    button.addEventListener("click", async () => {
-      const problem = await showDiff(approval);
-      if (problem !== undefined) say(problem, false);
-    });
-    return button;
+  function deny(approval, event) {
+    event.preventDefault();
+    const reason = new FormData(event.target).get("reason").trim();
+    answer(approval, "deny", reason === "" ? {} : { reason });
+  }
+
+  async function diff(approval) {
+    const problem = await showDiff(approval);
+    if (problem !== undefined) say(problem, false);
+  }
+
+  function row(approval) {
+    const state = stateOf(approval.id);
+    const labels = labelsOf(approval);
+    const about = `${titleOf(approval)}, asked by ${approval.requester}`;
+    const kept = keptFiles(approval, state.left);
+    const approveLabel =
+      kept === undefined ? labels.approve : `Keep ${kept.length} of ${approval.changes.files.length}`;
+    return html`
+      <li class="approval">
+        ${head(approval)}
+        ${approval.changes === null ? block(approval.call, "The whole call") : changesView(approval, state)}
+        ${approval.facts.map((fact) => html`<p class="fact">${fact}</p>`)}
+        ${approval.warning === null ? nothing : html`<p class="warning">${approval.warning}</p>`}
+        ${approval.progress === null ? nothing : html`<p class="quiet">${approval.progress}</p>`}
+        ${approval.reasons.length === 0 ? nothing : html`<ul class="reasons">${approval.reasons.map((reason) => html`<li>${reason}</li>`)}</ul>`}
+        <form class="answers" @submit=${(event) => deny(approval, event)}>
+          <label>Reason, with ${labels.deny} (optional)
+            <input name="reason" type="text" maxlength="2000" autocomplete="off" ?disabled=${state.isBusy}></label>
+          <button type="button" class="approve" ?disabled=${state.isBusy} aria-label=${`${approveLabel} ${about}`}
+            @click=${() => approve(approval, state)}>${approveLabel}</button>
+          <button type="submit" class="deny" ?disabled=${state.isBusy} aria-label=${`${labels.deny} ${about}`}>${labels.deny}</button>
+          ${approval.choices.includes("diff") ? html`<button type="button" @click=${() => diff(approval)}>Show diff</button>` : nothing}
+        </form>
+      </li>`;
+  }
+
+  function changesView({ changes, choices }, state) {
+    const { title, summary, files, moreFiles, commands, lastOutput, diff } = changes;
+    const onToggle = (index, isKept) => {
+      if (isKept) state.left.delete(index);
+      else state.left.add(index);
+      update();
+    };
+    return html`
+      <p class="title">${title}</p>
+      ${summary === "" ? nothing : html`<p class="quiet">${summary}</p>`}
+      <ul class="files" aria-label="Changed files">
+        ${files.map(
+          (file, index) =>
+            html`<li>${
+              choices.includes("part")
+                ? html`<label><input type="checkbox" .checked=${!state.left.has(index)} ?disabled=${state.isBusy}
+                @change=${(event) => onToggle(index, event.target.checked)}> ${fileView(file)}</label>`
+                : html`<span>${fileView(file)}</span>`
+            }</li>`,
+        )}
+        ${moreFiles === 0 ? nothing : html`<li>${moreFiles === 1 ? "and 1 more file" : `and ${moreFiles} more files`}</li>`}
+      </ul>
+      ${commands.length === 0 ? nothing : html`<ul class="commands" aria-label="Commands that ran">${commands.map(({ text, outcome }) => html`<li><code>${text}</code> — ${outcome}</li>`)}</ul>`}
+      ${lastOutput === undefined ? nothing : block(lastOutput, "Last output")}
+      ${diff === undefined ? nothing : shortDiff(diff)}`;
   }
 
   return {
-    show(approvals) {
-      const now = Date.now();
+    view(approvals) {
       const open = new Set(approvals.map(({ id }) => id));
-      for (const [id, { row }] of rows) {
-        if (open.has(id)) continue;
-        row.remove();
-        rows.delete(id);
-      }
-      for (const approval of approvals) {
-        const text = JSON.stringify(approval);
-        const known = rows.get(approval.id);
-        if (known?.text !== text) {
-          const made = { ...buildRow(approval), text };
-          if (known === undefined) list.append(made.row);
-          else known.row.replaceWith(made.row);
-          rows.set(approval.id, made);
-        }
-        const { expires } = rows.get(approval.id);
-        expires.textContent =
-          approval.expiresAt === null ? "never expires" : `expires in ${duration(now, approval.expiresAt)}`;
-      }
-      count.textContent = `${approvals.length}`;
-      none.hidden = approvals.length > 0;
+      for (const id of states.keys()) if (!open.has(id)) states.delete(id);
+      return html`
+        <section aria-labelledby="approvals-title">
+          <h2 id="approvals-title" tabindex="-1">Open approvals <small>${approvals.length}</small></h2>
+          ${approvals.length === 0 ? html`<p class="none">No approvals waiting.</p>` : nothing}
+          <ul class="approvals">${repeat(approvals, ({ id }) => id, row)}</ul>
+        </section>`;
     },
   };
 }
 
-function approvalTitle({ tool, changes }) {
+/** Returns the indexes of the files to keep, or undefined for all of them. */
+function keptFiles({ changes }, left) {
+  return left.size === 0 ? undefined : changes.files.flatMap((_file, index) => (left.has(index) ? [] : [index]));
+}
+
+function labelsOf({ changes }) {
+  return changes?.labels ?? { approve: "Approve", deny: "Deny" };
+}
+
+function titleOf({ tool, changes }) {
   return changes === null ? tool : changes.title;
 }
 
-function rowHead({ requester, conversationId, approvers, times, tool, changes }, expires) {
+function head({ requester, conversationId, approvers, times, tool, changes, expiresAt, turnId }) {
   const identical = times > 1 ? ` · answers for ${times} identical calls` : "";
-  return element(
-    "p",
-    { class: "about" },
-    changes === null ? element("code", {}, tool) : "Changes",
-    ` for ${requester} in `,
-    element("code", {}, conversationId),
-    ` · approvers in the chat: ${approvers}${identical} · `,
-    expires,
-  );
+  const expires = expiresAt === null ? "never expires" : `expires in ${elapsed(Date.now(), expiresAt)}`;
+  return html`
+    <p class="about">
+      ${changes === null ? html`<code>${tool}</code>` : "Changes"} for ${requester} in <code>${conversationId}</code> ·
+      approvers in the chat: ${approvers}${identical} · ${expires} · ${turnLink(turnId, "turn")}
+    </p>`;
 }
 
-function callView({ call }) {
-  return element("pre", { tabindex: "0" }, call);
-}
-
-async function send(decision) {
-  try {
-    const response = await fetch("/dashboard/answers", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(decision),
-    });
-    const isJson = response.headers.get("content-type")?.startsWith("application/json");
-    if (!isJson) return { accepted: false, text: await response.text() };
-    const { accepted = false, text, error } = await response.json();
-    return { accepted, text: text ?? error };
-  } catch {
-    return { accepted: false, text: "Can't reach Remora, so nothing was answered. Is it still running?" };
-  }
+function fileView({ path, action, detail }) {
+  return html`<span class="action ${action}">${action}</span> <span><bdi class="path">${path}</bdi> <bdi class="quiet">${detail}</bdi></span>`;
 }

@@ -1,127 +1,114 @@
-/** Renders a snapshot every few seconds, and says when it is out of date. Inserts all text as plain text. */
-import { createApprovalsView } from "./approvals.js";
-import { duration, element } from "./elements.js";
+/**
+ * The shell: navigation, one open page, and a line that tells what an action did. A page is a function that gets a
+ * context and returns its view; the view is rendered again after each change, and lit-html changes only what differs.
+ */
+import { html, nothing, render } from "./lit.js";
+import { routes } from "./pages.js";
+import { openSession } from "./session.js";
 
-const refreshMs = 3000;
-const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
+const tickMs = 1_000;
+const root = document.getElementById("app");
+let open;
+let said = { text: "", isAccepted: true };
+let isRendering = false;
 
-function section(title, note, rows, { columns, none, isWide = false }) {
-  const heading = element("h2", {}, title, element("small", {}, note));
-  const body = rows.length === 0 ? element("p", { class: "none" }, none) : table(columns, rows);
-  return element("section", isWide ? { class: "wide" } : {}, heading, body);
+function readAddress() {
+  const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  const [name = "", ...rest] = path.split("/");
+  return { name, id: rest.length === 0 ? undefined : decode(rest.join("/")), query: new URLSearchParams(query) };
 }
 
-function table(columns, rows) {
-  const head = columns.map(([name, isShort]) => element("th", isShort ? { class: "short" } : {}, name));
-  const body = rows.map((cells) =>
-    element(
-      "tr",
-      {},
-      ...cells.map((cell, index) => element("td", columns[index]?.[1] ? { class: "short" } : {}, cell)),
-    ),
-  );
-  const made = element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body));
-  return element("div", { class: "scroll", tabindex: "0" }, made);
-}
-
-function state(kind, text = kind) {
-  return element("span", { class: `state ${kind}` }, text);
-}
-
-const turnStates = { done: "ok", running: "ok", parked: "warning", failed: "error" };
-
-function skillView({ description, diagnostics }) {
-  const problems = diagnostics.map(({ line, severity, message }) =>
-    element("li", { class: severity }, line > 0 ? `line ${line}: ${message}` : message),
-  );
-  const view = element("div", {}, description);
-  if (problems.length > 0) view.append(element("ul", { class: "problems" }, ...problems));
-  return view;
-}
-
-function views(data) {
-  const { status, turns, skills, jobs } = data;
-  const now = Date.now();
-  return [
-    section(
-      "Health",
-      "",
-      status.map((line) => [element("code", {}, line.name), state(line.state), line.detail]),
-      {
-        columns: [["Part", true], ["State", true], ["Details"]],
-        none: "No health information.",
-        isWide: true,
-      },
-    ),
-    section("Jobs", "", [[`${jobs.running}`, `${jobs.waiting}`]], { columns: [["Running"], ["Waiting"]], none: "" }),
-    section(
-      "Turns",
-      `newest ${turns.length}`,
-      turns.map(({ id, who, headline, state: kind, steps, startedAt, endedAt }) => [
-        element("code", {}, id),
-        state(turnStates[kind] ?? "off", kind),
-        who,
-        headline,
-        `${steps}`,
-        clock.format(startedAt),
-        duration(startedAt, endedAt ?? now),
-      ]),
-      {
-        columns: [
-          ["Turn", true],
-          ["State", true],
-          ["Who", true],
-          ["Message"],
-          ["Steps", true],
-          ["Started", true],
-          ["Duration", true],
-        ],
-        none: "No turns yet. Mention the agent in the chat.",
-        isWide: true,
-      },
-    ),
-    section(
-      "Skills",
-      `${skills.length}`,
-      skills.map((skill) => [element("code", {}, skill.name), `${skill.tools}`, skillView(skill)]),
-      {
-        columns: [["Skill", true], ["Tools", true], ["Description and problems"]],
-        none: "No skills loaded.",
-        isWide: true,
-      },
-    ),
-  ];
-}
-
-let shown = "";
-let next;
-const approvals = createApprovalsView(document.getElementById("approvals"), () => refresh());
-
-/** Rebuilds only after a change, to keep selection and scroll position. */
-function show(data) {
-  approvals.show(data.approvals);
-  const text = JSON.stringify(data);
-  const isTicking = data.turns.some((turn) => turn.endedAt === null);
-  if (text === shown && !isTicking) return;
-  shown = text;
-  const main = document.getElementById("main");
-  main.replaceChildren(...views(data));
-  main.setAttribute("aria-busy", "false");
-}
-
-async function refresh() {
-  const about = document.getElementById("about");
+function decode(text) {
   try {
-    const response = await fetch("/dashboard/data");
-    if (!response.ok) throw new Error(await response.text());
-    const data = await response.json();
-    about.textContent = `version ${data.version}, running for ${duration(data.startedAt, Date.now())}`;
-    show(data);
-  } catch (thrown) {
-    about.textContent = `Out of date: ${thrown instanceof TypeError ? "Can't reach Remora. Is it still running?" : thrown.message}`;
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
-  clearTimeout(next);
-  next = setTimeout(refresh, refreshMs);
 }
 
-refresh();
+function update() {
+  if (isRendering) return;
+  isRendering = true;
+  queueMicrotask(() => {
+    isRendering = false;
+    render(shell(), root);
+  });
+}
+
+function say(text, isAccepted = true) {
+  said = { text, isAccepted };
+  update();
+}
+
+function navigate() {
+  const address = readAddress();
+  const route = routes.find(({ name, hasId }) => name === address.name && hasId === (address.id !== undefined));
+  if (open !== undefined && open.route === route && open.context.id === address.id) {
+    open.context.query = address.query;
+    open.session.refreshAll();
+    update();
+    return;
+  }
+  const isFirst = open === undefined;
+  open?.session.close();
+  said = { text: "", isAccepted: true };
+  const session = openSession(update);
+  const context = {
+    id: address.id,
+    query: address.query,
+    watch: session.watch,
+    refresh: session.refreshAll,
+    update,
+    say,
+  };
+  open = { route, session, context, view: route?.open(context) ?? missing };
+  document.title = `${route?.title ?? "Not found"} · Remora`;
+  update();
+  if (!isFirst) {
+    scrollTo(0, 0);
+    queueMicrotask(() => document.getElementById("title")?.focus());
+  }
+}
+
+function missing() {
+  return html`<p class="none">There is no such page. <a href="#/">Go to the first page</a></p>`;
+}
+
+function shell() {
+  const problem = open.session.problem();
+  const { route, view } = open;
+  return html`
+    <a class="skip" href="#main" @click=${skip}>Skip to the page</a>
+    <header>
+      <p class="name">Remora</p>
+      <nav aria-label="Dashboard">
+        ${routes
+          .filter(({ isListed }) => isListed)
+          .map(
+            ({ name, title }) =>
+              html`<a href=${`#/${name}`} aria-current=${isCurrent(name) ? "page" : "false"}>${title}</a>`,
+          )}
+        <a href="/">Chat</a>
+      </nav>
+    </header>
+    <main id="main" tabindex="-1">
+      <h1 id="title" tabindex="-1">${route?.title ?? "Not found"}</h1>
+      <p class="banner" role="alert" ?hidden=${problem === undefined}>${problem === undefined ? nothing : `Out of date: ${problem}`}</p>
+      <p class="said ${said.isAccepted ? "" : "refused"}" role="status">${said.text}</p>
+      ${view()}
+    </main>`;
+}
+
+function isCurrent(name) {
+  return open.route?.name === name;
+}
+
+/** The hash is the address of a page, so the link must not change it. */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("main").focus();
+}
+
+addEventListener("hashchange", navigate);
+setInterval(() => document.visibilityState === "visible" && update(), tickMs);
+navigate();

@@ -1,44 +1,46 @@
+/** Shows a unified diff. A long one is shown in portions, so that a megabyte of changes does not freeze the tab. */
+import { openDialog } from "./dialog.js";
 import { diffLines } from "./diff-lines.js";
-import { element } from "./elements.js";
+import { counted } from "./format.js";
+import { html, nothing } from "./lit.js";
+import { load } from "./session.js";
 
-const elements = { added: "ins", removed: "del" };
+const linesPerPortion = 2_000;
 
-export function diffView(text, label) {
-  const lines = diffLines(text);
-  const view = element("div", { class: "diff", tabindex: "0", role: "region", "aria-label": label });
-  for (const [index, { kind, text: line }] of lines.entries()) {
-    const end = index === lines.length - 1 ? "" : "\n";
-    view.append(element(elements[kind] ?? "span", { class: `line-${kind}` }, `${line}${end}`));
-  }
-  return view;
+function diffView(lines, label) {
+  return html`<div class="diff" tabindex="0" role="region" aria-label=${label}>${lines.map(lineView)}</div>`;
 }
 
+function lineView({ kind, text }, index, lines) {
+  const line = index === lines.length - 1 ? text : `${text}\n`;
+  if (kind === "added") return html`<ins class="line-added">${line}</ins>`;
+  if (kind === "removed") return html`<del class="line-removed">${line}</del>`;
+  return html`<span class=${`line-${kind}`}>${line}</span>`;
+}
+
+/** Resolves to a problem, or to undefined if the dialog is open. */
 export async function showDiff({ id, changes }) {
-  const got = await load(id);
-  if (got.diff === undefined) return got.problem;
-  const close = element("button", { type: "button" }, "Close");
-  const dialog = element(
-    "dialog",
-    { "aria-label": `Diff. ${changes.title}` },
-    element("h3", {}, changes.title),
-    diffView(got.diff, "The whole diff"),
-    close,
-  );
-  close.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
+  const { data, problem } = await load(`/dashboard/diffs/${encodeURIComponent(id)}`);
+  if (data === undefined) return problem;
+  const lines = diffLines(data.diff);
+  let shown = linesPerPortion;
+  openDialog(`Diff. ${changes.title}`, ({ close, update }) => {
+    const left = lines.length - shown;
+    const more = () => {
+      shown += linesPerPortion;
+      update();
+    };
+    return html`
+      <h3>${changes.title}</h3>
+      ${diffView(lines.slice(0, shown), "The whole diff")}
+      <div class="buttons">
+        ${left > 0 ? html`<button type="button" @click=${more}>Show more (${counted(left, "line")} left)</button>` : nothing}
+        <button type="button" @click=${close}>Close</button>
+      </div>`;
+  });
   return undefined;
 }
 
-async function load(id) {
-  try {
-    const response = await fetch(`/dashboard/diffs/${encodeURIComponent(id)}`);
-    const isJson = response.headers.get("content-type")?.startsWith("application/json");
-    if (!isJson) return { problem: await response.text() };
-    const { diff, error } = await response.json();
-    return { diff, problem: error };
-  } catch {
-    return { problem: "Can't reach Remora. Is it still running?" };
-  }
+export function shortDiff(text) {
+  return diffView(diffLines(text), "The diff");
 }

@@ -346,7 +346,7 @@ describe("while it grows", () => {
     const reply = replyTo(message);
     const storm = discord.fail({ route: "messages.create", times: 1_000 }, { type: "answer", status: 503 });
     await reply.write("One");
-    await reply.activity("Working…");
+    await reply.progress({ headline: "Working", tasks: [] });
     await discord.until(() => storm.hits.length > 0);
     storm.remove();
     await reply.finish("Done.", []);
@@ -549,7 +549,7 @@ describe("nobody is disturbed", () => {
     const message = await mentioned(`say ${bad}`);
     const reply = replyTo(message);
     await begun(reply, bad, () => threadOf(message));
-    await reply.activity(bad);
+    await reply.progress({ headline: bad, current: bad, tasks: [] });
     await reply.finish(`${bad} ${bad}`, []);
     agent.notice = { text: bad };
     await mentioned("again");

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Posts } from "../../../src/ports/platform.ts";
+import type { Progress } from "../../../src/ports/progress.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";
 import type { Channel } from "../../doubles/slack/state.ts";
@@ -25,6 +26,10 @@ async function mentioned(options: WorldOptions = {}, where?: (world: SlackWorld)
   const [message] = agent.kept;
   if (message === undefined) throw new Error("nothing was heard");
   return message;
+}
+
+function running(headline: string): Progress {
+  return { headline, current: headline, since: Date.now() - 61_000, tasks: [] };
 }
 
 const edits: WorldOptions = { changes: { streaming: "edits" } };
@@ -147,8 +152,8 @@ describe("a native stream", () => {
     const { slack } = world;
     const thread = message.conversationId.split(":")[3] ?? "";
     const reply = replyTo(world.platform, message);
-    await reply.activity("Running a tool …");
-    expect(slack.assistant.thread(slack.general, thread)?.status).toBe("Running a tool …");
+    await reply.progress(running("Running a tool"));
+    expect(slack.assistant.thread(slack.general, thread)?.status).toBe("is running a tool · 1 min 1 s");
     await reply.write("Found");
     await reply.finish("Found it.", []);
     expect(slack.assistant.thread(slack.general, thread)?.status).toBe("");
@@ -183,8 +188,8 @@ describe("edits", () => {
     const message = await mentioned(edits);
     const reply = replyTo(world.platform, message);
     await reply.write("Let me look.");
-    await reply.activity("Running a tool …");
-    await world.slack.until(() => agents()[0]?.readable === "Let me look.\nRunning a tool …");
+    await reply.progress(running("Running a tool"));
+    await world.slack.until(() => agents()[0]?.readable === "Let me look.\nRunning a tool · 1 min 1 s");
     await reply.finish("Let me look.", []);
     expect(agents().map((each) => each.readable)).toEqual(["Let me look."]);
   });
@@ -348,7 +353,7 @@ describe("what is posted", () => {
   test("an empty end takes a status away again, and says nothing else", async () => {
     const message = await mentioned(edits);
     const reply = replyTo(world.platform, message);
-    await reply.activity("Thinking …");
+    await reply.progress(running("Thinking"));
     await reply.finish("", []);
     expect(agents()).toEqual([]);
   });

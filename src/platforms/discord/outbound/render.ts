@@ -1,9 +1,11 @@
 /** Renders a reply's text as messages. */
 import type { RawFile } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
+import { maxHeadlineLength } from "../../../ports/progress.ts";
 import { splitMarkdown } from "../../shared/split-markdown.ts";
 import { maxMessageLength } from "../limits.ts";
 import { toDiscordMarkdown } from "./markdown.ts";
+import { escapePlain } from "./plain-text.ts";
 
 /** An answer longer than this is sent as a file, after its beginning as text. */
 export const maxAnswerMessages = 3;
@@ -15,7 +17,7 @@ const fileNote = "\n-# The full answer is in the file.";
 export function renderPartial(text: string, activity: string): string[] {
   const parts = splitMarkdown(toDiscordMarkdown(text), maxMessageLength).slice(0, maxAnswerMessages);
   if (activity === "") return parts;
-  const status = statusMark + shorten(activity.replace(/\s+/g, " ").trim(), 300);
+  const status = statusMark + escapePlain(shorten(activity.replace(/\s+/g, " ").trim(), maxHeadlineLength));
   const last = parts.pop();
   if (last === undefined) return [status];
   const both = `${last}\n${status}`;

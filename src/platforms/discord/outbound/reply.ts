@@ -11,6 +11,7 @@ import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
+import { createProgressLine, defaultMinThinkingMs } from "../../shared/progress-line.ts";
 import { createThrottledUpdates } from "../../shared/throttled-updates.ts";
 import { type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
 import { parseConversationId } from "../conversation-id.ts";
@@ -45,12 +46,13 @@ interface Growing {
 const minEditIntervalMs = editWindowMs / editsPerWindow;
 const blockedText =
   "⚠️ This server's AutoMod blocked my answer. A moderator can exempt me or this channel from the rule.";
-/** Typing stops if nothing changes for this long. */
-const maxTypingMs = 10 * 60_000;
+/** The progress is shown every few seconds while the turn works. Typing ends if it stays away, for example in a bug. */
+const maxSilentMs = 60_000;
 
 export function createDiscordReply(options: DiscordReplyOptions): Reply {
   const { api, sender, target, posts, log } = options;
-  const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxTypingMs });
+  const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxSilentMs });
+  const line = createProgressLine({ minThinkingMs: defaultMinThinkingMs });
   const growing: Growing = { text: "", activity: "" };
   /** True once this process has written in the open segment. */
   let isWritten = false;
@@ -106,6 +108,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   function forgetText(): void {
     Object.assign(growing, { text: "", activity: "" });
     delete growing.final;
+    line.reset();
     isWritten = false;
   }
 
@@ -219,7 +222,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
 
   return {
     write: (text) => update({ text }),
-    activity: (activity) => update({ activity }),
+    progress: (progress) => update({ activity: line.of(progress, growing.text !== "") }),
     ask,
     async settle(card) {
       await options.latestCards.note(card);

@@ -3,6 +3,7 @@ import { cardView } from "./card-view.js";
 import { copyButton } from "./copy.js";
 import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";
 import { rendered } from "./markdown.js";
+import { progressLine } from "./progress-line.js";
 import { questionView } from "./question-view.js";
 
 /** Collapses messages from people that are longer than this; a click shows the whole message. */
@@ -43,7 +44,7 @@ export function createMessageView(actions) {
     section("body", [text, state, isDeleted], () => bodyView(message));
     section("card", [card, me.id], () => card && cardView(message, me));
     section("question", [question, me.id], () => question && questionView(message, me));
-    section("activity", [activity, state, text], () => activityView(message));
+    section("activity", [activity, message.activitySince, state, text === ""], () => progressLine(message));
     section("files", files, () => files.length > 0 && element("div", { class: "files" }, ...files.map(fileView)));
     const { replies, lastReplyAt, waitingCards } = message;
     section("replies", [isInThread, replies, lastReplyAt, waitingCards], () =>
@@ -93,18 +94,6 @@ function withMentions(text) {
   return text
     .split(/((?<![\p{L}\p{N}_.+-])@remora(?![\p{L}\p{N}_-]|\.\p{L}))/iu)
     .map((part, index) => (index % 2 === 1 ? element("span", { class: "mention", text: part }) : part));
-}
-
-function activityView({ activity, state, text }) {
-  const line = activity || (state === "streaming" && text === "" ? "Working…" : "");
-  if (line === "") return undefined;
-  const parts = line.split("`").map((part, index) => (index % 2 === 1 ? element("code", { text: part }) : part));
-  return element(
-    "div",
-    { class: "activity" },
-    element("span", { class: "spinner", "aria-hidden": "true" }),
-    element("span", {}, ...parts),
-  );
 }
 
 function fileView({ id, name, mimeType, bytes }) {

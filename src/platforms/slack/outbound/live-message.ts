@@ -6,6 +6,9 @@
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { lowerFirst } from "../../../lib/text/lower-first.ts";
+import { currentLine, type Progress } from "../../../ports/progress.ts";
+import { createProgressLine, defaultMinThinkingMs } from "../../shared/progress-line.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { LimitedCall, RateLimiter } from "../api/rate-limiter.ts";
 import { maxMarkdownLength } from "../limits.ts";
@@ -27,7 +30,7 @@ export interface LiveMessageOptions {
 
 export interface LiveMessage {
   /** Resolves when the first words are visible; later calls resolve immediately. Never rejects. */
-  show(change: { text?: string; activity?: string }): Promise<void>;
+  show(change: { text?: string; progress?: Progress }): Promise<void>;
   /** Undefined keeps the text shown so far. Resolves to the complete text if it did not fit into a message. */
   close(text: string | undefined): Promise<{ rest: string | undefined }>;
   leave(): Promise<void>;
@@ -42,6 +45,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   const { key, sender, rateLimiter, log, now } = options;
   let wanted = { text: "", activity: "" };
   let shown = { text: "", activity: "" };
+  const line = createProgressLine({ minThinkingMs: defaultMinThinkingMs, now });
   let status = "";
   let stream: Stream | undefined;
   let shownAt = 0;
@@ -77,6 +81,10 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   function isBehind(): boolean {
     if (isClosed || failures >= maxFailures) return false;
     return visible().text !== shown.text || visible().activity !== shown.activity || wantedStatus() !== status;
+  }
+
+  function activityOf(progress: Progress, hasText: boolean): string {
+    return options.setStatus === undefined ? line.of(progress, hasText) : statusText(progress, now());
   }
 
   function visible() {
@@ -168,8 +176,8 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   }
 
   return {
-    async show(change) {
-      wanted = { ...wanted, ...change };
+    async show({ text = wanted.text, progress }) {
+      wanted = { text, activity: progress === undefined ? wanted.activity : activityOf(progress, text !== "") };
       if (timer !== undefined || !isBehind()) return;
       if (sender.tsOf(key) === undefined || working === undefined) await work();
     },
@@ -200,6 +208,12 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       return { rest: isLong ? text : undefined };
     },
   };
+}
+
+/** Slack shows the status after the app's name. */
+function statusText(progress: Progress, now: number): string {
+  const line = currentLine(progress, now);
+  return line === "" ? "" : `is ${lowerFirst(line)}`;
 }
 
 function headOf(text: string): string {

@@ -10,6 +10,7 @@ import type { Log } from "../../../lib/log.ts";
 import type { ApprovalCard } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
+import type { Progress } from "../../../ports/progress.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
@@ -109,7 +110,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return segment;
   }
 
-  async function show(change: { text?: string; activity?: string }): Promise<void> {
+  async function show(change: { text?: string; progress?: Progress }): Promise<void> {
     if (change.text !== undefined) latestText = change.text;
     try {
       const { sender, destination } = await begin();
@@ -248,7 +249,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
 
   return {
     write: (text) => inOrder(() => show({ text })),
-    activity: (activity) => inOrder(() => show({ activity })),
+    progress: (progress) => inOrder(() => show({ progress })),
     ask: (card) => inOrder(() => askOnce(card).catch(asNoRoute)),
     settle: (card) => inOrder(() => settle(card)),
     question: (card) => inOrder(() => question(card).catch(asNoRoute)),

@@ -1,0 +1,37 @@
+/**
+ * The progress as one line in a message. While the message has no text, the line waits a little: until then, an indicator
+ * such as typing is enough, and many answers come before it would be read.
+ */
+import { type Progress, progressLine } from "../../ports/progress.ts";
+
+export interface ProgressLine {
+  /** The line to show now; empty if there is none. */
+  of(progress: Progress, hasText: boolean): string;
+  /** Call this when a new message begins. */
+  reset(): void;
+}
+
+export interface ProgressLineOptions {
+  /** Thinking takes a few seconds in most answers. */
+  minThinkingMs: number;
+  now?: () => number;
+}
+
+/** A little less than the interval at which the progress is shown again. */
+export const minWorkMs = 1_900;
+export const defaultMinThinkingMs = 9_900;
+
+export function createProgressLine({ minThinkingMs, now = Date.now }: ProgressLineOptions): ProgressLine {
+  let begunAt: number | undefined;
+  return {
+    of(progress, hasText) {
+      begunAt ??= Math.min(now(), progress.since ?? Number.POSITIVE_INFINITY);
+      const minMs = progress.tasks.length === 0 ? minThinkingMs : minWorkMs;
+      const isDue = hasText || progress.isQueued === true || now() - begunAt >= minMs;
+      return isDue ? progressLine(progress, now()) : "";
+    },
+    reset() {
+      begunAt = undefined;
+    },
+  };
+}

@@ -1,0 +1,29 @@
+/** Durations, dollars and clock times, as people say them. */
+
+export function duration(ms: number): string {
+  if (ms < 950) return `${Math.max(0.1, Math.round(ms / 100) / 10)} s`;
+  if (ms < 59_500) return `${Math.round(ms / 1000)} s`;
+  if (ms < 3_570_000) return `${Math.round(ms / 60_000)} min`;
+  const minutes = Math.round(ms / 60_000);
+  return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function dollars(cost: number): string {
+  if (cost > 0 && cost < 0.01) return "<$0.01";
+  return `$${cost.toFixed(2)}`;
+}
+
+/** UTC, because nobody's time zone is known on every service. */
+export function clock(at: number): string {
+  return `${new Date(at).toISOString().slice(11, 16)} UTC`;
+}
+
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/** `Ann`, `Ann and Ben`, or `Ann, Ben and Cara`. */
+export function namesText(names: readonly string[]): string {
+  if (names.length <= 1) return names.join("");
+  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}

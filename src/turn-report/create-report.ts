@@ -1,0 +1,85 @@
+/** Builds a turn's report from its record and the approvals in the ledger. Old records may lack newer fields. */
+import { oneLine } from "../lib/text/sanitize.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import { callsOf, requesterOf, type TurnRecord, type TurnState } from "../ports/turn.ts";
+import type { TurnReport, TurnReports } from "../ports/turn-report.ts";
+import { tokensOf } from "../ports/usage.ts";
+import { originsOfSteps } from "./others-texts.ts";
+import { callReport, changesReport, isOfUnknownOutcome } from "./report-parts.ts";
+import type { ApprovalRow, ReportTexts } from "./report-texts.ts";
+import { waitsOf } from "./waits.ts";
+
+export interface TurnReportsOptions {
+  ledger: Pick<Ledger, "get" | "list">;
+  texts: ReportTexts;
+  now?: () => number;
+}
+
+const maxAskedCharacters = 200;
+const maxFailureCharacters = 500;
+
+export function createTurnReports({ ledger, texts, now = Date.now }: TurnReportsOptions): TurnReports {
+  /** A call can share its approval with an identical call of another turn, so look beyond the turn's own group. */
+  async function approvalsOf(turn: TurnRecord): Promise<Map<string, ApprovalRow>> {
+    const rows = new Map((await ledger.list("approval", { group: turn.id })).map((row) => [row.id, row]));
+    for (const { approvalId } of callsOf(turn)) {
+      if (approvalId === undefined || approvalId === "" || rows.has(approvalId)) continue;
+      const row = await ledger.get("approval", approvalId);
+      if (row !== undefined) rows.set(row.id, row);
+    }
+    return rows;
+  }
+
+  async function of(turn: TurnRecord, state: TurnState): Promise<TurnReport> {
+    const approvals = await approvalsOf(turn);
+    const requester = requesterOf(turn);
+    const calls = callsOf(turn);
+    const asked = calls.flatMap(({ approvalId }) => approvals.get(approvalId ?? "") ?? []);
+    const endedAt = turn.endedAt ?? now();
+    const { waitedMs, waitedFor } = waitsOf(asked, { from: turn.startedAt, to: endedAt });
+    const priced = turn.steps.flatMap(({ cost }) => cost ?? []);
+    const hasEnded = state !== "running" && state !== "parked";
+    return {
+      turnId: turn.id,
+      platform: turn.target.platform,
+      conversationId: turn.conversationId,
+      scope: turn.scope,
+      requester: { id: requester.id, name: texts.line(requester.name) },
+      asked: oneLine(texts.line(turn.messages.map(({ text }) => text).join(" ")), maxAskedCharacters),
+      state,
+      startedAt: turn.startedAt,
+      ...(turn.endedAt === undefined ? {} : { endedAt: turn.endedAt }),
+      workedMs: Math.max(0, endedAt - turn.startedAt - waitedMs),
+      waitedMs,
+      waitedFor: waitedFor.map(texts.line),
+      tokens: turn.steps.reduce((sum, { usage }) => sum + tokensOf(usage), 0),
+      ...(priced.length === 0 ? {} : { cost: priced.reduce((sum, cost) => sum + cost, 0) }),
+      unpricedSteps: turn.steps.length - priced.length,
+      steps: turn.steps.map((step, index) => ({
+        number: index + 1,
+        at: step.at,
+        model: texts.line(step.model),
+        ...(step.requestedModel === step.model ? {} : { requestedModel: texts.line(step.requestedModel) }),
+        usage: step.usage,
+        ...(step.cost === undefined ? {} : { cost: step.cost }),
+        calls: step.calls.map((record) => callReport(record, approvals.get(record.approvalId ?? ""), hasEnded, texts)),
+      })),
+      changes: [...approvals.values()].flatMap((row) => changesReport(row, texts) ?? []),
+      othersTexts: originsOfSteps(turn.steps).map(texts.line),
+      ...(turn.failure === undefined ? {} : { failure: oneLine(texts.line(turn.failure), maxFailureCharacters) }),
+      isSafeToRetry: (state === "failed" || state === "stopped") && !calls.some(isOfUnknownOutcome),
+    };
+  }
+
+  return {
+    of,
+    async read(turnId) {
+      const entry = await ledger.get("turn", turnId);
+      return entry === undefined ? undefined : await of(entry.body, entry.state);
+    },
+    async newest(conversationId, limit) {
+      const entries = await ledger.list("turn", { group: conversationId, order: "newest", limit });
+      return await Promise.all(entries.map(({ body, state }) => of(body, state)));
+    },
+  };
+}

@@ -1,0 +1,125 @@
+/** The parts of a report: one tool call, its approval, and the changes to files. */
+import { describePattern } from "../lib/text/describe-rule.ts";
+import { oneLine } from "../lib/text/sanitize.ts";
+import { shorten } from "../lib/text/shorten.ts";
+import type { GateMatch } from "../ports/gate.ts";
+import type { ToolCall } from "../ports/tool.ts";
+import type { CallRecord } from "../ports/turn.ts";
+import type { ApprovalReport, CallOutcome, CallReport, ChangesReport } from "../ports/turn-report.ts";
+import type { ApprovalRow, ReportTexts } from "./report-texts.ts";
+
+const maxCallCharacters = 20_000;
+const maxResultCharacters = 1_500;
+const maxHeadlineCharacters = 160;
+const maxRules = 12;
+const maxFiles = 20;
+
+export function callReport(
+  record: CallRecord,
+  approval: ApprovalRow | undefined,
+  hasEnded: boolean,
+  texts: ReportTexts,
+): CallReport {
+  const { raw, verdict, editedBy, startedAt, result } = record;
+  const call = record.call ?? { id: raw.id, name: raw.name, input: {} };
+  const text = record.call === undefined ? texts.lines(`${raw.name}\n${raw.inputJson}`) : texts.call(call);
+  const matches = (verdict?.matches ?? []).filter(isBehind(verdict?.class)).slice(0, maxRules);
+  const hasRun = startedAt !== undefined;
+  const shown = shorten(result?.text ?? "", maxResultCharacters);
+  return {
+    id: raw.id,
+    tool: texts.line(raw.name),
+    headline: headlineOf(call, text, texts),
+    callText: withLimit(text),
+    verdict: verdictOf(verdict?.class),
+    why: [...new Set(matches.map(({ reason, pattern }) => texts.line(reason ?? describePattern(pattern))))],
+    rules: matches.map(({ skill, pattern, file, line }) =>
+      texts.line(file === "" ? skill : `${skill}: ${pattern} (${file}:${line})`),
+    ),
+    ...(approval === undefined ? {} : { approval: approvalReport(approval, texts) }),
+    ...(editedBy === undefined ? {} : { editedBy: texts.line(editedBy) }),
+    outcome: result?.status ?? openOutcome(record, hasEnded),
+    ...(startedAt === undefined ? {} : { startedAt }),
+    ...(hasRun && result !== undefined ? { durationMs: result.durationMs } : {}),
+    attempts: result?.attempts ?? 0,
+    result: texts.lines(shown),
+    isResultCut: shown.length < (result?.text.length ?? 0),
+    files: (result?.files ?? []).slice(0, maxFiles).map(({ name }) => texts.line(name)),
+  };
+}
+
+/** A blocked call lists only the rules that blocked it. */
+function isBehind(verdict: string | undefined): (match: GateMatch) => boolean {
+  return ({ kind }) => verdict !== "block" || kind === "danger";
+}
+
+function verdictOf(verdict: "safe" | "confirm" | "block" | undefined): CallReport["verdict"] {
+  if (verdict === undefined) return "not-judged";
+  return ({ safe: "allowed", confirm: "asked", block: "blocked" } as const)[verdict];
+}
+
+function headlineOf(call: ToolCall, text: string, texts: ReportTexts): string {
+  const plain = texts.headline?.(call);
+  return oneLine(plain ?? text.replace(/\n\s*/g, " "), maxHeadlineCharacters);
+}
+
+function openOutcome({ startedAt, approvalId }: CallRecord, hasEnded: boolean): CallOutcome {
+  if (startedAt !== undefined) return hasEnded ? "interrupted" : "running";
+  if (hasEnded) return "not-run";
+  return approvalId === undefined ? "running" : "waiting";
+}
+
+/** It may have run, and nobody knows whether it did. */
+export function isOfUnknownOutcome({ startedAt, result }: CallRecord): boolean {
+  return result === undefined ? startedAt !== undefined : result.status === "interrupted";
+}
+
+function withLimit(text: string): string {
+  if (text.length <= maxCallCharacters) return text;
+  const shown = shorten(text, maxCallCharacters);
+  return `${shown}\n(${(text.length - shown.length + 1).toLocaleString("en")} characters more)`;
+}
+
+function approvalReport({ state, body }: ApprovalRow, texts: ReportTexts): ApprovalReport {
+  const { votes, decidedBy, decidedAt, createdAt, grantIds, reason } = body;
+  const voters = votes.map(({ by, at, isOperator }) => ({
+    name: texts.line(by.name),
+    at,
+    isOperator: isOperator === true,
+  }));
+  const denier =
+    state === "denied" && decidedBy !== undefined
+      ? [{ name: texts.line(decidedBy.name), at: decidedAt ?? createdAt, isOperator: false }]
+      : [];
+  const at = decidedAt ?? votes.at(-1)?.at;
+  return {
+    state: state === "consumed" ? "approved" : state,
+    askedAt: createdAt,
+    ...(state === "open" || at === undefined ? {} : { decidedAt: at }),
+    by: state === "denied" ? denier : voters,
+    isInAdvance: grantIds.length > 0,
+    ...(reason === undefined ? {} : { reason: texts.line(reason) }),
+  };
+}
+
+export function changesReport({ state, body }: ApprovalRow, texts: ReportTexts): ChangesReport | undefined {
+  const { changes, decidedBy, decidedAt } = body;
+  if (changes === undefined) return undefined;
+  const { shown, kind, result = "", undoId } = changes;
+  const isKept = kind === "report" || undoId !== undefined || (state === "consumed" && result.startsWith("Kept"));
+  const isOpen = state === "open" || (state === "approved" && !isKept);
+  const reason = body.reason === undefined ? "" : texts.line(body.reason);
+  return {
+    title: texts.line(shown.title),
+    state: isKept ? "kept" : isOpen ? "waiting" : "discarded",
+    ...(decidedBy === undefined || kind === "report" ? {} : { by: texts.line(decidedBy.name) }),
+    ...(decidedAt === undefined || kind === "report" ? {} : { decidedAt }),
+    result: texts.line(result) || reason,
+    files: shown.files.map(({ path, action, detail }) => ({
+      path: texts.line(path),
+      action,
+      detail: texts.line(detail),
+    })),
+    moreFiles: shown.moreFiles,
+  };
+}

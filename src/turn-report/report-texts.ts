@@ -1,0 +1,21 @@
+/** What the parts of a report are built with. */
+import type { ApprovalRecord } from "../ports/approval.ts";
+import type { ApprovalState } from "../ports/card.ts";
+import type { ToolCall } from "../ports/tool.ts";
+
+/** Masks configured secrets and escapes what could mislead a reader. */
+export interface ReportTexts {
+  /** One line. */
+  line(text: string): string;
+  /** Keeps line breaks. */
+  lines(text: string): string;
+  /** The whole call on several lines. */
+  call(call: ToolCall): string;
+  /** The call in plain words, if its skill says how. */
+  headline?(call: ToolCall): string | undefined;
+}
+
+export interface ApprovalRow {
+  state: ApprovalState;
+  body: ApprovalRecord;
+}

@@ -1,0 +1,82 @@
+/**
+ * Writes counts to the ledger, by compare-and-set, so that several processes can count. Counts that arrive during a
+ * write are collected and written once per entry. The write that counts a call also releases its reservation.
+ */
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import { summed, type UsageCount, type UsageRecord } from "../ports/usage.ts";
+
+export interface Addition {
+  id: string;
+  subject: string;
+  /** Absent to only release a reservation. */
+  more?: UsageCount;
+  name?: string;
+  releases?: string;
+}
+
+export interface Counter {
+  /** Resolves once all is written. A failure is logged, and never rejects. */
+  add(additions: readonly Addition[]): Promise<void>;
+}
+
+interface Pending {
+  subject: string;
+  more: UsageCount | undefined;
+  name: string | undefined;
+  releases: Set<string>;
+}
+
+export function createCounter(ledger: Ledger, log: Log): Counter {
+  let last: Promise<unknown> = Promise.resolve();
+  let batch: { pending: Map<string, Pending>; written: Promise<void> } | undefined;
+
+  async function write(id: string, { subject, more, name, releases }: Pending): Promise<void> {
+    const change = (known: UsageRecord): UsageRecord => {
+      const held = (known.held ?? []).filter((one) => !releases.has(one.id));
+      const { held: _held, ...rest } = known;
+      return {
+        ...rest,
+        ...(more === undefined ? {} : summed(known, { ...more, day: known.day })),
+        ...(name === undefined ? {} : { name }),
+        ...(held.length === 0 ? {} : { held }),
+      };
+    };
+    while ((await ledger.transition("usage", id, ["counted"], "counted", change)) === undefined) {
+      if (more === undefined) return;
+      const body = { ...more, ...(name === undefined ? {} : { name }) };
+      if (await ledger.create("usage", id, { state: "counted", body, group: subject })) return;
+    }
+  }
+
+  function startBatch() {
+    const pending = new Map<string, Pending>();
+    const work = async () => {
+      batch = undefined;
+      try {
+        for (const [id, one] of pending) await write(id, one);
+      } catch (thrown) {
+        log.error({ error: messageOf(thrown) }, "could not count usage");
+      }
+    };
+    const written = last.then(work, work);
+    last = written;
+    return { pending, written };
+  }
+
+  return {
+    add(additions) {
+      batch ??= startBatch();
+      const { pending, written } = batch;
+      for (const { id, subject, more, name, releases } of additions) {
+        const known = pending.get(id);
+        const sum = known?.more === undefined || more === undefined ? (more ?? known?.more) : summed(known.more, more);
+        const released = known?.releases ?? new Set();
+        if (releases !== undefined) released.add(releases);
+        pending.set(id, { subject, more: sum, name: name ?? known?.name, releases: released });
+      }
+      return written;
+    },
+  };
+}

@@ -1,0 +1,83 @@
+/** Open approvals, which the operator answers. */
+import type { Hono } from "hono";
+import { z } from "zod";
+import type { ApprovalDesk, OperatorDecision } from "../../ports/approval.ts";
+import { type ApprovalCard, type CardItem, maxShownFiles, type ShownChanges } from "../../ports/card.ts";
+import type { AnswerChoice } from "../../ports/message.ts";
+import { acting, reading } from "./respond.ts";
+
+/** All text is plain and escaped. */
+export interface ApprovalRow {
+  id: string;
+  turnId: string;
+  conversationId: string;
+  tool: string;
+  call: string;
+  reasons: string[];
+  warning: string | null;
+  facts: string[];
+  /** Shown instead of `call` and `reasons` for changes to a folder. */
+  changes: ShownChanges | null;
+  /** Of these, the dashboard offers approve, deny, part and diff. */
+  choices: AnswerChoice[];
+  /** Number of identical calls. One answer settles all of them. */
+  times: number;
+  progress: string | null;
+  requester: string;
+  approvers: string;
+  expiresAt: number | null;
+}
+
+const wrongAnswer =
+  "This is not a valid answer: it needs cardOrApprovalId and choice (approve, deny or part), optionally a reason, and with part the parts.";
+const decisionSchema = z
+  .strictObject({
+    cardOrApprovalId: z.string().min(1).max(200),
+    choice: z.enum(["approve", "deny", "part"]),
+    reason: z.string().max(2_000).optional(),
+    parts: z.array(z.int().min(0).lt(maxShownFiles)).min(1).max(maxShownFiles).optional(),
+  })
+  .refine(({ choice, parts }) => (choice === "part") === (parts !== undefined));
+const diffSchema = z.object({ id: z.string().min(1).max(200) });
+
+export function mountApprovals(app: Hono, desk: Pick<ApprovalDesk, "decide" | "diffOf">): void {
+  acting(app, "/dashboard/answers", {
+    schema: decisionSchema,
+    invalid: wrongAnswer,
+    act: ({ reason, parts, ...decision }) =>
+      desk.decide({
+        ...decision,
+        ...(reason === undefined ? {} : { reason }),
+        ...(parts === undefined ? {} : { parts }),
+      } satisfies OperatorDecision),
+  });
+  reading(app, "/dashboard/diffs/:id", diffSchema, async ({ id }) => {
+    const diff = await desk.diffOf(id);
+    return diff === undefined ? undefined : { diff };
+  });
+}
+
+/** Oldest first. */
+export function approvalRows(cards: readonly ApprovalCard[]): ApprovalRow[] {
+  return cards.flatMap((card) => card.items.filter((item) => item.state === "open").map((item) => rowOf(card, item)));
+}
+
+function rowOf(card: ApprovalCard, item: CardItem): ApprovalRow {
+  return {
+    id: item.approvalId,
+    turnId: card.target.turnId,
+    conversationId: card.target.conversationId,
+    tool: item.tool,
+    call: item.callText,
+    reasons: item.reasons,
+    warning: item.warning ?? null,
+    facts: item.facts ?? [],
+    changes: item.changes ?? null,
+    choices: item.choices,
+    times: item.times,
+    progress: item.progress ?? null,
+    requester: card.requesterName,
+    approvers: card.approversText,
+    expiresAt: card.expiresAt,
+  };
+}
