@@ -17,6 +17,19 @@ export async function attempt(work) {
   }
 }
 
+/** For a dialog: resolves to what went wrong, or "". The dialog stays open with the sentence. */
+export function problemOf(work) {
+  return async (value) => {
+    try {
+      await work(value);
+      return "";
+    } catch (thrown) {
+      if (thrown instanceof Failure) return thrown.message;
+      throw thrown;
+    }
+  };
+}
+
 export function showBanner(text) {
   const banner = byId("banner");
   banner.textContent = text;

@@ -76,6 +76,11 @@ export function isThinking(messages) {
   return Date.now() - last.at < maxThinkingMs;
 }
 
+/** True if a progress line in the messages shows the time already. */
+export function isTimed(messages) {
+  return messages.some(({ state, activity, activitySince }) => state === "streaming" && activity && activitySince);
+}
+
 /** When the running work began, or undefined. A card starts the time again, because the agent waited for people. */
 export function workingSince(messages) {
   const isWorking = isThinking(messages) || messages.some(({ state }) => state === "streaming");

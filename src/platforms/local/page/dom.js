@@ -79,7 +79,7 @@ export function sizeOf(bytes) {
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(bytes < 10_000 ? 1 : 0)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** Resolves to undefined if closed. Without `label`, only confirms. `check` returns an error message, or "". */
+/** Resolves to undefined if closed. Without `label`, only confirms. `check` gives, or resolves to, a problem, or "". */
 export function ask({ title, about, label, value = "", isLong = false, submit, isDanger = false, check = () => "" }) {
   const dialog = byId("dialog");
   const field = element(isLong ? "textarea" : "input", {
@@ -104,10 +104,14 @@ export function ask({ title, about, label, value = "", isLong = false, submit, i
   );
   return new Promise((resolve) => {
     let answer;
-    form.addEventListener("submit", (event) => {
-      problem.textContent = label ? check(field.value) : "";
-      if (problem.textContent !== "") event.preventDefault();
-      else answer = field.value;
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      confirm.disabled = true;
+      problem.textContent = label ? await check(field.value) : "";
+      confirm.disabled = false;
+      if (problem.textContent !== "") return field.focus();
+      answer = field.value;
+      dialog.close();
     });
     dialog.addEventListener("close", () => resolve(answer), { once: true });
     dialog.replaceChildren(form);

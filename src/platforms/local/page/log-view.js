@@ -5,6 +5,7 @@ import { createMessageView } from "./message-view.js";
 /** Messages of one author that are closer together than this share one heading. */
 const togetherMs = 5 * 60_000;
 const nearPixels = 90;
+const pointOutMs = 2_000;
 
 export function createLogView(log, actions) {
   const views = new Map();
@@ -66,6 +67,18 @@ export function createLogView(log, actions) {
 
   return {
     render,
+    /** Brings a message into view and gives it the focus. False if it is not here. */
+    reveal(id) {
+      const root = views.get(id)?.root;
+      if (root?.isConnected !== true) return false;
+      isFollowing = false;
+      root.scrollIntoView({ block: "center" });
+      root.animate([{ background: "var(--warn-soft)" }, {}], { duration: pointOutMs });
+      const inside = root.querySelector(".card") ?? root;
+      inside.tabIndex = -1;
+      inside.focus({ preventScroll: true });
+      return true;
+    },
     toEnd() {
       log.scrollTop = log.scrollHeight;
     },

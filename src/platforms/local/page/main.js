@@ -1,6 +1,6 @@
 /** The page. The URL hash names what is open (`#/general/<message>`, `#/dm`) so that reload and back work. */
 import { Failure, follow, request } from "./api.js";
-import { attempt, showBanner } from "./banner.js";
+import { attempt, problemOf, showBanner } from "./banner.js";
 import { countDown } from "./card-view.js";
 import { createChat } from "./chat.js";
 import { ask, byId } from "./dom.js";
@@ -169,22 +169,7 @@ function render() {
   waiting.render();
   const count = waiting.count();
   document.title = `${count > 0 ? `(${count}) ` : unread.size > 0 ? "• " : ""}${name} · Remora`;
-  if (target !== undefined) reveal();
-}
-
-function reveal() {
-  const id = CSS.escape(target);
-  const found =
-    document.querySelector(`#thread:not([hidden]) [data-id="${id}"]`) ??
-    document.querySelector(`#log [data-id="${id}"]`);
-  if (found === null) return;
-  target = undefined;
-  found.scrollIntoView({ block: "center" });
-  found.classList.add("pointed-out");
-  found.addEventListener("animationend", () => found.classList.remove("pointed-out"), { once: true });
-  const inside = found.querySelector(".card") ?? found;
-  inside.tabIndex = -1;
-  inside.focus({ preventScroll: true });
+  if (target !== undefined && panes.reveal(target)) target = undefined;
 }
 
 async function speakAs(id) {
@@ -192,24 +177,25 @@ async function speakAs(id) {
 }
 
 async function addPerson() {
+  let added;
   const about = "Speak as somebody else to see what they can see and do.";
-  const name = await ask({ title: "Add a person", about, label: "Name", submit: "Add" });
-  if (name === undefined) return;
-  await attempt(async () => {
-    const { person } = await request("POST", "people", { name });
-    await load(person.id);
+  const check = problemOf(async (name) => {
+    added = (await request("POST", "people", { name })).person;
   });
+  await ask({ title: "Add a person", about, label: "Name", submit: "Add", check });
+  if (added !== undefined) await attempt(() => load(added.id));
 }
 
 async function addChannel() {
+  let added;
   const about = "Everybody on this page can read and write in it.";
-  const name = await ask({ title: "New channel", about, label: "Name", submit: "Create" });
-  if (name === undefined) return;
-  await attempt(async () => {
-    const { channel } = await request("POST", "channels", { name });
-    if (!chat.facts.channels.includes(channel)) chat.update({ channels: [...chat.facts.channels, channel] });
-    go(`channel:${channel}`);
+  const check = problemOf(async (name) => {
+    added = (await request("POST", "channels", { name })).channel;
   });
+  await ask({ title: "New channel", about, label: "Name", submit: "Create", check });
+  if (added === undefined) return;
+  if (!chat.facts.channels.includes(added)) chat.update({ channels: [...chat.facts.channels, added] });
+  go(`channel:${added}`);
 }
 
 function search() {

@@ -1,7 +1,7 @@
 /** The two columns: the open place and the open thread, each with its messages, its working line and its composer. */
 import { request, upload } from "./api.js";
 import { attempt } from "./banner.js";
-import { isThinking, workingSince } from "./chat.js";
+import { isThinking, isTimed, workingSince } from "./chat.js";
 import { createComposer } from "./composer.js";
 import { byId, element } from "./dom.js";
 import { emptyView } from "./empty-view.js";
@@ -63,7 +63,7 @@ export function createPanes({ chat, open, go, actions, render, loadOlder }) {
       ...{ me: facts.me, isInThread: false, older, empty },
       isThinking: isDirect && isThinking(messages),
     });
-    place.working.show(isDirect ? workingSince(messages) : undefined);
+    place.working.show(isDirect ? workingSince(messages) : undefined, isTimed(messages));
     place.composer.show({
       key,
       label: `Message ${name} as ${facts.me.name}`,
@@ -79,7 +79,7 @@ export function createPanes({ chat, open, go, actions, render, loadOlder }) {
     byId("thread-about").textContent = name;
     const key = `${facts.me.id} ${open().thread}`;
     thread.log.render(key, messages, { me: facts.me, isInThread: true, isThinking: isThinking(messages) });
-    thread.working.show(workingSince(messages));
+    thread.working.show(workingSince(messages), isTimed(messages));
     thread.composer.show({
       key,
       label: `Reply in the thread as ${facts.me.name}`,
@@ -92,6 +92,7 @@ export function createPanes({ chat, open, go, actions, render, loadOlder }) {
   return {
     place,
     thread,
+    reveal: (id) => (open().thread !== null && thread.log.reveal(id)) || place.log.reveal(id),
     tick() {
       place.working.tick();
       thread.working.tick();

@@ -13,6 +13,7 @@ export function createSidebar() {
     shown = signature;
     const focused = document.activeElement?.dataset?.focusKey;
     renderSidebar(view);
+    document.querySelector("#sidebar [aria-current]")?.scrollIntoView({ block: "nearest" });
     if (focused) document.querySelector(`[data-focus-key="${CSS.escape(focused)}"]`)?.focus();
   };
 }

@@ -10,7 +10,7 @@ export function createWorkingLine(slot, stop) {
   const line = element(
     "div",
     { class: "working", hidden: true },
-    element("span", {}, "Remora is working · ", time),
+    element("span", {}, "Remora is working", time),
     button,
   );
   slot.prepend(line);
@@ -27,13 +27,14 @@ export function createWorkingLine(slot, stop) {
   }
 
   function tick() {
-    if (since !== undefined) time.textContent = elapsed(Date.now() - since);
+    if (since !== undefined) time.textContent = ` · ${elapsed(Date.now() - since)}`;
   }
 
   return {
     tick,
-    /** `next` is when the work began; undefined if there is none. */
-    show(next) {
+    /** `next` is when the work began; undefined if there is none. Shows no time if the messages show it. */
+    show(next, isShownElsewhere) {
+      time.hidden = Boolean(isShownElsewhere);
       if (next === since) return;
       since = next;
       line.hidden = since === undefined;
