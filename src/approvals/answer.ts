@@ -11,6 +11,7 @@ import { actOnChanges, isChangeAction } from "./change-action.ts";
 import type { Click } from "./click.ts";
 import { type ApprovalsContext, type CardRows, cardRows, expireDue, isExpired, ruleNow } from "./context.ts";
 import { allow, approve, deny, edit, keepChosenFiles, turnIdsOf } from "./decide.ts";
+import { copyTargets } from "./notify/shown.ts";
 
 export async function answerCard(context: ApprovalsContext, click: Click): Promise<AnswerReceipt> {
   const row = await context.ledger.get("approval", click.id);
@@ -26,11 +27,14 @@ export async function answerCard(context: ApprovalsContext, click: Click): Promi
   });
 }
 
-/** Checks the message id only if the ids of all messages that show the card are known. */
-function isFromCard({ card }: CardRows, { from, isOperator }: Click): boolean {
+/** Checks the message id only if the ids of all messages that show the card in this conversation are known. */
+function isFromCard({ card }: CardRows, { id, from, isOperator }: Click): boolean {
   if (isOperator) return true;
-  if (from?.platform !== card.platform || from.conversationId !== card.conversationId) return false;
-  const areAllKnown = card.turnIds.every((turnId) => card.messages.some((message) => message.turnId === turnId));
+  if (from?.platform !== card.platform) return false;
+  const copies = copyTargets(id, card).filter(({ conversationId }) => conversationId === from.conversationId);
+  if (from.conversationId !== card.conversationId && copies.length === 0) return false;
+  const turnIds = from.conversationId === card.conversationId ? card.turnIds : copies.map(({ turnId }) => turnId);
+  const areAllKnown = turnIds.every((turnId) => card.messages.some((message) => message.turnId === turnId));
   const { messageId } = from;
   return messageId === undefined || !areAllKnown || card.messages.some((message) => message.messageId === messageId);
 }
@@ -62,6 +66,8 @@ async function answerRows(
     case "diff":
     case "undo":
     case "again":
+    case "handover":
+    case "reask":
       return refused(unknownCard);
     default:
       // Only a forged button carries any other choice.

@@ -4,6 +4,7 @@
  */
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
+import type { ApprovalCard } from "../ports/card.ts";
 import { answerCard, mayStillAnswer } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
@@ -22,6 +23,8 @@ import {
 } from "./context.ts";
 import { createDecisionOutbox } from "./decision-outbox.ts";
 import { createGrants } from "./grants.ts";
+import { createNotifier, isCopyTurn } from "./notify/notifier.ts";
+import { planNotify } from "./notify/plan.ts";
 import { openApprovals } from "./open.ts";
 import { createDecisionRecords, grantDecisionsOf } from "./record.ts";
 import { redeemApproval } from "./redeem.ts";
@@ -39,9 +42,11 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
   const records = createDecisionRecords({ ledger, events, remember });
   const cards = (cardId: string) => cardsOf(context, cardId);
   const record = (cardId: string) => recordCard(context, cardId);
-  const notices = createDecisionOutbox({ ledger, log, onSettled, wake, cards, record });
+  const settled = (cardId: string) => notifier.settled(cardId);
+  const notices = createDecisionOutbox({ ledger, log, onSettled, settled, wake, cards, record });
   const grantMs = options.policy.grantMs ?? defaultGrantMs;
   const context: ApprovalsContext = { ...options, now, grants, notices, records, grantMs, serial: createKeyedMutex() };
+  const notifier = createNotifier(context);
   let nextPruneAt = 0;
 
   async function settleAll(
@@ -78,8 +83,19 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     if (expiryMs !== null) await ledger.prune("card", ["made"], before - expiryMs);
   }
 
+  /** The card as it is now, for the same turn. */
+  async function cardOfTurn(card: ApprovalCard): Promise<ApprovalCard> {
+    const found = await cardsOf(context, card.id);
+    return found.find(({ target }) => target.turnId === card.target.turnId) ?? card;
+  }
+
   return {
-    open: (request) => context.serial(`open ${request.target.conversationId}`, () => openApprovals(context, request)),
+    async open(request) {
+      const inOrder = () => openApprovals(context, request);
+      const opened = await context.serial(`open ${request.target.conversationId}`, inOrder);
+      await planNotify(context, opened.card.id);
+      return { ...opened, card: await cardOfTurn(opened.card) };
+    },
     answer: ({ platform, conversationId, messageId, cardOrApprovalId: id, choice, by, reason, editedJson, parts }) =>
       answerCard(context, {
         ...{ id, choice, by, isOperator: false },
@@ -96,8 +112,14 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       }),
     redeem: (approvalId, call, workingFolder) => redeemApproval(context, approvalId, call, workingFolder),
     hashOf: (call, workingFolder) => hashOfCall(context, call, workingFolder),
-    openChanges: (request) =>
-      context.serial(`open ${request.target.conversationId}`, () => openChanges(context, request)),
+    async openChanges(request) {
+      const inOrder = () => openChanges(context, request);
+      const opened = await context.serial(`open ${request.target.conversationId}`, inOrder);
+      await planNotify(context, opened.card.id);
+      const state = (await ledger.get("approval", opened.approvalId))?.state;
+      const isRefused = opened.state === "open" && state === "denied";
+      return { ...opened, card: await cardOfTurn(opened.card), ...(isRefused ? { state } : {}) };
+    },
     redeemChanges: (approvalId) => redeemChanges(context, approvalId),
     finishChanges: (approvalId, outcome) => finishChanges(context, approvalId, outcome),
     async mayTakeBack(approvalId, by) {
@@ -109,15 +131,16 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       return found?.card.platform === platform && found.rows.some((row) => mayStillAnswer(context, row, by));
     },
     replaceChanges: (approvalId, reason) => replaceChanges(context, approvalId, reason),
-    async card(cardId) {
-      const [card] = await cardsOf(context, cardId);
-      return card;
+    async card(cardId, turnId) {
+      const found = await cardsOf(context, cardId);
+      return found.find(({ target }) => target.turnId === turnId) ?? found[0];
     },
     async posted(cardId, turnId, messageId) {
       await ledger.transition("card", cardId, ["made"], "made", (card) => {
         const others = card.messages.filter((message) => message.turnId !== turnId || message.messageId !== messageId);
         return { ...card, messages: [...others, { turnId, messageId }] };
       });
+      if (!isCopyTurn(turnId)) notifier.start(cardId);
     },
     async cancel(turnId, reason = "The turn was stopped.") {
       const rows = await ledger.list("approval", { states: ["open", "approved"], group: turnId });
@@ -127,6 +150,11 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       const waiting = await ledger.list("approval", { states: ["open", "approved"] });
       const due = waiting.filter((row) => isExpired(row.body, at));
       await settleAll(due, true, (ofCard) => expireDue(context, ofCard, at));
+      const open = waiting.filter((row) => row.state === "open" && !isExpired(row.body, at));
+      await notifier.sweep(
+        open.map(({ body }) => body.cardId),
+        at,
+      );
       await grants.sweep(at);
       await notices.sweep(at);
       await prune(at);
@@ -155,6 +183,9 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
         return receipt;
       });
     },
-    whenIdle: notices.whenIdle,
+    async whenIdle() {
+      await notifier.whenIdle();
+      await notices.whenIdle();
+    },
   };
 }

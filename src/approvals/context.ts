@@ -16,6 +16,8 @@ import { type ApprovalRow, buildCard, hidesSecrets } from "./card.ts";
 import type { DecisionOutbox } from "./decision-outbox.ts";
 import type { Grants } from "./grants.ts";
 import { hashOf } from "./hash.ts";
+import type { NotifyOptions } from "./notify/options.ts";
+import { copyTargets, withNotify } from "./notify/shown.ts";
 import { type DecisionRecords, decisionsOf, grantDecisionsOf } from "./record.ts";
 
 export interface ApprovalsOptions {
@@ -39,6 +41,8 @@ export interface ApprovalsOptions {
   /** Checks edited arguments against the tool's schema. Resolves to an error message if they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
   changes?: ChangesActions;
+  /** If absent, nobody is told about cards. */
+  notify?: NotifyOptions | undefined;
   /** Identifies the current content of the tool's skill. Undefined for a tool without a skill. */
   skillFile?(tool: string): string | undefined;
 }
@@ -82,12 +86,15 @@ export async function cardRows(ledger: Ledger, cardId: string): Promise<CardRows
   return { card: entry.body, rows: rows.sort((one, other) => one.sequence - other.sequence) };
 }
 
-/** Builds the card once per turn that shows it; usually only one turn does. */
+/** Builds the card once per turn that shows it (usually only one turn does), and once per copy. */
 export async function cardsOf(context: ApprovalsContext, cardId: string): Promise<ApprovalCard[]> {
   const found = await cardRows(context.ledger, cardId);
   if (found === undefined) return [];
-  const targets = new Map(found.rows.map((row) => [row.body.turnId, row.body.target]));
-  return [...targets.values()].map((target) => buildCard(cardId, found.rows, target, context));
+  const { card, rows } = found;
+  const targets = new Map(rows.map((row) => [row.body.turnId, row.body.target]));
+  return [...targets.values(), ...copyTargets(cardId, card)].map((target) =>
+    withNotify(context.mask, buildCard(cardId, rows, target, context), card, rows),
+  );
 }
 
 type Settled = Exclude<ApprovalState, "open" | "consumed">;

@@ -19,6 +19,8 @@ export interface DecisionOutboxOptions {
   log: Log;
   cards(cardId: string): Promise<ApprovalCard[]>;
   record(cardId: string): Promise<void>;
+  /** Called after all messages of a changed card have been updated. */
+  settled?(cardId: string): Promise<void>;
   /** If absent, another process updates the card at its next sweep. */
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
   wake(turnId: string): void;
@@ -39,6 +41,7 @@ export function createDecisionOutbox({
   cards,
   record,
   onSettled,
+  settled,
   wake,
 }: DecisionOutboxOptions): DecisionOutbox {
   const inOrder = createKeyedMutex();
@@ -50,6 +53,7 @@ export function createDecisionOutbox({
   async function show(id: string, cardId: string): Promise<void> {
     if (onSettled === undefined || failed.get(id)?.isShown === true) return;
     for (const card of await cards(cardId)) await onSettled(card);
+    await settled?.(cardId);
     failed.set(id, { isShown: true });
   }
 

@@ -70,6 +70,8 @@ const safety = z
       .default({}),
     expiryMinutes: z.number().min(0.1).max(525_600).nullable().default(60),
     grantMinutes: z.number().min(1).max(1_440).default(30),
+    notify: z.enum(["thread", "dm", "both", "off"]).default("thread"),
+    notifyAtMost: count.max(50).default(5),
     openCards: count.max(100).default(5),
     sandbox: z.enum(["auto", "required", "off"]).default("auto"),
     shell: z.enum(["free", "ask"]).default("free"),
@@ -101,6 +103,14 @@ const turns = z
     callsPerStep: count.max(1_000).default(32),
     refusals: count.max(50).default(3),
     messageCharacters: count.max(2_000_000).default(100_000),
+  })
+  .prefault({});
+
+const answers = z
+  .strictObject({
+    footer: z.enum(["auto", "always", "off"]).default("auto"),
+    cost: z.boolean().default(true),
+    feedback: z.boolean().default(true),
   })
   .prefault({});
 
@@ -242,6 +252,7 @@ export const configSchema = z.strictObject({
   safety,
   sandbox,
   turns,
+  answers,
   tools,
   context,
   skills,

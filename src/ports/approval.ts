@@ -71,7 +71,40 @@ export interface CardRecord {
   platform: string;
   conversationId: string;
   turnIds: string[];
+  /** A copy for one person has a `turnId` of its own (copies.ts). */
   messages: { turnId: string; messageId: string }[];
+  /** Absent in records of earlier versions, and until it is decided who is told. */
+  notify?: NotifyRecord;
+}
+
+/** Who is told about a card. Decided once, before the card is posted. */
+export interface NotifyRecord {
+  decidedAt: number;
+  people: NotifiedPerson[];
+  roles: { id: string; name: string }[];
+  /** How many others may answer. */
+  others: number;
+  /** Where the card is, for its copies. */
+  place?: { name: string; link?: string };
+  handed?: HandedOver[];
+  remindedAt?: number;
+  /** When the requester was told that nobody had answered. */
+  expiryToldAt?: number;
+}
+
+export interface NotifiedPerson {
+  id: string;
+  name: string;
+  isMentioned: boolean;
+  /** Present for a person who gets a copy. Without `conversationId`, the copy has not been posted yet. */
+  copy?: { conversationId?: string; isPosted?: boolean; problem?: string };
+}
+
+export interface HandedOver {
+  by: Pick<Author, "id" | "name">;
+  to: Pick<Author, "id" | "name">;
+  at: number;
+  toldAt?: number;
 }
 
 /** A person's advance approval of calls that match a skill's pattern, for one conversation and a limited time. */
@@ -144,7 +177,8 @@ export interface Approvals {
    */
   redeem(approvalId: string, call: ToolCall, workingFolder: string): Promise<ApprovalOutcome>;
   hashOf(call: ToolCall, workingFolder: string): string;
-  card(cardId: string): Promise<ApprovalCard | undefined>;
+  /** As the turn shows it. Several turns can share a card. */
+  card(cardId: string, turnId?: string): Promise<ApprovalCard | undefined>;
   /** Cancels the turn's approvals whose calls have not run yet. People and the model see `reason`. */
   cancel(turnId: string, reason?: string): Promise<void>;
   /** Expires the approvals that are due. Must be called regularly, because there are no timers. */

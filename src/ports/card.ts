@@ -54,6 +54,44 @@ export interface ShownChange {
 
 export const maxShownFiles = 25;
 
+/** Plain text, or a person or role that platforms show as their own mention. Texts and names are not escaped for markup. */
+export type NotePart = string | { userId: string; name: string } | { roleId: string; name: string };
+
+/**
+ * Who is told about a card. Posting the card pings exactly these people and roles. Nothing else on a card may ping
+ * anybody, and no edit pings again.
+ */
+export interface CardNotify {
+  /** The people and roles in `line`. Both are empty on a copy. */
+  userIds: string[];
+  roleIds: string[];
+  /** For example `Waiting for `, Ben, ` or `, Cara, `.` */
+  line: NotePart[];
+  /** The line as text, for places that mention nobody: `Waiting for Ben or @ops.` */
+  text: string;
+}
+
+/** One line below a card. */
+export interface CardNote {
+  /** Unique within the turn. A note is posted once. */
+  key: string;
+  line: NotePart[];
+}
+
+export function noteText(line: readonly NotePart[]): string {
+  return line
+    .map((part) => (typeof part === "string" ? part : "roleId" in part ? `@${part.name}` : part.name))
+    .join("");
+}
+
+/** Set on a copy that one person got by direct message. */
+export interface CardCopy {
+  /** Who asks, and where: `Ann asks for your answer in #ops.` */
+  text: string;
+  /** A link to the card in its conversation. */
+  link?: string;
+}
+
 export interface ApprovalCard {
   id: string;
   target: ReplyTarget;
@@ -61,4 +99,7 @@ export interface ApprovalCard {
   approversText: string;
   expiresAt: number | null;
   items: CardItem[];
+  /** Absent on a settled card, and if nobody else is asked. */
+  notify?: CardNotify;
+  copy?: CardCopy;
 }

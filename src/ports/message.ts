@@ -60,11 +60,28 @@ export interface InboundMessage {
   isPrivate?: boolean;
   /** A link to the message, for people. */
   link?: string;
+  /** The platform's message that the answer belongs to, if `id` is not one, because a person pressed Retry. */
+  replyTo?: string;
   at: number;
 }
 
-/** The last four are for changes to files: keep some files, show the full diff, undo, and run the request again. */
-export type AnswerChoice = "approve" | "deny" | "edit" | "allow" | "part" | "diff" | "undo" | "again";
+/**
+ * `part`, `diff`, `undo` and `again` are for changes to files: keep some files, show the full diff, undo, and run the
+ * request again. `handover` asks another approver (`to`) to answer. `reask` opens a new card for an expired call.
+ */
+export const answerChoices = [
+  "approve",
+  "deny",
+  "edit",
+  "allow",
+  "part",
+  "diff",
+  "undo",
+  "again",
+  "handover",
+  "reask",
+] as const;
+export type AnswerChoice = (typeof answerChoices)[number];
 
 /** A click on a tool's question. Authority comes only from `by`, never from `questionId`. */
 export interface InboundPick {
@@ -88,6 +105,8 @@ export interface InboundAnswer {
   /** For `deny`: the reason, which the model reads. */
   reason?: string;
   editedJson?: string;
+  /** For `handover`: the person's id. */
+  to?: string;
   /** For `part`: the files to keep, as indexes into `ShownChanges.files`. */
   parts?: number[];
   at: number;
@@ -121,6 +140,8 @@ export interface InboundCommand {
 export interface CommandReceipt {
   text: string;
   isPrivate: boolean;
+  /** Standard Markdown that is too long for a message. */
+  file?: { name: string; text: string };
 }
 
 export interface ReplyTarget {

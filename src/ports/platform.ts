@@ -2,7 +2,8 @@
  * A platform must acknowledge an event only after the handler has resolved: only then is the event durably stored.
  * `Posts` records every post immediately so that another process can resume a reply without posting twice.
  */
-import type { ApprovalCard } from "./card.ts";
+import type { AnswerFooter, FooterReceipt, InboundFooterClick } from "./answer-footer.ts";
+import type { ApprovalCard, CardNote } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
 import type { Earlier, EarlierWanted } from "./earlier.ts";
 import type {
@@ -19,6 +20,7 @@ import type {
 } from "./message.ts";
 import type { Progress } from "./progress.ts";
 import type { QuestionCard } from "./question.ts";
+import type { Reach } from "./reach.ts";
 import type { ToolFile } from "./tool.ts";
 
 /** Message ids of a turn's posts, by keys that the platform chooses (`text:0:0`, `card:<id>`). */
@@ -39,10 +41,13 @@ export interface Reply {
   ask(card: ApprovalCard): Promise<void>;
   /** Updates a posted card. Only open rows keep their buttons. */
   settle(card: ApprovalCard): Promise<void>;
+  /** Posts one line below what is there, once per key. Pings exactly the people and roles that it names. */
+  note(note: CardNote): Promise<void>;
   /** Posts a tool's question, or updates the posted one. Opens the next segment, like `ask`. */
   question(card: QuestionCard): Promise<void>;
-  finish(text: string, files: ToolFile[]): Promise<void>;
-  fail(text: string): Promise<void>;
+  /** If the service refuses the footer, the text appears without it. */
+  finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
+  fail(text: string, footer?: AnswerFooter): Promise<void>;
   /** Drops pending writes and ends all indicators, because another process resumes the reply, or the turn has parked. */
   leave?(): Promise<void>;
 }
@@ -53,6 +58,8 @@ export interface PlatformHandlers {
   onAnswer(answer: InboundAnswer): Promise<AnswerReceipt>;
   onPick(pick: InboundPick): Promise<AnswerReceipt>;
   onCommand(command: InboundCommand): Promise<CommandReceipt>;
+  /** Clicks and reactions below an answer. */
+  onFooter(click: InboundFooterClick): Promise<FooterReceipt>;
   /** Has no effect after the message has left the queue. */
   onEdited(platform: string, messageId: string, text: string): Promise<void>;
   onDeleted(platform: string, messageId: string): Promise<void>;
@@ -70,7 +77,10 @@ export interface Platform {
   reply(target: ReplyTarget, posts: Posts): Reply;
   /** Undefined if the person has left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
+  /** Checks now whether the person can read the conversation. If in doubt, resolves to false. */
+  mayRead?(conversationId: string, person: Author): Promise<boolean>;
   chat?: ChatActions;
+  reach: Reach;
   /**
    * Reads what was said before the message, only where the message's author can read. Works before `connect`. After an
    * abort, soon resolves with what it has read. Rejects with a `RemoraError` if nothing could be read.

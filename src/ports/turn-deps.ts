@@ -1,6 +1,7 @@
 import type { Log } from "../lib/log.ts";
+import type { AnswerFooter } from "./answer-footer.ts";
 import type { Approvals } from "./approval.ts";
-import type { ApprovalCard } from "./card.ts";
+import type { ApprovalCard, CardNote } from "./card.ts";
 import type { Containment } from "./containment.ts";
 import type { ContextBuilder } from "./context.ts";
 import type { Drafts } from "./draft.ts";
@@ -32,14 +33,17 @@ export interface Delivery {
   progress(progress: Progress): void;
   ask(card: ApprovalCard): Promise<void>;
   settle(card: ApprovalCard): Promise<void>;
+  note(note: CardNote): Promise<void>;
   question(card: QuestionCard): Promise<void>;
   /** True if a question was posted since the last `takeAsked`. The text then continues below the question. */
   takeAsked(): boolean;
-  finish(text: string, files: ToolFile[]): Promise<void>;
-  fail(text: string): Promise<void>;
+  finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
+  fail(text: string, footer?: AnswerFooter): Promise<void>;
   /** Stops writing, because another process continues the reply. Never rejects. */
   leave(): Promise<void>;
 }
+
+export type TurnEnding = "done" | "failed" | "stopped";
 
 export interface TurnLimits {
   /** Maximum model calls with tools in one turn. One call without tools follows. */
@@ -77,6 +81,8 @@ export interface TurnDeps {
   earlier: EarlierMessages;
   taskFiles: TaskFiles;
   usage: Pick<UsageMeter, "admit">;
+  /** What to show below the turn's answer. Never rejects. */
+  footer(turn: TurnRecord, end: TurnEnding): Promise<AnswerFooter | undefined>;
   /** Takes the requester's new messages. Empty unless `overlap` is `steer`. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   limits: TurnLimits;

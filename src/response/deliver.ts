@@ -5,6 +5,7 @@
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { AnswerFooter } from "../ports/answer-footer.ts";
 import type { Reply } from "../ports/platform.ts";
 import type { Progress } from "../ports/progress.ts";
 import type { Delivery } from "../ports/turn-deps.ts";
@@ -38,6 +39,10 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
     await Promise.all([text.drop(), progress.drop()]);
   }
 
+  function redactedFooter(footer: AnswerFooter | undefined): AnswerFooter | undefined {
+    return footer && { ...footer, line: redact(footer.line) };
+  }
+
   return {
     show: (latest) => text.offer(latest),
     progress: (latest) => progress.offer(latest),
@@ -47,6 +52,7 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       await reply.ask(card);
     },
     settle: (card) => reply.settle(card),
+    note: (note) => reply.note(note),
     async question(card) {
       await Promise.all([text.flush(), progress.drop()]);
       await reply.question(card);
@@ -63,13 +69,13 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       hasAsked = false;
       return asked;
     },
-    async finish(final, files) {
+    async finish(final, files, footer) {
       await settleDown();
-      await reply.finish(redact(final), files);
+      await reply.finish(redact(final), files, redactedFooter(footer));
     },
-    async fail(final) {
+    async fail(final, footer) {
       await settleDown();
-      await reply.fail(redact(final));
+      await reply.fail(redact(final), redactedFooter(footer));
     },
   };
 }

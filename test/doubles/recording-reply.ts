@@ -1,5 +1,6 @@
 /** A reply that records what a person would see: segments of text, cards between them, and how it ended. */
-import type { ApprovalCard } from "../../src/ports/card.ts";
+import type { AnswerFooter } from "../../src/ports/answer-footer.ts";
+import type { ApprovalCard, CardNote } from "../../src/ports/card.ts";
 import type { Reply } from "../../src/ports/platform.ts";
 import type { QuestionCard } from "../../src/ports/question.ts";
 import type { ToolFile } from "../../src/ports/tool.ts";
@@ -9,8 +10,10 @@ export interface RecordingReply extends Reply {
   segments: string[];
   activities: string[];
   cards: Map<string, ApprovalCard>;
+  notes: Map<string, CardNote>;
   questions: Map<string, QuestionCard>;
   files: ToolFile[];
+  footer?: AnswerFooter;
   end: "open" | "finished" | "failed";
 }
 
@@ -20,6 +23,7 @@ export function createRecordingReply(): RecordingReply {
     segments: [""],
     activities: [],
     cards,
+    notes: new Map(),
     questions: new Map(),
     files: [],
     end: "open",
@@ -37,15 +41,20 @@ export function createRecordingReply(): RecordingReply {
       if (!reply.questions.has(card.id)) reply.segments.push("");
       reply.questions.set(card.id, card);
     },
+    async note(note) {
+      reply.notes.set(note.key, note);
+    },
     async settle(card) {
       cards.set(card.id, card);
     },
-    async finish(text, files) {
+    async finish(text, files, footer) {
+      if (footer !== undefined) reply.footer = footer;
       reply.segments[reply.segments.length - 1] = text;
       reply.files.push(...files);
       reply.end = "finished";
     },
-    async fail(text) {
+    async fail(text, footer) {
+      if (footer !== undefined) reply.footer = footer;
       reply.segments[reply.segments.length - 1] = text;
       reply.end = "failed";
     },

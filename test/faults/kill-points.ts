@@ -5,6 +5,7 @@
  * REMORA_KILL_AT is `<point>` or `<point>:<count>`: the process dies when it passes the point for the count-th time (default 1).
  */
 
+import type { CardRecord, NotifiedPerson } from "../../src/ports/approval.ts";
 import type { PortWrappers } from "../../src/ports/port-wrappers.ts";
 import type { ModelEvent } from "../../src/ports/provider.ts";
 import { die } from "./die.ts";
@@ -38,14 +39,17 @@ export const killPoints = [
   "message-answered",
 ] as const;
 
-export type KillPoint = (typeof killPoints)[number];
+/** Passed only by turns that tell people about a card. */
+const notifyKillPoints = ["plan-kept", "copy-opened", "note-posted", "note-kept"] as const;
+
+export type KillPoint = (typeof killPoints)[number] | (typeof notifyKillPoints)[number];
 
 const textsBeforeDeath = 2;
 
 function createKillPoints(spec: string): PortWrappers {
   const [name = "", countText = "1"] = spec.split(":");
   const count = Number(countText);
-  const point = killPoints.find((known) => known === name);
+  const point = [...killPoints, ...notifyKillPoints].find((known) => known === name);
   if (point === undefined || !Number.isInteger(count) || count < 1) {
     throw new TypeError(
       `REMORA_KILL_AT: "${spec}" is no point to die at: <point>:<count>, with one of ${killPoints.join(", ")}`,
@@ -89,11 +93,14 @@ function createKillPoints(spec: string): PortWrappers {
         const here = afterCreate[kind];
         if (isNew && here !== undefined) at(here);
         if (isNew && kind === "post" && id.includes(":card:")) at("card-kept");
+        if (isNew && kind === "post" && id.includes(":note:")) at("note-kept");
         return isNew;
       },
       async transition(kind, id, from, to, change) {
         if (kind === "call" && to === "started") at("before-started");
         const moved = await ledger.transition(kind, id, from, to, change);
+        const notify = kind === "card" ? (moved?.body as CardRecord | undefined)?.notify : undefined;
+        if (notify !== undefined) at(notify.people.some(isCopyOpened) ? "copy-opened" : "plan-kept");
         const here = afterMove[`${kind} ${to}`];
         if (moved !== undefined && here !== undefined) at(here);
         return moved;
@@ -133,15 +140,16 @@ function createKillPoints(spec: string): PortWrappers {
     }),
     delivery: (delivery) => ({
       ...delivery,
-      async finish(text, files) {
+      async finish(text, files, footer) {
         at("before-reply");
-        await after("after-reply", delivery.finish(text, files));
+        await after("after-reply", delivery.finish(text, files, footer));
       },
     }),
     posts: (posts) => ({
       ...posts,
       async keep(key, messageId) {
-        at(key.startsWith("card:") ? "card-posted" : "reply-posted");
+        if (key.startsWith("card:")) at("card-posted");
+        else at(key.startsWith("note:") ? "note-posted" : "reply-posted");
         await posts.keep(key, messageId);
       },
     }),
@@ -155,6 +163,10 @@ function createKillPoints(spec: string): PortWrappers {
       },
     }),
   };
+}
+
+function isCopyOpened({ copy }: NotifiedPerson): boolean {
+  return copy?.conversationId !== undefined;
 }
 
 const { REMORA_KILL_AT } = process.env;

@@ -62,7 +62,7 @@ function readBefore(untrusted: readonly Origin[]): string[] {
 async function postCards(run: TurnRun, asked: CallRecord[]): Promise<void> {
   const cardIds = new Set(asked.flatMap((record) => record.cardId ?? []));
   for (const cardId of cardIds) {
-    const card = await run.deps.approvals.card(cardId);
+    const card = await run.deps.approvals.card(cardId, run.turn.id);
     if (card === undefined) continue;
     // Ask even for an answered card if its post is not recorded: after a crash, the platform finds the message.
     const isKnown = (await run.deps.ledger.get("post", `${run.turn.id}:card:${cardId}`)) !== undefined;

@@ -12,7 +12,7 @@ const internalFailureText =
 
 export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   run.progress.stop();
-  const { turn, delivery } = run;
+  const { turn, delivery, deps } = run;
   if (!turn.isDelivered) {
     const last = turn.steps.at(-1);
     const said = textOf(openSegment(turn));
@@ -23,6 +23,7 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     await delivery.finish(
       joinParagraphs(said, isCut, other, unheardNote(turn, said)),
       callsOf(turn).flatMap((call) => call.result?.files ?? []),
+      await deps.footer(turn, "done"),
     );
     turn.isDelivered = true;
     await run.save();
@@ -48,6 +49,7 @@ export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sent
   const mark = state === "failed" ? "⚠️ " : "";
   await run.delivery.fail(
     joinParagraphs(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "", mark + sentence),
+    await run.deps.footer(run.turn, state),
   );
   await settleDrafts(run, state);
   return await end(run, state);
@@ -85,7 +87,10 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
     deps.log.error({ turnId: turn.id, error: messageOf(thrown) }, "could not remember a turn");
     turn.failure = joinParagraphs(turn.failure ?? "", sentence);
     ended = state === "done" ? "failed" : state;
-    await run.delivery.fail(joinParagraphs(textOf(openSegment(turn)), `⚠️ ${turn.failure}`));
+    await run.delivery.fail(
+      joinParagraphs(textOf(openSegment(turn)), `⚠️ ${turn.failure}`),
+      await deps.footer(turn, ended),
+    );
   }
   dropOldImages(turn, 0);
   await run.save(ended);

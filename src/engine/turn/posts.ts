@@ -1,4 +1,5 @@
 /** Stores the posts of a turn in the ledger: message ids by keys that the platform chooses. */
+import { turnIdOfCopy } from "../../ports/copies.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Posts } from "../../ports/platform.ts";
 
@@ -9,13 +10,16 @@ export function createPosts(
   onKept: (key: string, messageId: string) => Promise<void>,
 ): Posts {
   const prefix = `${turnId}:`;
+  // The posts of a card's copies are kept as long as those of its turn.
+  const group = turnIdOfCopy(turnId);
   return {
     async all() {
-      const entries = await ledger.list("post", { group: turnId });
-      return entries.map(({ id, body }) => ({ key: id.slice(prefix.length), messageId: body.messageId }));
+      const entries = await ledger.list("post", { group });
+      const own = entries.filter(({ id }) => id.startsWith(prefix));
+      return own.map(({ id, body }) => ({ key: id.slice(prefix.length), messageId: body.messageId }));
     },
     async keep(key, messageId) {
-      await ledger.create("post", prefix + key, { state: "posted", body: { messageId }, group: turnId });
+      await ledger.create("post", prefix + key, { state: "posted", body: { messageId }, group });
       await onKept(key, messageId);
     },
   };

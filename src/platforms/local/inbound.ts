@@ -6,7 +6,8 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { AnswerChoice, AnswerReceipt, Scope } from "../../ports/message.ts";
+import type { FooterAction, FooterReceipt } from "../../ports/answer-footer.ts";
+import type { AnswerChoice, AnswerReceipt, CommandReceipt, Scope } from "../../ports/message.ts";
 import type { PlatformHandlers } from "../../ports/platform.ts";
 import { askText } from "../shared/ask-text.ts";
 import {
@@ -44,6 +45,7 @@ export interface Inbound {
   remove(person: string, id: string): Promise<void>;
   answer(answer: ClickedAnswer): Promise<AnswerReceipt>;
   pick(pick: { person: string; messageId: string; questionId: string; option: number }): Promise<AnswerReceipt>;
+  footer(click: ClickedFooter): Promise<FooterReceipt>;
   /** `/remora ask …` creates a message. Every other command is answered with a receipt. */
   command(command: Spot & { name: string; rest: string }): Promise<StoredMessage>;
   redeliver(): Promise<void>;
@@ -60,6 +62,14 @@ export interface ClickedAnswer {
   reason?: string | undefined;
   editedJson?: string | undefined;
   parts?: number[] | undefined;
+  to?: string | undefined;
+}
+
+export interface ClickedFooter {
+  person: string;
+  messageId: string;
+  action: FooterAction;
+  text?: string | undefined;
 }
 
 export interface InboundOptions {
@@ -170,7 +180,7 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
       store.put({ ...storableMessage(message), text: "", files: [], isDeleted: true });
       store.files.remove(message.files.map((file) => file.id));
     },
-    async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson, parts }) {
+    async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson, parts, to }) {
       const by = authorOf(personOf(person));
       const message = clickable(person, messageId, "card");
       if (choice === "part" && (parts ?? []).length === 0) {
@@ -184,6 +194,7 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
         ...(reason === undefined ? {} : { reason }),
         ...(editedJson === undefined ? {} : { editedJson }),
         ...(parts === undefined ? {} : { parts }),
+        ...(to === undefined ? {} : { to }),
       });
     },
     async pick({ person, messageId, questionId, option }) {
@@ -191,6 +202,16 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
       const { place, thread } = clickable(person, messageId, "question");
       const conversationId = formatConversationId(conversationOf(place, thread));
       return await connected().onPick({ platform: "local", conversationId, questionId, option, by, at: Date.now() });
+    },
+    async footer({ person, messageId, action, text }) {
+      const by = authorOf(personOf(person));
+      const { place, thread, footer } = clickable(person, messageId, "message");
+      if (footer === undefined) throw new Refusal(404, "There is nothing below that message. Reload the page.");
+      const conversationId = formatConversationId(conversationOf(place, thread));
+      return await connected().onFooter({
+        ...{ platform: "local", conversationId, turnId: footer.turnId, messageId, action, by, at: Date.now() },
+        ...(text === undefined ? {} : { text }),
+      });
     },
     async command({ name, rest, ...spot }) {
       const said = name === "ask" ? rest : askText(name, rest);
@@ -209,7 +230,7 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
         at,
       });
       const answer = receiptFor({
-        ...{ place, thread, text: receipt.text, command: `/remora ${name} ${rest}`.trim() },
+        ...{ place, thread, text: withFile(receipt), command: `/remora ${name} ${rest}`.trim() },
         ...(receipt.isPrivate ? { onlyFor: person } : {}),
       });
       store.put(answer);
@@ -224,6 +245,11 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
       }
     },
   };
+}
+
+/** The page shows long texts too, so it needs no file. */
+function withFile({ text, file }: CommandReceipt): string {
+  return file === undefined ? text : `${text}\n\n${file.text}`;
 }
 
 function storedBy(store: ChatStore, id: string): StoredMessage {

@@ -6,9 +6,9 @@ import type { Context, Hono } from "hono";
 
 const vendor = new Map(
   Object.entries({
-    "marked.js": "marked",
-    "dompurify.js": "dompurify",
-    "highlight.js": "@highlightjs/cdn-assets/es/highlight.min.js",
+    "marked.js": import.meta.resolve("marked"),
+    "dompurify.js": import.meta.resolve("dompurify"),
+    "highlight.js": import.meta.resolve("@highlightjs/cdn-assets/es/highlight.min.js"),
   }),
 );
 
@@ -17,9 +17,9 @@ export function mountPage(app: Hono): void {
   const noStale = (_path: string, context: Context) => context.header("Cache-Control", "no-cache");
   app.get("/", serveStatic({ root: page, path: "index.html", onFound: noStale }));
   app.get("/local/vendor/:name", async (context) => {
-    const name = vendor.get(context.req.param("name"));
-    if (name === undefined) return context.notFound();
-    return context.body(await readFile(fileURLToPath(import.meta.resolve(name)), "utf8"), 200, {
+    const url = vendor.get(context.req.param("name"));
+    if (url === undefined) return context.notFound();
+    return context.body(await readFile(fileURLToPath(url), "utf8"), 200, {
       "content-type": "text/javascript; charset=utf-8",
       "cache-control": "no-cache",
     });

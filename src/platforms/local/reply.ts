@@ -3,7 +3,8 @@ import { readFile, stat } from "node:fs/promises";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
-import type { ApprovalCard } from "../../ports/card.ts";
+import type { AnswerFooter } from "../../ports/answer-footer.ts";
+import { type ApprovalCard, type CardNote, noteText } from "../../ports/card.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Posts, Reply } from "../../ports/platform.ts";
 import type { Progress } from "../../ports/progress.ts";
@@ -69,7 +70,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     if (!isKept) await posts.keep(key, message.id);
   }
 
-  async function show(state: ChatMessageState, files: ChatFile[] = []): Promise<void> {
+  async function show(state: ChatMessageState, files: ChatFile[] = [], footer?: AnswerFooter): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
     if (isLeft) return;
@@ -82,6 +83,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const message: ChatMessage = {
       ...agentsMessage({ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty }),
       ...(activitySince === undefined ? {} : { activitySince }),
+      ...(footer === undefined ? {} : { footer }),
     };
     await post(`text:${segment.number}`, message, isKept);
   }
@@ -106,7 +108,12 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     await update({ activity, activitySince });
   }
 
-  async function end(text: string, files: ToolFile[], state: ChatMessageState): Promise<void> {
+  async function end(
+    text: string,
+    files: ToolFile[],
+    state: ChatMessageState,
+    footer: AnswerFooter | undefined,
+  ): Promise<void> {
     begun ??= begin();
     await begun;
     const attached = await attach(store, target.turnId, files);
@@ -115,7 +122,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
       activity: "",
       activitySince: undefined,
     });
-    await show(state, attached.files);
+    await show(state, attached.files, footer);
   }
 
   /** A card that follows an ended answer must not change that answer. */
@@ -153,16 +160,29 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     return { ...agentsMessage({ id, ...spot(), text: "", at, state, activity: "", files: [] }), type: "card", card };
   }
 
+  async function note({ key: name, line }: CardNote): Promise<void> {
+    const key = `note:${name}`;
+    if ((await posts.all()).some((post) => post.key === key)) return;
+    const id = `r.${target.turnId}.note.${name}`;
+    const text = escapeMarkdown(noteText(line));
+    await post(
+      key,
+      agentsMessage({ id, ...spot(), text, at: Date.now(), state: "done", activity: "", files: [] }),
+      false,
+    );
+  }
+
   return {
     write: (text) => update({ text }),
     progress: showProgress,
     ask: (card) => postBelow(`card:${card.id}`, () => cardMessage(card)),
+    note,
     question: (question) => postBelow(`question:${question.id}`, () => questionMessage(question)),
     async settle(card) {
       if (store.get(cardId(target, card.id)) !== undefined) store.put(cardMessage(card));
     },
-    finish: (text, files) => end(text, files, "done"),
-    fail: (text) => end(text, [], "failed"),
+    finish: (text, files, footer) => end(text, files, "done", footer),
+    fail: (text, footer) => end(text, [], "failed", footer),
     async leave() {
       isLeft = true;
       clearTimeout(timer);
@@ -172,6 +192,11 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
 
 function cardId(target: ReplyTarget, id: string): string {
   return `r.${target.turnId}.card.${id}`;
+}
+
+/** Names in a note are other people's text. */
+function escapeMarkdown(text: string): string {
+  return text.replace(/[\\`*_{}[\]()<>#+\-.!|~&:]/g, "\\$&");
 }
 
 function agentsMessage(

@@ -9,7 +9,7 @@ import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import { maxShownFiles } from "../../ports/card.ts";
-import type { Scope } from "../../ports/message.ts";
+import { answerChoices, type Scope } from "../../ports/message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { createChannel } from "./create-channel.ts";
@@ -50,9 +50,10 @@ const bodies = {
     person: z.string(),
     messageId: z.string(),
     cardOrApprovalId: z.string(),
-    choice: z.enum(["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"]),
+    choice: z.enum(answerChoices),
     reason: z.string().max(2000).optional(),
     editedJson: z.string().optional(),
+    to: z.string().max(200).optional(),
     parts: z.array(z.int().min(0).lt(maxShownFiles)).max(maxShownFiles).optional(),
   }),
   pick: z.object({
@@ -60,6 +61,12 @@ const bodies = {
     messageId: z.string(),
     questionId: z.string(),
     option: z.number().int().min(0),
+  }),
+  footer: z.object({
+    person: z.string(),
+    messageId: z.string(),
+    action: z.enum(["details", "retry", "good", "bad", "withdraw"]),
+    text: z.string().max(1_000).optional(),
   }),
   command: z.object({ ...spot, name: z.string().max(100), rest: z.string().default("") }),
   person: z.object({ name: z.string() }),
@@ -161,6 +168,9 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
   );
   app.post("/local/api/picks", (context) =>
     taking(context, bodies.pick, async (pick) => context.json(await inbound.pick(pick))),
+  );
+  app.post("/local/api/footer", (context) =>
+    taking(context, bodies.footer, async (click) => context.json(await inbound.footer(click))),
   );
   app.post("/local/api/commands", (context) =>
     taking(context, bodies.command, async ({ name, rest, ...input }) =>

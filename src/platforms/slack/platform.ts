@@ -36,11 +36,14 @@ import { createCardForms } from "./interactions/card-forms.ts";
 import { createCommands } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import { createAssistantPane } from "./outbound/assistant-pane.ts";
+import { createChatAccess } from "./outbound/chat-access.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
 import { createEphemeralReplies } from "./outbound/ephemeral-reply.ts";
+import { createFooters } from "./outbound/footer.ts";
 import { createHome, type HomePage } from "./outbound/home.ts";
 import { createMessageSearch } from "./outbound/message-search.ts";
 import { createStreaming } from "./outbound/native-stream-policy.ts";
+import { createReach } from "./outbound/reach.ts";
 import { createSlackReply } from "./outbound/reply.ts";
 
 export interface SlackPlatformOptions {
@@ -93,6 +96,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const forms = createCardForms(store);
   const posting = new Map<string, Promise<void>>();
   const rateLimiter = createRateLimiter(now);
+  const footers = createFooters(log);
+  const chatAccess = createChatAccess(api, people);
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log, now });
   const http: HttpReceiver | undefined =
     transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log, now }) : undefined;
@@ -209,10 +214,15 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, rateLimiter, streaming, forms, posting, log, now, signal: ended.signal },
+        ...{ api, target, posts, rateLimiter, streaming, footers, forms, posting, log, now, signal: ended.signal },
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
       }),
+    async mayRead(conversationId, person) {
+      const place = parseConversationId(conversationId);
+      return place !== undefined && (await chatAccess.mayRead(place.channel, person));
+    },
+    reach: createReach({ api, identity, people, now }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent }),
     openFile: files.open,

@@ -25,6 +25,8 @@ export interface SeenMessage {
   streaming: "in_progress" | "completed" | "errored" | undefined;
   reactions: { name: string; users: string[] }[];
   effects: Effect[];
+  /** Ids of the people and groups who were notified when the app posted it; `!channel` and the like for everybody. */
+  pings: string[];
 }
 
 export interface Looking {
@@ -63,6 +65,7 @@ function seen(state: SlackState, message: StoredMessage): SeenMessage {
     streaming: message.stream?.state,
     reactions: message.reactions,
     effects: effectsOf(message),
+    pings: message.pings ?? [],
   };
 }
 

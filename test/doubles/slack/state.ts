@@ -83,6 +83,8 @@ export interface StoredMessage {
   isBroadcast?: boolean;
   fileIds: string[];
   metadata?: JsonObject;
+  /** Whom it notified, if the app posted it. */
+  pings?: string[];
   edited?: { user: string; ts: string };
   clientMessageId?: string;
   reactions: { name: string; users: string[] }[];

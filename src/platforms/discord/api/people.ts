@@ -8,6 +8,8 @@ import { type DiscordApi, isRefusal } from "./api.ts";
 
 export interface People {
   member(guildId: string, userId: string): Promise<Author | undefined>;
+  /** A member of any server of the bot; with more than `maxGuilds` servers, any user. */
+  anywhere(userId: string): Promise<Author | undefined>;
   /** The roles are at most a minute old. Without `guildId`, all servers of the bot count, up to `maxGuilds`. */
   roles(guildId: string | undefined, userId: string): Promise<string[]>;
   lookUp(person: Author, conversationId: string): Promise<Author | undefined>;
@@ -43,15 +45,33 @@ export function createPeople(api: DiscordApi, guilds: () => string[] | undefined
     }
   }
 
-  async function everywhere(userId: string): Promise<string[]> {
+  async function user(userId: string): Promise<Author | undefined> {
+    try {
+      return authorOf(await api.request<APIUser>({ method: "GET", route: Routes.user(userId) }));
+    } catch (thrown) {
+      if (isRefusal(thrown, "unknownUser")) return undefined;
+      throw thrown;
+    }
+  }
+
+  async function memberships(userId: string): Promise<Author[]> {
     const ids = await guildIds();
     if (ids.length > maxGuilds) return [];
     const found = await Promise.all(ids.map((guildId) => member(guildId, userId)));
-    return found.flatMap((each) => each?.roles ?? []);
+    return found.filter((each) => each !== undefined);
+  }
+
+  async function everywhere(userId: string): Promise<string[]> {
+    return (await memberships(userId)).flatMap(({ roles }) => roles);
   }
 
   return {
     member,
+    async anywhere(userId) {
+      if ((await guildIds()).length > maxGuilds) return await user(userId);
+      const [first] = await memberships(userId);
+      return first;
+    },
     async roles(guildId, userId) {
       const key = `${guildId}:${userId}`;
       const kept = recent.get(key);

@@ -5,13 +5,14 @@
  *
  * `thread` names the conversation even if no thread could be created. `message` is the first message of a longer card.
  */
-import type { AnswerChoice } from "../../../ports/message.ts";
+import { type AnswerChoice, answerChoices } from "../../../ports/message.ts";
 
 export type ButtonMeaning =
   | { type: "answer"; choice: AnswerChoice }
   | { type: "edited" }
   | { type: "chosen" }
-  | { type: "pick"; option: number };
+  | { type: "pick"; option: number }
+  | { type: "footer"; choice: "details" | "retry" };
 
 export interface ButtonPlace {
   /** The conversation's thread; null outside threads and in DMs. */
@@ -19,8 +20,6 @@ export interface ButtonPlace {
   /** The card's first message, if the button is on a later one. */
   firstMessage?: string;
 }
-
-const choices: readonly AnswerChoice[] = ["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"];
 
 export interface ButtonId extends ButtonPlace {
   meaning: ButtonMeaning;
@@ -40,6 +39,8 @@ function wordOf(meaning: ButtonMeaning): string {
       return meaning.type;
     case "pick":
       return `pick${meaning.option}`;
+    case "footer":
+      return meaning.choice;
     default:
       return meaning satisfies never;
   }
@@ -54,8 +55,9 @@ export function parseButtonId(text: string): ButtonId | undefined {
 }
 
 function meaningOf(word: string): ButtonMeaning | undefined {
-  const choice = choices.find((each) => each === word);
+  const choice = answerChoices.find((each) => each === word);
   if (choice !== undefined) return { type: "answer", choice };
+  if (word === "details" || word === "retry") return { type: "footer", choice: word };
   if (word === "edited" || word === "chosen") return { type: word };
   return /^pick\d$/.test(word) ? { type: "pick", option: Number(word.slice(4)) } : undefined;
 }

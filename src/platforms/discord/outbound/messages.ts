@@ -1,4 +1,4 @@
-/** Posts, edits and removes messages. Never pings anybody. A post repeated after a lost answer appears once. */
+/** Posts, edits and removes messages. Pings only the people and roles that a post names. A post repeated after a lost answer appears once. */
 import { createHash } from "node:crypto";
 import {
   type APIEmbed,
@@ -17,6 +17,13 @@ export interface OutgoingMessage {
   embeds?: APIEmbed[];
   components?: APIMessageTopLevelComponent[];
   files?: RawFile[];
+  /** Whom a post may ping. An edit pings nobody. */
+  mentions?: Mentions;
+}
+
+export interface Mentions {
+  users: string[];
+  roles: string[];
 }
 
 export interface PostOptions {
@@ -39,7 +46,12 @@ export function createMessages(api: DiscordApi): Messages {
       const posted = await api.request<APIMessage>({
         method: "POST",
         route: Routes.channelMessages(channelId),
-        ...payload({ ...message }, replyTo === undefined ? {} : { message_reference: reference }, nonce),
+        ...payload(
+          { ...message },
+          replyTo === undefined ? {} : { message_reference: reference },
+          nonce,
+          message.mentions,
+        ),
         retry,
       });
       return { id: posted.id, isSame: visibleText(posted) === visibleText(message) };
@@ -68,14 +80,19 @@ function visibleText({ content = "", embeds = [], components = [] }: OutgoingMes
 
 export const noMentions = { parse: [], replied_user: false };
 
-function payload(message: OutgoingMessage, extra: object, nonce?: string): { body: object; files?: RawFile[] } {
+function payload(
+  message: OutgoingMessage,
+  extra: object,
+  nonce?: string,
+  mentions?: Mentions,
+): { body: object; files?: RawFile[] } {
   const { content = "", embeds = [], components = [], files = [] } = message;
   const body = {
     content,
     embeds,
     components,
     attachments: files.map(({ name }, id) => ({ id, filename: name })),
-    allowed_mentions: noMentions,
+    allowed_mentions: { ...noMentions, ...mentions },
     // Not set for a message with embeds, because the flag would hide them too.
     flags: embeds.length > 0 ? 0 : MessageFlags.SuppressEmbeds,
     ...(nonce === undefined ? {} : { nonce, enforce_nonce: true }),

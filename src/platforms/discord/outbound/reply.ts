@@ -5,7 +5,8 @@
 import { type APIMessage, type RawFile, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { ApprovalCard } from "../../../ports/card.ts";
+import type { AnswerFooter } from "../../../ports/answer-footer.ts";
+import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
@@ -19,8 +20,10 @@ import type { FormContents } from "../interactions/form-contents.ts";
 import { editsPerWindow, editWindowMs } from "../limits.ts";
 import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
 import type { LatestCards } from "./cards/latest-cards.ts";
+import { noteMessage } from "./cards/mention-line.ts";
 import { batchesOf, readFiles } from "./files-out.ts";
-import { createLiveMessage, type LiveMessage } from "./live-message.ts";
+import { type RenderedFooter, renderFooter, withFooterLine } from "./footer.ts";
+import { createLiveMessage, type Extras, type LiveMessage } from "./live-message.ts";
 import type { MessageSender } from "./message-sender.ts";
 import { questionMessage } from "./question.ts";
 import { renderAll, renderFinal, renderPartial, withoutStatus } from "./render.ts";
@@ -112,8 +115,8 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     isWritten = false;
   }
 
-  async function settleText(open: LiveMessage, parts: string[], files: RawFile[] = []): Promise<void> {
-    await open.show(parts, "lasting", files);
+  async function settleText(open: LiveMessage, parts: string[], extras?: Extras): Promise<void> {
+    await open.show(parts, "lasting", extras);
     await open.cutTo(parts.length);
   }
 
@@ -130,22 +133,26 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
-  async function end(text: string, wanted: ToolFile[]): Promise<void> {
+  async function end(text: string, wanted: ToolFile[], below: AnswerFooter | undefined): Promise<void> {
+    const footer = renderFooter(below, targetThread(target));
     const { files, notes } = await readFiles(wanted);
     const whole = [text, ...notes].filter(Boolean).join("\n\n");
-    const { parts, file } = renderFinal(whole);
+    const { parts: texts, file } = renderFinal(whole);
+    const parts = withFooterLine(texts, footer);
     growing.final = parts;
     await updates.stop();
     const open = await begun();
     const batches = batchesOf(file === undefined ? files : [file, ...files]);
     try {
-      await endWith(open, parts, batches);
+      await endWith(open, parts, footer, batches);
     } catch (thrown) {
       if (isRefusal(thrown, "blockedByAutoMod", "blockedForLink")) return await settleText(open, [blockedText]);
       const isAboutFiles = batches.length > 0 && isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm");
       if (!isAboutFiles) throw thrown;
       const refused = files.map(({ name }) => attachmentNote(name, messageOf(thrown)));
-      await settleText(open, renderAll([whole, ...refused].join("\n\n")));
+      const { components } = footer;
+      const shown = withFooterLine(renderAll([whole, ...refused].join("\n\n")), footer);
+      await settleText(open, shown, { files: [], components });
     } finally {
       typing.stop();
       // A card may be posted below this answer, and later updates must not edit the answer above it.
@@ -153,9 +160,14 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
-  async function endWith(open: LiveMessage, parts: string[], [first = [], ...more]: RawFile[][]): Promise<void> {
+  async function endWith(
+    open: LiveMessage,
+    parts: string[],
+    { components }: RenderedFooter,
+    [first = [], ...more]: RawFile[][],
+  ): Promise<void> {
     // Files without text need a message with empty text.
-    await settleText(open, parts.length === 0 && first.length > 0 ? [""] : parts, first);
+    await settleText(open, parts.length === 0 && first.length > 0 ? [""] : parts, { files: first, components });
     for (const [index, files] of more.entries()) {
       const key = `files:${open.number}:${index}`;
       const isThere = (await posts.all()).some((post) => post.key === key);
@@ -204,6 +216,12 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
+  async function note(said: CardNote): Promise<void> {
+    const key = `note:${said.key}`;
+    if ((await posts.all()).some((post) => post.key === key)) return;
+    await sender.post(noteMessage(said), { key, retry: "lasting", isCard: true });
+  }
+
   async function question(card: QuestionCard): Promise<void> {
     await begun();
     const key = `question:${card.id}`;
@@ -229,9 +247,10 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       await begun();
       await rewrite(card);
     },
+    note,
     question,
     finish: end,
-    fail: (text) => end(text, []),
+    fail: (text, footer) => end(text, [], footer),
     async leave() {
       isShut = true;
       typing.stop();

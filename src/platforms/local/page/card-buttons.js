@@ -11,6 +11,8 @@ export const labels = {
   diff: "Show diff",
   edit: "Edit…",
   allow: "Allow 30 min here",
+  handover: "Hand over…",
+  reask: "Ask again",
 };
 export const looks = { approve: "button primary", deny: "button danger" };
 const order = Object.keys(labels);

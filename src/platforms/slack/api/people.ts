@@ -13,6 +13,8 @@ export interface People {
   nameOf(userId: string): Promise<string>;
   teamOf(userId: string): Promise<string>;
   fresh(userId: string): Promise<Author | undefined>;
+  /** Undefined if there is no such group, or if groups can't be read. */
+  groupHandle(groupId: string): Promise<string | undefined>;
   forgetGroups(): void;
   warmUp(): void;
 }
@@ -47,7 +49,9 @@ const userSchema = z.object({
 type User = z.infer<typeof userSchema>["user"];
 
 const groupsSchema = z.object({
-  usergroups: z.array(z.object({ id: z.string(), users: z.array(z.string()).optional() })).default([]),
+  usergroups: z
+    .array(z.object({ id: z.string(), handle: z.string().optional(), users: z.array(z.string()).optional() }))
+    .default([]),
 });
 type Groups = z.infer<typeof groupsSchema>["usergroups"];
 
@@ -142,6 +146,10 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
     async fresh(id) {
       const [user, list] = await Promise.all([fetchUser(id), fetchGroups()]);
       return user === undefined || user.deleted === true ? undefined : await personAuthor(id, user, idsWith(list, id));
+    },
+    async groupHandle(groupId) {
+      const list = groups?.list ?? (await fetchGroups());
+      return list.find(({ id }) => id === groupId)?.handle;
     },
     forgetGroups() {
       groups = undefined;

@@ -7,11 +7,13 @@
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { lowerFirst } from "../../../lib/text/lower-first.ts";
+import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import { currentLine, type Progress } from "../../../ports/progress.ts";
 import { createProgressLine, defaultMinThinkingMs } from "../../shared/progress-line.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { LimitedCall, RateLimiter } from "../api/rate-limiter.ts";
 import { maxMarkdownLength } from "../limits.ts";
+import type { Footers } from "./footer.ts";
 import type { MessageSender } from "./message-sender.ts";
 import { type Stream, settledPart } from "./native-stream.ts";
 import { type Block, type MessageContent, renderMessage, renderMrkdwn, renderParts, shortText } from "./render.ts";
@@ -24,6 +26,7 @@ export interface LiveMessageOptions {
   startStream(first: string): Promise<Stream | undefined>;
   /** Shows a status outside the message. If absent, the status is shown below the text. */
   setStatus?(status: string): Promise<void>;
+  footers: Footers;
   log: Log;
   now: () => number;
 }
@@ -32,7 +35,7 @@ export interface LiveMessage {
   /** Resolves when the first words are visible; later calls resolve immediately. Never rejects. */
   show(change: { text?: string; progress?: Progress }): Promise<void>;
   /** Undefined keeps the text shown so far. Resolves to the complete text if it did not fit into a message. */
-  close(text: string | undefined): Promise<{ rest: string | undefined }>;
+  close(text: string | undefined, footer?: AnswerFooter): Promise<{ rest: string | undefined }>;
   leave(): Promise<void>;
 }
 
@@ -145,25 +148,43 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     shownAt = now();
   }
 
-  async function finish(text: string): Promise<void> {
+  async function finish(text: string, below: Block[]): Promise<void> {
+    const content = withBelow(renderMessage(text), below);
     const ts = sender.tsOf(key);
     if (ts === undefined) {
       if (text === "") return;
-      await sender.post(key, renderMessage(text));
+      await sender.post(key, content);
       status = "";
       return;
     }
     if (text === "") return await sender.remove(ts);
     if (stream !== undefined) {
-      const rest = stream.next(text);
-      const isWhole = await stream.stop(rest ?? "", sender.metadata(key)).catch(() => false);
+      const [open, rest] = [stream, stream.next(text)];
+      stream = undefined;
+      const isWhole = await open.stop(rest ?? "", sender.metadata(key), below).catch(() => false);
       if (isWhole && rest !== undefined) return;
-    } else if (shown.text === text && shown.activity === "") return;
-    await sender.update(ts, key, renderMessage(text)).catch(async (thrown: unknown) => {
+    } else if (shown.text === text && shown.activity === "" && below.length === 0) return;
+    await sender.update(ts, key, content).catch(async (thrown: unknown) => {
       // The message was deleted, or can no longer be edited, so the text is posted again.
       if (!isSlackError(thrown, "message_not_found", "cant_update_message", "edit_window_closed")) throw thrown;
-      await sender.post(`${key}:again`, renderMessage(text));
+      await sender.post(`${key}:again`, content);
     });
+  }
+
+  /** Tries plainer footers, and then the text without blocks, if Slack refuses the blocks. */
+  async function finishWith(text: string, footer: AnswerFooter | undefined): Promise<void> {
+    for (const [index, below] of options.footers.variants(footer).entries()) {
+      try {
+        await finish(text, below);
+        if (footer !== undefined) options.footers.refused(footer, index);
+        return;
+      } catch (thrown) {
+        if (!isSlackError(thrown, "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"))
+          throw thrown;
+        log.info({ key, error: messageOf(thrown) }, "Slack refused the blocks of a text; sending plainer ones");
+      }
+    }
+    await finishAsText(text);
   }
 
   /** A message without blocks has room for less text, so the text continues in posts below it. */
@@ -186,7 +207,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       clearTimeout(timer);
       await working;
     },
-    async close(text) {
+    async close(text, footer) {
       isClosed = true;
       clearTimeout(timer);
       await working;
@@ -198,12 +219,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       }
       const isLong = renderParts(text).length > 1;
       const final = isLong ? `${headOf(text)}\n\n${wholeIsBelow(text)}` : text;
-      await finish(final).catch(async (thrown: unknown) => {
-        if (!isSlackError(thrown, "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"))
-          throw thrown;
-        log.warn({ key, error: messageOf(thrown) }, "Slack refused the blocks of a text; sending it without");
-        await finishAsText(final);
-      });
+      await finishWith(final, footer);
       if (status !== "") await options.setStatus?.("");
       return { rest: isLong ? text : undefined };
     },
@@ -228,6 +244,10 @@ function partial({ text, activity }: { text: string; activity: string }): Messag
     text: content.text === "" ? shortText(activity) : content.text,
     blocks: activity === "" ? content.blocks : [...content.blocks, line],
   };
+}
+
+function withBelow({ text, blocks }: MessageContent, below: Block[]): MessageContent {
+  return { text, blocks: [...blocks, ...below] };
 }
 
 function wholeIsBelow(text: string): string {

@@ -5,6 +5,7 @@ import { isSlackError } from "../api/api-problems.ts";
 import { maxStreamBytes, streamLifetimeMs } from "../limits.ts";
 import { endSession } from "./assistant-pane.ts";
 import type { Metadata } from "./message-sender.ts";
+import type { Block } from "./render.ts";
 import { beginningOf, safeMarkdown } from "./safe-text.ts";
 
 export interface Stream {
@@ -13,7 +14,8 @@ export interface Stream {
   next(markdown: string): string | undefined;
   /** Returns false if Slack or the person ended the stream, and then also ends its session. */
   append(text: string): Promise<boolean>;
-  stop(rest: string, metadata: Metadata): Promise<boolean>;
+  /** `below` are blocks that follow the text. */
+  stop(rest: string, metadata: Metadata, below?: readonly Block[]): Promise<boolean>;
   isOld(): boolean;
 }
 
@@ -62,11 +64,17 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
       if (isOpen) sent += text;
       return isOpen;
     },
-    stop: (rest, metadata) =>
+    stop: (rest, metadata, below = []) =>
       isTaken(
         api.call(
           "chat.stopStream",
-          { channel, ts, metadata, ...(rest === "" ? {} : { markdown_text: rest }) },
+          {
+            channel,
+            ts,
+            metadata,
+            ...(rest === "" ? {} : { markdown_text: rest }),
+            ...(below.length === 0 ? {} : { blocks: below }),
+          },
           nothing,
           {
             isOnce: true,

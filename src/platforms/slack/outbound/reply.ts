@@ -7,7 +7,8 @@
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { ApprovalCard } from "../../../ports/card.ts";
+import type { AnswerFooter } from "../../../ports/answer-footer.ts";
+import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { Progress } from "../../../ports/progress.ts";
@@ -20,7 +21,9 @@ import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
 import type { CardForms } from "../interactions/card-forms.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
+import { noteMessage } from "./cards/mention-line.ts";
 import { type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import type { Footers } from "./footer.ts";
 import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
 import type { Streaming } from "./native-stream-policy.ts";
@@ -33,6 +36,7 @@ export interface ReplyOptions {
   posts: Posts;
   rateLimiter: RateLimiter;
   streaming: Streaming;
+  footers: Footers;
   forms: CardForms;
   botUserId(): Promise<string>;
   /** Cards that this process is posting. A click may arrive before the posted message's id is known. */
@@ -103,6 +107,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const setStatus = options.streaming.statusFor(at);
     segment = createLiveMessage({
       ...{ key, sender, log, rateLimiter: options.rateLimiter, now: options.now },
+      footers: options.footers,
       startStream: async (first) =>
         isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first }),
       ...(setStatus === undefined ? {} : { setStatus }),
@@ -124,14 +129,15 @@ export function createSlackReply(options: ReplyOptions): Reply {
   async function closeSegment(
     { sender, destination }: Begun,
     text: string | undefined,
+    footer?: AnswerFooter,
   ): Promise<{ rest: string | undefined }> {
-    const closed = await openSegment(sender, destination).close(text);
+    const closed = await openSegment(sender, destination).close(text, footer);
     segment = undefined;
     latestText = undefined;
     return closed;
   }
 
-  async function end(text: string, files: ToolFile[]): Promise<void> {
+  async function end(text: string, files: ToolFile[], footer: AnswerFooter | undefined): Promise<void> {
     const place = await begin();
     const { sender } = place;
     const { found, notes } = await readFiles(files);
@@ -143,7 +149,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
         (thrown: unknown) => notes.push(attachmentNote(file.name, messageOf(thrown))),
       );
     }
-    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"));
+    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"), footer);
     if (areShared) return;
     try {
       const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
@@ -237,6 +243,13 @@ export function createSlackReply(options: ReplyOptions): Reply {
     });
   }
 
+  /** An existing note stays as it is. */
+  async function note(said: CardNote): Promise<void> {
+    const { sender } = await begin();
+    const key = `note:${said.key}`;
+    if (sender.tsOf(key) === undefined) await sender.post(key, noteMessage(said));
+  }
+
   async function question(card: QuestionCard): Promise<void> {
     const place = await begin();
     const { sender } = place;
@@ -252,9 +265,10 @@ export function createSlackReply(options: ReplyOptions): Reply {
     progress: (progress) => inOrder(() => show({ progress })),
     ask: (card) => inOrder(() => askOnce(card).catch(asNoRoute)),
     settle: (card) => inOrder(() => settle(card)),
+    note: (said) => inOrder(() => note(said).catch(asNoRoute)),
     question: (card) => inOrder(() => question(card).catch(asNoRoute)),
-    finish: (text, files) => inOrder(() => end(text, files)),
-    fail: (text) => inOrder(() => end(text, [])),
+    finish: (text, files, footer) => inOrder(() => end(text, files, footer)),
+    fail: (text, footer) => inOrder(() => end(text, [], footer)),
     leave: () => inOrder(async () => segment?.leave()),
   };
 }

@@ -7,7 +7,7 @@ import {
 } from "discord.js";
 import { shorten } from "../../../../lib/text/shorten.ts";
 import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
-import type { AnswerChoice } from "../../../../ports/message.ts";
+import { type AnswerChoice, answerChoices } from "../../../../ports/message.ts";
 import { type ButtonPlace, formatButtonId, parseButtonId } from "../../interactions/custom-id.ts";
 import { maxButtonLabelLength, maxButtonsPerRow } from "../../limits.ts";
 
@@ -20,8 +20,10 @@ const looks: Record<AnswerChoice, { label: string; style: APIButtonComponentWith
   diff: { label: "Show diff", style: ButtonStyle.Secondary },
   undo: { label: "Undo", style: ButtonStyle.Secondary },
   again: { label: "Run again", style: ButtonStyle.Secondary },
+  handover: { label: "Hand over…", style: ButtonStyle.Secondary },
+  reask: { label: "Ask again", style: ButtonStyle.Secondary },
 };
-const order: readonly AnswerChoice[] = ["approve", "deny", "edit", "allow", "part", "diff", "undo", "again"];
+const order = answerChoices;
 
 /** These choices approve something, so people must be able to see all of it first. */
 const consents: readonly AnswerChoice[] = ["approve", "edit", "allow", "part"];

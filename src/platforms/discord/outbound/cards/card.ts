@@ -13,6 +13,7 @@ import { buttonLine, lineForAll, lineWithoutConsent, withoutConsent } from "./ca
 import { rowText, wholeRow } from "./card-row.ts";
 import { wholeChanges } from "./changes-file.ts";
 import { changesText, isAsked } from "./changes-text.ts";
+import { withMentions } from "./mention-line.ts";
 
 /** What Discord lets us send, tried in the order of `cardStyles`. `plain` is text without embeds and files. */
 export type CardStyle = "full" | "without-files" | "plain";
@@ -39,12 +40,13 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
   for (let from = first.length; from < items.length; from += maxButtonRows)
     chunks.push(items.slice(from, from + maxButtonRows));
   let number = 0;
-  return chunks.map((chunk, index) => {
+  const messages = chunks.map((chunk, index) => {
     const place = index === 0 ? { thread: options.place.thread } : options.place;
     const rows = chunk.map((item) => ({ item, number: ++number }));
     const message = messageOf(card, rows, { ...options, place }, index === 0 && hasAll);
     return options.style === "plain" ? asText(message) : message;
   });
+  return withMentions(messages, card);
 }
 
 /** Converts embeds to text. If the text does not fit, the message offers no approval. */

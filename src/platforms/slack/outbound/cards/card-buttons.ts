@@ -14,6 +14,8 @@ export const choiceActions: Record<AnswerChoice, string> = {
   diff: "remora_diff",
   undo: "remora_undo",
   again: "remora_again",
+  handover: "remora_handover",
+  reask: "remora_reask",
 };
 
 const styles: Partial<Record<AnswerChoice, "primary" | "danger">> = { approve: "primary", deny: "danger" };
@@ -53,6 +55,10 @@ export function choiceLabel(choice: AnswerChoice, { changes, grantText }: Pick<C
       return "Undo";
     case "again":
       return "Run again";
+    case "handover":
+      return "Hand over…";
+    case "reask":
+      return "Ask again";
     default:
       return choice satisfies never;
   }

@@ -11,6 +11,7 @@ import { beginningOf, endOf, escapeText } from "../safe-text.ts";
 import { button, choiceActions, choiceBlock, withoutConsent } from "./card-buttons.ts";
 import { askingChangeBlocks, settledChangeBlocks } from "./change-blocks.ts";
 import { factBlocks } from "./facts-block.ts";
+import { notifyBlocks } from "./mention-line.ts";
 
 export interface CardMessages {
   parts: MessageContent[];
@@ -35,12 +36,13 @@ export function cardMessages(card: ApprovalCard, cardFiles: CardFiles): CardMess
   const rows = card.items.map((item, index) => rowBlocks(card, item, index, files));
   const state = files.length === 0 ? "shared" : cardFiles;
   const shown = rows.map((row) => row.flatMap((block) => offered(block, state)));
-  const groups = packed(shown, [...headBlocks(card), ...endBlocks(card, state)]);
+  const notified = notifyBlocks(card);
+  const groups = packed(shown, [...notified, ...headBlocks(card), ...endBlocks(card, state)]);
   const parts = groups.map((blocks, part) => {
     const head = part === 0 ? headBlocks(card) : [];
     const end = part === groups.length - 1 ? endBlocks(card, state) : [];
     const all = isAboutChanges(card) ? beforeButtons(blocks, end) : [...head, ...blocks, ...end];
-    return { text: noticeOf(card), blocks: all.map(withId(part)) };
+    return { text: noticeOf(card), blocks: [...(part === 0 ? notified : []), ...all].map(withId(part)) };
   });
   return { parts, files };
 }

@@ -1,0 +1,58 @@
+/**
+ * Finds who should be told about a card, from the rules that are recorded with its calls. The requester is never among
+ * them. Nobody is told about a call that the requester may approve alone.
+ */
+import { type AnswerRule, fits, requesterOf } from "../authority.ts";
+import type { ApprovalRow } from "../card.ts";
+
+export type Approver = { type: "user" | "role"; id: string };
+
+export interface Audience {
+  /** In the order of the settings, without the requester and those who have voted. */
+  approvers: Approver[];
+  /** How many of them must approve, at least one. */
+  needed: number;
+}
+
+/** `rows` are open. */
+export function audienceOf(rows: readonly ApprovalRow[]): Audience {
+  const waiting = rows.filter((row) => row.state === "open" && !mayDecideAlone(row));
+  const approvers = waiting.flatMap(approversOf);
+  const needed = Math.max(1, ...waiting.map(neededBesidesRequester));
+  return { approvers: withoutRepeats(approvers), needed };
+}
+
+function withoutRepeats(approvers: Approver[]): Approver[] {
+  return [...new Map(approvers.map((approver) => [`${approver.type}:${approver.id}`, approver])).values()];
+}
+
+function mayApprove(rule: AnswerRule, { body }: ApprovalRow): boolean {
+  const requester = requesterOf(body);
+  return fits(rule, requester, requester, "approve");
+}
+
+function mayDecideAlone(row: ApprovalRow): boolean {
+  const { votes, quorum } = row.body;
+  return mayApprove(row.body, row) && quorum - votes.length <= 1;
+}
+
+function neededBesidesRequester(row: ApprovalRow): number {
+  const { votes, quorum, requester } = row.body;
+  const isStillCounted = mayApprove(row.body, row) && votes.every(({ by }) => by.id !== requester.id);
+  return quorum - votes.length - (isStillCounted ? 1 : 0);
+}
+
+function approversOf({ body }: ApprovalRow): Approver[] {
+  const { approvers, target, requester, alsoAsked = [], votes, notRequester } = body;
+  const left = new Set([requester.id, ...votes.map(({ by }) => by.id), ...(notRequester ? alsoAsked : [])]);
+  const all = approvers.flatMap((entry) => approverOf(entry, target.platform));
+  return all.filter(({ type, id }) => type === "role" || !left.has(id));
+}
+
+/** `user:<id>` or `user:<platform>:<id>`. People of another platform can't answer this card. */
+function approverOf(entry: string, platform: string): Approver[] {
+  const [type, ...rest] = entry.split(":");
+  if (type !== "user" && type !== "role") return [];
+  const [id = "", ...more] = rest[0] === platform && rest.length > 1 ? rest.slice(1) : rest;
+  return id === "" || more.length > 0 ? [] : [{ type, id }];
+}

@@ -1,0 +1,115 @@
+/**
+ * Decides who is told about a card, once, before the card is posted. People who can read the conversation are mentioned
+ * there; the others get a copy by direct message. People who have left are skipped. If nobody who may answer is left,
+ * the calls are refused.
+ */
+import { messageOf } from "../../lib/errors.ts";
+import type { NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
+import type { ReplyTarget } from "../../ports/message.ts";
+import type { Reach, ReachedPerson } from "../../ports/reach.ts";
+import type { ApprovalRow } from "../card.ts";
+import { type ApprovalsContext, cardRows, settle } from "../context.ts";
+import { type Approver, audienceOf } from "./audience.ts";
+import type { NotifyOptions } from "./options.ts";
+
+/** The card must not wait longer for the service to say who is where. */
+const maxLookUpMs = 5_000;
+const nobodyLeft = "Nobody can approve this call: everyone who may approve it has left.";
+
+export async function planNotify(context: ApprovalsContext, cardId: string): Promise<void> {
+  const { notify, ledger, log } = context;
+  const found = await cardRows(ledger, cardId);
+  if (notify === undefined || found === undefined || found.card.notify !== undefined) return;
+  const open = found.rows.filter((row) => row.state === "open");
+  const [first] = open;
+  if (first === undefined) return;
+  const { approvers, needed } = audienceOf(open);
+  const decidedAt = context.now();
+  let record: NotifyRecord = { decidedAt, people: [], roles: [], others: 0 };
+  if (notify.where !== "off" && approvers.length > 0) {
+    const chosen = await choose(context, notify, first.body.target, approvers);
+    if (chosen.areAllKnown && chosen.people.length + chosen.roles.length < Math.max(needed, 1)) {
+      if (!hasRole(approvers)) return await refuse(context, cardId, open);
+      log.warn({ cardId }, "nobody who may answer a card can be told about it");
+    }
+    const { people, roles, others } = chosen;
+    record = { decidedAt, people, roles, others };
+  }
+  await ledger.transition("card", cardId, ["made"], "made", (card) =>
+    card.notify === undefined ? { ...card, notify: record } : undefined,
+  );
+}
+
+interface Chosen extends Pick<NotifyRecord, "people" | "roles" | "others"> {
+  /** False if somebody was not looked up, so that others may be there. */
+  areAllKnown: boolean;
+}
+
+async function choose(
+  context: ApprovalsContext,
+  { where, atMost, reach: reachOf }: NotifyOptions,
+  { platform, conversationId }: ReplyTarget,
+  approvers: Approver[],
+): Promise<Chosen> {
+  const reach = reachOf(platform);
+  const chosen: Chosen = { people: [], roles: [], others: 0, areAllKnown: true };
+  const waiting = [...approvers];
+  for (let room = atMost; room > 0 && waiting.length > 0; room = atMost - chosen.people.length - chosen.roles.length) {
+    const next = waiting.splice(0, room);
+    for (const { id } of next.filter(({ type }) => type === "role")) {
+      const name = await inTime(reach?.roleName(id, conversationId)).catch(() => undefined);
+      chosen.roles.push({ id, name: name ?? id });
+    }
+    const ids = next.filter(({ type }) => type === "user").map(({ id }) => id);
+    const reached = await lookUp(context, reach, ids, conversationId);
+    chosen.areAllKnown &&= reached.isKnown;
+    chosen.people.push(...reached.people.map((person) => howToTell(person, where)));
+  }
+  return { ...chosen, others: waiting.length, areAllKnown: chosen.areAllKnown && waiting.length === 0 };
+}
+
+/** If the service can't say who is where, everybody is mentioned in the conversation. */
+async function lookUp(
+  { log }: ApprovalsContext,
+  reach: Reach | undefined,
+  ids: string[],
+  conversationId: string,
+): Promise<{ people: ReachedPerson[]; isKnown: boolean }> {
+  if (ids.length === 0) return { people: [], isKnown: true };
+  try {
+    const people = await inTime(reach?.people(ids, conversationId));
+    if (people !== undefined) return { people: people.filter(({ isBot }) => !isBot), isKnown: true };
+  } catch (thrown) {
+    log.warn({ conversationId, error: messageOf(thrown) }, "could not look up who may answer a card");
+  }
+  return { people: ids.map((id) => ({ id, name: id, isBot: false, isHere: true })), isKnown: false };
+}
+
+function howToTell({ id, name, isHere }: ReachedPerson, where: NotifyOptions["where"]): NotifiedPerson {
+  const isMentioned = isHere && where !== "dm";
+  const isCopied = !isHere || where !== "thread";
+  return { id, name, isMentioned, ...(isCopied ? { copy: {} } : {}) };
+}
+
+function hasRole(approvers: Approver[]): boolean {
+  return approvers.some(({ type }) => type === "role");
+}
+
+async function refuse(context: ApprovalsContext, cardId: string, rows: ApprovalRow[]): Promise<void> {
+  const affected = rows.filter((row) => audienceOf([row]).approvers.length > 0);
+  await context.notices.around(cardId, [], false, async () => {
+    const denied = affected.map((row) =>
+      settle(context, row, ["open"], "denied", (body) => ({ ...body, reason: nobodyLeft, decidedAt: context.now() })),
+    );
+    return (await Promise.all(denied)).filter((row) => row !== undefined);
+  });
+}
+
+async function inTime<T>(work: Promise<T> | undefined): Promise<T | undefined> {
+  if (work === undefined) return undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_done, fail) => {
+    timer = setTimeout(() => fail(new Error(`no answer within ${maxLookUpMs} ms`)), maxLookUpMs);
+  });
+  return await Promise.race([work, late]).finally(() => clearTimeout(timer));
+}

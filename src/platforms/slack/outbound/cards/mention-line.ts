@@ -1,0 +1,47 @@
+/** Whom a card mentions, in rich text, in which only these elements can notify anybody. Ids come from the settings. */
+import type { ApprovalCard, CardNote, NotePart } from "../../../../ports/card.ts";
+import type { Block, MessageContent } from "../render.ts";
+import { plain } from "../rich-text.ts";
+import { beginningOf, escapeText } from "../safe-text.ts";
+
+/** More would not be read, and must not use up the room of the call. */
+const maxLineCharacters = 1_000;
+const userPattern = /^[UW][A-Z0-9]+$/;
+const groupPattern = /^S[A-Z0-9]+$/;
+
+type Element = { type: string; [key: string]: unknown };
+
+/** Absent on a settled card, which must not ping. */
+export function notifyBlocks({ items, notify, copy }: ApprovalCard): Block[] {
+  if (items.every(({ state }) => state !== "open")) return [];
+  const link: Element[] =
+    copy?.link === undefined ? [] : [plainElement(" "), { type: "link", url: copy.link, text: "See the conversation" }];
+  return [
+    ...(copy === undefined ? [] : [section([plainElement(copy.text), ...link])]),
+    ...(notify === undefined ? [] : [section(elementsOf(notify.line))]),
+  ];
+}
+
+export function noteMessage({ line }: CardNote): MessageContent {
+  const text = line.map((part) => (typeof part === "string" ? part : `@${part.name}`)).join("");
+  return { text: escapeText(beginningOf(text, maxLineCharacters)), blocks: [section(elementsOf(line))] };
+}
+
+function section(elements: Element[]): Block {
+  return { type: "rich_text", elements: [{ type: "rich_text_section", elements }] };
+}
+
+function elementsOf(line: readonly NotePart[]): Element[] {
+  return line.map(elementOf).filter(({ type, text }) => type !== "text" || text !== "");
+}
+
+function elementOf(part: NotePart): Element {
+  if (typeof part === "string") return plainElement(part);
+  if ("userId" in part && userPattern.test(part.userId)) return { type: "user", user_id: part.userId };
+  if ("roleId" in part && groupPattern.test(part.roleId)) return { type: "usergroup", usergroup_id: part.roleId };
+  return plainElement(`@${part.name}`);
+}
+
+function plainElement(text: string): Element {
+  return { ...plain(beginningOf(text, maxLineCharacters)) };
+}

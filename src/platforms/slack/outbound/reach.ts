@@ -1,0 +1,94 @@
+/** Who can read a conversation of Slack, and how to reach the others. Memberships are cached for a short time. */
+import { z } from "zod";
+import { createLruMap } from "../../../lib/lru-map.ts";
+import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
+import type { SlackApi } from "../api/api.ts";
+import type { Identity } from "../api/identity.ts";
+import type { People } from "../api/people.ts";
+import {
+  formatConversationId,
+  isDirect,
+  messageLink,
+  parseConversationId,
+  parseMessageId,
+} from "../conversation-id.ts";
+import { maxListPage } from "../limits.ts";
+
+export interface ReachOptions {
+  api: SlackApi;
+  identity(): Promise<Identity>;
+  people: People;
+  now(): number;
+}
+
+const membersSchema = z.object({
+  members: z.array(z.string()).default([]),
+  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
+});
+const infoSchema = z.object({ channel: z.object({ name: z.string().optional() }) });
+const openSchema = z.object({ channel: z.object({ id: z.string() }) });
+
+const userPattern = /^[UW][A-Z0-9]+$/;
+const freshMs = 60_000;
+const maxKnown = 2_000;
+/** In a larger channel, somebody who is not found counts as absent, and gets a direct message. */
+const maxPages = 5;
+
+export function createReach({ api, identity, people, now }: ReachOptions): Reach {
+  /** By channel and person. */
+  const known = createLruMap<{ isMember: boolean; until: number }>(maxKnown);
+
+  async function membersAmong(channel: string, ids: string[]): Promise<Set<string>> {
+    const keyOf = (id: string) => `${channel}:${id}`;
+    const isFresh = (id: string) => (known.get(keyOf(id))?.until ?? 0) > now();
+    const wanted = new Set(ids.filter((id) => !isFresh(id)));
+    const found = wanted.size === 0 ? new Set<string>() : await search(channel, wanted);
+    for (const id of wanted) known.set(keyOf(id), { isMember: found.has(id), until: now() + freshMs });
+    return new Set(ids.filter((id) => known.get(keyOf(id))?.isMember === true));
+  }
+
+  async function search(channel: string, wanted: Set<string>): Promise<Set<string>> {
+    const found = new Set<string>();
+    let cursor = "";
+    for (let page = 0; page < maxPages && found.size < wanted.size; page++) {
+      const args = { channel, limit: maxListPage, ...(cursor === "" ? {} : { cursor }) };
+      const { members, response_metadata: next } = await api.call("conversations.members", args, membersSchema);
+      for (const id of members) if (wanted.has(id)) found.add(id);
+      cursor = next?.next_cursor ?? "";
+      if (cursor === "") break;
+    }
+    return found;
+  }
+
+  return {
+    async people(userIds, conversationId) {
+      const place = parseConversationId(conversationId);
+      const ids = userIds.filter((id) => userPattern.test(id));
+      const authors = await Promise.all(ids.map((id) => people.fresh(id)));
+      const there = authors.filter((author) => author !== undefined);
+      const members =
+        place === undefined
+          ? new Set<string>()
+          : await membersAmong(
+              place.channel,
+              there.map(({ id }) => id),
+            );
+      return there.map(({ id, name, isBot }): ReachedPerson => ({ id, name, isBot, isHere: members.has(id) }));
+    },
+    roleName: (roleId) => people.groupHandle(roleId),
+    async direct(userId) {
+      const { channel } = await api.call("conversations.open", { users: userId }, openSchema);
+      const { teamId: team } = await identity();
+      return formatConversationId({ team, channel: channel.id, thread: null });
+    },
+    async place(conversationId, messageId) {
+      const place = parseConversationId(conversationId);
+      const message = parseMessageId(messageId);
+      if (place === undefined || isDirect(place.channel)) return { name: "a direct message with me" };
+      const { channel } = await api.call("conversations.info", { channel: place.channel }, infoSchema);
+      const name = channel.name === undefined ? "another channel" : `#${channel.name}`;
+      const { url } = await identity();
+      return { name, ...(message === undefined ? {} : { link: messageLink(url, message, place.thread) }) };
+    },
+  };
+}
