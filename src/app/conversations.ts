@@ -189,6 +189,7 @@ function openApprovals(
         (!report.holds || report.layers === "copy") && gateRules(library.current()).shellParameters.has(tool),
     },
     changes: drafts,
+    budgets: links.models.usage,
     notify: {
       where: settings.config.safety.notify,
       atMost: settings.config.safety.notifyAtMost,

@@ -48,7 +48,9 @@ export interface Reply {
   /** If the service refuses the footer, the text appears without it. */
   finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
   fail(text: string, footer?: AnswerFooter): Promise<void>;
-  /** Drops pending writes and ends all indicators, because another process resumes the reply, or the turn has parked. */
+  /** Ends the open segment and removes the progress, because the turn waits for people. */
+  park(): Promise<void>;
+  /** Drops pending writes, because another process resumes the reply. */
   leave?(): Promise<void>;
 }
 

@@ -59,6 +59,11 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       hasAsked ||= !shown.has(card.id);
       shown.add(card.id);
     },
+    async park() {
+      await Promise.all([text.flush(), progress.drop()])
+        .then(() => reply.park())
+        .catch((thrown: unknown) => log.warn({ error: messageOf(thrown) }, "could not remove the progress of a turn"));
+    },
     async leave() {
       await Promise.all([settleDown(), reply.leave?.()]).catch((thrown: unknown) =>
         log.warn({ error: messageOf(thrown) }, "an abandoned reply may still receive updates"),

@@ -33,6 +33,7 @@ export function createRecordingReply(): RecordingReply {
     async progress({ headline }) {
       if (reply.activities.at(-1) !== headline) reply.activities.push(headline);
     },
+    async park() {},
     async ask(card) {
       if (!cards.has(card.id)) reply.segments.push("");
       cards.set(card.id, card);

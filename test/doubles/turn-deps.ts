@@ -183,6 +183,8 @@ const refusingApprovals: TurnDeps["approvals"] = {
   card: async () => undefined,
   cancel: async () => {},
   sweep: async () => {},
+  openBudget: async () => ({ type: "closed", state: "impossible" }),
+  closeBudgets: async () => {},
 };
 
 function resultOf(job: ToolJob, changes: Partial<ToolResult> = {}): ToolResult {

@@ -3,6 +3,7 @@ import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { callsOf, openSegment, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
+import { askAfterAnswer } from "./ask-budget.ts";
 import { dropOldImages } from "./result-images.ts";
 import { isLedgerAway, type TurnEnd, type TurnRun } from "./turn-store.ts";
 import { unheardNote } from "./voice.ts";
@@ -28,6 +29,7 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     turn.isDelivered = true;
     await run.save();
   }
+  await askAfterAnswer(run);
   await settleDrafts(run, "done");
   return await end(run, "done");
 }
@@ -77,6 +79,7 @@ export async function endAborted(run: TurnRun): Promise<TurnEnd> {
 async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<TurnEnd> {
   const { turn, deps } = run;
   turn.endedAt ??= Date.now();
+  if (turn.hasBudgetCard === true) await deps.approvals.closeBudgets(turn.id);
   let ended = state;
   try {
     await remember(run, state);

@@ -131,14 +131,18 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     return timer === undefined && (state === "done" || state === "failed");
   }
 
+  async function closeSegment(): Promise<void> {
+    Object.assign(segment, { activity: "", activitySince: undefined });
+    if (!hasEnded()) await show("done");
+  }
+
   async function postBelow(key: string, messageFor: () => ChatMessage): Promise<void> {
     begun ??= begin();
     await begun;
     const isPosted = posted.has(key);
     if (!isPosted) {
       spot();
-      Object.assign(segment, { activity: "", activitySince: undefined });
-      if (!hasEnded()) await show("done");
+      await closeSegment();
       posted.add(key);
       openSegment(posted.size);
     }
@@ -183,6 +187,11 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     },
     finish: (text, files, footer) => end(text, files, "done", footer),
     fail: (text, footer) => end(text, [], "failed", footer),
+    async park() {
+      if (begun === undefined) return;
+      await begun;
+      await closeSegment();
+    },
     async leave() {
       isLeft = true;
       clearTimeout(timer);

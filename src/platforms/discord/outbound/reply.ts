@@ -12,7 +12,7 @@ import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
-import { createProgressLine, defaultMinThinkingMs } from "../../shared/progress-line.ts";
+import { createProgressLine } from "../../shared/progress-line.ts";
 import { createThrottledUpdates } from "../../shared/throttled-updates.ts";
 import { type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
 import { parseConversationId } from "../conversation-id.ts";
@@ -54,8 +54,8 @@ const maxSilentMs = 60_000;
 
 export function createDiscordReply(options: DiscordReplyOptions): Reply {
   const { api, sender, target, posts, log } = options;
-  const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxSilentMs });
-  const line = createProgressLine({ minThinkingMs: defaultMinThinkingMs });
+  const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxSilentMs, firstAfterMs: 200 });
+  const line = createProgressLine();
   const growing: Growing = { text: "", activity: "" };
   /** True once this process has written in the open segment. */
   let isWritten = false;
@@ -68,8 +68,9 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     minIntervalMs: minEditIntervalMs,
     async show(newest) {
       const open = await begun();
+      const isEmpty = newest.final === undefined && newest.text === "" && newest.activity === "";
       // Creating the thread may take a while. Text written in the meantime goes into the first message.
-      if (!open.isPosted()) await sender.open();
+      if (!open.isPosted() && !isEmpty) await sender.open();
       const parts = newest.final ?? renderPartial(newest.text, newest.activity);
       // A message without text besides the status is removed at the end.
       if (parts.length > 0) await open.show(parts, "brief");
@@ -251,6 +252,10 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     question,
     finish: end,
     fail: (text, footer) => end(text, [], footer),
+    async park() {
+      typing.stop();
+      if (isWritten) await closeSegment();
+    },
     async leave() {
       isShut = true;
       typing.stop();

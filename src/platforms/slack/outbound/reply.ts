@@ -28,7 +28,9 @@ import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
 import type { Streaming } from "./native-stream-policy.ts";
 import { questionMessage } from "./question.ts";
+import type { Receipts } from "./receipts.ts";
 import { renderMessage, renderParts } from "./render.ts";
+import type { ThreadStatuses } from "./thread-status.ts";
 
 export interface ReplyOptions {
   api: SlackApi;
@@ -36,6 +38,8 @@ export interface ReplyOptions {
   posts: Posts;
   rateLimiter: RateLimiter;
   streaming: Streaming;
+  statuses: ThreadStatuses;
+  receipts: Receipts;
   footers: Footers;
   forms: CardForms;
   botUserId(): Promise<string>;
@@ -104,13 +108,12 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const number = sender.keys().filter((key) => /^(?:card|question):/.test(key)).length;
     const key = `text:${number}`;
     const isResumed = sender.tsOf(key) !== undefined;
-    const setStatus = options.streaming.statusFor(at);
     segment = createLiveMessage({
       ...{ key, sender, log, rateLimiter: options.rateLimiter, now: options.now },
       footers: options.footers,
-      startStream: async (first) =>
-        isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first }),
-      ...(setStatus === undefined ? {} : { setStatus }),
+      startStream: async (first, tasks) =>
+        isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first, tasks }),
+      ...(at.thread === null ? {} : { status: options.statuses(at.channel, at.thread) }),
     });
     return segment;
   }
@@ -134,6 +137,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const closed = await openSegment(sender, destination).close(text, footer);
     segment = undefined;
     latestText = undefined;
+    // Do not wait: whoever reads the message sees enough.
+    if (destination.thread === null) void options.receipts.end(target.messageId);
     return closed;
   }
 
@@ -269,6 +274,10 @@ export function createSlackReply(options: ReplyOptions): Reply {
     question: (card) => inOrder(() => question(card).catch(asNoRoute)),
     finish: (text, files, footer) => inOrder(() => end(text, files, footer)),
     fail: (text, footer) => inOrder(() => end(text, [], footer)),
+    park: () =>
+      inOrder(async () => {
+        if (segment !== undefined) await closeSegment(await begin(), latestText);
+      }),
     leave: () => inOrder(async () => segment?.leave()),
   };
 }
