@@ -1,7 +1,7 @@
 /** Renders the agent's Markdown as safe elements. Remote images become links: loading one contacts its server. */
 
 import DOMPurify from "/local/vendor/dompurify.js";
-import { Marked } from "/local/vendor/marked.js";
+import { Lexer, Marked } from "/local/vendor/marked.js";
 import { codeBox } from "./code-blocks.js";
 import { element } from "./dom.js";
 import { tableBox } from "./tables.js";
@@ -10,9 +10,24 @@ function escaped(text) {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.codePointAt(0)};`);
 }
 
+/** Longer paragraphs are shown as plain text: with hostile ones, emphasis takes time that grows with the square. */
+const maxParagraphCharacters = 10_000;
+
+function lex(source, options) {
+  const lexer = new Lexer(options);
+  const inlineTokens = lexer.inlineTokens.bind(lexer);
+  lexer.inlineTokens = (text, tokens = []) => {
+    if (text.length <= maxParagraphCharacters) return inlineTokens(text, tokens);
+    tokens.push({ type: "text", raw: text, text, escaped: false });
+    return tokens;
+  };
+  return lexer.lex(source);
+}
+
 const marked = new Marked({
   gfm: true,
   breaks: true,
+  hooks: { provideLexer: () => lex },
   renderer: {
     html: ({ text }) => escaped(text),
     image: ({ href, text }) => `<a href="${escaped(href)}">${escaped(text || href)}</a>`,
