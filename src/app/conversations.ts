@@ -186,6 +186,7 @@ function openApprovals(
         (!report.holds || report.layers === "copy") && gateRules(library.current()).shellParameters.has(tool),
     },
     changes: drafts,
+    accept: (message) => links.conversations.get().accept(message),
     notify: {
       where: settings.config.safety.notify,
       atMost: settings.config.safety.notifyAtMost,

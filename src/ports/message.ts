@@ -61,6 +61,8 @@ export interface InboundMessage {
   /** A link to the message, for people. */
   link?: string;
   at: number;
+  /** Ids of expired approvals. The turn begins with their calls. Set only by Remora itself. */
+  askAgain?: string[];
 }
 
 /**

@@ -11,6 +11,7 @@ export type ButtonMeaning =
   | { type: "answer"; choice: AnswerChoice }
   | { type: "edited" }
   | { type: "chosen" }
+  | { type: "handed" }
   | { type: "pick"; option: number };
 
 export interface ButtonPlace {
@@ -35,6 +36,7 @@ function wordOf(meaning: ButtonMeaning): string {
       return meaning.choice;
     case "edited":
     case "chosen":
+    case "handed":
       return meaning.type;
     case "pick":
       return `pick${meaning.option}`;
@@ -54,6 +56,6 @@ export function parseButtonId(text: string): ButtonId | undefined {
 function meaningOf(word: string): ButtonMeaning | undefined {
   const choice = answerChoices.find((each) => each === word);
   if (choice !== undefined) return { type: "answer", choice };
-  if (word === "edited" || word === "chosen") return { type: word };
+  if (word === "edited" || word === "chosen" || word === "handed") return { type: word };
   return /^pick\d$/.test(word) ? { type: "pick", option: Number(word.slice(4)) } : undefined;
 }

@@ -37,6 +37,7 @@ import { type ButtonId, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
 import { chosenFiles, fileForm } from "./file-form.ts";
 import type { FormContents } from "./form-contents.ts";
+import { chosenPerson, handoverForm } from "./handover-form.ts";
 
 export interface InteractionsOptions {
   api: DiscordApi;
@@ -109,6 +110,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
         if (parts.length === 0) return await noneChosen(id);
         return privately(await handlers.onAnswer({ ...card, choice: "part", parts }));
       }
+      case "handed": {
+        const to = chosenPerson(submittedIn(interaction));
+        return privately(await handlers.onAnswer({ ...card, choice: "handover", to }));
+      }
       case "pick":
         return privately(await handlers.onPick({ ...common, questionId: id, option: meaning.option }));
       default:
@@ -143,6 +148,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   async function formFor(button: ButtonId): Promise<APIModalInteractionResponseCallbackData | undefined> {
     const { meaning, id: approvalId, thread, firstMessage } = button;
     const place = firstMessage === undefined ? { thread } : { thread, firstMessage };
+    if (meaning.type === "answer" && meaning.choice === "handover") return handoverForm(approvalId, place);
     if (meaning.type === "answer" && meaning.choice === "part") {
       const choice = await formContents.files(approvalId);
       return choice === undefined || choice.files.length === 0 ? undefined : fileForm({ approvalId, ...place, choice });
@@ -153,9 +159,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   async function submit(interaction: APIModalSubmitInteraction): Promise<void> {
     const button = parseButtonId(interaction.data.custom_id);
-    const isForm = button?.meaning.type === "edited" || button?.meaning.type === "chosen";
+    const isForm = ["edited", "chosen", "handed"].includes(button?.meaning.type ?? "");
     await withReceipt(interaction, async () =>
-      isForm ? await answer(interaction, button, interaction.message?.id) : notMine,
+      isForm && button !== undefined ? await answer(interaction, button, interaction.message?.id) : notMine,
     );
   }
 
@@ -215,7 +221,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   };
 }
 
-const formChoices: readonly AnswerChoice[] = ["edit", "part"];
+const formChoices: readonly AnswerChoice[] = ["edit", "part", "handover"];
 
 function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionComponent[] {
   return data !== undefined && "components" in data ? data.components : [];

@@ -1,6 +1,7 @@
 /** The buttons that a card item offers, and the dialogs behind some of them. */
 import { chooseFiles } from "./choose-files.js";
 import { ask, element } from "./dom.js";
+import { chooseApprover } from "./hand-over.js";
 
 export const labels = {
   approve: "Approve",
@@ -46,6 +47,7 @@ function labelOf(choice, { changes }) {
 
 async function choose(choice, item, send) {
   if (choice === "edit") return await edit(item, send);
+  if (choice === "handover") return await handOver(item, send);
   if (choice !== "part") return await send(item.approvalId, choice);
   const parts = await chooseFiles(item.changes);
   if (parts !== undefined) await send(item.approvalId, "part", { parts });
@@ -66,6 +68,11 @@ function reasonButton(item, send) {
       await send(item.approvalId, "deny", reason.trim() === "" ? {} : { reason: reason.trim() });
   };
   return element("button", { type: "button", class: "button", text: `${deny}, because…`, onclick: click });
+}
+
+async function handOver(item, send) {
+  const to = await chooseApprover(send.me);
+  if (to !== undefined) await send(item.approvalId, "handover", { to });
 }
 
 async function edit(item, send) {

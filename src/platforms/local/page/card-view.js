@@ -32,6 +32,7 @@ export function cardView(message, me) {
     showDiff(answer.file, changed?.title ?? answer.file.name);
   }
 
+  send.me = me;
   const title = isOpen ? "Approval needed" : isReport ? "Changes" : "Approval";
   const view = element(
     "section",

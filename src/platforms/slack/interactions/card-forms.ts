@@ -1,4 +1,4 @@
-/** The forms behind Edit… and Choose files…. Their initial contents are stored until the item is settled. */
+/** The forms behind Edit…, Choose files… and Hand over…. Their initial contents are stored until the item is settled. */
 import type { ApprovalCard } from "../../../ports/card.ts";
 import type { InboundAnswer } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -13,10 +13,11 @@ import {
   noFilesText,
   readFiles,
 } from "./files-modal.ts";
+import { handoverCallback, handoverModal, handoverRefused, readHandover } from "./handover-modal.ts";
 
-export const formCallbacks: readonly string[] = [editCallback, filesCallback];
+export const formCallbacks: readonly string[] = [editCallback, filesCallback, handoverCallback];
 
-export type FormChoice = "edit" | "part";
+export type FormChoice = "edit" | "part" | "handover";
 
 export interface CardForms {
   keep(card: ApprovalCard): Promise<void>;
@@ -26,7 +27,7 @@ export interface CardForms {
 
 export interface Submission {
   place: CardPlace;
-  answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts">;
+  answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts" | "to">;
   /** A message for the person. If present, the answer must not be passed on. */
   problem?: string;
   refused(text: string): Record<string, unknown>;
@@ -49,6 +50,7 @@ export function createCardForms(store: Store): CardForms {
       }
     },
     async view(choice, place) {
+      if (choice === "handover") return handoverModal(place);
       if (choice === "edit") {
         const json = await drafts.take(place.approvalId);
         return json === undefined ? undefined : editModal(place, json);
@@ -63,6 +65,10 @@ export function readSubmission(callback: string, metadata: string, values: unkno
   if (callback === editCallback) {
     const edit = readEdit(metadata, values);
     return edit && { place: edit.place, answer: { choice: "edit", editedJson: edit.json }, refused: editRefused };
+  }
+  if (callback === handoverCallback) {
+    const handed = readHandover(metadata, values);
+    return handed && { place: handed.place, answer: { choice: "handover", to: handed.to }, refused: handoverRefused };
   }
   const files = callback === filesCallback ? readFiles(metadata, values) : undefined;
   if (files === undefined) return undefined;

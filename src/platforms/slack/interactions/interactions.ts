@@ -63,6 +63,7 @@ const takesLonger = "Got it. This is taking longer than usual; I'll tell you the
 const noForm: Record<FormChoice, string> = {
   edit: "This call can't be edited any more.",
   part: "You can't choose files on this card any more.",
+  handover: "You can't hand this card over any more.",
 };
 const unknownButton = "This button no longer works, so nothing changed.";
 
@@ -89,7 +90,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const { thread, ...place } = await clickPlace(click);
     const at = Date.now();
     const choice = choices.get(action.action_id);
-    if (choice === "edit" || choice === "part")
+    if (choice === "edit" || choice === "part" || choice === "handover")
       return await openForm(choice, click, { ...place, approvalId: action.value, channel: click.channel.id, thread });
     const by = await people.author(click.user.id);
     if (choice !== undefined) {

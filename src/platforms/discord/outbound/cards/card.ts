@@ -32,7 +32,7 @@ const maxPlainLength = maxMessageLength - 300;
 
 /** The first message identifies the card. Items that don't fit continue in further messages. */
 export function cardMessages(card: ApprovalCard, options: CardOptions): OutgoingMessage[] {
-  const { items } = card;
+  const items = card.copy === undefined ? card.items : card.items.map(withoutHandOver);
   const hasAll = items.filter((item) => item.choices.includes("approve")).length > 1;
   // Reserve the last row even if it is not shown so that every item stays in its message.
   const first = items.slice(0, maxButtonRows - 1);
@@ -47,6 +47,11 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
     return options.style === "plain" ? asText(message) : message;
   });
   return withMentions(messages, card);
+}
+
+/** In a direct message, Discord's menu of people lists nobody else. */
+function withoutHandOver(item: CardItem): CardItem {
+  return { ...item, choices: item.choices.filter((choice) => choice !== "handover") };
 }
 
 /** Converts embeds to text. If the text does not fit, the message offers no approval. */
