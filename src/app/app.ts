@@ -22,6 +22,7 @@ import { countSkills } from "../skill-runtime/library/library.ts";
 import { byAnyName } from "../skill-runtime/library/precedence.ts";
 import { describeReadiness } from "../web/readiness.ts";
 import { statusLines } from "../web/status.ts";
+import { buildAnswers } from "./answers.ts";
 import { buildChatLog } from "./chat-log.ts";
 import { type Closing, createClosing } from "./closing.ts";
 import { buildCommands } from "./commands.ts";
@@ -117,12 +118,13 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const { conversations, approvals, questions, context } = parts;
 
   const access = createAccess({ rules: accessRules(settings), ledger: state.ledger, isOwner });
+  const answers = buildAnswers(options, state, { ...parts, access, platform: (name) => platforms.byName.get(name) });
   const commands = buildCommands(options, state, {
-    ...{ memory, chatLog, sandbox, models, tools, parts, access, isOwner },
+    ...{ memory, chatLog, sandbox, models, tools, parts, access, isOwner, records: answers.records },
     connected: connections.all,
   });
   const handlers = createPlatformHandlers({
-    ...{ conversations, approvals, questions, commands, context, access, chatLog, log },
+    ...{ conversations, approvals, questions, commands, context, access, chatLog, log, onFooter: answers.onFooter },
     skillNamed: (asked, conversationId) => byAnyName(tools.toolbox.skillsFor(conversationId).skills).get(asked)?.name,
   });
   late.handlers.set(handlers);

@@ -14,6 +14,7 @@ import { statusCommand } from "../commands/status-command.ts";
 import { stopCommand } from "../commands/stop-command.ts";
 import { undoCommand } from "../commands/undo-command.ts";
 import { usageCommand } from "../commands/usage-command.ts";
+import { whyCommand } from "../commands/why-command.ts";
 import { listSnapshots } from "../context/explain.ts";
 import { forgetSnapshots } from "../context/forget-snapshots.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
@@ -21,6 +22,7 @@ import type { Access } from "../ports/access.ts";
 import type { Commands } from "../ports/command.ts";
 import type { Author, Scope } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
+import type { Records } from "../turn-report/show-record.ts";
 import { costOf } from "../usage/prices.ts";
 import type { ConversationParts } from "./conversations.ts";
 import type { Models } from "./models.ts";
@@ -36,6 +38,7 @@ export interface CommandsParts {
   memory: OwnedMemory;
   chatLog: StoredChatLog;
   parts: ConversationParts;
+  records: Records;
   access: Access;
   isOwner(platform: string, person: Author): boolean;
   connected(): Iterable<Platform>;
@@ -44,7 +47,7 @@ export interface CommandsParts {
 export function buildCommands(
   { settings: { config, workspace }, log }: AppOptions,
   { ledger }: State,
-  { memory, chatLog, sandbox, models, tools, parts, access, isOwner, connected }: CommandsParts,
+  { memory, chatLog, sandbox, models, tools, parts, records, access, isOwner, connected }: CommandsParts,
 ): Commands {
   const { conversations, approvals, context, history, registry } = parts;
 
@@ -93,6 +96,7 @@ export function buildCommands(
       }),
       usageCommand({ meter: models.usage, ledger, limits: config.limits, isOwner }),
       memoryCommand(memory),
+      whyCommand({ ledger, records }),
       exportCommand({ exportAll }),
       forgetCommand({
         conversations: registry,

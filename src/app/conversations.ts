@@ -30,6 +30,7 @@ import { contentOf, gateRules } from "../skill-runtime/library/library.ts";
 import { createPluginServices } from "../skill-runtime/plugins/plugin-services.ts";
 import { createTranscription } from "../transcription/transcribe.ts";
 import { openCompactor, openContext, openHistory } from "./context.ts";
+import { buildFooters } from "./footers.ts";
 import type { Late } from "./late.ts";
 import type { Models } from "./models.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
@@ -118,6 +119,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     }),
   );
 
+  const footer = buildFooters(options, reports);
   const deps: TurnDeps = {
     ...{ ledger, events, log, approvals },
     context: wrap("context", context),
@@ -134,6 +136,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     taskFiles: tools.taskFiles,
     files,
     usage: links.models.usage,
+    footer,
     takeSteering: (turnId, conversationId) => links.conversations.get().takeSteering(turnId, conversationId),
     limits: config.turns,
   };
@@ -148,7 +151,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
       if (end !== "parked" && end !== "suspended") compactor?.consider(turn);
       return end;
     },
-    onCrash: async (turn) => (await deliveries.open(turn.target)).fail(crashText),
+    onCrash: async (turn) => (await deliveries.open(turn.target)).fail(crashText, await footer(turn, "failed")),
     cancelApprovals: (turnId) => approvals.cancel(turnId, "the turn was stopped"),
     settleDecided: sandbox.drafts.settleDecided,
     workingFolder: sandbox.workingFolder,
@@ -187,6 +190,7 @@ function openApprovals(
     },
     changes: drafts,
     accept: (message) => links.conversations.get().accept(message),
+    budgets: links.models.usage,
     notify: {
       where: settings.config.safety.notify,
       atMost: settings.config.safety.notifyAtMost,

@@ -6,6 +6,7 @@
 import type { AnswerReceipt } from "../ports/message.ts";
 import { alreadySettledText, notYoursText, refused, unknownCard } from "./answer-text.ts";
 import { fits, requesterOf } from "./authority.ts";
+import { answerBudget } from "./budget.ts";
 import { type ApprovalRow, groupIdentical } from "./card.ts";
 import { actOnChanges, isChangeAction } from "./change-action.ts";
 import type { Click } from "./click.ts";
@@ -55,6 +56,9 @@ async function answerRows(
   if (open.length === 0) return refused(await alreadySettledText(context, rows));
   const answerable = open.filter((row) => mayAnswer(context, row, click));
   if (answerable.length === 0) return refused(notYoursText(context, open, click));
+  const isAboutBudget = answerable.every(({ body }) => body.budget !== undefined);
+  if (isAboutBudget && (click.choice === "approve" || click.choice === "deny"))
+    return await answerBudget(context, cardId, answerable, click);
   switch (click.choice) {
     case "approve":
       return await approve(context, cardId, answerable, click);

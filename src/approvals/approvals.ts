@@ -7,6 +7,7 @@ import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
 import type { ApprovalCard } from "../ports/card.ts";
 import { answerCard } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
+import { applyContinue, closeBudgets, openBudget } from "./budget.ts";
 import type { ApprovalRow } from "./card.ts";
 import { escapeHiddenLines } from "./card-text.ts";
 import { finishChanges, mayTakeBack, openChanges, redeemChanges, replaceChanges } from "./changes.ts";
@@ -141,6 +142,15 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       const row = await ledger.get("approval", approvalId);
       return row !== undefined && mayTakeBack(row.body, by, false);
     },
+    async openBudget(request) {
+      const inOrder = () => context.serial(`budget ${request.ask.id}`, () => openBudget(context, request));
+      const opened = await inOrder();
+      if (opened.type === "closed") return opened;
+      await planNotify(context, opened.card.id);
+      // Nobody may be left who can answer.
+      return await inOrder();
+    },
+    closeBudgets: (turnId) => closeBudgets(context, turnId),
     replaceChanges: (approvalId, reason) => replaceChanges(context, approvalId, reason),
     async card(cardId, turnId) {
       const found = await cardsOf(context, cardId);
@@ -155,10 +165,12 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     },
     async cancel(turnId, reason = "The turn was stopped.") {
       const rows = await ledger.list("approval", { states: ["open", "approved"], group: turnId });
-      await settleAll(rows, false, (ofCard) => cancelRows(ofCard, reason));
+      const own = rows.filter(({ body }) => body.budget === undefined || body.budget.endsAt === null);
+      await settleAll(own, false, (ofCard) => cancelRows(ofCard, reason));
     },
     async sweep(at) {
       const waiting = await ledger.list("approval", { states: ["open", "approved"] });
+      for (const row of waiting) if (row.state === "approved") await applyContinue(context, row);
       const due = waiting.filter((row) => isExpired(row.body, at));
       await settleAll(due, true, (ofCard) => expireDue(context, ofCard, at));
       const open = waiting.filter((row) => row.state === "open" && !isExpired(row.body, at));

@@ -44,6 +44,20 @@ export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false):
     : { ...rule, approvers: named };
 }
 
+/** Stands in for a tool name in approval rules: `safety.tools.budget` can name who may answer. */
+export const budgetTool = "budget";
+
+/** Owners answer, unless the policy names others for budgets. The approvers of calls are often the requesters. */
+export function budgetRule({ tools, owners = [] }: ApprovalPolicy): AnswerRule {
+  const own = tools !== undefined && Object.hasOwn(tools, budgetTool) ? tools[budgetTool] : undefined;
+  const named = owners.filter((entry) => entry !== "requester");
+  return {
+    approvers: own?.approvers ?? (named.length === 0 ? [atTheMachine] : named),
+    quorum: own?.quorum ?? 1,
+    notRequester: own?.notRequester ?? false,
+  };
+}
+
 /** The last of several requesters must not decide alone: other approvers decide, or else all requesters approve. */
 export function ruleForAll(rule: AnswerRule, { platform, by, alsoAsked = [] }: Requester): AnswerRule {
   if (alsoAsked.length === 0 || rule.notRequester || !rule.approvers.includes("requester")) return rule;

@@ -10,6 +10,7 @@ import type { GateMatch } from "../ports/gate.ts";
 import type { LedgerEntry } from "../ports/ledger.ts";
 import type { AnswerChoice, ReplyTarget } from "../ports/message.ts";
 import { approversText } from "./authority.ts";
+import { budgetItem } from "./budget-text.ts";
 import { callText, callWarning, cleaner, editableJson, isMasked } from "./card-text.ts";
 import { changesText, openChangesChoices, settledChangesChoices } from "./changes-card.ts";
 import { grantableRules } from "./grants.ts";
@@ -104,6 +105,7 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
     ...(body.original === undefined ? {} : { editedFrom: callText(body.original, mask) }),
     ...(state === "open" && body.votes.length > 0 ? { progress: clean(progressText(body)) } : {}),
     ...(state === "open" ? {} : { outcome: clean(outcomeText(shown)) }),
+    ...(body.budget === undefined ? {} : budgetItem(body.budget, clean)),
   };
 }
 
@@ -128,6 +130,7 @@ export function rowChoices(row: ShownRow, mask: Mask): AnswerChoice[] {
   // Nobody may edit a call, or allow it in advance, without seeing all of it.
   if (hidesSecrets(row.body, mask)) return ["approve", "deny"];
   const choices: AnswerChoice[] = ["approve", "deny"];
+  if (row.body.budget !== undefined) return choices;
   // If several people must approve, no single one may edit the call or allow it in advance.
   if (row.body.quorum > 1) return choices;
   if (editableJson(row.body.call, mask) !== undefined) choices.push("edit");

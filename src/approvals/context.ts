@@ -11,7 +11,8 @@ import type { Ledger } from "../ports/ledger.ts";
 import type { Feedback } from "../ports/memory.ts";
 import type { Author, InboundMessage, JsonObject, ReplyTarget } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
-import { type AnswerRule, type ApprovalPolicy, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
+import type { BudgetDecisions } from "../ports/usage.ts";
+import { type AnswerRule, type ApprovalPolicy, budgetRule, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import { type ApprovalRow, buildCard, hidesSecrets } from "./card.ts";
 import type { DecisionOutbox } from "./decision-outbox.ts";
 import type { Grants } from "./grants.ts";
@@ -43,6 +44,8 @@ export interface ApprovalsOptions {
   changes?: ChangesActions;
   /** Stores a message like one that somebody wrote. If absent, nobody can ask again. */
   accept?(message: InboundMessage): Promise<unknown>;
+  /** If absent, there are no budgets. */
+  budgets?: BudgetDecisions;
   /** If absent, nobody is told about cards. */
   notify?: NotifyOptions | undefined;
   /** Identifies the current content of the tool's skill. Undefined for a tool without a skill. */
@@ -65,6 +68,7 @@ export function isExpired(record: ApprovalRecord, at: number): boolean {
 }
 
 export function ruleNow({ policy, mask }: ApprovalsContext, record: ApprovalRecord): AnswerRule {
+  if (record.budget !== undefined) return budgetRule(policy);
   return ruleForAll(ruleFor(policy, record.call.name, hidesSecrets(record, mask)), requesterOf(record));
 }
 

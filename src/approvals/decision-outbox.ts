@@ -88,7 +88,8 @@ export function createDecisionOutbox({
   }
 
   async function isWaiting(turnId: string): Promise<boolean> {
-    return (await ledger.list("approval", { states: ["open"], group: turnId, limit: 1 })).length > 0;
+    const open = await ledger.list("approval", { states: ["open"], group: turnId });
+    return open.some(({ body }) => body.budget?.isBlocking !== false);
   }
 
   /** `isDue` tells from the result whether there is anything to record and show. */

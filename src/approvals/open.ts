@@ -19,6 +19,7 @@ import {
 import { type ApprovalRow, hidesSecrets } from "./card.ts";
 import { type ApprovalsContext, announce, cardsOf, hashOfCall, isExpired } from "./context.ts";
 import { createApprovalId } from "./hash.ts";
+import { saveCard } from "./save-card.ts";
 
 const defaultMaxOpenCards = 5;
 
@@ -135,16 +136,6 @@ function hasSameFacts(one: Pick<ApprovalRecord, "facts">, other: Pick<ApprovalRe
 
 function maxOpenCards({ policy }: ApprovalsContext): number {
   return policy.maxOpenCards ?? defaultMaxOpenCards;
-}
-
-async function saveCard(context: ApprovalsContext, { target, turnId }: ApprovalRequest, cardId: string): Promise<void> {
-  const { platform, conversationId } = target;
-  const body = { platform, conversationId, turnIds: [turnId], messages: [] };
-  if (await context.ledger.create("card", cardId, { state: "made", body, group: conversationId })) return;
-  await context.ledger.transition("card", cardId, ["made"], "made", (card) => ({
-    ...card,
-    turnIds: [...new Set([...card.turnIds, turnId])],
-  }));
 }
 
 function callRecord(

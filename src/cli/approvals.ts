@@ -25,6 +25,7 @@ import { draftsFolderOf } from "../sandbox/draft/draft-folders.ts";
 import { contentOf, gateRules } from "../skill-runtime/library/library.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
 import { ledgerFile, openLedger } from "../storage/open-state.ts";
+import { createBudgetDecisions } from "../usage/budget-decisions.ts";
 import { readToken } from "../web/page-token.ts";
 import { cardJson, cardsText } from "./approval-text.ts";
 import { auditFolderOf } from "./audit.ts";
@@ -114,6 +115,7 @@ async function createDesk(settings: Settings, ledger: Ledger, mask: Mask, audit:
     wake: () => {},
     remember: () => Promise.reject(new Error("only the agent records decisions")),
     skillFile: (tool) => contentOf(set, tool),
+    budgets: createBudgetDecisions({ ledger }),
     changes: {
       diff: (record) => readDraftDiff(ledger, draftsFolderOf(settings.workspace), record),
       undo: async () => onlyAgent,

@@ -1,11 +1,11 @@
 /** Runs `/remora NAME REST` commands, which work the same on every platform, and lists them as help. */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import type { CommandHandler, Commands } from "../ports/command.ts";
+import type { CommandAnswer, CommandHandler, Commands } from "../ports/command.ts";
 
 const maxShownNameCharacters = 40;
 
-export function createCommands(handlers: readonly CommandHandler[], log: Log): Commands {
+export function createCommands(handlers: readonly CommandHandler<CommandAnswer>[], log: Log): Commands {
   const byName = new Map(handlers.map((handler) => [handler.usage.split(" ", 1)[0] ?? "", handler]));
 
   function help(): string {
@@ -23,7 +23,8 @@ export function createCommands(handlers: readonly CommandHandler[], log: Log): C
         return { text: `${problem}${help()}`, isPrivate: true };
       }
       try {
-        return { text: await handler.run(command), isPrivate: true };
+        const said = await handler.run(command);
+        return { ...(typeof said === "string" ? { text: said } : said), isPrivate: true };
       } catch (thrown) {
         log.error({ command: name, error: messageOf(thrown) }, "a command failed");
         return { text: `That didn't work: ${messageOf(thrown)}`, isPrivate: true };

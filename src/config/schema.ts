@@ -106,6 +106,14 @@ const turns = z
   })
   .prefault({});
 
+const answers = z
+  .strictObject({
+    footer: z.enum(["auto", "always", "off"]).default("auto"),
+    cost: z.boolean().default(true),
+    feedback: z.boolean().default(true),
+  })
+  .prefault({});
+
 const tools = z
   .strictObject({
     retryMs: z.array(milliseconds).max(10).default([2_000, 6_000, 18_000]),
@@ -244,6 +252,7 @@ export const configSchema = z.strictObject({
   safety,
   sandbox,
   turns,
+  answers,
   tools,
   context,
   skills,

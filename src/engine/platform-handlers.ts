@@ -11,7 +11,7 @@ import type { Questions } from "../ports/question.ts";
 import { withSkill } from "./asked-skill.ts";
 import { messageKey } from "./conversation/inbox.ts";
 
-export interface PlatformHandlersOptions {
+export interface PlatformHandlersOptions extends Pick<PlatformHandlers, "onFooter"> {
   conversations: Conversations;
   approvals: Approvals;
   questions: Questions;
@@ -47,6 +47,7 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
     },
     onAnswer: (answer) => approvals.answer(answer),
     onPick: (pick) => questions.answer(pick),
+    onFooter: options.onFooter,
     async onCommand(command) {
       const verdict = await access.check({ ...command, author: command.by, isDirect: command.scope.startsWith("dm:") });
       if (verdict.type === "allowed") return await commands.handle(command);

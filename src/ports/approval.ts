@@ -3,6 +3,7 @@ import type { ApprovalCard, ApprovalState, ShownChanges } from "./card.ts";
 import type { GateMatch } from "./gate.ts";
 import type { AnswerReceipt, Author, InboundAnswer, ReplyTarget, Scope } from "./message.ts";
 import type { ToolCall } from "./tool.ts";
+import type { BudgetAsk } from "./usage.ts";
 
 /** `isOperator` is true if the vote came from the command line or the dashboard. */
 export interface ApprovalVote {
@@ -52,6 +53,13 @@ export interface ApprovalRecord {
   /** Who asked again after it had expired. */
   askedAgain?: Pick<Author, "id" | "name">;
   changes?: ChangesRecord;
+  /** An approval that adds to a budget instead of running a call. */
+  budget?: BudgetRecord;
+}
+
+export interface BudgetRecord extends BudgetAsk {
+  /** The turn waits for the answer. Before the budget is used up, it goes on. */
+  isBlocking: boolean;
 }
 
 export interface ChangesRecord {
@@ -181,7 +189,10 @@ export interface Approvals {
   hashOf(call: ToolCall, workingFolder: string): string;
   /** As the turn shows it. Several turns can share a card. */
   card(cardId: string, turnId?: string): Promise<ApprovalCard | undefined>;
-  /** Cancels the turn's approvals whose calls have not run yet. People and the model see `reason`. */
+  /**
+   * Cancels the turn's approvals whose calls have not run yet. People and the model see `reason`. Cards about the budget
+   * of a day stay open, because it is not the turn's own.
+   */
   cancel(turnId: string, reason?: string): Promise<void>;
   /** Expires the approvals that are due. Must be called regularly, because there are no timers. */
   sweep(now: number): Promise<void>;
@@ -200,6 +211,28 @@ export interface ChangeApprovals {
   replaceChanges(approvalId: string, reason: string): Promise<void>;
 }
 
+export interface BudgetRequest {
+  turnId: string;
+  target: ReplyTarget;
+  scope: Scope;
+  requester: Author;
+  workingFolder: string;
+  ask: BudgetAsk;
+  isBlocking: boolean;
+}
+
+export type OpenedBudget =
+  | { type: "open"; card: ApprovalCard }
+  /** `impossible`: nobody may answer. `by` is the display name of the person who decided. */
+  | { type: "closed"; state: "continued" | "declined" | "expired" | "cancelled" | "impossible"; by?: string };
+
+export interface BudgetApprovals {
+  /** Creates one record per turn, budget and addition. Repeating it returns the same record, or what became of it. */
+  openBudget(request: BudgetRequest): Promise<OpenedBudget>;
+  /** Closes the open cards about the turn's own budget, because the turn has ended. */
+  closeBudgets(turnId: string): Promise<void>;
+}
+
 export interface ChangesActions {
   diff(record: Pick<ApprovalRecord, "changes">): Promise<string | undefined>;
   undo(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
@@ -213,7 +246,7 @@ export interface OperatorDecision {
   parts?: number[];
 }
 
-export interface ApprovalDesk extends Approvals, ChangeApprovals {
+export interface ApprovalDesk extends Approvals, ChangeApprovals, BudgetApprovals {
   /** Records which message shows the card. After that, clicks on other messages are refused. */
   posted(cardId: string, turnId: string, messageId: string): Promise<void>;
   /** If nobody may answer, the operator may not either. */

@@ -16,6 +16,8 @@ export interface CardItem {
   times: number;
   state: ApprovalState;
   choices: AnswerChoice[];
+  /** Button labels, if Approve and Deny would not say what they do. */
+  labels?: { approve: string; deny: string };
   /** The current arguments as JSON text without invisible characters. */
   editJson?: string;
   /** The rule that the choice `allow` would save, in words. */

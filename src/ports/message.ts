@@ -60,6 +60,8 @@ export interface InboundMessage {
   isPrivate?: boolean;
   /** A link to the message, for people. */
   link?: string;
+  /** The platform's message that the answer belongs to, if `id` is not one, because a person pressed Retry. */
+  replyTo?: string;
   at: number;
   /** Ids of expired approvals. The turn begins with their calls. Set only by Remora itself. */
   askAgain?: string[];
@@ -140,6 +142,8 @@ export interface InboundCommand {
 export interface CommandReceipt {
   text: string;
   isPrivate: boolean;
+  /** Standard Markdown that is too long for a message. */
+  file?: { name: string; text: string };
 }
 
 export interface ReplyTarget {

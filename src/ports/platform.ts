@@ -2,6 +2,7 @@
  * A platform must acknowledge an event only after the handler has resolved: only then is the event durably stored.
  * `Posts` records every post immediately so that another process can resume a reply without posting twice.
  */
+import type { AnswerFooter, FooterReceipt, InboundFooterClick } from "./answer-footer.ts";
 import type { ApprovalCard, CardNote } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
 import type { Earlier, EarlierWanted } from "./earlier.ts";
@@ -44,9 +45,12 @@ export interface Reply {
   note(note: CardNote): Promise<void>;
   /** Posts a tool's question, or updates the posted one. Opens the next segment, like `ask`. */
   question(card: QuestionCard): Promise<void>;
-  finish(text: string, files: ToolFile[]): Promise<void>;
-  fail(text: string): Promise<void>;
-  /** Drops pending writes and ends all indicators, because another process resumes the reply, or the turn has parked. */
+  /** If the service refuses the footer, the text appears without it. */
+  finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
+  fail(text: string, footer?: AnswerFooter): Promise<void>;
+  /** Ends the open segment and removes the progress, because the turn waits for people. */
+  park(): Promise<void>;
+  /** Drops pending writes, because another process resumes the reply. */
   leave?(): Promise<void>;
 }
 
@@ -56,6 +60,8 @@ export interface PlatformHandlers {
   onAnswer(answer: InboundAnswer): Promise<AnswerReceipt>;
   onPick(pick: InboundPick): Promise<AnswerReceipt>;
   onCommand(command: InboundCommand): Promise<CommandReceipt>;
+  /** Clicks and reactions below an answer. */
+  onFooter(click: InboundFooterClick): Promise<FooterReceipt>;
   /** Has no effect after the message has left the queue. */
   onEdited(platform: string, messageId: string, text: string): Promise<void>;
   onDeleted(platform: string, messageId: string): Promise<void>;
@@ -73,6 +79,8 @@ export interface Platform {
   reply(target: ReplyTarget, posts: Posts): Reply;
   /** Undefined if the person has left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
+  /** Checks now whether the person can read the conversation. If in doubt, resolves to false. */
+  mayRead?(conversationId: string, person: Author): Promise<boolean>;
   chat?: ChatActions;
   reach: Reach;
   /**

@@ -1,5 +1,6 @@
 import type { Log } from "../lib/log.ts";
-import type { Approvals } from "./approval.ts";
+import type { AnswerFooter } from "./answer-footer.ts";
+import type { Approvals, BudgetApprovals } from "./approval.ts";
 import type { ApprovalCard, CardNote } from "./card.ts";
 import type { Containment } from "./containment.ts";
 import type { ContextBuilder } from "./context.ts";
@@ -16,7 +17,7 @@ import type { QuestionCard } from "./question.ts";
 import type { Toolbox, ToolFile, ToolQueue, ToolSpec } from "./tool.ts";
 import type { ReadAnswer, TaskFiles, TurnRecord } from "./turn.ts";
 import type { TurnFiles } from "./turn-files.ts";
-import type { UsageMeter } from "./usage.ts";
+import type { BudgetDecisions, UsageMeter } from "./usage.ts";
 
 /** Reads one model answer. `onText` gets the complete text so far. */
 export type ReadModel = (
@@ -36,11 +37,15 @@ export interface Delivery {
   question(card: QuestionCard): Promise<void>;
   /** True if a question was posted since the last `takeAsked`. The text then continues below the question. */
   takeAsked(): boolean;
-  finish(text: string, files: ToolFile[]): Promise<void>;
-  fail(text: string): Promise<void>;
+  finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
+  fail(text: string, footer?: AnswerFooter): Promise<void>;
+  /** Removes the progress, because the turn waits for people. Never rejects. */
+  park(): Promise<void>;
   /** Stops writing, because another process continues the reply. Never rejects. */
   leave(): Promise<void>;
 }
+
+export type TurnEnding = "done" | "failed" | "stopped";
 
 export interface TurnLimits {
   /** Maximum model calls with tools in one turn. One call without tools follows. */
@@ -69,7 +74,7 @@ export interface TurnDeps {
   deliver(target: ReplyTarget): Promise<Delivery>;
   toolbox: Toolbox;
   gate: Gate;
-  approvals: Approvals;
+  approvals: Approvals & BudgetApprovals;
   containment: Containment;
   drafts: Pick<Drafts, "settle" | "news">;
   queue: ToolQueue;
@@ -77,7 +82,9 @@ export interface TurnDeps {
   memory: Memory;
   earlier: EarlierMessages;
   taskFiles: TaskFiles;
-  usage: Pick<UsageMeter, "admit">;
+  usage: Pick<UsageMeter, "admit" | "asks"> & Pick<BudgetDecisions, "asked">;
+  /** What to show below the turn's answer. Never rejects. */
+  footer(turn: TurnRecord, end: TurnEnding): Promise<AnswerFooter | undefined>;
   /** Takes the requester's new messages. Empty unless `overlap` is `steer`. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   limits: TurnLimits;

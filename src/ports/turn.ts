@@ -68,6 +68,8 @@ export interface TurnRecord {
   isDelivered: boolean;
   /** The visible text of an unfinished last step, which the reply keeps. */
   unfinishedText?: string;
+  /** People were asked to add to a budget. */
+  hasBudgetCard?: boolean;
   /** US dollars of calls that broke off after they had begun to answer, estimated. */
   brokenCost?: number;
   /** What was said before the first message. Saved before the first step so that every step has the same prompt. */

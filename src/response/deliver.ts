@@ -5,6 +5,7 @@
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { AnswerFooter } from "../ports/answer-footer.ts";
 import type { Reply } from "../ports/platform.ts";
 import type { Progress } from "../ports/progress.ts";
 import type { Delivery } from "../ports/turn-deps.ts";
@@ -38,6 +39,10 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
     await Promise.all([text.drop(), progress.drop()]);
   }
 
+  function redactedFooter(footer: AnswerFooter | undefined): AnswerFooter | undefined {
+    return footer && { ...footer, line: redact(footer.line) };
+  }
+
   return {
     show: (latest) => text.offer(latest),
     progress: (latest) => progress.offer(latest),
@@ -54,6 +59,11 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       hasAsked ||= !shown.has(card.id);
       shown.add(card.id);
     },
+    async park() {
+      await Promise.all([text.flush(), progress.drop()])
+        .then(() => reply.park())
+        .catch((thrown: unknown) => log.warn({ error: messageOf(thrown) }, "could not remove the progress of a turn"));
+    },
     async leave() {
       await Promise.all([settleDown(), reply.leave?.()]).catch((thrown: unknown) =>
         log.warn({ error: messageOf(thrown) }, "an abandoned reply may still receive updates"),
@@ -64,13 +74,13 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       hasAsked = false;
       return asked;
     },
-    async finish(final, files) {
+    async finish(final, files, footer) {
       await settleDown();
-      await reply.finish(redact(final), files);
+      await reply.finish(redact(final), files, redactedFooter(footer));
     },
-    async fail(final) {
+    async fail(final, footer) {
       await settleDown();
-      await reply.fail(redact(final));
+      await reply.fail(redact(final), redactedFooter(footer));
     },
   };
 }

@@ -23,12 +23,12 @@ import {
   type Permit,
   type Reservation,
   scheduleOf,
-  tokensOf,
   type UsageLimits,
   type UsageMeter,
   type UsageRecord,
   usageSubject,
 } from "../ports/usage.ts";
+import { createBudgetDecisions } from "./budget-decisions.ts";
 import {
   askFor,
   budgetLimit,
@@ -36,8 +36,6 @@ import {
   declinedBy,
   emptyRecord,
   isAsked,
-  judge,
-  type Verdict,
   type Watched,
   watchedFor,
   withoutBudget,
@@ -45,16 +43,10 @@ import {
 } from "./budgets.ts";
 import { createCounter } from "./counter.ts";
 import { countedCall, type Estimate, estimatedUse } from "./estimate.ts";
-import {
-  budgetOwner,
-  busyText,
-  earlierCallsText,
-  unpricedText,
-  usedUpBudgetText,
-  usedUpTokensText,
-} from "./limit-text.ts";
+import { earlierCallsText, unpricedText } from "./limit-text.ts";
 import { createOverview } from "./overview.ts";
 import { isFree, type PriceOf } from "./prices.ts";
+import { createReserver } from "./reserve.ts";
 
 export interface UsageOptions {
   ledger: Ledger;
@@ -68,8 +60,6 @@ export interface UsageOptions {
 }
 
 const maxKeptMs = 62 * 86_400_000;
-/** Tokens reserved for a running call on a day without counts. */
-const defaultCallTokens = 4_000;
 /** Longer than any call takes. */
 const reservationMs = 15 * 60_000;
 /** How long a call waits for running calls that may use up a limit. */
@@ -81,6 +71,7 @@ export type BudgetedUsageMeter = UsageMeter & BudgetDecisions;
 export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
   const { ledger, priceOf, limits, log, now = Date.now, busyWaitMs = defaultBusyWaitMs } = options;
   const counter = createCounter(ledger, log);
+  const { reserveAll, release } = createReserver({ ledger, counter, step: limits.dollars.step, now });
   const { step, unpriced } = limits.dollars;
 
   function isFreeModel(model: string): boolean {
@@ -91,94 +82,6 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
   async function recordOf({ id }: Pick<Watched, "id">, turnId?: string): Promise<UsageRecord> {
     const entry = await ledger.get("usage", id);
     return withoutLapsed(entry?.body ?? emptyRecord(dayOf(now())), now(), turnId);
-  }
-
-  /** Reserves in one entry. Returns the record with or without the reservation. */
-  async function reserve(
-    watched: Watched,
-    reservation: Reservation,
-  ): Promise<{ verdict: Verdict; record: UsageRecord }> {
-    for (;;) {
-      let seen: { verdict: Verdict; record: UsageRecord } | undefined;
-      const change = (known: UsageRecord): UsageRecord | undefined => {
-        const record = withoutLapsed(known, now(), reservation.turnId);
-        const verdict = judge(record, watched);
-        seen = { verdict, record };
-        if (verdict.type !== "fits") return undefined;
-        const tokens = record.calls === 0 ? defaultCallTokens : Math.ceil(tokensOf(record) / record.calls);
-        return { ...record, held: [...(record.held ?? []), { ...reservation, tokens }] };
-      };
-      const reserved = await ledger.transition("usage", watched.id, ["counted"], "counted", change);
-      if (seen !== undefined && (reserved !== undefined || seen.verdict.type !== "fits")) return seen;
-      if (reserved === undefined && (await ledger.get("usage", watched.id)) === undefined) {
-        const record = emptyRecord(dayOf(now()));
-        const verdict = judge(record, watched);
-        if (verdict.type !== "fits") return { verdict, record };
-        const body = { ...record, held: [{ ...reservation, tokens: defaultCallTokens }] };
-        const isMade = await ledger.create("usage", watched.id, { state: "counted", body, group: watched.subject });
-        if (isMade) return { verdict, record };
-      }
-    }
-  }
-
-  async function release(all: readonly Watched[], reservationId: string): Promise<void> {
-    await counter.add(all.map(({ id, subject }) => ({ id, subject, releases: reservationId })));
-  }
-
-  /** Reserves in all entries or in none. */
-  async function reserveAll(turn: TurnRecord, all: readonly Watched[], reservation: Reservation) {
-    const asks: BudgetAsk[] = [];
-    let declined: string | undefined;
-    for (const [index, watched] of all.entries()) {
-      const { verdict, record } = await reserve(watched, reservation);
-      if (verdict.type !== "fits") {
-        await release(all.slice(0, index), reservation.id);
-        return {
-          type: "held-back" as const,
-          permit: heldBack(turn, watched, record, verdict),
-          isBusy: verdict.type === "busy",
-        };
-      }
-      const ask = askFor(record, watched, step, now());
-      if (ask === undefined) continue;
-      declined ??= declinedBy(record);
-      if (declinedBy(record) === undefined && !isAsked(record)) asks.push(ask);
-    }
-    return { type: "reserved" as const, asks, declined };
-  }
-
-  function heldBack(
-    turn: TurnRecord,
-    watched: Watched,
-    record: UsageRecord,
-    verdict: Exclude<Verdict, { type: "fits" }>,
-  ): Permit {
-    const { tokens, dollars, name } = watched;
-    const earlier = earlierCallsText(turn);
-    if (verdict.of === "dollars" && dollars !== undefined) {
-      const code = `usage.dollars.${dollars.kind}`;
-      const limit = budgetLimit(dollars.limit, record);
-      if (verdict.type === "busy")
-        return {
-          type: "refused",
-          code,
-          sentence: busyText("dollars", budgetOwner(dollars.kind, name), limit) + earlier,
-        };
-      const ask = askFor(record, watched, step, now());
-      const by = declinedBy(record);
-      if (ask !== undefined) {
-        const sentence = usedUpBudgetText(ask, now());
-        if (by === undefined) return { type: "asks", ask, code, sentence };
-        return { type: "refused", code, sentence: `${sentence} ${by} decided not to add to it.${earlier}` };
-      }
-    }
-    const { key, limit } = tokens ?? { key: "userTokensPerDay" as const, limit: 0 };
-    const whose = key === "userTokensPerDay" ? name : "this channel";
-    const sentence =
-      verdict.type === "busy"
-        ? busyText("tokens", whose, limit)
-        : usedUpTokensText(whose, key, tokensOf(record), limit, now());
-    return { type: "refused", code: `usage.${key}`, sentence: sentence + earlier };
   }
 
   async function admitWithin(
@@ -263,11 +166,6 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
     );
   }
 
-  /** Changes a budget that exists. */
-  async function changeBudget(id: string, change: (record: UsageRecord) => UsageRecord | undefined): Promise<boolean> {
-    return (await ledger.transition("usage", id, ["counted"], "counted", change)) !== undefined;
-  }
-
   return {
     async admit(turn, signal) {
       const day = dayOf(now());
@@ -317,31 +215,7 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
         }),
       );
     },
-    async asked({ id, addition }, turnId) {
-      await ensureBudget(id);
-      let isOwn = false;
-      await changeBudget(id, (record) => {
-        isOwn = record.asked?.addition === addition && record.asked.turnId === turnId;
-        const isFree = (record.continued?.length ?? 0) === addition && record.asked?.addition !== addition;
-        return isFree ? { ...record, asked: { addition, turnId } } : undefined;
-      }).then((isChanged) => {
-        isOwn ||= isChanged;
-      });
-      return isOwn;
-    },
-    async continued({ id, addition, step: dollars }, by, at) {
-      await ensureBudget(id);
-      await changeBudget(id, (record) => {
-        const { continued = [], declined: _declined, ...rest } = record;
-        return continued.length === addition ? { ...rest, continued: [...continued, { by, at, dollars }] } : undefined;
-      });
-    },
-    async declined({ id, addition }, by) {
-      await ensureBudget(id);
-      await changeBudget(id, (record) =>
-        (record.continued?.length ?? 0) === addition ? { ...record, declined: { addition, by } } : undefined,
-      );
-    },
+    ...createBudgetDecisions({ ledger, now }),
     async days(subject) {
       const entries = await ledger.list("usage", { group: subject });
       return entries
@@ -354,13 +228,4 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
       await ledger.prune("usage", ["counted"], now() - maxKeptMs);
     },
   };
-
-  /** A budget of nothing may be asked about before anything was counted. */
-  async function ensureBudget(id: string): Promise<void> {
-    if ((await ledger.get("usage", id)) !== undefined) return;
-    const [day = "", ...words] = id.split(" ");
-    const subject = words.length === 0 ? id : words.join(" ");
-    const body = emptyRecord(words.length === 0 ? dayOf(now()) : day);
-    await ledger.create("usage", id, { state: "counted", body, group: subject });
-  }
 }

@@ -2,10 +2,12 @@
  * The contract of every platform. A platform's test provides a world: the platform on a double of its service, and functions
  * for what a person does there.
  */
+
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { InboundFooterClick } from "../../src/ports/answer-footer.ts";
 import type { ApprovalCard, CardItem } from "../../src/ports/card.ts";
 import type {
   AnswerChoice,
@@ -547,6 +549,7 @@ export function createHeard() {
     kept: [] as InboundMessage[],
     answers: [] as Parameters<PlatformHandlers["onAnswer"]>[0][],
     picks: [] as InboundPick[],
+    footerClicks: [] as InboundFooterClick[],
     receipt: { accepted: true, text: "Noted." } as AnswerReceipt,
     /** If set, messages are refused and their author is told this. */
     notice: undefined as Notice | undefined,
@@ -572,6 +575,10 @@ export function createHeard() {
       return heard.receipt;
     },
     onCommand: async ({ name }) => ({ text: `You said ${name}.`, isPrivate: true }),
+    async onFooter(click) {
+      heard.footerClicks.push(click);
+      return heard.receipt;
+    },
     onEdited: async () => {},
     onDeleted: async () => {},
   };

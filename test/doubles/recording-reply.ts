@@ -1,4 +1,5 @@
 /** A reply that records what a person would see: segments of text, cards between them, and how it ended. */
+import type { AnswerFooter } from "../../src/ports/answer-footer.ts";
 import type { ApprovalCard, CardNote } from "../../src/ports/card.ts";
 import type { Reply } from "../../src/ports/platform.ts";
 import type { QuestionCard } from "../../src/ports/question.ts";
@@ -12,6 +13,7 @@ export interface RecordingReply extends Reply {
   notes: Map<string, CardNote>;
   questions: Map<string, QuestionCard>;
   files: ToolFile[];
+  footer?: AnswerFooter;
   end: "open" | "finished" | "failed";
 }
 
@@ -31,6 +33,7 @@ export function createRecordingReply(): RecordingReply {
     async progress({ headline }) {
       if (reply.activities.at(-1) !== headline) reply.activities.push(headline);
     },
+    async park() {},
     async ask(card) {
       if (!cards.has(card.id)) reply.segments.push("");
       cards.set(card.id, card);
@@ -45,12 +48,14 @@ export function createRecordingReply(): RecordingReply {
     async settle(card) {
       cards.set(card.id, card);
     },
-    async finish(text, files) {
+    async finish(text, files, footer) {
+      if (footer !== undefined) reply.footer = footer;
       reply.segments[reply.segments.length - 1] = text;
       reply.files.push(...files);
       reply.end = "finished";
     },
-    async fail(text) {
+    async fail(text, footer) {
+      if (footer !== undefined) reply.footer = footer;
       reply.segments[reply.segments.length - 1] = text;
       reply.end = "failed";
     },

@@ -50,6 +50,7 @@ export interface StageDoubleOptions {
   runTool?: (job: ToolJob, signal: AbortSignal) => Promise<Partial<ToolResult>>;
   approvals?: Partial<TurnDeps["approvals"]>;
   takeSteering?: TurnDeps["takeSteering"];
+  footer?: TurnDeps["footer"];
   earlier?: TurnDeps["earlier"];
   files?: TurnDeps["files"];
   limits?: Partial<TurnLimits>;
@@ -122,6 +123,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
       limits: { ...noLimits, ...options.usageLimits },
       log: silentLog,
     }),
+    footer: options.footer ?? (async () => undefined),
     takeSteering: options.takeSteering ?? (async () => []),
     limits: { steps: 8, callsPerStep: 32, refusals: 3, messageCharacters: 1_000, ...options.limits },
     log: silentLog,
@@ -181,6 +183,8 @@ const refusingApprovals: TurnDeps["approvals"] = {
   card: async () => undefined,
   cancel: async () => {},
   sweep: async () => {},
+  openBudget: async () => ({ type: "closed", state: "impossible" }),
+  closeBudgets: async () => {},
 };
 
 function resultOf(job: ToolJob, changes: Partial<ToolResult> = {}): ToolResult {

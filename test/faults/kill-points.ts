@@ -140,9 +140,9 @@ function createKillPoints(spec: string): PortWrappers {
     }),
     delivery: (delivery) => ({
       ...delivery,
-      async finish(text, files) {
+      async finish(text, files, footer) {
         at("before-reply");
-        await after("after-reply", delivery.finish(text, files));
+        await after("after-reply", delivery.finish(text, files, footer));
       },
     }),
     posts: (posts) => ({

@@ -16,7 +16,9 @@ export interface Audience {
 
 /** Nobody, or not enough people, have answered in time. */
 export function isExpiredCall({ state, body }: Pick<ApprovalRow, "state" | "body">): boolean {
-  return state === "expired" && body.changes === undefined && body.votes.length < body.quorum;
+  return (
+    state === "expired" && body.changes === undefined && body.budget === undefined && body.votes.length < body.quorum
+  );
 }
 
 /** `rows` are open. */

@@ -16,7 +16,7 @@ export async function activeTurns(
 /** False if people answered while the turn was being parked. The caller must then wake the turn. */
 export async function isWaitingForApproval(ledger: Ledger, turn: TurnRecord): Promise<boolean> {
   const approvals = await ledger.list("approval", { states: ["open"], group: turn.id });
-  return approvals.length > 0;
+  return approvals.some(({ body }) => body.budget?.isBlocking !== false);
 }
 
 export interface TurnEnderOptions {

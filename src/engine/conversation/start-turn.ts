@@ -34,7 +34,7 @@ export function createTurnStarter({ ledger, messages, events, workingFolder }: T
       conversationId,
       scope: newest.scope,
       messages: consecutive,
-      target: { platform: newest.platform, conversationId, turnId: id, messageId: newest.id },
+      target: { platform: newest.platform, conversationId, turnId: id, messageId: newest.replyTo ?? newest.id },
       workingFolder: workingFolder(conversationId, newest.scope),
       steps: await askedAgainSteps(ledger, first),
       startedAt: Date.now(),

@@ -62,17 +62,24 @@ function readBefore(untrusted: readonly Origin[]): string[] {
 async function postCards(run: TurnRun, asked: CallRecord[]): Promise<void> {
   const cardIds = new Set(asked.flatMap((record) => record.cardId ?? []));
   for (const cardId of cardIds) {
-    const card = await run.deps.approvals.card(cardId, run.turn.id);
-    if (card === undefined) continue;
-    // Ask even for an answered card if its post is not recorded: after a crash, the platform finds the message.
-    const isKnown = (await run.deps.ledger.get("post", `${run.turn.id}:card:${cardId}`)) !== undefined;
-    if (isKnown && card.items.every((item) => item.state !== "open")) continue;
-    try {
-      // Other turns may share the card; this turn shows it in its own reply.
-      await run.delivery.ask({ ...card, target: run.turn.target });
-    } catch (thrown) {
-      run.deps.log.warn({ turnId: run.turn.id, error: messageOf(thrown) }, "could not post an approval card");
-      await run.deps.approvals.cancel(run.turn.id, "the approval card could not be shown");
-    }
+    if (await postCard(run, cardId)) continue;
+    await run.deps.approvals.cancel(run.turn.id, "the approval card could not be shown");
+  }
+}
+
+/** False if the card can't be shown. */
+export async function postCard(run: TurnRun, cardId: string): Promise<boolean> {
+  const card = await run.deps.approvals.card(cardId, run.turn.id);
+  if (card === undefined) return true;
+  // Ask even for an answered card if its post is not recorded: after a crash, the platform finds the message.
+  const isKnown = (await run.deps.ledger.get("post", `${run.turn.id}:card:${cardId}`)) !== undefined;
+  if (isKnown && card.items.every((item) => item.state !== "open")) return true;
+  try {
+    // Other turns may share the card; this turn shows it in its own reply.
+    await run.delivery.ask({ ...card, target: run.turn.target });
+    return true;
+  } catch (thrown) {
+    run.deps.log.warn({ turnId: run.turn.id, error: messageOf(thrown) }, "could not post an approval card");
+    return false;
   }
 }

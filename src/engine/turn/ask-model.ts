@@ -13,11 +13,17 @@ import {
   textOf,
 } from "../../ports/turn.ts";
 import type { AdmittedCall } from "../../ports/usage.ts";
+import { askBeforehand, waitForBudget } from "./ask-budget.ts";
 import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
 
-/** Resolves to an explanation for people if the model failed. */
-export async function askModel(run: TurnRun): Promise<string | undefined> {
+/** `failed` has an explanation for people. */
+export type Asked = { type: "answered" } | { type: "parked" } | { type: "failed"; sentence: string };
+
+/** Each addition to a budget allows another attempt. */
+const maxAdmissions = 20;
+
+export async function askModel(run: TurnRun, admissions = 0): Promise<Asked> {
   const { turn, deps, fields } = run;
   run.progress.phase("Thinking");
   const began = performance.now();
@@ -25,10 +31,17 @@ export async function askModel(run: TurnRun): Promise<string | undefined> {
   const permit = await deps.usage.admit(turn, run.signal);
   if (permit.type !== "admitted") {
     deps.events.emit("llm.error", { ...fields, step, code: permit.code, message: permit.sentence });
-    return permit.sentence;
+    if (permit.type === "refused") return { type: "failed", sentence: permit.sentence };
+    const waited = await waitForBudget(run, permit);
+    if (waited.type !== "continued") return waited;
+    return admissions < maxAdmissions
+      ? await askModel(run, admissions + 1)
+      : { type: "failed", sentence: permit.sentence };
   }
   try {
-    return await askWithPermit(run, began, permit);
+    await askBeforehand(run, permit.asks);
+    const sentence = await askWithPermit(run, began, permit);
+    return sentence === undefined ? { type: "answered" } : { type: "failed", sentence };
   } finally {
     await permit.end();
   }
@@ -37,7 +50,7 @@ export async function askModel(run: TurnRun): Promise<string | undefined> {
 async function askWithPermit(run: TurnRun, beganBuilding: number, permit: AdmittedCall): Promise<string | undefined> {
   const { turn, deps, fields } = run;
   const step = turn.steps.length + 1;
-  const { tools, notes } = offeredTools(run);
+  const { tools, notes } = offeredTools(run, permit.declinedBy);
   if (step === 1) turn.news = await deps.drafts.news(turn);
   const built = await deps.context.build({ turn, step, tools, notes: [...notes, ...(turn.news ?? [])] });
   deps.events.emit("context.built", {
@@ -104,8 +117,16 @@ function invalid(raw: ParsedCall["raw"], text: string): CallRecord {
 }
 
 /** Returns the next step's tools. Once a limit is reached, returns no tools and a note for the model. */
-function offeredTools(run: TurnRun): { tools: ToolSpec[]; notes: string[] } {
+function offeredTools(run: TurnRun, declinedBy: string | undefined): { tools: ToolSpec[]; notes: string[] } {
   const { turn, deps } = run;
+  if (declinedBy !== undefined) {
+    return {
+      tools: [],
+      notes: [
+        "The budget for this is nearly used up, and people decided not to add to it, so no more tools now: answer in text, and say what is left to do.",
+      ],
+    };
+  }
   const refusals = callsOf(turn).filter(
     (call) => call.result?.status === "denied" || call.result?.status === "blocked",
   );

@@ -81,7 +81,7 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
     // Ignore a rejection after the race has been decided.
     tooLate.catch(() => {});
     try {
-      return await Promise.race([read(message, wanted, AbortSignal.any([late, turnSignal])), tooLate]);
+      return await Promise.race([read(atPlatform(message), wanted, AbortSignal.any([late, turnSignal])), tooLate]);
     } finally {
       done.abort();
     }
@@ -116,7 +116,7 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
     async markKnown({ id: turnId, conversationId, messages: [first] }) {
       if (first === undefined || first.isDirect || isScheduled(first)) return;
       // A failure is harmless: without the mark, the next turn only reads some messages again.
-      await store.set(markKey(conversationId), { id: first.id }, keptMs).catch((thrown: unknown) => {
+      await store.set(markKey(conversationId), { id: atPlatform(first).id }, keptMs).catch((thrown: unknown) => {
         log.warn({ turnId, error: messageOf(thrown) }, "could not save which messages a conversation knows");
       });
     },
@@ -130,6 +130,11 @@ function markKey(conversationId: string): string {
 
 function isScheduled({ id }: InboundMessage): boolean {
   return id.startsWith("schedule:");
+}
+
+/** A retried message has no place of its own, so it has that of the message that it repeats. */
+function atPlatform(message: InboundMessage): InboundMessage {
+  return message.replyTo === undefined ? message : { ...message, id: message.replyTo };
 }
 
 function failureNote(thrown: unknown): string {

@@ -3,6 +3,7 @@ import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { callsOf, openSegment, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
+import { askAfterAnswer } from "./ask-budget.ts";
 import { dropOldImages } from "./result-images.ts";
 import { isLedgerAway, type TurnEnd, type TurnRun } from "./turn-store.ts";
 import { unheardNote } from "./voice.ts";
@@ -12,7 +13,7 @@ const internalFailureText =
 
 export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   run.progress.stop();
-  const { turn, delivery } = run;
+  const { turn, delivery, deps } = run;
   if (!turn.isDelivered) {
     const last = turn.steps.at(-1);
     const said = textOf(openSegment(turn));
@@ -23,10 +24,12 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     await delivery.finish(
       joinParagraphs(said, isCut, other, unheardNote(turn, said)),
       callsOf(turn).flatMap((call) => call.result?.files ?? []),
+      await deps.footer(turn, "done"),
     );
     turn.isDelivered = true;
     await run.save();
   }
+  await askAfterAnswer(run);
   await settleDrafts(run, "done");
   return await end(run, "done");
 }
@@ -48,6 +51,7 @@ export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sent
   const mark = state === "failed" ? "⚠️ " : "";
   await run.delivery.fail(
     joinParagraphs(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "", mark + sentence),
+    await run.deps.footer(run.turn, state),
   );
   await settleDrafts(run, state);
   return await end(run, state);
@@ -75,6 +79,7 @@ export async function endAborted(run: TurnRun): Promise<TurnEnd> {
 async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<TurnEnd> {
   const { turn, deps } = run;
   turn.endedAt ??= Date.now();
+  if (turn.hasBudgetCard === true) await deps.approvals.closeBudgets(turn.id);
   let ended = state;
   try {
     await remember(run, state);
@@ -85,7 +90,10 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
     deps.log.error({ turnId: turn.id, error: messageOf(thrown) }, "could not remember a turn");
     turn.failure = joinParagraphs(turn.failure ?? "", sentence);
     ended = state === "done" ? "failed" : state;
-    await run.delivery.fail(joinParagraphs(textOf(openSegment(turn)), `⚠️ ${turn.failure}`));
+    await run.delivery.fail(
+      joinParagraphs(textOf(openSegment(turn)), `⚠️ ${turn.failure}`),
+      await deps.footer(turn, ended),
+    );
   }
   dropOldImages(turn, 0);
   await run.save(ended);

@@ -11,6 +11,7 @@ import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "
 import { askForApproval } from "./ask-approval.ts";
 import { callSpec, callSummary, parsedCall, recordFeedback, refuse, untrustedBefore } from "./call-record.ts";
 import { judgeCalls } from "./judge-calls.ts";
+import { park } from "./park.ts";
 import { dropOldImages, dropQueuedImages } from "./result-images.ts";
 import type { TurnRun } from "./turn-store.ts";
 
@@ -63,20 +64,6 @@ async function redeemPermit(run: TurnRun, record: CallRecord): Promise<"run" | "
   const theirs = outcome.by === undefined || outcome.reason === undefined ? [] : [originOfPerson(outcome.by)];
   refuse(record, "denied", text, theirs);
   return "refused";
-}
-
-async function park(run: TurnRun, cardId: string): Promise<"parked"> {
-  run.progress.stop();
-  await run.save("parked");
-  // Later turns of the conversation must see this waiting turn in their history.
-  await run.deps.context.remember(run.turn).catch((thrown: unknown) => {
-    run.deps.log.warn(
-      { turnId: run.turn.id, error: messageOf(thrown) },
-      "could not write a waiting turn to the history",
-    );
-  });
-  run.deps.events.emit("turn.parked", { ...run.fields, cardId });
-  return "parked";
 }
 
 async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Promise<void> {

@@ -9,7 +9,7 @@
  * After a crash or a park, any process can continue the turn.
  */
 import { TurnAbort } from "../../lib/abort.ts";
-import type { TurnRecord } from "../../ports/turn.ts";
+import { openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import type { TurnDeps, TurnLimits } from "../../ports/turn-deps.ts";
 import { askModel } from "./ask-model.ts";
 import { endAborted, endAnswered, endBroken, endVisibly } from "./end-turn.ts";
@@ -42,8 +42,7 @@ export async function runTurn(turn: TurnRecord, deps: TurnDeps, workerSignal: Ab
       throw thrown;
     })
     .finally(progress.stop);
-  // While a turn is parked, only its card is visible.
-  if (end === "suspended" || end === "parked") await delivery.leave();
+  if (end === "suspended") await delivery.leave();
   return end;
 }
 
@@ -53,6 +52,8 @@ async function runToEnd(run: TurnRun): Promise<TurnEnd> {
     if (signal.aborted) return await endAborted(run);
     const refusal = unreadableText(turn, deps.limits);
     if (refusal !== undefined) return await endVisibly(run, "failed", refusal);
+    // An earlier process may have left other text, or only its progress.
+    if (!turn.isDelivered) run.delivery.show(textOf(openSegment(turn)));
     return await takeSteps(run);
   } catch (thrown) {
     if (thrown instanceof TurnOwnershipLost) throw thrown;
@@ -73,9 +74,10 @@ async function takeSteps(run: TurnRun): Promise<TurnEnd> {
     await takeSteering(run);
     await gather(run);
     if (run.signal.aborted) return await endAborted(run);
-    const failure = await askModel(run);
+    const asked = await askModel(run);
+    if (asked.type === "parked") return "parked";
     if (run.signal.aborted) return await endAborted(run);
-    if (failure !== undefined) return await endVisibly(run, "failed", failure);
+    if (asked.type === "failed") return await endVisibly(run, "failed", asked.sentence);
   }
 }
 

@@ -33,6 +33,7 @@ import { createAcknowledgements } from "./outbound/acknowledgement.ts";
 import { createLatestCards } from "./outbound/cards/latest-cards.ts";
 import { createChatAccess } from "./outbound/chat-access.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
+import { createMayRead } from "./outbound/may-read.ts";
 import { createMessageSender, type Origin } from "./outbound/message-sender.ts";
 import { createMessages, nonceOf } from "./outbound/messages.ts";
 import { createReach } from "./outbound/reach.ts";
@@ -216,6 +217,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       return createDiscordReply({ api, sender, target, posts, formContents, latestCards, onBegin, log });
     },
     lookUp: people.lookUp,
+    mayRead: createMayRead(api, access),
     reach: createReach({ api, channels, people, access, roleName: context.roleName }),
     earlier: createEarlier({ api, channels, access, botId: () => gateway.client()?.user.id }),
     openFile: createFileOpener(api, options.apiUrl),

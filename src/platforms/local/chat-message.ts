@@ -1,4 +1,5 @@
 /** The data of the local chat, as stored and as sent to the page: plain JSON. */
+import type { AnswerFooter } from "../../ports/answer-footer.ts";
 import type { ApprovalCard } from "../../ports/card.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { QuestionCard } from "../../ports/question.ts";
@@ -42,6 +43,8 @@ export interface ChatMessage {
   activitySince?: number;
   card?: ApprovalCard;
   question?: QuestionCard;
+  /** Below an answer. Not part of its text. */
+  footer?: AnswerFooter;
   command?: string;
   onlyFor?: string;
   files: ChatFile[];

@@ -6,7 +6,8 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { AnswerChoice, AnswerReceipt, Scope } from "../../ports/message.ts";
+import type { FooterAction, FooterReceipt } from "../../ports/answer-footer.ts";
+import type { AnswerChoice, AnswerReceipt, CommandReceipt, Scope } from "../../ports/message.ts";
 import type { PlatformHandlers } from "../../ports/platform.ts";
 import { askText } from "../shared/ask-text.ts";
 import {
@@ -44,6 +45,7 @@ export interface Inbound {
   remove(person: string, id: string): Promise<void>;
   answer(answer: ClickedAnswer): Promise<AnswerReceipt>;
   pick(pick: { person: string; messageId: string; questionId: string; option: number }): Promise<AnswerReceipt>;
+  footer(click: ClickedFooter): Promise<FooterReceipt>;
   /** `/remora ask …` creates a message. Every other command is answered with a receipt. */
   command(command: Spot & { name: string; rest: string }): Promise<StoredMessage>;
   redeliver(): Promise<void>;
@@ -61,6 +63,13 @@ export interface ClickedAnswer {
   editedJson?: string | undefined;
   parts?: number[] | undefined;
   to?: string | undefined;
+}
+
+export interface ClickedFooter {
+  person: string;
+  messageId: string;
+  action: FooterAction;
+  text?: string | undefined;
 }
 
 export interface InboundOptions {
@@ -195,6 +204,16 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
       const conversationId = formatConversationId(conversationOf(place, thread));
       return await connected().onPick({ platform: "local", conversationId, questionId, option, by, at: Date.now() });
     },
+    async footer({ person, messageId, action, text }) {
+      const by = authorOf(personOf(person));
+      const { place, thread, footer } = clickable(person, messageId, "message");
+      if (footer === undefined) throw new Refusal(404, "There is nothing below that message. Reload the page.");
+      const conversationId = formatConversationId(conversationOf(place, thread));
+      return await connected().onFooter({
+        ...{ platform: "local", conversationId, turnId: footer.turnId, messageId, action, by, at: Date.now() },
+        ...(text === undefined ? {} : { text }),
+      });
+    },
     async command({ name, rest, ...spot }) {
       const said = name === "ask" ? rest : askText(name, rest);
       if (said !== undefined) return await say({ ...spot, text: said, files: [] }, true);
@@ -212,7 +231,7 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
         at,
       });
       const answer = receiptFor({
-        ...{ place, thread, text: receipt.text, command: `/remora ${name} ${rest}`.trim() },
+        ...{ place, thread, text: withFile(receipt), command: `/remora ${name} ${rest}`.trim() },
         ...(receipt.isPrivate ? { onlyFor: person } : {}),
       });
       store.put(answer);
@@ -227,6 +246,11 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
       }
     },
   };
+}
+
+/** The page shows long texts too, so it needs no file. */
+function withFile({ text, file }: CommandReceipt): string {
+  return file === undefined ? text : `${text}\n\n${file.text}`;
 }
 
 function storedBy(store: ChatStore, id: string): StoredMessage {

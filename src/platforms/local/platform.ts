@@ -7,7 +7,7 @@ import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import { deletedFile } from "../shared/file-download.ts";
 import { createLocalChatActions } from "./chat-actions.ts";
 import { type ChatStore, createChatStore } from "./chat-store.ts";
-import type { LocalConversation } from "./conversation-id.ts";
+import { type LocalConversation, parseConversationId } from "./conversation-id.ts";
 import { createEarlier } from "./earlier.ts";
 import { createInbound } from "./inbound.ts";
 import { createReach } from "./reach.ts";
@@ -59,6 +59,12 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
       await inbound.redeliver();
     },
     earlier: createEarlier(store),
+    async mayRead(conversationId, person) {
+      const conversation = parseConversationId(conversationId);
+      const isKnown = store.people().some(({ id }) => id === person.id);
+      if (!isKnown || conversation === undefined) return false;
+      return conversation.type === "channel" || conversation.person === person.id;
+    },
     reach: createReach(store),
     chat: createLocalChatActions(store, channels),
     reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, log }),

@@ -3,6 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import type { AnswerFooter } from "../../ports/answer-footer.ts";
 import { type ApprovalCard, type CardNote, noteText } from "../../ports/card.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Posts, Reply } from "../../ports/platform.ts";
@@ -69,7 +70,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     if (!isKept) await posts.keep(key, message.id);
   }
 
-  async function show(state: ChatMessageState, files: ChatFile[] = []): Promise<void> {
+  async function show(state: ChatMessageState, files: ChatFile[] = [], footer?: AnswerFooter): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
     if (isLeft) return;
@@ -82,6 +83,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const message: ChatMessage = {
       ...agentsMessage({ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty }),
       ...(activitySince === undefined ? {} : { activitySince }),
+      ...(footer === undefined ? {} : { footer }),
     };
     await post(`text:${segment.number}`, message, isKept);
   }
@@ -106,7 +108,12 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     await update({ activity, activitySince });
   }
 
-  async function end(text: string, files: ToolFile[], state: ChatMessageState): Promise<void> {
+  async function end(
+    text: string,
+    files: ToolFile[],
+    state: ChatMessageState,
+    footer: AnswerFooter | undefined,
+  ): Promise<void> {
     begun ??= begin();
     await begun;
     const attached = await attach(store, target.turnId, files);
@@ -115,7 +122,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
       activity: "",
       activitySince: undefined,
     });
-    await show(state, attached.files);
+    await show(state, attached.files, footer);
   }
 
   /** A card that follows an ended answer must not change that answer. */
@@ -124,14 +131,18 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     return timer === undefined && (state === "done" || state === "failed");
   }
 
+  async function closeSegment(): Promise<void> {
+    Object.assign(segment, { activity: "", activitySince: undefined });
+    if (!hasEnded()) await show("done");
+  }
+
   async function postBelow(key: string, messageFor: () => ChatMessage): Promise<void> {
     begun ??= begin();
     await begun;
     const isPosted = posted.has(key);
     if (!isPosted) {
       spot();
-      Object.assign(segment, { activity: "", activitySince: undefined });
-      if (!hasEnded()) await show("done");
+      await closeSegment();
       posted.add(key);
       openSegment(posted.size);
     }
@@ -174,8 +185,13 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     async settle(card) {
       if (store.get(cardId(target, card.id)) !== undefined) store.put(cardMessage(card));
     },
-    finish: (text, files) => end(text, files, "done"),
-    fail: (text) => end(text, [], "failed"),
+    finish: (text, files, footer) => end(text, files, "done", footer),
+    fail: (text, footer) => end(text, [], "failed", footer),
+    async park() {
+      if (begun === undefined) return;
+      await begun;
+      await closeSegment();
+    },
     async leave() {
       isLeft = true;
       clearTimeout(timer);

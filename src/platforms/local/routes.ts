@@ -66,6 +66,12 @@ const bodies = {
     questionId: z.string(),
     option: z.number().int().min(0),
   }),
+  footer: z.object({
+    person: z.string(),
+    messageId: z.string(),
+    action: z.enum(["details", "retry", "good", "bad", "withdraw"]),
+    text: z.string().max(1_000).optional(),
+  }),
   command: z.object({ ...spot, name: z.string().max(100), rest: z.string().default("") }),
   person: z.object({ name: z.string() }),
 };
@@ -188,6 +194,9 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
   );
   app.post("/local/api/picks", (context) =>
     taking(context, bodies.pick, async (pick) => context.json(await inbound.pick(pick))),
+  );
+  app.post("/local/api/footer", (context) =>
+    taking(context, bodies.footer, async (click) => context.json(await inbound.footer(click))),
   );
   app.post("/local/api/commands", (context) =>
     taking(context, bodies.command, async ({ name, rest, ...input }) =>

@@ -11,17 +11,12 @@ export interface ProgressLine {
   reset(): void;
 }
 
-export interface ProgressLineOptions {
-  /** Thinking takes a few seconds in most answers. */
-  minThinkingMs: number;
-  now?: () => number;
-}
+/** These are a little less than the times after which the progress is shown again. */
+const minWorkMs = 1_900;
+/** Most answers need a few seconds of thinking. */
+const minThinkingMs = 9_900;
 
-/** A little less than the interval at which the progress is shown again. */
-export const minWorkMs = 1_900;
-export const defaultMinThinkingMs = 9_900;
-
-export function createProgressLine({ minThinkingMs, now = Date.now }: ProgressLineOptions): ProgressLine {
+export function createProgressLine({ now = Date.now }: { now?: () => number } = {}): ProgressLine {
   let begunAt: number | undefined;
   return {
     of(progress, hasText) {

@@ -41,8 +41,13 @@ export const callsPerMinute = {
   status: 600,
 } as const;
 
+/** https://docs.slack.dev/reference/methods/assistant.threads.setStatus */
+export const statusLifetimeMs = 2 * 60_000;
+
 /** Documented in characters per call; lifetime measured: https://docs.slack.dev/reference/methods/chat.startStream */
 export const maxStreamBytes = 12_000;
+/** As soon as a stream has tasks. Measured; not documented. */
+export const maxStreamBytesWithTasks = 10_600;
 export const streamLifetimeMs = 5 * 60_000;
 
 /** Recommended: https://docs.slack.dev/apis/web-api/pagination */

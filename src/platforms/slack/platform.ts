@@ -5,7 +5,6 @@
  */
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";
-import { z } from "zod";
 import { messageOf, type RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
@@ -13,7 +12,7 @@ import type { Author, InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import type { Store } from "../../ports/store.ts";
 import { withTimeout } from "../shared/with-timeout.ts";
-import { createSlackApi, type SlackApi } from "./api/api.ts";
+import { createSlackApi } from "./api/api.ts";
 import { isTokenProblem } from "./api/api-problems.ts";
 import { createHealth } from "./api/health.ts";
 import { createHttpReceiver, type HttpReceiver } from "./api/http-receiver.ts";
@@ -36,13 +35,17 @@ import { createCardForms } from "./interactions/card-forms.ts";
 import { createCommands } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import { createAssistantPane } from "./outbound/assistant-pane.ts";
+import { createChatAccess } from "./outbound/chat-access.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
 import { createEphemeralReplies } from "./outbound/ephemeral-reply.ts";
+import { createFooters } from "./outbound/footer.ts";
 import { createHome, type HomePage } from "./outbound/home.ts";
 import { createMessageSearch } from "./outbound/message-search.ts";
 import { createStreaming } from "./outbound/native-stream-policy.ts";
 import { createReach } from "./outbound/reach.ts";
+import { createReceipts } from "./outbound/receipts.ts";
 import { createSlackReply } from "./outbound/reply.ts";
+import { createThreadStatuses } from "./outbound/thread-status.ts";
 
 export interface SlackPlatformOptions {
   access: {
@@ -66,10 +69,8 @@ export interface SlackPlatform extends Platform {
   mount?(app: Hono): void;
 }
 
-const nothing = z.unknown();
 /** Startup waits this long for Slack; then connecting continues in the background. */
 const maxConnectMs = 10_000;
-const maxReactionMs = 5_000;
 const waitForSlackMs = 86_400_000;
 const maxKnownAuthors = 5_000;
 
@@ -94,7 +95,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const forms = createCardForms(store);
   const posting = new Map<string, Promise<void>>();
   const rateLimiter = createRateLimiter(now);
+  const footers = createFooters(log);
+  const chatAccess = createChatAccess(api, people);
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log, now });
+  const statuses = createThreadStatuses({ api, rateLimiter, log, now });
+  const receipts = createReceipts({ api, statuses, ackReaction: options.ackReaction, log });
   const http: HttpReceiver | undefined =
     transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log, now }) : undefined;
   const search =
@@ -111,7 +116,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     const pane = createAssistantPane({ api, handlers, identity, people, log, now });
     const onTaken = (message: InboundMessage) => {
       pane.said(message);
-      if (options.ackReaction !== null) acknowledge(api, message, options.ackReaction, log);
+      receipts.give(message);
     };
     const shared = { handlers, api, identity, people, ephemeral, log };
     const inbound = recent.watch(
@@ -210,10 +215,15 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, rateLimiter, streaming, forms, posting, log, now, signal: ended.signal },
+        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, posting, log, now },
+        signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
       }),
+    async mayRead(conversationId, person) {
+      const place = parseConversationId(conversationId);
+      return place !== undefined && (await chatAccess.mayRead(place.channel, person));
+    },
     reach: createReach({ api, identity, people, now }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent }),
@@ -241,15 +251,6 @@ async function sendNotice(
   if (place === undefined) return;
   const thread = place.thread === said?.ts ? null : place.thread;
   await ephemeral.markdown({ userId: message.author.id, channel: place.channel, thread }, notice.text);
-}
-
-function acknowledge(api: SlackApi, message: InboundMessage, emoji: string, log: Log): void {
-  const said = parseMessageId(message.id);
-  if (said === undefined) return;
-  const args = { channel: said.channel, timestamp: said.ts, name: emoji.replaceAll(":", "") };
-  api.call("reactions.add", args, nothing, { maxRetryMs: maxReactionMs }).catch((thrown: unknown) => {
-    log.debug({ error: messageOf(thrown) }, "could not add the acknowledgement reaction");
-  });
 }
 
 /** Names the app token, because there is also a bot token. */

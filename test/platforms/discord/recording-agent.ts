@@ -1,4 +1,5 @@
 /** The agent's side of a platform: keeps what comes in, and says what a test wants it to say. */
+import type { InboundFooterClick } from "../../../src/ports/answer-footer.ts";
 import type {
   AnswerReceipt,
   CommandReceipt,
@@ -17,6 +18,7 @@ export interface RecordingAgent {
   kept: InboundMessage[];
   answers: InboundAnswer[];
   picks: InboundPick[];
+  footerClicks: InboundFooterClick[];
   commands: InboundCommand[];
   edited: { id: string; text: string }[];
   deleted: string[];
@@ -36,6 +38,7 @@ export function createRecordingAgent(): RecordingAgent {
     kept: [],
     answers: [],
     picks: [],
+    footerClicks: [],
     commands: [],
     edited: [],
     deleted: [],
@@ -66,6 +69,10 @@ export function createRecordingAgent(): RecordingAgent {
         agent.commands.push(command);
         if (agent.failure !== undefined) throw agent.failure;
         return agent.commandReceipt;
+      },
+      async onFooter(click) {
+        agent.footerClicks.push(click);
+        return agent.receipt;
       },
       async onEdited(_platform, id, text) {
         agent.edited.push({ id, text });

@@ -96,6 +96,7 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
         if (message.isAddressed) queueMicrotask(() => void answer(message));
         return undefined;
       },
+      onFooter: async () => ({ accepted: false, text: "There are no footers here." }),
       onPick: async () => ({ accepted: false, text: "Nothing is asked here." }),
       async onAnswer(click) {
         agent.answers.push(click);

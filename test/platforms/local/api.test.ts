@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
+import type { InboundFooterClick } from "../../../src/ports/answer-footer.ts";
 import type { Attachment, CommandReceipt, InboundCommand, InboundMessage } from "../../../src/ports/message.ts";
 import type { PlatformHandlers } from "../../../src/ports/platform.ts";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
@@ -9,6 +10,7 @@ import { type LocalPage, maxUploadBytes, openLocalPage, token } from "./local-pa
 let page: LocalPage;
 let heard: InboundMessage[];
 let edited: string[][];
+let footerClicks: InboundFooterClick[];
 let commands: InboundCommand[];
 let receipt: CommandReceipt;
 let accept: () => Promise<void>;
@@ -18,6 +20,7 @@ beforeEach(async () => {
   page = await openLocalPage();
   heard = [];
   edited = [];
+  footerClicks = [];
   commands = [];
   receipt = { text: "All quiet.", isPrivate: true };
   accept = async () => {};
@@ -26,6 +29,10 @@ beforeEach(async () => {
       await accept();
       heard.push(message);
       return undefined;
+    },
+    onFooter: async (click) => {
+      footerClicks.push(click);
+      return { accepted: true, text: "Noted." };
     },
     onPick: async () => ({ accepted: true, text: "Noted." }),
     onAnswer: async () => ({ accepted: true, text: "Noted." }),

@@ -69,6 +69,7 @@ export function createChangingAgent(platform: () => Platform): ChangingAgent {
         agent.answers.push(click);
         return await answer(click);
       },
+      onFooter: async () => ({ accepted: false, text: "There are no footers here." }),
       onPick: async () => ({ accepted: false, text: "Nothing is asked here." }),
       onCommand: async () => ({ text: "No commands here.", isPrivate: true }),
       onEdited: async () => {},

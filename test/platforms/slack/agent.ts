@@ -1,4 +1,5 @@
 /** The agent's side of the port, for tests: keeps what it hears, and answers what it is told to answer. */
+import type { InboundFooterClick } from "../../../src/ports/answer-footer.ts";
 import type { ApprovalCard } from "../../../src/ports/card.ts";
 import type {
   AnswerReceipt,
@@ -18,6 +19,7 @@ export interface TestAgent {
   kept: InboundMessage[];
   answers: InboundAnswer[];
   picks: InboundPick[];
+  footerClicks: InboundFooterClick[];
   commands: InboundCommand[];
   edited: { id: string; text: string }[];
   deleted: string[];
@@ -36,6 +38,7 @@ export function createTestAgent(): TestAgent {
     kept: [],
     answers: [],
     picks: [],
+    footerClicks: [],
     commands: [],
     edited: [],
     deleted: [],
@@ -64,6 +67,10 @@ export function createTestAgent(): TestAgent {
       async onCommand(command) {
         agent.commands.push(command);
         return { text: agent.commandText, isPrivate: true };
+      },
+      async onFooter(click) {
+        agent.footerClicks.push(click);
+        return agent.receipt;
       },
       async onEdited(_platform, id, text) {
         agent.edited.push({ id, text });

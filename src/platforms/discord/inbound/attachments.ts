@@ -3,6 +3,7 @@ import { type APIAttachment, type APIMessage, MessageFlags } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { Attachment } from "../../../ports/message.ts";
 import { personName } from "../api/people.ts";
+import { withoutFooter } from "../outbound/footer.ts";
 import { filesOf, sourceOf } from "./open-file.ts";
 
 export function describeAttachments(message: APIMessage): Attachment[] {
@@ -17,7 +18,11 @@ export function describeAttachments(message: APIMessage): Attachment[] {
 
 export function quotedMessage({ id, author, content, attachments }: APIMessage): Attachment {
   const files = attachments.map(({ filename }) => `[file: ${filename}, of message ${id}]`);
-  const text = [`${personName(author)} (<@${author.id}>) wrote:`, content, ...files]
+  const text = [
+    `${personName(author)} (<@${author.id}>) wrote:`,
+    author.bot === true ? withoutFooter(content) : content,
+    ...files,
+  ]
     .filter((line) => line !== "")
     .join("\n");
   return textAttachment("the message that this answers", text);

@@ -2,6 +2,7 @@
 import { type APIMessage, MessageType } from "discord.js";
 import type { ChatLine } from "../../../ports/chat.ts";
 import { authorOf, personName } from "../api/people.ts";
+import { withoutFooter } from "../outbound/footer.ts";
 import { filesOf } from "./open-file.ts";
 import { askMark } from "./read-message.ts";
 import { readableText } from "./readable-text.ts";
@@ -15,7 +16,8 @@ export function lineOf(message: APIMessage): ChatLine {
   const names = new Map(mentions.map((user) => [user.id, personName(user)]));
   const isAsk = content.startsWith(askMark) && interaction_metadata !== undefined;
   const shown = isAsk ? content.slice(askMark.length) : content || embeds.map(({ title }) => title ?? "").join("\n");
-  const text = readableText(shown, {
+  const said = author.bot === true ? withoutFooter(shown) : shown;
+  const text = readableText(said, {
     user: (user) => names.get(user),
     role: () => undefined,
     channel: () => undefined,

@@ -12,7 +12,8 @@ export type ButtonMeaning =
   | { type: "edited" }
   | { type: "chosen" }
   | { type: "handed" }
-  | { type: "pick"; option: number };
+  | { type: "pick"; option: number }
+  | { type: "footer"; choice: "details" | "retry" };
 
 export interface ButtonPlace {
   /** The conversation's thread; null outside threads and in DMs. */
@@ -40,6 +41,8 @@ function wordOf(meaning: ButtonMeaning): string {
       return meaning.type;
     case "pick":
       return `pick${meaning.option}`;
+    case "footer":
+      return meaning.choice;
     default:
       return meaning satisfies never;
   }
@@ -57,5 +60,6 @@ function meaningOf(word: string): ButtonMeaning | undefined {
   const choice = answerChoices.find((each) => each === word);
   if (choice !== undefined) return { type: "answer", choice };
   if (word === "edited" || word === "chosen" || word === "handed") return { type: word };
+  if (word === "details" || word === "retry") return { type: "footer", choice: word };
   return /^pick\d$/.test(word) ? { type: "pick", option: Number(word.slice(4)) } : undefined;
 }

@@ -116,6 +116,11 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       }
       case "pick":
         return privately(await handlers.onPick({ ...common, questionId: id, option: meaning.option }));
+      case "footer": {
+        const at = messageId === undefined ? {} : { messageId };
+        const said = await handlers.onFooter({ ...common, ...at, turnId: id, action: meaning.choice });
+        return { text: said.text, isPrivate: true, ...(said.file === undefined ? {} : { file: said.file }) };
+      }
       default:
         return meaning satisfies never;
     }

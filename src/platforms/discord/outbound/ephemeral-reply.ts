@@ -17,9 +17,7 @@ import { escapePlain } from "./plain-text.ts";
 import { attachmentFor, attachmentText } from "./receipt-file.ts";
 import { maxAnswerMessages, renderAll } from "./render.ts";
 
-export interface ShownReceipt extends CommandReceipt {
-  file?: AnswerReceipt["file"];
-}
+export type ShownReceipt = CommandReceipt;
 
 export interface EphemeralReplies {
   /** Sends the first answer. Undefined if the interaction already has one. Rejects if Discord accepted no answer. */

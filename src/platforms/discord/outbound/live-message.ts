@@ -1,5 +1,5 @@
 /** The open segment of a reply, edited in place. After a crash its text is unknown, so it is always written again. */
-import type { RawFile } from "discord.js";
+import type { APIMessageTopLevelComponent, RawFile } from "discord.js";
 import { isRefusal, type RetryPolicy } from "../api/api.ts";
 import type { MessageSender } from "./message-sender.ts";
 
@@ -9,11 +9,18 @@ interface Posted {
   content?: string;
 }
 
+export interface Extras {
+  files: RawFile[];
+  components: APIMessageTopLevelComponent[];
+}
+
+const noExtras: Extras = { files: [], components: [] };
+
 export interface LiveMessage {
   readonly number: number;
   isPosted(): boolean;
-  /** Sends `files` with the last part. Leaves messages beyond the last part unchanged. */
-  show(parts: string[], retry: RetryPolicy, files?: RawFile[]): Promise<void>;
+  /** Sends `extras` with the last part. Leaves messages beyond the last part unchanged. */
+  show(parts: string[], retry: RetryPolicy, extras?: Extras): Promise<void>;
   cutTo(count: number): Promise<void>;
   lastMessageId(): string | undefined;
 }
@@ -33,7 +40,7 @@ export function createLiveMessage(
   }
 
   /** Returns false if the text must be posted elsewhere. Rejects for a partial text, which is not worth reposting. */
-  async function isEdited(messageId: string, message: { content: string; files: RawFile[] }, retry: RetryPolicy) {
+  async function isEdited(messageId: string, message: Extras & { content: string }, retry: RetryPolicy) {
     try {
       return await sender.edit(messageId, message, retry);
     } catch (thrown) {
@@ -44,11 +51,12 @@ export function createLiveMessage(
     }
   }
 
-  async function showPart(part: number, content: string, retry: RetryPolicy, files: RawFile[]): Promise<void> {
+  async function showPart(part: number, content: string, retry: RetryPolicy, extras: Extras): Promise<void> {
     const before = posted.get(part);
-    const message = { content, files };
+    const message = { content, ...extras };
     if (before !== undefined) {
-      if (before.content === content && files.length === 0) return;
+      const isPlain = extras.files.length + extras.components.length === 0;
+      if (before.content === content && isPlain) return;
       if (await isEdited(before.messageId, message, retry)) {
         posted.set(part, { ...before, content });
         return;
@@ -62,9 +70,9 @@ export function createLiveMessage(
   return {
     number,
     isPosted: () => posted.size > 0,
-    async show(parts, retry, files = []) {
+    async show(parts, retry, extras = noExtras) {
       for (const [part, content] of parts.entries()) {
-        await showPart(part, content, retry, part === parts.length - 1 ? files : []);
+        await showPart(part, content, retry, part === parts.length - 1 ? extras : noExtras);
       }
     },
     async cutTo(count) {

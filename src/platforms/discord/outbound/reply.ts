@@ -5,13 +5,14 @@
 import { type APIMessage, type RawFile, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
-import { createProgressLine, defaultMinThinkingMs } from "../../shared/progress-line.ts";
+import { createProgressLine } from "../../shared/progress-line.ts";
 import { createThrottledUpdates } from "../../shared/throttled-updates.ts";
 import { type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
 import { parseConversationId } from "../conversation-id.ts";
@@ -21,7 +22,8 @@ import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
 import type { LatestCards } from "./cards/latest-cards.ts";
 import { noteMessage } from "./cards/mention-line.ts";
 import { batchesOf, readFiles } from "./files-out.ts";
-import { createLiveMessage, type LiveMessage } from "./live-message.ts";
+import { type RenderedFooter, renderFooter, withFooterLine } from "./footer.ts";
+import { createLiveMessage, type Extras, type LiveMessage } from "./live-message.ts";
 import type { MessageSender } from "./message-sender.ts";
 import { questionMessage } from "./question.ts";
 import { renderAll, renderFinal, renderPartial, withoutStatus } from "./render.ts";
@@ -52,8 +54,8 @@ const maxSilentMs = 60_000;
 
 export function createDiscordReply(options: DiscordReplyOptions): Reply {
   const { api, sender, target, posts, log } = options;
-  const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxSilentMs });
-  const line = createProgressLine({ minThinkingMs: defaultMinThinkingMs });
+  const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxSilentMs, firstAfterMs: 200 });
+  const line = createProgressLine();
   const growing: Growing = { text: "", activity: "" };
   /** True once this process has written in the open segment. */
   let isWritten = false;
@@ -66,8 +68,9 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     minIntervalMs: minEditIntervalMs,
     async show(newest) {
       const open = await begun();
+      const isEmpty = newest.final === undefined && newest.text === "" && newest.activity === "";
       // Creating the thread may take a while. Text written in the meantime goes into the first message.
-      if (!open.isPosted()) await sender.open();
+      if (!open.isPosted() && !isEmpty) await sender.open();
       const parts = newest.final ?? renderPartial(newest.text, newest.activity);
       // A message without text besides the status is removed at the end.
       if (parts.length > 0) await open.show(parts, "brief");
@@ -113,8 +116,8 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     isWritten = false;
   }
 
-  async function settleText(open: LiveMessage, parts: string[], files: RawFile[] = []): Promise<void> {
-    await open.show(parts, "lasting", files);
+  async function settleText(open: LiveMessage, parts: string[], extras?: Extras): Promise<void> {
+    await open.show(parts, "lasting", extras);
     await open.cutTo(parts.length);
   }
 
@@ -131,22 +134,26 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
-  async function end(text: string, wanted: ToolFile[]): Promise<void> {
+  async function end(text: string, wanted: ToolFile[], below: AnswerFooter | undefined): Promise<void> {
+    const footer = renderFooter(below, targetThread(target));
     const { files, notes } = await readFiles(wanted);
     const whole = [text, ...notes].filter(Boolean).join("\n\n");
-    const { parts, file } = renderFinal(whole);
+    const { parts: texts, file } = renderFinal(whole);
+    const parts = withFooterLine(texts, footer);
     growing.final = parts;
     await updates.stop();
     const open = await begun();
     const batches = batchesOf(file === undefined ? files : [file, ...files]);
     try {
-      await endWith(open, parts, batches);
+      await endWith(open, parts, footer, batches);
     } catch (thrown) {
       if (isRefusal(thrown, "blockedByAutoMod", "blockedForLink")) return await settleText(open, [blockedText]);
       const isAboutFiles = batches.length > 0 && isRefusal(thrown, "missingPermissions", "tooLarge", "invalidForm");
       if (!isAboutFiles) throw thrown;
       const refused = files.map(({ name }) => attachmentNote(name, messageOf(thrown)));
-      await settleText(open, renderAll([whole, ...refused].join("\n\n")));
+      const { components } = footer;
+      const shown = withFooterLine(renderAll([whole, ...refused].join("\n\n")), footer);
+      await settleText(open, shown, { files: [], components });
     } finally {
       typing.stop();
       // A card may be posted below this answer, and later updates must not edit the answer above it.
@@ -154,9 +161,14 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
-  async function endWith(open: LiveMessage, parts: string[], [first = [], ...more]: RawFile[][]): Promise<void> {
+  async function endWith(
+    open: LiveMessage,
+    parts: string[],
+    { components }: RenderedFooter,
+    [first = [], ...more]: RawFile[][],
+  ): Promise<void> {
     // Files without text need a message with empty text.
-    await settleText(open, parts.length === 0 && first.length > 0 ? [""] : parts, first);
+    await settleText(open, parts.length === 0 && first.length > 0 ? [""] : parts, { files: first, components });
     for (const [index, files] of more.entries()) {
       const key = `files:${open.number}:${index}`;
       const isThere = (await posts.all()).some((post) => post.key === key);
@@ -239,7 +251,11 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     note,
     question,
     finish: end,
-    fail: (text) => end(text, []),
+    fail: (text, footer) => end(text, [], footer),
+    async park() {
+      typing.stop();
+      if (isWritten) await closeSegment();
+    },
     async leave() {
       isShut = true;
       typing.stop();

@@ -9,18 +9,18 @@ export interface Typing {
 }
 
 const refreshMs = typingShownMs - 2_000;
-/** An answer that starts sooner needs no typing indicator. */
-const firstAfterMs = 200;
 
 export interface TypingOptions {
   maxTypingMs: number;
+  /** An answer that starts sooner needs no typing indicator. */
+  firstAfterMs?: number;
   onEnd?(): void;
 }
 
 export function createTyping(
   api: DiscordApi,
   channelId: () => string | undefined,
-  { maxTypingMs, onEnd = () => {} }: TypingOptions,
+  { maxTypingMs, firstAfterMs = 0, onEnd = () => {} }: TypingOptions,
 ): Typing {
   let timer: NodeJS.Timeout | undefined;
   let until = 0;
@@ -47,6 +47,7 @@ export function createTyping(
     keep() {
       until = Date.now() + maxTypingMs;
       if (timer !== undefined) return;
+      if (firstAfterMs === 0) return show();
       timer = setTimeout(show, firstAfterMs);
       timer.unref();
     },

@@ -41,8 +41,8 @@ function choiceButton(choice, item, send) {
   });
 }
 
-function labelOf(choice, { changes }) {
-  return changes?.labels[choice] ?? labels[choice];
+function labelOf(choice, { changes, labels: own }) {
+  return (own ?? changes?.labels)?.[choice] ?? labels[choice];
 }
 
 async function choose(choice, item, send) {

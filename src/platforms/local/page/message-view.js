@@ -1,6 +1,7 @@
 /** Renders one message. Rebuilds only changed sections, to preserve focus and scroll positions. */
 import { cardView } from "./card-view.js";
 import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";
+import { footerView } from "./footer-view.js";
 import { rendered } from "./markdown.js";
 import { progressLine } from "./progress-line.js";
 import { questionView } from "./question-view.js";
@@ -44,6 +45,7 @@ export function createMessageView(actions) {
     section("question", [question, me.id], () => question && questionView(message, me));
     section("activity", [activity, message.activitySince, state, text === ""], () => progressLine(message));
     section("files", files, () => files.length > 0 && element("div", { class: "files" }, ...files.map(fileView)));
+    section("footer", [message.footer, me.id], () => message.footer && footerView(message, me));
     const { replies, lastReplyAt, waitingCards } = message;
     section("replies", [isInThread, replies, lastReplyAt, waitingCards], () =>
       !isInThread && replies > 0 ? repliesView(message, actions) : undefined,

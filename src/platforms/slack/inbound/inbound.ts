@@ -163,9 +163,10 @@ export function createInbound(options: InboundOptions): Inbound {
     const notice = await handlers.onMessage(message);
     if (!isAddressed) return;
     if (notice === undefined) {
+      options.onTaken(message);
       // Join only now: a thread in which somebody was refused does not belong to the agent.
       if (thread !== null) await threads.join(event.channel, thread);
-      return options.onTaken(message);
+      return;
     }
     await options.sendNotice(message, notice).catch((thrown: unknown) => {
       log.warn({ message: message.id, error: messageOf(thrown) }, "could not tell a person why they get no answer");

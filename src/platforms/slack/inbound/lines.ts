@@ -5,6 +5,7 @@ import type { Author } from "../../../ports/message.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatMessageId, timeOf } from "../conversation-id.ts";
+import { footerBlock } from "../outbound/footer.ts";
 import { messageSchema } from "./events.ts";
 import { readText } from "./readable-text.ts";
 
@@ -63,11 +64,16 @@ function blocksText(blocks: readonly unknown[]): string {
     .join("\n");
 }
 
+/** The line below an answer is not something that the agent said. */
+function isFooter(block: object): boolean {
+  return "block_id" in block && typeof block.block_id === "string" && block.block_id.startsWith(footerBlock);
+}
+
 function textsIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(textsIn);
   if (typeof value !== "object" || value === null) return [];
-  const isActions = "type" in value && value.type === "actions";
-  if (isActions) return [];
+  const isActions = "type" in value && (value.type === "actions" || value.type === "context_actions");
+  if (isActions || isFooter(value)) return [];
   return Object.entries(value).flatMap(([key, item]) => {
     if (key === "text" && typeof item === "string") return [item.replaceAll("&lt;", "<").replaceAll("&gt;", ">")];
     return key === "text" || key === "elements" || key === "fields" ? textsIn(item) : [];

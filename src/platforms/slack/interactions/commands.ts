@@ -14,6 +14,7 @@ import { formatConversationId, formatMessageId, isDirect, scopeOf, timeOf } from
 import { readText } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
 import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
+import { createPrivateFiles } from "../outbound/private-files.ts";
 import { richText } from "../outbound/rich-text.ts";
 import { beginningOf, escapeText } from "../outbound/safe-text.ts";
 
@@ -44,6 +45,8 @@ const nothing = z.unknown();
 
 export function createCommands(options: CommandsOptions): Commands {
   const { handlers, api, identity, people, threads, authors, ephemeral, log } = options;
+
+  const sendFile = createPrivateFiles({ api, log });
 
   async function ask(channel: string, author: Author, text: string, recipient: Recipient): Promise<void> {
     const self = await identity();
@@ -93,8 +96,9 @@ export function createCommands(options: CommandsOptions): Commands {
       ...(isDirect(channel) ? {} : { channelId: channel, spaceId: team }),
       ...{ name, rest, by, at: Date.now() },
     };
-    const receipt = await handlers.onCommand(command);
-    await ephemeral.markdown(recipient, receipt.text);
+    const { text, file } = await handlers.onCommand(command);
+    const note = file === undefined ? [] : [await sendFile(recipient, file)];
+    await ephemeral.markdown(recipient, [text, ...note].join("\n\n"));
   }
 
   return async (body) => {

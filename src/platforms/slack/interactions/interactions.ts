@@ -16,6 +16,7 @@ import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts
 import { pickAction } from "../outbound/question.ts";
 import { type CardForms, type FormChoice, readSubmission, type Submission } from "./card-forms.ts";
 import type { CardPlace } from "./card-place.ts";
+import { createFooterClicks } from "./footer-clicks.ts";
 import { createShowDiff } from "./show-diff.ts";
 
 export interface InteractionsOptions {
@@ -70,6 +71,7 @@ const unknownButton = "This button no longer works, so nothing changed.";
 export function createInteractions(options: InteractionsOptions): Interactions {
   const { handlers, api, identity, people, forms, ephemeral, log } = options;
   const showDiff = createShowDiff(options);
+  const footerClicks = createFooterClicks(options);
 
   async function clickPlace(click: Click) {
     const { teamId: team } = await identity();
@@ -165,6 +167,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
           log.warn({ person: user.id, error: messageOf(thrown) }, "could not show a person a diff"),
         );
       }
+      if (await footerClicks.take(click, recipient)) return;
       const handed = handInSafely(click);
       const isInTime = await withTimeout(
         maxAnswerMs,

@@ -9,9 +9,8 @@ import type { Log } from "../../../lib/log.ts";
 import type { AnswerReceipt } from "../../../ports/message.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
-import { isDirect } from "../conversation-id.ts";
 import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
-import { shareFiles, uploadFile } from "../outbound/files-out.ts";
+import { createPrivateFiles } from "../outbound/private-files.ts";
 import { beginningModal, diffModal, noteModal, waitingModal } from "./diff-modal.ts";
 
 export interface ShowDiffOptions {
@@ -30,10 +29,11 @@ export interface DiffRequest {
 type DiffFile = NonNullable<AnswerReceipt["file"]>;
 
 const openedSchema = z.object({ view: z.object({ id: z.string() }) });
-const directSchema = z.object({ channel: z.object({ id: z.string() }) });
 const nothing = z.unknown();
 
 export function createShowDiff({ api, ephemeral, log }: ShowDiffOptions): (request: DiffRequest) => Promise<void> {
+  const sendPrivately = createPrivateFiles({ api, log });
+
   async function open(trigger: string | undefined): Promise<string | undefined> {
     const args = { trigger_id: trigger, view: waitingModal() };
     try {
@@ -56,20 +56,8 @@ export function createShowDiff({ api, ephemeral, log }: ShowDiffOptions): (reque
     }
   }
 
-  async function sendFile({ userId, channel, thread }: Recipient, { name, text }: DiffFile): Promise<string> {
-    const size = `The diff has ${text.length.toLocaleString("en")} characters.`;
-    try {
-      const place = isDirect(channel)
-        ? { channel, thread }
-        : { channel: (await api.call("conversations.open", { users: userId }, directSchema)).channel.id, thread: null };
-      // Slack refuses empty files.
-      const file = await uploadFile(api, { name, bytes: Buffer.from(text || "\n") });
-      await shareFiles(api, place, [file]);
-      return `${size} I sent you all of it as the file ${name} in our direct messages.`;
-    } catch (thrown) {
-      log.warn({ person: userId, error: messageOf(thrown) }, "could not send a diff as a file");
-      return `${size} I couldn't send it to you as a file: ${messageOf(thrown)}`;
-    }
+  async function sendFile(recipient: Recipient, file: DiffFile): Promise<string> {
+    return `The diff has ${file.text.length.toLocaleString("en")} characters. ${await sendPrivately(recipient, file)}`;
   }
 
   async function show(viewId: string | undefined, recipient: Recipient, receipt: AnswerReceipt): Promise<void> {

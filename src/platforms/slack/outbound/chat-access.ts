@@ -42,6 +42,8 @@ const conversationsSchema = z.object({
 const maxPages = 20;
 
 export interface ChatAccess {
+  /** True if the person can read the channel now. False for DMs. */
+  mayRead(channel: string, person: Author): Promise<boolean>;
   find(place: ChatPlace): Promise<FoundPlace>;
   /** The requester's channels, and for full members also the public channels that the agent is in. */
   channels(place: Pick<ChatPlace, "requester">): Promise<SeenChannel[]>;
@@ -90,16 +92,27 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
     return found === true;
   }
 
-  async function checkSeen(channel: string, named: string, requester: Author): Promise<void> {
-    const { channel: info } = await api.call("conversations.info", { channel }, infoSchema).catch((thrown: unknown) => {
-      if (isPlaceProblem(thrown)) throw noAccess(named, "there is no such channel, or I am not in it");
-      throw thrown;
-    });
-    if (info.is_im === true || info.is_mpim === true) throw noAccess(named, "direct messages are private");
+  async function infoOf(channel: string) {
+    return await api.call("conversations.info", { channel }, infoSchema).then(
+      (found) => found.channel,
+      (thrown: unknown) => {
+        if (isPlaceProblem(thrown)) return undefined;
+        throw thrown;
+      },
+    );
+  }
+
+  async function isSeenBy(channel: string, isPrivate: boolean, requester: Author): Promise<boolean> {
     const person = requester.isBot ? undefined : await people.fresh(requester.id);
     const isFullMember = person !== undefined && person.kind === undefined;
-    const isOpen = info.is_private !== true && isFullMember;
-    if (!isOpen && !(await isMember(channel, requester.id)))
+    return (!isPrivate && isFullMember) || (await isMember(channel, requester.id));
+  }
+
+  async function checkSeen(channel: string, named: string, requester: Author): Promise<void> {
+    const info = await infoOf(channel);
+    if (info === undefined) throw noAccess(named, "there is no such channel, or I am not in it");
+    if (info.is_im === true || info.is_mpim === true) throw noAccess(named, "direct messages are private");
+    if (!(await isSeenBy(channel, info.is_private === true, requester)))
       throw noAccess(named, `${requester.name} is not in that channel, so I can't use it for them`);
   }
 
@@ -113,6 +126,11 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
   }
 
   return {
+    async mayRead(channel, person) {
+      const info = await infoOf(channel);
+      if (info === undefined || info.is_im === true) return false;
+      return await isSeenBy(channel, info.is_private === true || info.is_mpim === true, person);
+    },
     async find({ conversationId, requester, channel: named }) {
       const own = parseConversationId(conversationId);
       if (own === undefined) throw noAccess(conversationId, "it is not a Slack conversation");

@@ -1,29 +1,34 @@
 /**
- * The message of one segment of a reply. `show` sends the first words immediately, then the newest text as often as the
- * rate limits allow. `close` sends the final text, which continues in a file if it is too long. The message is a native
+ * The message of one segment of a reply. `show` sends the first words immediately, then the newest text and progress as
+ * often as the rate limits allow. `close` sends the final text, which continues in a file if it is too long. The message is a native
  * stream if possible, and is edited otherwise. If a stream ends early (after four minutes, by size, or by Slack), edits
  * continue the same message, so a segment is always one message.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { lowerFirst } from "../../../lib/text/lower-first.ts";
-import { currentLine, type Progress } from "../../../ports/progress.ts";
-import { createProgressLine, defaultMinThinkingMs } from "../../shared/progress-line.ts";
+import type { AnswerFooter } from "../../../ports/answer-footer.ts";
+import { currentLine, noProgress, type Progress } from "../../../ports/progress.ts";
+import { createProgressLine } from "../../shared/progress-line.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { LimitedCall, RateLimiter } from "../api/rate-limiter.ts";
 import { maxMarkdownLength } from "../limits.ts";
+import type { Footers } from "./footer.ts";
 import type { MessageSender } from "./message-sender.ts";
 import { type Stream, settledPart } from "./native-stream.ts";
 import { type Block, type MessageContent, renderMessage, renderMrkdwn, renderParts, shortText } from "./render.ts";
+import { type TaskChunk, taskChunks } from "./stream-tasks.ts";
+import type { ThreadStatus } from "./thread-status.ts";
 
 export interface LiveMessageOptions {
   key: string;
   sender: MessageSender;
   rateLimiter: RateLimiter;
-  /** Starts a stream with this text. Returns undefined if streaming is not possible. */
-  startStream(first: string): Promise<Stream | undefined>;
-  /** Shows a status outside the message. If absent, the status is shown below the text. */
-  setStatus?(status: string): Promise<void>;
+  /** Starts a stream with this text or these tasks. Returns undefined if streaming is not possible. */
+  startStream(first: string, tasks: TaskChunk[]): Promise<Stream | undefined>;
+  /** Shows the progress outside the message until there is one. Absent outside threads. */
+  status?: ThreadStatus;
+  footers: Footers;
   log: Log;
   now: () => number;
 }
@@ -32,21 +37,27 @@ export interface LiveMessage {
   /** Resolves when the first words are visible; later calls resolve immediately. Never rejects. */
   show(change: { text?: string; progress?: Progress }): Promise<void>;
   /** Undefined keeps the text shown so far. Resolves to the complete text if it did not fit into a message. */
-  close(text: string | undefined): Promise<{ rest: string | undefined }>;
+  close(text: string | undefined, footer?: AnswerFooter): Promise<{ rest: string | undefined }>;
   leave(): Promise<void>;
+}
+
+interface Visible {
+  text: string;
+  line: string;
+  /** What a stream does not show yet. */
+  tasks: TaskChunk[];
 }
 
 /** Leaves room for the note that says where the text continues. */
 const maxHeadLength = maxMarkdownLength - 500;
 const maxFailures = 3;
-const minGapMs: Record<LimitedCall, number> = { append: 600, edit: 1_200, start: 0, status: 500 };
+const minGapMs: Record<LimitedCall, number> = { append: 600, edit: 1_200, start: 0, status: 0 };
 
 export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   const { key, sender, rateLimiter, log, now } = options;
-  let wanted = { text: "", activity: "" };
-  let shown = { text: "", activity: "" };
-  const line = createProgressLine({ minThinkingMs: defaultMinThinkingMs, now });
-  let status = "";
+  let wanted = { text: "", progress: noProgress };
+  let shown: Visible = { text: "", line: "", tasks: [] };
+  const line = createProgressLine({ now });
   let stream: Stream | undefined;
   let shownAt = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -80,20 +91,30 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   /** After repeated failures, only the final text is written. */
   function isBehind(): boolean {
     if (isClosed || failures >= maxFailures) return false;
-    return visible().text !== shown.text || visible().activity !== shown.activity || wantedStatus() !== status;
+    const { text, line: nextLine, tasks } = visible();
+    return text !== shown.text || nextLine !== shown.line || tasks.length > 0;
   }
 
-  function activityOf(progress: Progress, hasText: boolean): string {
-    return options.setStatus === undefined ? line.of(progress, hasText) : statusText(progress, now());
+  /** A stream shows the progress as tasks. A message shows it as a line, and before there is one, a status shows it. */
+  function visible(): Visible {
+    const { text, progress } = wanted;
+    if (stream !== undefined) {
+      // Once the model writes, work that nobody saw begin needs no tasks.
+      const hasTasks = stream.tasks.size > 0 || progress.current !== undefined;
+      return { text: settledPart(text), line: "", tasks: hasTasks ? taskChunks(progress, stream.tasks, now()) : [] };
+    }
+    const hasStatus = options.status?.isPossible() === true;
+    const isOnlyThought = hasStatus && progress.tasks.length === 0 && progress.isQueued !== true;
+    const isPosted = sender.tsOf(key) !== undefined;
+    const lineNow = isOnlyThought && !isPosted ? "" : line.of(progress, text !== "" || isPosted);
+    return { text: headOf(text), line: lineNow, tasks: [] };
   }
 
-  function visible() {
-    const text = stream === undefined ? headOf(wanted.text) : settledPart(wanted.text);
-    return { text, activity: options.setStatus === undefined ? wanted.activity : "" };
-  }
-
-  function wantedStatus(): string {
-    return options.setStatus === undefined ? "" : wanted.activity;
+  function showStatus(): void {
+    if (options.status === undefined || sender.tsOf(key) !== undefined) return;
+    const text = currentLine(wanted.progress, now());
+    // Slack shows the status after the app's name. While the model writes, the text is about to come.
+    if (text !== "") void options.status.show(`is ${lowerFirst(text)}`);
   }
 
   function limitedCall(): LimitedCall {
@@ -101,40 +122,35 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   }
 
   async function step(): Promise<void> {
-    await showText(visible());
-    if (wantedStatus() === status || rateLimiter.take("status") > 0) return;
-    status = wantedStatus();
-    await options.setStatus?.(status);
-  }
-
-  async function showText(next: typeof shown): Promise<void> {
-    if (next.text === shown.text && next.activity === shown.activity) return;
+    const next = visible();
+    if (next.text === shown.text && next.line === shown.line && next.tasks.length === 0) return;
     const ts = sender.tsOf(key);
     if (ts === undefined) return await begin(next);
     const waitMs = Math.max(shownAt + minGapMs[limitedCall()] - now(), 0) || rateLimiter.take(limitedCall());
     if (waitMs > 0) return schedule(waitMs);
     if (stream === undefined) await sender.update(ts, key, partial(next));
-    else if (!(await goOn(stream, next.text))) return;
+    else if (!(await goOn(stream, next))) return;
     markShown(next);
   }
 
-  async function begin(next: typeof shown): Promise<void> {
-    // Slack clears the status as soon as a message is posted.
-    status = "";
-    if (next.text !== "") {
-      const first = settledPart(next.text);
-      stream = first.trim() === "" ? undefined : await options.startStream(first);
-      if (stream !== undefined) return markShown({ text: first, activity: "" });
-    }
-    const ts = sender.tsOf(key);
-    await (ts === undefined ? sender.post(key, partial(next)) : sender.update(ts, key, partial(next)));
-    markShown(next);
+  async function begin(next: Visible): Promise<void> {
+    const first = settledPart(next.text);
+    // While nothing is written, the stream begins with the tasks. A request that waits has none.
+    const tasks = first.trim() === "" ? taskChunks(wanted.progress, new Map(), now()) : [];
+    stream = first.trim() === "" && tasks.length === 0 ? undefined : await options.startStream(first, tasks);
+    if (stream === undefined) {
+      const ts = sender.tsOf(key);
+      await (ts === undefined ? sender.post(key, partial(next)) : sender.update(ts, key, partial(next)));
+      markShown(next);
+    } else markShown({ text: first, line: "", tasks: [] });
+    options.status?.posted();
   }
 
   /** Returns false if the stream is over. Edits then continue the message. */
-  async function goOn(open: Stream, text: string): Promise<boolean> {
+  async function goOn(open: Stream, { text, tasks }: Visible): Promise<boolean> {
     const rest = open.isOld() ? undefined : open.next(text);
-    if (rest !== undefined && (rest === "" || (await open.append(rest)))) return true;
+    const isSame = rest === "" && tasks.length === 0;
+    if (rest !== undefined && (isSame || (await open.append(rest, tasks)))) return true;
     stream = undefined;
     await open.stop("", sender.metadata(key));
     return false;
@@ -145,25 +161,44 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     shownAt = now();
   }
 
-  async function finish(text: string): Promise<void> {
+  async function finish(text: string, below: Block[]): Promise<void> {
+    const content = withBelow(renderMessage(text), below);
     const ts = sender.tsOf(key);
     if (ts === undefined) {
       if (text === "") return;
-      await sender.post(key, renderMessage(text));
-      status = "";
+      await sender.post(key, content);
+      options.status?.posted();
       return;
     }
     if (text === "") return await sender.remove(ts);
     if (stream !== undefined) {
-      const rest = stream.next(text);
-      const isWhole = await stream.stop(rest ?? "", sender.metadata(key)).catch(() => false);
-      if (isWhole && rest !== undefined) return;
-    } else if (shown.text === text && shown.activity === "") return;
-    await sender.update(ts, key, renderMessage(text)).catch(async (thrown: unknown) => {
+      const [open, rest] = [stream, stream.next(text)];
+      stream = undefined;
+      const isWhole = await open.stop(rest ?? "", sender.metadata(key), below).catch(() => false);
+      // The tasks would stay in the message.
+      if (isWhole && rest !== undefined && open.tasks.size === 0) return;
+    } else if (shown.text === text && shown.line === "" && below.length === 0) return;
+    await sender.update(ts, key, content).catch(async (thrown: unknown) => {
       // The message was deleted, or can no longer be edited, so the text is posted again.
       if (!isSlackError(thrown, "message_not_found", "cant_update_message", "edit_window_closed")) throw thrown;
-      await sender.post(`${key}:again`, renderMessage(text));
+      await sender.post(`${key}:again`, content);
     });
+  }
+
+  /** Tries plainer footers, and then the text without blocks, if Slack refuses the blocks. */
+  async function finishWith(text: string, footer: AnswerFooter | undefined): Promise<void> {
+    for (const [index, below] of options.footers.variants(footer).entries()) {
+      try {
+        await finish(text, below);
+        if (footer !== undefined) options.footers.refused(footer, index);
+        return;
+      } catch (thrown) {
+        if (!isSlackError(thrown, "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"))
+          throw thrown;
+        log.info({ key, error: messageOf(thrown) }, "Slack refused the blocks of a text; sending plainer ones");
+      }
+    }
+    await finishAsText(text);
   }
 
   /** A message without blocks has room for less text, so the text continues in posts below it. */
@@ -176,8 +211,9 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   }
 
   return {
-    async show({ text = wanted.text, progress }) {
-      wanted = { text, activity: progress === undefined ? wanted.activity : activityOf(progress, text !== "") };
+    async show(change) {
+      wanted = { ...wanted, ...change };
+      if (change.progress !== undefined) showStatus();
       if (timer !== undefined || !isBehind()) return;
       if (sender.tsOf(key) === undefined || working === undefined) await work();
     },
@@ -186,34 +222,24 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       clearTimeout(timer);
       await working;
     },
-    async close(text) {
+    async close(text, footer) {
       isClosed = true;
       clearTimeout(timer);
       await working;
       if (text === undefined) {
         const ts = sender.tsOf(key);
-        if (ts !== undefined) await (shown.activity === "" ? sender.endStream(ts, key) : sender.remove(ts));
-        if (status !== "") await options.setStatus?.("");
+        const isOnlyProgress = shown.text === "" && (shown.line !== "" || (stream?.tasks.size ?? 0) > 0);
+        if (ts !== undefined) await (isOnlyProgress ? sender.remove(ts) : sender.endStream(ts, key));
+        await options.status?.show("");
         return { rest: undefined };
       }
       const isLong = renderParts(text).length > 1;
       const final = isLong ? `${headOf(text)}\n\n${wholeIsBelow(text)}` : text;
-      await finish(final).catch(async (thrown: unknown) => {
-        if (!isSlackError(thrown, "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"))
-          throw thrown;
-        log.warn({ key, error: messageOf(thrown) }, "Slack refused the blocks of a text; sending it without");
-        await finishAsText(final);
-      });
-      if (status !== "") await options.setStatus?.("");
+      await finishWith(final, footer);
+      await options.status?.show("");
       return { rest: isLong ? text : undefined };
     },
   };
-}
-
-/** Slack shows the status after the app's name. */
-function statusText(progress: Progress, now: number): string {
-  const line = currentLine(progress, now);
-  return line === "" ? "" : `is ${lowerFirst(line)}`;
 }
 
 function headOf(text: string): string {
@@ -221,13 +247,17 @@ function headOf(text: string): string {
   return renderParts(text, maxHeadLength)[0] ?? "";
 }
 
-function partial({ text, activity }: { text: string; activity: string }): MessageContent {
-  const line: Block = { type: "context", elements: [{ type: "plain_text", text: activity || " ", emoji: false }] };
+function partial({ text, line: words }: Visible): MessageContent {
+  const line: Block = { type: "context", elements: [{ type: "plain_text", text: words || " ", emoji: false }] };
   const content = text === "" ? { text: "", blocks: [] } : renderMessage(text);
   return {
-    text: content.text === "" ? shortText(activity) : content.text,
-    blocks: activity === "" ? content.blocks : [...content.blocks, line],
+    text: content.text === "" ? shortText(words) : content.text,
+    blocks: words === "" ? content.blocks : [...content.blocks, line],
   };
+}
+
+function withBelow({ text, blocks }: MessageContent, below: Block[]): MessageContent {
+  return { text, blocks: [...blocks, ...below] };
 }
 
 function wholeIsBelow(text: string): string {

@@ -15,13 +15,12 @@ import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseMessageId } from "../conversation-id.ts";
 import { maxStreamBytes } from "../limits.ts";
 import type { Destination, MessageSender } from "./message-sender.ts";
-import { createStream, type Stream } from "./native-stream.ts";
-import { beginningOf, safeMarkdown } from "./safe-text.ts";
+import { createStream, type Stream, streamContent } from "./native-stream.ts";
+import { safeMarkdown } from "./safe-text.ts";
+import type { TaskChunk } from "./stream-tasks.ts";
 
 export interface Streaming {
   start(beginning: Beginning): Promise<Stream | undefined>;
-  /** Shows a status such as "is thinking" in a thread, outside messages. Undefined if that is not possible. */
-  statusFor(destination: Destination): ((status: string) => Promise<void>) | undefined;
 }
 
 export interface Beginning {
@@ -30,6 +29,7 @@ export interface Beginning {
   sender: MessageSender;
   key: string;
   first: string;
+  tasks: TaskChunk[];
 }
 
 export interface StreamingOptions {
@@ -44,16 +44,13 @@ export interface StreamingOptions {
 
 const startedSchema = z.object({ ts: z.string() });
 const repliesSchema = z.object({ messages: z.array(z.object({ ts: z.string(), user: z.string().optional() })) });
-const nothing = z.unknown();
 const maxFirstBytes = maxStreamBytes - 1_000;
 const restMs = 10 * 60_000;
-/** Slack's clients truncate longer statuses. */
-const maxStatusLength = 90;
 
 export function createStreaming(options: StreamingOptions): Streaming {
   const { api, mode, people, rateLimiter, authors, log, now } = options;
   let restUntil = 0;
-  let statusRestUntil = 0;
+  let tasksRestUntil = 0;
 
   async function recipientOf({ destination, target }: Beginning) {
     const userId = authors.get(target.messageId) ?? (await authorIn(destination, target.messageId));
@@ -75,21 +72,26 @@ export function createStreaming(options: StreamingOptions): Streaming {
     if (recipient === undefined && !isDirect(destination.channel)) return undefined;
     const first = safeMarkdown(beginning.first);
     if (Buffer.byteLength(first) > maxFirstBytes) return undefined;
-    const args = { channel: destination.channel, thread_ts: destination.thread, markdown_text: first, ...recipient };
+    const args = {
+      ...{ channel: destination.channel, thread_ts: destination.thread, ...recipient },
+      ...{ ...streamContent(first, beginning.tasks), task_display_mode: "plan" },
+    };
     const { ts, isFound } = await sender.postBy(
       key,
       async () => (await api.call("chat.startStream", args, startedSchema, { isOnce: true, maxRetryMs: 0 })).ts,
     );
     // The text has changed since an earlier stream started, so edits continue that message.
-    return isFound
-      ? undefined
-      : createStream({ api, channel: destination.channel, thread: destination.thread, ts, first, now });
+    if (isFound) return undefined;
+    const { channel, thread } = destination;
+    return createStream({ api, channel, thread, ts, first, firstTasks: beginning.tasks, now });
   }
 
   return {
     async start(beginning) {
-      const isPossible = mode === "native" && beginning.destination.thread !== null && now() >= restUntil;
-      if (!isPossible || rateLimiter.take("start") > 0) return undefined;
+      const { destination, tasks } = beginning;
+      const isPossible = mode === "native" && destination.thread !== null && now() >= restUntil;
+      if (!isPossible || (tasks.length > 0 && now() < tasksRestUntil) || rateLimiter.take("start") > 0)
+        return undefined;
       try {
         return await startNow(beginning);
       } catch (thrown) {
@@ -103,20 +105,11 @@ export function createStreaming(options: StreamingOptions): Streaming {
           "user_not_found",
           "team_not_found",
         );
-        if (!isPassing) restUntil = now() + restMs;
+        // A refusal of the tasks says nothing about streams of text.
+        if (!isPassing && beginning.tasks.length > 0) tasksRestUntil = now() + restMs;
+        else if (!isPassing) restUntil = now() + restMs;
         return undefined;
       }
-    },
-    statusFor({ channel, thread }) {
-      if (mode !== "native" || thread === null || now() < statusRestUntil) return undefined;
-      return async (status) => {
-        const args = { channel_id: channel, thread_ts: thread, status: beginningOf(status, maxStatusLength) };
-        await api.call("assistant.threads.setStatus", args, nothing, { maxRetryMs: 0 }).catch((thrown: unknown) => {
-          // A status is optional, so failures are not passed on.
-          statusRestUntil = now() + restMs;
-          log.info({ error: messageOf(thrown) }, "could not set the status of a thread");
-        });
-      };
     },
   };
 }

@@ -2,19 +2,24 @@
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
-import { maxStreamBytes, streamLifetimeMs } from "../limits.ts";
+import { maxStreamBytes, maxStreamBytesWithTasks, streamLifetimeMs } from "../limits.ts";
 import { endSession } from "./assistant-pane.ts";
 import type { Metadata } from "./message-sender.ts";
+import type { Block } from "./render.ts";
 import { beginningOf, safeMarkdown } from "./safe-text.ts";
+import { chunkKey, type TaskChunk, tasksBytes } from "./stream-tasks.ts";
 
 export interface Stream {
   ts: string;
   /** Returns what to append to reach this text, possibly nothing, or undefined if a stream can't show it. */
   next(markdown: string): string | undefined;
   /** Returns false if Slack or the person ended the stream, and then also ends its session. */
-  append(text: string): Promise<boolean>;
-  stop(rest: string, metadata: Metadata): Promise<boolean>;
+  append(text: string, tasks?: TaskChunk[]): Promise<boolean>;
+  /** `below` are blocks that follow the text. */
+  stop(rest: string, metadata: Metadata, below?: readonly Block[]): Promise<boolean>;
   isOld(): boolean;
+  /** The tasks that the stream shows, by `chunkKey`. They stay in the message when the stream ends. */
+  tasks: ReadonlyMap<string, TaskChunk>;
 }
 
 export interface StreamOptions {
@@ -23,16 +28,19 @@ export interface StreamOptions {
   thread: string | null;
   ts: string;
   first: string;
+  firstTasks: TaskChunk[];
   now: () => number;
 }
 
 const nothing = z.unknown();
 const maxBytes = maxStreamBytes - 500;
+const maxBytesWithTasks = maxStreamBytesWithTasks - 500;
 const maxStreamMs = streamLifetimeMs - 60_000;
 /** Retry for long, because a late partial text is better than none. */
 const maxRetryMs = 20_000;
 
-export function createStream({ api, channel, thread, ts, first, now }: StreamOptions): Stream {
+export function createStream({ api, channel, thread, ts, first, firstTasks, now }: StreamOptions): Stream {
+  const tasks = new Map(firstTasks.map((task) => [chunkKey(task), task]));
   const startedAt = now();
   let sent = first;
 
@@ -41,7 +49,7 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
       await call;
       return true;
     } catch (thrown) {
-      if (isSlackError(thrown, "msg_too_long")) return false;
+      if (isSlackError(thrown, "msg_too_long", "msg_blocks_too_many", "invalid_chunks")) return false;
       if (!isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user")) throw thrown;
       await endSession(api, channel, thread);
       return false;
@@ -52,29 +60,44 @@ export function createStream({ api, channel, thread, ts, first, now }: StreamOpt
     ts,
     next(markdown) {
       const whole = safeMarkdown(markdown);
-      if (!whole.startsWith(sent) || Buffer.byteLength(whole) > maxBytes) return undefined;
+      const most = tasks.size === 0 ? maxBytes : maxBytesWithTasks - tasksBytes(tasks);
+      if (!whole.startsWith(sent) || Buffer.byteLength(whole) > most) return undefined;
       return whole.slice(sent.length);
     },
-    async append(text) {
-      const isOpen = await isTaken(
-        api.call("chat.appendStream", { channel, ts, markdown_text: text }, nothing, { isOnce: true, maxRetryMs }),
-      );
-      if (isOpen) sent += text;
-      return isOpen;
+    async append(text, newTasks = []) {
+      const args = { channel, ts, ...streamContent(text, newTasks) };
+      const isOpen = await isTaken(api.call("chat.appendStream", args, nothing, { isOnce: true, maxRetryMs }));
+      if (!isOpen) return false;
+      sent += text;
+      for (const task of newTasks) tasks.set(chunkKey(task), task);
+      return true;
     },
-    stop: (rest, metadata) =>
+    stop: (rest, metadata, below = []) =>
       isTaken(
         api.call(
           "chat.stopStream",
-          { channel, ts, metadata, ...(rest === "" ? {} : { markdown_text: rest }) },
+          {
+            channel,
+            ts,
+            metadata,
+            ...(rest === "" ? {} : { markdown_text: rest }),
+            ...(below.length === 0 ? {} : { blocks: below }),
+          },
           nothing,
           {
             isOnce: true,
           },
         ),
       ),
+    tasks,
     isOld: () => now() - startedAt > maxStreamMs,
   };
+}
+
+/** Slack accepts text alone, or chunks. */
+export function streamContent(text: string, tasks: readonly TaskChunk[]): Record<string, unknown> {
+  if (tasks.length === 0) return { markdown_text: text };
+  return { chunks: [...tasks, ...(text === "" ? [] : [{ type: "markdown_text", text }])] };
 }
 
 /** Cuts before an unfinished code span or formatting character, because later text may change how it renders. */

@@ -7,6 +7,7 @@
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
 import type { Posts, Reply } from "../../../ports/platform.ts";
@@ -22,11 +23,14 @@ import type { CardForms } from "../interactions/card-forms.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
 import { noteMessage } from "./cards/mention-line.ts";
 import { type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import type { Footers } from "./footer.ts";
 import { createLiveMessage, type LiveMessage } from "./live-message.ts";
 import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
 import type { Streaming } from "./native-stream-policy.ts";
 import { questionMessage } from "./question.ts";
+import type { Receipts } from "./receipts.ts";
 import { renderMessage, renderParts } from "./render.ts";
+import type { ThreadStatuses } from "./thread-status.ts";
 
 export interface ReplyOptions {
   api: SlackApi;
@@ -34,6 +38,9 @@ export interface ReplyOptions {
   posts: Posts;
   rateLimiter: RateLimiter;
   streaming: Streaming;
+  statuses: ThreadStatuses;
+  receipts: Receipts;
+  footers: Footers;
   forms: CardForms;
   botUserId(): Promise<string>;
   /** Cards that this process is posting. A click may arrive before the posted message's id is known. */
@@ -101,12 +108,12 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const number = sender.keys().filter((key) => /^(?:card|question):/.test(key)).length;
     const key = `text:${number}`;
     const isResumed = sender.tsOf(key) !== undefined;
-    const setStatus = options.streaming.statusFor(at);
     segment = createLiveMessage({
       ...{ key, sender, log, rateLimiter: options.rateLimiter, now: options.now },
-      startStream: async (first) =>
-        isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first }),
-      ...(setStatus === undefined ? {} : { setStatus }),
+      footers: options.footers,
+      startStream: async (first, tasks) =>
+        isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first, tasks }),
+      ...(at.thread === null ? {} : { status: options.statuses(at.channel, at.thread) }),
     });
     return segment;
   }
@@ -125,14 +132,17 @@ export function createSlackReply(options: ReplyOptions): Reply {
   async function closeSegment(
     { sender, destination }: Begun,
     text: string | undefined,
+    footer?: AnswerFooter,
   ): Promise<{ rest: string | undefined }> {
-    const closed = await openSegment(sender, destination).close(text);
+    const closed = await openSegment(sender, destination).close(text, footer);
     segment = undefined;
     latestText = undefined;
+    // Do not wait: whoever reads the message sees enough.
+    if (destination.thread === null) void options.receipts.end(target.messageId);
     return closed;
   }
 
-  async function end(text: string, files: ToolFile[]): Promise<void> {
+  async function end(text: string, files: ToolFile[], footer: AnswerFooter | undefined): Promise<void> {
     const place = await begin();
     const { sender } = place;
     const { found, notes } = await readFiles(files);
@@ -144,7 +154,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
         (thrown: unknown) => notes.push(attachmentNote(file.name, messageOf(thrown))),
       );
     }
-    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"));
+    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"), footer);
     if (areShared) return;
     try {
       const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
@@ -262,8 +272,12 @@ export function createSlackReply(options: ReplyOptions): Reply {
     settle: (card) => inOrder(() => settle(card)),
     note: (said) => inOrder(() => note(said).catch(asNoRoute)),
     question: (card) => inOrder(() => question(card).catch(asNoRoute)),
-    finish: (text, files) => inOrder(() => end(text, files)),
-    fail: (text) => inOrder(() => end(text, [])),
+    finish: (text, files, footer) => inOrder(() => end(text, files, footer)),
+    fail: (text, footer) => inOrder(() => end(text, [], footer)),
+    park: () =>
+      inOrder(async () => {
+        if (segment !== undefined) await closeSegment(await begin(), latestText);
+      }),
     leave: () => inOrder(async () => segment?.leave()),
   };
 }

@@ -64,7 +64,8 @@ export function lineForAll(card: ApprovalCard, place: ButtonPlace, canApprove: b
 
 function labelFor(choice: AnswerChoice, item: CardItem): string {
   if (choice === "allow") return allowLabel(item);
-  const own = choice === "approve" || choice === "deny" ? item.changes?.labels[choice].trim() : undefined;
+  const own =
+    choice === "approve" || choice === "deny" ? (item.labels ?? item.changes?.labels)?.[choice].trim() : undefined;
   return own || looks[choice].label;
 }
 

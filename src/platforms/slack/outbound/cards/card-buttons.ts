@@ -37,12 +37,15 @@ export function withoutConsent(block: Block): Block[] {
   return elements.length === 0 ? [] : [{ ...block, elements }];
 }
 
-export function choiceLabel(choice: AnswerChoice, { changes, grantText }: Pick<CardItem, "changes" | "grantText">) {
+export function choiceLabel(
+  choice: AnswerChoice,
+  { changes, grantText, labels = changes?.labels }: Pick<CardItem, "changes" | "grantText" | "labels">,
+) {
   switch (choice) {
     case "approve":
-      return changes?.labels.approve || "Approve";
+      return labels?.approve || "Approve";
     case "deny":
-      return changes?.labels.deny || "Deny";
+      return labels?.deny || "Deny";
     case "edit":
       return "Edit…";
     case "allow":

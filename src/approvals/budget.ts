@@ -1,0 +1,205 @@
+/**
+ * Asks people to add to a budget in dollars, by the same rules as for calls: records, cards, authority, audit, and the
+ * first answer wins. All turns that meet the budget share its card in a conversation, and an answer in one conversation
+ * settles the cards in the others. An addition counts once, however often it is applied.
+ */
+import { createHash } from "node:crypto";
+import { formatDollars } from "../lib/text/format-dollars.ts";
+import type { ApprovalRecord, BudgetRequest, OpenedBudget } from "../ports/approval.ts";
+import type { AnswerReceipt, JsonObject } from "../ports/message.ts";
+import type { BudgetAsk } from "../ports/usage.ts";
+import { accepted } from "./answer-text.ts";
+import { type AnswerRule, budgetRule, budgetTool, expiryMsOf, impossibilityOf } from "./authority.ts";
+import type { ApprovalRow } from "./card.ts";
+import type { Click } from "./click.ts";
+import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle } from "./context.ts";
+import { approve, deny, turnIdsOf } from "./decide.ts";
+import { createApprovalId } from "./hash.ts";
+import { saveCard } from "./save-card.ts";
+
+export async function openBudget(context: ApprovalsContext, request: BudgetRequest): Promise<OpenedBudget> {
+  const { turnId, ask, isBlocking } = request;
+  const ofTurn = await context.ledger.list("approval", { group: turnId });
+  const known = ofTurn.findLast(({ body }) => isAbout(body, ask));
+  if (known !== undefined && !isOutdated(context, known, isBlocking))
+    return await openedAgain(context, known, isBlocking);
+  const rule = budgetRule(context.policy);
+  if (impossibilityOf(rule) !== undefined) return { type: "closed", state: "impossible" };
+  const row = await create(context, request, rule);
+  return await opened(context, row);
+}
+
+/** A card from before the budget was used up may have expired while nobody waited for it. */
+function isOutdated(context: ApprovalsContext, { state, body }: ApprovalRow, isBlocking: boolean): boolean {
+  const wasWaitedFor = body.budget?.isBlocking === true;
+  const isOver = state === "expired" || state === "cancelled" || (state === "open" && isExpired(body, context.now()));
+  return isBlocking && !wasWaitedFor && isOver;
+}
+
+function isAbout({ budget }: ApprovalRecord, { id, addition }: BudgetAsk): boolean {
+  return budget?.id === id && budget.addition === addition;
+}
+
+async function openedAgain(context: ApprovalsContext, row: ApprovalRow, isBlocking: boolean): Promise<OpenedBudget> {
+  if (row.state === "open" && isExpired(row.body, context.now())) {
+    const { cardId, turnId } = row.body;
+    await context.notices.around(cardId, [turnId], false, () => expireDue(context, [row], context.now()));
+    return { type: "closed", state: "expired" };
+  }
+  if (row.state === "open" && isBlocking && row.body.budget?.isBlocking === false) {
+    const blocking = await context.ledger.transition("approval", row.id, ["open"], "open", (body) =>
+      body.budget === undefined ? undefined : { ...body, budget: { ...body.budget, isBlocking } },
+    );
+    if (blocking !== undefined) return await opened(context, blocking);
+  }
+  const now = (await context.ledger.get("approval", row.id)) ?? row;
+  const { budget, decidedBy } = now.body;
+  if (now.state === "approved") await applyContinue(context, now);
+  if (now.state === "denied" && budget !== undefined && decidedBy !== undefined)
+    await context.budgets?.declined(budget, decidedBy.name);
+  return await opened(context, now);
+}
+
+async function opened(context: ApprovalsContext, { state, body }: ApprovalRow): Promise<OpenedBudget> {
+  const by = body.decidedBy?.name;
+  const who = by === undefined ? {} : { by };
+  switch (state) {
+    case "open": {
+      const card = (await cardsOf(context, body.cardId)).find(({ target }) => target.turnId === body.turnId);
+      if (card === undefined) throw new TypeError(`card ${body.cardId} was written and is not there`);
+      return { type: "open", card };
+    }
+    case "approved":
+    case "consumed":
+      return { type: "closed", state: "continued", ...who };
+    case "denied":
+      return { type: "closed", state: by === undefined ? "impossible" : "declined", ...who };
+    case "expired":
+    case "cancelled":
+      return { type: "closed", state };
+    default:
+      return state satisfies never;
+  }
+}
+
+async function create(context: ApprovalsContext, request: BudgetRequest, rule: AnswerRule): Promise<ApprovalRow> {
+  const { turnId, target, scope, requester, workingFolder, ask, isBlocking } = request;
+  const at = context.now();
+  const hash = hashOfAsk(ask);
+  const open = await openTwins(context, hash);
+  const shared = open.find(
+    ({ body }) => body.conversationId === target.conversationId && body.target.platform === target.platform,
+  );
+  const cardId = shared?.body.cardId ?? createApprovalId();
+  await saveCard(context, request, cardId);
+  const expiryMs = expiryMsOf(context.policy);
+  const expiries = [...(expiryMs === null ? [] : [at + expiryMs]), ...(ask.endsAt === null ? [] : [ask.endsAt])];
+  const record: ApprovalRecord = {
+    ...{ id: createApprovalId(), cardId, turnId, conversationId: target.conversationId, scope, target, requester },
+    call: { id: `budget:${ask.id}:${ask.addition}`, name: budgetTool, input: shownInput(ask) },
+    ...{ callHash: hash, requestedHash: hash, workingFolder, matches: [], extraTags: [], ...rule },
+    ...{ votes: [], grantIds: [], createdAt: at, budget: { ...ask, isBlocking } },
+    expiresAt: expiries.length === 0 ? null : Math.min(...expiries),
+  };
+  const save = async () => {
+    await context.ledger.create("approval", record.id, { state: "open", body: record, group: turnId });
+    const row = await context.ledger.get("approval", record.id);
+    if (row === undefined) throw new TypeError(`approval ${record.id} was written and is not there`);
+    announce(context, row);
+    return [row];
+  };
+  const [row] =
+    shared === undefined
+      ? await context.notices.quietly(cardId, save)
+      : await context.notices.around(cardId, [], false, save);
+  if (row === undefined) throw new TypeError(`approval ${record.id} was not created`);
+  return row;
+}
+
+/** Neither the amount used nor the turn is part of the hash, so all turns that meet the budget share one card. */
+function hashOfAsk({ id, addition }: BudgetAsk): string {
+  return createHash("sha256")
+    .update(JSON.stringify([budgetTool, id, addition]))
+    .digest("hex");
+}
+
+function shownInput({ kind, used, limit, step }: BudgetAsk): JsonObject {
+  return { budget: kind, used: formatDollars(used), limit: formatDollars(limit), adds: formatDollars(step) };
+}
+
+async function openTwins(context: ApprovalsContext, hash: string): Promise<ApprovalRow[]> {
+  const open = await context.ledger.list("approval", { states: ["open"] });
+  return open.filter(
+    ({ body }) => body.callHash === hash && body.budget !== undefined && !isExpired(body, context.now()),
+  );
+}
+
+/** `rows` are open, and the person may answer them. */
+export async function answerBudget(
+  context: ApprovalsContext,
+  cardId: string,
+  rows: ApprovalRow[],
+  click: Click,
+): Promise<AnswerReceipt> {
+  const ask = rows[0]?.body.budget;
+  const isContinue = click.choice !== "deny";
+  const receipt = isContinue
+    ? await approve(context, cardId, rows, click, (row) => applyContinue(context, row))
+    : await deny(context, cardId, rows, click);
+  if (!receipt.accepted || ask === undefined) return receipt;
+  const decided = await Promise.all(rows.map(({ id }) => context.ledger.get("approval", id)));
+  // A vote that counts but does not decide leaves the rows open.
+  if (decided.some((row) => row?.state === "open")) return receipt;
+  if (!isContinue) await context.budgets?.declined(ask, click.by.name);
+  await settleElsewhere(context, rows, click);
+  return accepted(
+    isContinue
+      ? `Added ${formatDollars(ask.step)}. The budget is now ${formatDollars(ask.limit + ask.step)}.`
+      : `Noted. The budget stays at ${formatDollars(ask.limit)}.`,
+  );
+}
+
+/** Repeating it changes nothing. */
+export async function applyContinue(context: ApprovalsContext, { id, body }: ApprovalRow): Promise<void> {
+  if (body.budget === undefined || context.budgets === undefined) return;
+  await context.budgets.continued(body.budget, body.decidedBy?.name ?? "", body.decidedAt ?? context.now());
+  await context.ledger.transition("approval", id, ["approved"], "consumed");
+}
+
+/** Closes the cards about the turn's own budget, because the turn has ended. */
+export async function closeBudgets(context: ApprovalsContext, turnId: string): Promise<void> {
+  const rows = await context.ledger.list("approval", { states: ["open"], group: turnId });
+  const own = rows.filter(({ body }) => body.budget?.endsAt === null);
+  for (const row of own)
+    await context.notices.around(row.body.cardId, [], false, async () => {
+      const reason = "the request has ended";
+      const closed = await settle(context, row, ["open"], "cancelled", (body) => ({
+        ...body,
+        reason,
+        decidedAt: context.now(),
+      }));
+      return closed === undefined ? [] : [closed];
+    });
+}
+
+/** Settles the cards about the same addition in other conversations, and wakes their turns. */
+async function settleElsewhere(context: ApprovalsContext, rows: ApprovalRow[], { by, choice }: Click): Promise<void> {
+  const [first] = rows;
+  if (first === undefined) return;
+  const twins = (await openTwins(context, first.body.callHash)).filter(({ body }) => body.cardId !== first.body.cardId);
+  const to = choice === "deny" ? "denied" : "approved";
+  const at = context.now();
+  const votes = choice === "deny" ? [] : [{ by, at, isOperator: false }];
+  for (const [cardId, ofCard] of Map.groupBy(twins, ({ body }) => body.cardId)) {
+    await context.notices.around(cardId, turnIdsOf(ofCard), true, async () => {
+      const settled = await Promise.all(
+        ofCard.map((row) =>
+          settle(context, row, ["open"], to, (body) => ({ ...body, votes, decidedBy: by, decidedAt: at })),
+        ),
+      );
+      const changed = settled.filter((row) => row !== undefined);
+      if (to === "approved") for (const row of changed) await applyContinue(context, row);
+      return changed;
+    });
+  }
+}

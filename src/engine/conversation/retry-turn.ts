@@ -1,0 +1,62 @@
+/**
+ * Starts a failed request again, once, as a new turn with the same words and files. The click becomes a message in the ledger
+ * whose id derives from the failed turn, so a second click, another process or a crash can't start it twice.
+ */
+import type { Access } from "../../ports/access.ts";
+import type { FooterReceipt } from "../../ports/answer-footer.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { Author, InboundMessage } from "../../ports/message.ts";
+import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
+import type { TurnReports } from "../../ports/turn-report.ts";
+import { messageKey } from "./inbox.ts";
+
+export interface RetryOptions {
+  ledger: Pick<Ledger, "get">;
+  reports: Pick<TurnReports, "of">;
+  access: Pick<Access, "check">;
+  accept(message: InboundMessage): Promise<void>;
+  now?: () => number;
+}
+
+const refused = (text: string): FooterReceipt => ({ accepted: false, text });
+
+export function createRetry({ ledger, reports, access, accept, now = Date.now }: RetryOptions) {
+  /** The messages as they arrived, because the turn's own copies no longer say where their files are. */
+  async function originals(turn: TurnRecord): Promise<InboundMessage[]> {
+    const entries = turn.messages.map(({ platform, id }) => ledger.get("message", messageKey(platform, id)));
+    return (await Promise.all(entries)).map((entry, index) => entry?.body ?? turn.messages[index]).filter(isPresent);
+  }
+
+  return async (turnId: string, by: Author): Promise<FooterReceipt> => {
+    const entry = await ledger.get("turn", turnId);
+    if (entry === undefined) return refused("I no longer have this request. Please ask again.");
+    const { body: turn, state } = entry;
+    const requester = requesterOf(turn);
+    if (requester.id !== by.id) return refused(`Only ${requester.name} can start this again.`);
+    const id = `retry:${turnId}`;
+    if ((await ledger.get("message", messageKey(turn.target.platform, id))) !== undefined)
+      return refused("I have already started this again.");
+    if (!(await reports.of(turn, state)).isSafeToRetry)
+      return refused(
+        "This can't be started again by a button, because something may already have happened. Please ask again.",
+      );
+    const [newest, messages] = [turn.messages.at(-1), await originals(turn)];
+    if (newest === undefined) return refused("I no longer have this request. Please ask again.");
+    const verdict = await access.check({ ...newest, author: by });
+    if (verdict.type === "refused") return refused(verdict.notice?.text ?? `I can't do that: ${verdict.why}.`);
+    await accept({
+      ...newest,
+      id,
+      replyTo: turn.target.messageId,
+      author: by,
+      text: messages.map(({ text }) => text).join("\n\n"),
+      attachments: messages.flatMap(({ attachments }) => attachments),
+      at: now(),
+    });
+    return { accepted: true, text: "I'm trying again." };
+  };
+}
+
+function isPresent<T>(value: T | undefined): value is T {
+  return value !== undefined;
+}

@@ -1,0 +1,45 @@
+/** What is below an answer: one small line, and buttons. People rate answers with the reactions 👍 and 👎. */
+import { type APIMessageTopLevelComponent, ButtonStyle, ComponentType } from "discord.js";
+import type { AnswerFooter } from "../../../ports/answer-footer.ts";
+import { formatButtonId } from "../interactions/custom-id.ts";
+import { maxMessageLength } from "../limits.ts";
+import { escapePlain } from "./plain-text.ts";
+
+export const footerMark = "-# ▸ ";
+const labels = { details: "Details", retry: "Retry" } as const;
+
+export interface RenderedFooter {
+  /** Empty if there is none. */
+  line: string;
+  components: APIMessageTopLevelComponent[];
+}
+
+export function renderFooter(footer: AnswerFooter | undefined, thread: string | null): RenderedFooter {
+  if (footer === undefined) return { line: "", components: [] };
+  const buttons = (["details", "retry"] as const).filter((choice) => footer.choices.includes(choice));
+  const components = buttons.map((choice) => ({
+    type: ComponentType.Button as const,
+    style: ButtonStyle.Secondary as const,
+    label: labels[choice],
+    custom_id: formatButtonId({ meaning: { type: "footer", choice }, thread, id: footer.turnId }),
+  }));
+  return {
+    line: footer.line === "" ? "" : footerMark + escapePlain(footer.line.replace(/^▸ /, "")),
+    components: components.length === 0 ? [] : [{ type: ComponentType.ActionRow, components }],
+  };
+}
+
+/** Adds the line to the last part, or as a part of its own if it does not fit. */
+export function withFooterLine(parts: readonly string[], { line }: RenderedFooter): string[] {
+  const last = parts.at(-1);
+  if (line === "" || last === undefined) return [...parts];
+  const both = `${last}\n${line}`;
+  return both.length <= maxMessageLength ? [...parts.slice(0, -1), both] : [...parts, line];
+}
+
+/** The line below an answer is not something that the agent said. */
+export function withoutFooter(content: string): string {
+  const at = content.lastIndexOf(footerMark);
+  const isLine = at === 0 || content[at - 1] === "\n";
+  return at === -1 || !isLine || content.slice(at).includes("\n") ? content : content.slice(0, at).trimEnd();
+}

@@ -1,0 +1,36 @@
+/** What is below an answer: one quiet line and buttons. Never part of the answer's text, history or memory. */
+import type { Author } from "./message.ts";
+
+export type FooterChoice = "details" | "retry" | "feedback";
+
+export interface AnswerFooter {
+  turnId: string;
+  /** One line of plain text without markup. May be empty. */
+  line: string;
+  choices: FooterChoice[];
+}
+
+/** `good` and `bad` rate the answer; `withdraw` takes the person's rating back. */
+export type FooterAction = "details" | "retry" | "good" | "bad" | "withdraw";
+
+/** A click below an answer. Authority comes only from `by`, never from `turnId`. */
+export interface InboundFooterClick {
+  platform: string;
+  conversationId: string;
+  /** Absent for a reaction, which names only the message. */
+  turnId?: string;
+  /** The message of the answer. */
+  messageId?: string;
+  action: FooterAction;
+  /** For `bad`: what was wrong, in the person's words. */
+  text?: string;
+  by: Author;
+  at: number;
+}
+
+/** `text` is standard Markdown. A long record is a file. */
+export interface FooterReceipt {
+  accepted: boolean;
+  text: string;
+  file?: { name: string; text: string };
+}

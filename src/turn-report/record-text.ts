@@ -1,0 +1,173 @@
+/**
+ * Tells what a turn did, as Markdown for people. `readers` may read the conversation, but results can come from elsewhere, such
+ * as a channel that only the requester sees. So only the requester and the operator see results.
+ */
+import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
+import type { CallReport, ChangesReport, TurnReport } from "../ports/turn-report.ts";
+import { clock, counted, dollars, duration, namesText } from "./amounts.ts";
+
+export interface RecordView {
+  withResults: boolean;
+  withCost: boolean;
+}
+
+const maxResultCharacters = 160;
+const maxReasonCharacters = 200;
+const maxOthers = 6;
+const maxFiles = 6;
+
+/** The short form: one line for each call. */
+export function recordText(report: TurnReport, view: RecordView): string {
+  return [
+    headText(report, view),
+    ...callLines(report, view),
+    ...report.changes.map(changesText),
+    ...closing(report),
+  ].join("\n");
+}
+
+/** The complete form, with whole calls and longer results, for a file. */
+export function recordFile(report: TurnReport, view: RecordView): string {
+  const calls = report.steps.flatMap((step) => step.calls);
+  const sections = calls.map((call, index) =>
+    [
+      `## ${index + 1}. ${callText(call, { ...view, withResults: false })}`,
+      fenced(call.callText),
+      ...(view.withResults && call.result !== ""
+        ? [call.isResultCut ? "Result (the beginning):" : "Result:", fenced(call.result)]
+        : []),
+    ].join("\n\n"),
+  );
+  const changes = report.changes.flatMap((change) => [
+    changesText(change),
+    ...change.files.map(({ action, path, detail }) => `  - ${action} ${codeSpan(path)} ${detail}`.trimEnd()),
+  ]);
+  return [headText(report, view), ...sections, ...changes, ...closing(report)].join("\n\n");
+}
+
+/** True if the short form leaves out a part of a call. */
+export function isShortened(report: TurnReport): boolean {
+  return report.steps.some(({ calls }) => calls.some(({ headline }) => headline.endsWith("…")));
+}
+
+function headText(report: TurnReport, { withCost }: RecordView): string {
+  const { requester, startedAt, workedMs, waitedMs, waitedFor, cost, unpricedSteps, state } = report;
+  const who = waitedFor.length === 0 ? "" : ` for ${namesText(waitedFor)}`;
+  const amounts = [
+    duration(workedMs),
+    ...(waitedMs < 1_000 ? [] : [`waited ${duration(waitedMs)}${who}`]),
+    ...(withCost && cost !== undefined ? [unpricedSteps === 0 ? dollars(cost) : `at least ${dollars(cost)}`] : []),
+  ];
+  const did = state === "running" || state === "parked" ? "What I have done so far" : "What I did";
+  return `**${did} for ${requester.name}** at ${clock(startedAt)} (${amounts.join(", ")})`;
+}
+
+function callLines({ steps }: TurnReport, view: RecordView): string[] {
+  const calls = steps.flatMap((step) => step.calls);
+  if (calls.length === 0) return ["I used no tools."];
+  return calls.map((call, index) => `${index + 1}. ${callText(call, view)}`);
+}
+
+function callText(call: CallReport, view: RecordView): string {
+  const attempts = call.attempts > 1 ? `, after ${call.attempts} attempts` : "";
+  const took = call.durationMs === undefined ? "" : ` (${duration(call.durationMs)}${attempts})`;
+  const parts = [
+    `${codeSpan(call.headline)}${took}`,
+    ...whyText(call),
+    ...approvalText(call),
+    ...(call.editedBy === undefined ? [] : [`${call.editedBy} changed it first.`]),
+    ...outcomeText(call),
+    ...resultText(call, view),
+  ];
+  return parts.join(" — ");
+}
+
+function whyText({ verdict, why }: CallReport): string[] {
+  if (verdict !== "asked" && verdict !== "blocked") return [];
+  const reasons = why.map((reason) => codeSpan(oneLine(reason, maxReasonCharacters))).join(", ");
+  if (verdict === "blocked") return [reasons === "" ? "**blocked**." : `**blocked**: never allowed (${reasons}).`];
+  return [reasons === "" ? "I asked first." : `I asked first (${reasons}).`];
+}
+
+function approvalText({ approval }: CallReport): string[] {
+  if (approval === undefined) return [];
+  const { state, by, decidedAt, isInAdvance, reason } = approval;
+  const who = namesText(by.map(({ name }) => name));
+  const at = decidedAt === undefined ? "" : ` at ${clock(decidedAt)}`;
+  const because = reason === undefined ? "" : `: ${codeSpan(oneLine(reason, maxReasonCharacters))}`;
+  switch (state) {
+    case "open":
+      return [who === "" ? "Nobody has answered yet." : `${who} approved; more approvals are needed.`];
+    case "approved":
+      return [isInAdvance ? `${who} had allowed it in advance.` : `${who || "Somebody"} approved${at}.`];
+    case "denied":
+      return [`${who === "" ? "It was denied" : `${who} denied it`}${at}${because}.`];
+    case "expired":
+      return [`Nobody answered in time${at === "" ? "" : `, until ${clock(decidedAt ?? 0)}`}.`];
+    case "cancelled":
+      return [`The request was cancelled${at}${because}.`];
+    default:
+      return state satisfies never;
+  }
+}
+
+function outcomeText({ outcome, verdict }: CallReport): string[] {
+  switch (outcome) {
+    case "ok":
+      return [];
+    case "failed":
+      return ["It failed."];
+    case "interrupted":
+      return ["It was interrupted, and I don't know whether it took effect."];
+    case "invalid":
+      return ["It did not run, because the call was not valid."];
+    case "denied":
+    case "not-run":
+      return ["It did not run."];
+    case "blocked":
+      return verdict === "blocked" ? [] : ["It did not run."];
+    case "waiting":
+      return ["It is waiting for an answer."];
+    case "running":
+      return ["It is running."];
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function resultText({ result, startedAt, files }: CallReport, { withResults }: RecordView): string[] {
+  const sent = files.length === 0 ? [] : [`made ${namesText(files.slice(0, maxFiles).map((name) => codeSpan(name)))}.`];
+  if (!withResults || startedAt === undefined || result.trim() === "") return sent;
+  return [...sent, `result: ${codeSpan(oneLine(result, maxResultCharacters))}`];
+}
+
+function changesText({ title, state, by, decidedAt, result }: ChangesReport): string {
+  const at = decidedAt === undefined ? "" : ` at ${clock(decidedAt)}`;
+  const who = by === undefined ? "" : ` by ${by}`;
+  const then = / then undone by .*$/.exec(result)?.[0] ?? "";
+  const ending = {
+    waiting: "waiting for an answer",
+    kept: `kept${who}${at}${then === "" ? "" : `,${then}`}`,
+    discarded: `not kept${result === "" ? "" : ` (${oneLine(result, maxReasonCharacters)})`}`,
+  }[state];
+  return `- Files: ${codeSpan(title)} — ${ending.replace(/\.$/, "")}.`;
+}
+
+function closing({ othersTexts, failure, state, steps }: TurnReport): string[] {
+  const others = othersTexts.slice(0, maxOthers).map((text) => codeSpan(text));
+  const more = othersTexts.length > maxOthers ? ` and ${othersTexts.length - maxOthers} more` : "";
+  const models = [...new Set(steps.map(({ model }) => model))].map((model) => codeSpan(model));
+  return [
+    ...(failure === undefined
+      ? []
+      : [`- ${state === "stopped" ? "It was stopped" : "It failed"}: ${codeSpan(failure)}`]),
+    ...(others.length === 0 ? [] : [`- I had also read: ${others.join(", ")}${more}.`]),
+    ...(models.length === 0 ? [] : [`- ${counted(steps.length, "step")} with ${namesText(models)}.`]),
+  ];
+}
+
+function fenced(text: string): string {
+  const longest = (text.match(/`+/g) ?? []).reduce((length, run) => Math.max(length, run.length), 2);
+  const fence = "`".repeat(longest + 1);
+  return `${fence}text\n${text}\n${fence}`;
+}

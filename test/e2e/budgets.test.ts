@@ -1,0 +1,101 @@
+/** Budgets in dollars in the real application, with a model whose calls have a price. */
+import { writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type App, createApp } from "../../src/app/app.ts";
+import { loadSettings } from "../../src/config/load.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { Provider } from "../../src/ports/provider.ts";
+import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
+import { createHome, type RemoraHome } from "../doubles/remora-process.ts";
+
+const project = resolve(import.meta.dirname, "../..");
+const token = "a-token-for-this-test";
+const dm = { dm: true } as const;
+let home: RemoraHome;
+let app: App;
+let ann: ChatClient;
+let ben: ChatClient;
+let asked: number;
+
+/** Each call costs a dollar. A request that says `twice` needs two calls. */
+const provider: Provider = {
+  name: "anthropic",
+  model: "anthropic/usual",
+  async *stream(request) {
+    asked += 1;
+    const usage = { inputTokens: 0, outputTokens: 100_000, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const end = { type: "end", usage, model: "anthropic/usual" } as const;
+    const newest = request.messages.at(-1);
+    const isAsked = newest?.role === "user" && JSON.stringify(newest.content).includes("twice");
+    if (isAsked && request.tools.length > 0) {
+      yield { type: "text-delta", text: "Let me look." };
+      yield { type: "tool-call", id: `call-${asked}`, name: "schedule_list", inputJson: "{}" };
+      yield { ...end, stop: "tool-calls" };
+    } else {
+      yield { type: "text-delta", text: request.tools.length === 0 ? "Without tools." : "Done." };
+      yield { ...end, stop: "end" };
+    }
+  },
+};
+
+async function start(dollars: string): Promise<void> {
+  const file = join(home.workspace, "remora.yaml");
+  const yaml = [
+    "models: { maxOutputTokens: 100000, prices: { 'anthropic/*': { input: 0, output: 10 } } }",
+    `limits: { dollars: ${dollars} }`,
+    "safety: { owners: ['user:local:ben'] }",
+  ];
+  await writeFile(file, yaml.join("\n"));
+  const env = { REMORA_CONFIG: file, REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, REMORA_PORT: "0" };
+  const loaded = loadSettings(env, project);
+  if (loaded.type === "invalid") throw new Error(JSON.stringify(loaded.problems));
+  app = await createApp({
+    ...{ settings: loaded.settings, role: "all", signal: new AbortController().signal, token, log: silentLog },
+    ...{ redact: (text: string) => text, providers: [provider] },
+  });
+  await app.start();
+  const url = app.report().url ?? "";
+  [ann, ben] = await Promise.all([createChatClient(url, token), createChatClient(url, token, "ben")]);
+}
+
+beforeEach(async () => {
+  asked = 0;
+  home = await createHome();
+});
+afterEach(async () => {
+  ann.close();
+  ben.close();
+  await app.close();
+  await home.remove();
+});
+
+const cardOf = (client: ChatClient, words: string) =>
+  client.waitFor((message) => message.type === "card" && JSON.stringify(message.card).includes(words));
+const answered = (client: ChatClient, said: SeenMessage, text: string) =>
+  client.waitFor((message) => message.author.isBot && message.sequence > said.sequence && message.text.includes(text));
+
+test("at 80 % a card appears, the request goes on, an owner continues, and others can't", async () => {
+  await start("{ channel: 1.1 }");
+  const said = await ann.say("@remora hello");
+  expect((await answered(ann, said, "Done.")).state).toBe("done");
+  const card = await cardOf(ann, "This channel has used $1.00 of $1.10 today. Continue, +$2.00?");
+  expect(card.card?.items[0]?.labels).toEqual({ approve: "Continue, +$2.00", deny: "Stop at $1.10" });
+  expect(await ann.click(card, "approve")).toMatchObject({ accepted: false });
+  const clicks = await Promise.all([ben.click(card, "approve"), ben.click(card, "approve")]);
+  expect(clicks.map(({ accepted }) => accepted).sort()).toEqual([false, true]);
+  expect(clicks.find(({ accepted }) => accepted)?.text).toBe("Added $2.00. The budget is now $3.10.");
+  for (const text of ["two", "three"]) await answered(ann, await ann.say(`@remora ${text}`), "Done.");
+}, 30_000);
+
+test("at 100 % the request waits, and goes on after Continue", async () => {
+  await start("{ user: 1 }");
+  const said = await ann.say("twice please", dm);
+  await cardOf(ann, "Ann has used $1.00 of $1.00 today");
+  expect(asked).toBe(1);
+  // Ben can't read the direct messages, so he gets a copy.
+  const copy = await cardOf(ben, "Ann has used $1.00 of $1.00 today");
+  expect(await ben.click(copy, "approve")).toMatchObject({ accepted: true });
+  await answered(ann, said, "Done.");
+  expect(asked).toBe(2);
+}, 30_000);
