@@ -149,35 +149,29 @@ export function tellNotifications(service: string, createDriver: () => Promise<N
       await remora.kill();
     });
 
-    test.each([
-      "plan-kept",
-      "card-posted",
-      "card-kept",
-      "copy-opened",
-      "card-posted:2",
-      "card-kept:2",
-      "note-posted",
-      "note-kept",
-    ])("kill -9 at %s pings nobody twice", async (point) => {
-      const isNote = point.startsWith("note");
-      const safety = {
-        approvers: [driver.approver("ben"), driver.approver("cara")],
-        ...(isNote ? { expiryMinutes: 0.3 } : {}),
-      };
-      const file = `killed-${point.replace(":", "-")}.txt`;
-      await start(safety, { REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: point });
-      const asked = await driver.ask(runs(file));
-      await remora.exited;
-      await start(safety);
-      await cardIn(asked);
-      const copy = await copyFor("cara", file);
-      if (isNote) await textIn(asked.thread, "till waiting for your answer");
-      await driver.click("cara", copy, "Deny");
-      await settledIn(() => driver.dm("cara"), copy);
-      await driver.until(() => !asked.thread().some(isCard));
-      await remora.kill();
-      expect(pingsIn(asked.thread())).toEqual(isNote ? ["ben", "ben"] : ["ben"]);
-      expect(driver.dm("cara").filter(({ text }) => text.includes(file)).length).toBeLessThanOrEqual(1);
-    });
+    test.each(["card-posted", "card-kept", "copy-opened", "card-posted:2", "note-posted"])(
+      "kill -9 at %s pings nobody twice",
+      async (point) => {
+        const isNote = point.startsWith("note");
+        const safety = {
+          approvers: [driver.approver("ben"), driver.approver("cara")],
+          ...(isNote ? { expiryMinutes: 0.3 } : {}),
+        };
+        const file = `killed-${point.replace(":", "-")}.txt`;
+        await start(safety, { REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: point });
+        const asked = await driver.ask(runs(file));
+        await remora.exited;
+        await start(safety);
+        await cardIn(asked);
+        const copy = await copyFor("cara", file);
+        if (isNote) await textIn(asked.thread, "till waiting for your answer");
+        await driver.click("cara", copy, "Deny");
+        await settledIn(() => driver.dm("cara"), copy);
+        await driver.until(() => !asked.thread().some(isCard));
+        await remora.kill();
+        expect(pingsIn(asked.thread())).toEqual(isNote ? ["ben", "ben"] : ["ben"]);
+        expect(driver.dm("cara").filter(({ text }) => text.includes(file)).length).toBeLessThanOrEqual(1);
+      },
+    );
   });
 }
