@@ -59,7 +59,9 @@ async function createDriver(): Promise<NotifyDriver> {
       return click.reply()?.content.replaceAll("\\", "") ?? "";
     },
     async handOver(name, on, to) {
-      const opened = clickOn(name, on, "Hand over…");
+      const menu = clickOn(name, on, "More…");
+      const shown = await discord.until(() => menu.reply(), 30_000);
+      const opened = personCalled(name).click(shown, "Hand over…");
       await discord.until(() => opened.modal() !== undefined, 30_000);
       const submitted = personCalled(name).submit(opened, { person: [personCalled(to).id] });
       await discord.until(() => submitted.state() === "answered", 30_000);

@@ -60,7 +60,7 @@ async function createDriver(): Promise<NotifyDriver> {
       const opened = slack.views.stack(personCalled(name)).at(-1);
       const [as, channel] = [personCalled(name), channelOf(on)];
       const before = receipts(name, channel).length;
-      await slack.interactions.click({ as, on: { channel, ts: on.id }, button: "Hand over…" }).acknowledged();
+      await slack.interactions.click({ as, on: { channel, ts: on.id }, option: "Hand over…" }).acknowledged();
       const isNew = (view: StoredView | undefined) => view !== undefined && view !== opened;
       const view = await slack.until(() => [slack.views.stack(as).at(-1)].find(isNew), 30_000);
       const person = { type: "users_select", selected_user: personCalled(to).id };
