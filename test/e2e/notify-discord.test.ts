@@ -46,7 +46,7 @@ async function createDriver(): Promise<NotifyDriver> {
     approver: (name) => `user:discord:${personCalled(name).id}`,
     role: `role:${role.id}`,
     close: () => discord.stop(),
-    until: (find) => discord.until(find, 30_000) as never,
+    until: (find) => discord.until(find, 60_000) as never,
     async ask(text) {
       const said = ann.say(`${discord.bot.mention} ${text}`, { in: channel });
       const thread = () => channel.threads().find(({ id }) => id === said.id);
@@ -55,16 +55,16 @@ async function createDriver(): Promise<NotifyDriver> {
     dm: (name) => agentsIn(personCalled(name).dm(), name),
     async click(name, on, button) {
       const click = clickOn(name, on, button);
-      await discord.until(() => click.state() === "answered", 30_000);
+      await discord.until(() => click.state() === "answered", 60_000);
       return click.reply()?.content.replaceAll("\\", "") ?? "";
     },
     async handOver(name, on, to) {
       const menu = clickOn(name, on, "More…");
-      const shown = await discord.until(() => menu.reply(), 30_000);
+      const shown = await discord.until(() => menu.reply(), 60_000);
       const opened = personCalled(name).click(shown, "Hand over…");
-      await discord.until(() => opened.modal() !== undefined, 30_000);
+      await discord.until(() => opened.modal() !== undefined, 60_000);
       const submitted = personCalled(name).submit(opened, { person: [personCalled(to).id] });
-      await discord.until(() => submitted.state() === "answered", 30_000);
+      await discord.until(() => submitted.state() === "answered", 60_000);
       return submitted.reply()?.content.replaceAll("\\", "") ?? "";
     },
   };

@@ -32,7 +32,7 @@ async function createDriver(): Promise<NotifyDriver> {
     approver: (name) => `user:slack:${personCalled(name).id}`,
     role: `role:${group.id}`,
     close: () => slack.stop(),
-    until: (find) => slack.until(find, 30_000) as never,
+    until: (find) => slack.until(find, 60_000) as never,
     async ask(text) {
       const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora ${text}` });
       return {
@@ -54,7 +54,7 @@ async function createDriver(): Promise<NotifyDriver> {
       const [as, channel] = [personCalled(name), channelOf(on)];
       const before = receipts(name, channel).length;
       await slack.interactions.click({ as, on: { channel, ts: on.id }, button }).acknowledged();
-      return (await slack.until(() => receipts(name, channel)[before], 30_000)).readable;
+      return (await slack.until(() => receipts(name, channel)[before], 60_000)).readable;
     },
     async handOver(name, on, to) {
       const opened = slack.views.stack(personCalled(name)).at(-1);
@@ -62,11 +62,11 @@ async function createDriver(): Promise<NotifyDriver> {
       const before = receipts(name, channel).length;
       await slack.interactions.click({ as, on: { channel, ts: on.id }, option: "Hand over…" }).acknowledged();
       const isNew = (view: StoredView | undefined) => view !== undefined && view !== opened;
-      const view = await slack.until(() => [slack.views.stack(as).at(-1)].find(isNew), 30_000);
+      const view = await slack.until(() => [slack.views.stack(as).at(-1)].find(isNew), 60_000);
       const person = { type: "users_select", selected_user: personCalled(to).id };
       await slack.interactions.submit({ as, view, values: { person } }).acknowledged();
       const told = () => view.errors.person ?? receipts(name, channel)[before]?.readable;
-      return await slack.until(told, 30_000);
+      return await slack.until(told, 60_000);
     },
   };
 }

@@ -123,7 +123,7 @@ export function tellNotifications(service: string, createDriver: () => Promise<N
     });
 
     test("half-time reminds once, expiry tells who was asked, and Ask again runs the call once it is approved", async () => {
-      await start({ approvers: [driver.approver("ben"), driver.approver("cara")], expiryMinutes: 0.2 });
+      await start({ approvers: [driver.approver("ben"), driver.approver("cara")], expiryMinutes: 0.4 });
       const asked = await driver.ask(runs("again.txt"));
       const card = await cardIn(asked);
       const copy = await copyFor("cara", "again.txt");
