@@ -26,7 +26,7 @@ import type { Deliveries } from "../response/deliveries.ts";
 import { readModel } from "../response/parse.ts";
 import { describeMisfit } from "../response/schema-check.ts";
 import { createSchedules } from "../schedules/schedules.ts";
-import { contentOf, gateRules } from "../skill-runtime/library/library.ts";
+import { askTemplateOf, contentOf, gateRules } from "../skill-runtime/library/library.ts";
 import { createPluginServices } from "../skill-runtime/plugins/plugin-services.ts";
 import { createTranscription } from "../transcription/transcribe.ts";
 import { openCompactor, openContext, openHistory } from "./context.ts";
@@ -207,6 +207,7 @@ function openApprovals(
     },
     checkInput: (conversationId, tool, input) => describeMisfit(toolbox.specs(conversationId), tool, input),
     skillFile: (tool) => contentOf(library.current(), tool),
+    askOf: (tool) => askTemplateOf(library.current(), tool),
     authority: (person, { platform, conversationId }) => links.currentPerson(person, platform, conversationId),
   });
 }

@@ -1,10 +1,12 @@
 /** Receipts: what a person reads after clicking. */
 import type { AnswerReceipt } from "../ports/message.ts";
 import { approverNames } from "./authority.ts";
-import { type ApprovalRow, outcomeText } from "./card.ts";
+import type { ApprovalRow } from "./card.ts";
 import { cleaner } from "./card-text.ts";
 import type { Click } from "./click.ts";
 import type { ApprovalsContext } from "./context.ts";
+import { outcomeText } from "./outcome.ts";
+import { whyLines } from "./why.ts";
 
 export const unknownCard = "This card is no longer valid, so nothing was changed. Ask again if you still need it.";
 
@@ -28,4 +30,10 @@ export function notYoursText(context: ApprovalsContext, rows: ApprovalRow[], cli
   const why = isAsker ? "You asked for this, so somebody else must approve it. " : "";
   const who = names === "" ? "Nobody can answer this." : `Only ${names} can answer this.`;
   return cleaner(context.mask)(why + who);
+}
+
+/** Anyone who sees a card may ask why. Each line is about one rule. */
+export function whyText({ mask }: Pick<ApprovalsContext, "mask">, rows: readonly ApprovalRow[]): string {
+  const lines = whyLines(rows.flatMap(({ body }) => body.matches)).map(cleaner(mask));
+  return lines.length === 0 ? "No rule asks about this." : lines.join("\n");
 }

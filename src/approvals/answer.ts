@@ -4,7 +4,7 @@
  * all" never mix.
  */
 import type { AnswerReceipt } from "../ports/message.ts";
-import { alreadySettledText, notYoursText, refused, unknownCard } from "./answer-text.ts";
+import { accepted, alreadySettledText, notYoursText, refused, unknownCard, whyText } from "./answer-text.ts";
 import { fits, requesterOf } from "./authority.ts";
 import { answerBudget } from "./budget.ts";
 import { type ApprovalRow, groupIdentical } from "./card.ts";
@@ -12,6 +12,7 @@ import { actOnChanges, isChangeAction } from "./change-action.ts";
 import type { Click } from "./click.ts";
 import { type ApprovalsContext, type CardRows, cardRows, expireDue, isExpired, ruleNow } from "./context.ts";
 import { allow, approve, deny, edit, keepChosenFiles, turnIdsOf } from "./decide.ts";
+import { endGrants } from "./end-grant.ts";
 import { copyTargets } from "./notify/shown.ts";
 
 export async function answerCard(context: ApprovalsContext, click: Click): Promise<AnswerReceipt> {
@@ -23,8 +24,10 @@ export async function answerCard(context: ApprovalsContext, click: Click): Promi
     if (click.by.isBot) return refused("Only people can answer approvals.");
     const changesRow = found.rows.find(({ body }) => body.changes !== undefined);
     if (changesRow !== undefined && isChangeAction(click.choice)) return await actOnChanges(context, changesRow, click);
-    const group = groupIdentical(found.rows).find((rows) => rows.some(({ id }) => id === click.id));
-    return await answerRows(context, cardId, group ?? found.rows, click);
+    const group = groupIdentical(found.rows).find((rows) => rows.some(({ id }) => id === click.id)) ?? found.rows;
+    if (click.choice === "why") return accepted(whyText(context, group));
+    if (click.choice === "end") return await endGrants(context, cardId, group, click.by);
+    return await answerRows(context, cardId, group, click);
   });
 }
 
@@ -70,6 +73,8 @@ async function answerRows(
     case "diff":
     case "undo":
     case "again":
+    case "why":
+    case "end":
     case "handover":
     case "reask":
       return refused(unknownCard);

@@ -23,11 +23,12 @@ import {
   settle,
 } from "./context.ts";
 import { createDecisionOutbox } from "./decision-outbox.ts";
+import { endGrant } from "./end-grant.ts";
 import { createGrants } from "./grants.ts";
 import { createNotifier, isCopyTurn } from "./notify/notifier.ts";
 import { planNotify } from "./notify/plan.ts";
 import { openApprovals } from "./open.ts";
-import { createDecisionRecords, grantDecisionsOf } from "./record.ts";
+import { createDecisionRecords } from "./record.ts";
 import { redeemApproval } from "./redeem.ts";
 
 const defaultGrantMs = 30 * 60 * 1000;
@@ -69,6 +70,11 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       rows.map((row) => settle(context, row, ["open", "approved"], "cancelled", change)),
     );
     return cancelled.filter((row) => row !== undefined);
+  }
+
+  /** Its grant is over, so nobody can end it any more. */
+  async function showAgain(cardId: string): Promise<void> {
+    await notices.around(cardId, [], false, async () => (await cardRows(ledger, cardId))?.rows ?? []);
   }
 
   async function prune(at: number): Promise<void> {
@@ -163,7 +169,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
         open.map(({ body }) => body.cardId),
         at,
       );
-      await grants.sweep(at);
+      for (const { origin } of await grants.sweep(at)) await showAgain(origin.cardId);
       await notices.sweep(at);
       await prune(at);
     },
@@ -182,15 +188,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       return text === undefined ? undefined : escapeHiddenLines(options.mask(text));
     },
     listGrants: grants.list,
-    async revokeGrant(grantId, conversationId, by = operator) {
-      const cardId = (await ledger.get("grant", grantId))?.body.origin.cardId ?? "";
-      return await notices.quietly(cardId, async () => {
-        const { receipt, grant } = await grants.revoke(grantId, by, conversationId);
-        const decision = grant === undefined ? undefined : grantDecisionsOf(grant).at(-1);
-        if (decision !== undefined) records.announce(decision);
-        return receipt;
-      });
-    },
+    revokeGrant: (grantId, conversationId, by = operator) => endGrant(context, grantId, by, conversationId),
     async whenIdle() {
       await notifier.whenIdle();
       await notices.whenIdle();

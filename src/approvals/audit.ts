@@ -58,12 +58,13 @@ function shownCard(context: ApprovalsContext, { body }: Pick<ApprovalRow, "body"
   return { text, hash: createHash("sha256").update(text).digest("hex") };
 }
 
-function itemText({ callText, reasons, warning, facts = [], changes }: CardItem, record: ApprovalRecord): string {
+function itemText({ headline, callText, why, warning, facts = [], changes }: CardItem, record: ApprovalRecord): string {
   const parts = [
+    headline,
     callText,
     ...facts,
     ...(warning === undefined ? [] : [`Warning: ${warning}`]),
-    ...reasons.map((reason) => `Why it asks: ${reason}`),
+    ...why.map((line) => `Why it asks: ${line}`),
     ...(changes === undefined ? [] : [changes.title, changes.summary]),
     ...(changes?.files ?? []).map(({ path, action, detail }) => `${action} ${path} ${detail}`.trimEnd()),
     ...(changes?.commands ?? []).map(({ text, outcome }) => `$ ${text} — ${outcome}`),

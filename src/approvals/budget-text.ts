@@ -4,7 +4,7 @@ import type { CardItem } from "../ports/card.ts";
 import type { BudgetAsk } from "../ports/usage.ts";
 
 /** The card's sentence, such as `This channel has used $8.00 of $10.00 today.` Not escaped. */
-function budgetSentence({ kind, name, used, limit }: BudgetAsk): string {
+export function budgetSentence({ kind, name, used, limit }: BudgetAsk): string {
   const amount = `${formatDollars(used)} of ${formatDollars(limit)}`;
   switch (kind) {
     case "turn":
@@ -22,14 +22,15 @@ function budgetSentence({ kind, name, used, limit }: BudgetAsk): string {
   }
 }
 
-export function budgetItem(ask: BudgetAsk, clean: (text: string) => string): Pick<CardItem, "callText" | "labels"> {
-  return { callText: clean(budgetHeadline(ask)), labels: budgetLabels(ask) };
+/** The first line says all, so there is no call to show. */
+export function budgetItem(ask: BudgetAsk): Pick<CardItem, "callText" | "labels"> {
+  return { callText: "", labels: budgetLabels(ask) };
 }
 
-function budgetHeadline(ask: BudgetAsk): string {
+export function budgetHeadline(ask: BudgetAsk): string {
   return `${budgetSentence(ask)} Continue, +${formatDollars(ask.step)}?`;
 }
 
-function budgetLabels({ limit, step }: BudgetAsk): { approve: string; deny: string } {
+export function budgetLabels({ limit, step }: BudgetAsk): { approve: string; deny: string } {
   return { approve: `Continue, +${formatDollars(step)}`, deny: `Stop at ${formatDollars(limit)}` };
 }

@@ -3,10 +3,8 @@
  * configured secrets, but nothing that only looks like one. Identical calls share a row, whose id answers for all.
  */
 import type { Mask } from "../lib/redact.ts";
-import { describePattern, describeRule } from "../lib/text/describe-rule.ts";
-import type { ApprovalRecord } from "../ports/approval.ts";
+import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState, CardItem } from "../ports/card.ts";
-import type { GateMatch } from "../ports/gate.ts";
 import type { LedgerEntry } from "../ports/ledger.ts";
 import type { AnswerChoice, ReplyTarget } from "../ports/message.ts";
 import { approversText } from "./authority.ts";
@@ -14,6 +12,9 @@ import { budgetItem } from "./budget-text.ts";
 import { callText, callWarning, cleaner, editableJson, isMasked } from "./card-text.ts";
 import { changesText, openChangesChoices, settledChangesChoices } from "./changes-card.ts";
 import { grantableRules } from "./grants.ts";
+import { recordHeadline } from "./headline.ts";
+import { settledLine } from "./outcome.ts";
+import { allowedText, grantText, reasonSentences, whyLines } from "./why.ts";
 
 export type ApprovalRow = LedgerEntry<"approval">;
 
@@ -22,8 +23,17 @@ export interface CardView {
   grantMs: number;
 }
 
-/** `rows` are all rows of the card, oldest first, at least one. `target` is where the message is sent. */
-export function buildCard(id: string, rows: ApprovalRow[], target: ReplyTarget, view: CardView): ApprovalCard {
+/**
+ * `rows` are all rows of the card, oldest first, at least one. `target` is where the message is sent. `grants` are the
+ * active grants that its answers gave.
+ */
+export function buildCard(
+  id: string,
+  rows: ApprovalRow[],
+  target: ReplyTarget,
+  view: CardView,
+  grants: readonly GrantRecord[] = [],
+): ApprovalCard {
   const first = rows.find((row) => row.state === "open") ?? rows[0];
   if (first === undefined) throw new TypeError(`card ${id} has no row`);
   const clean = cleaner(view.mask);
@@ -33,7 +43,7 @@ export function buildCard(id: string, rows: ApprovalRow[], target: ReplyTarget, 
     requesterName: clean(first.body.requester.name),
     approversText: clean(whoMayAnswer(rows)),
     expiresAt: first.body.expiresAt,
-    items: groupIdentical(rows).map((group) => groupItem(group, view)),
+    items: groupIdentical(rows).map((group) => groupItem(group, view, grants)),
   };
 }
 
@@ -71,12 +81,17 @@ const displayRank: Record<ApprovalState, number> = {
   cancelled: 5,
 };
 
-function groupItem(group: [ApprovalRow, ...ApprovalRow[]], view: CardView): CardItem {
+function groupItem(group: [ApprovalRow, ...ApprovalRow[]], view: CardView, grants: readonly GrantRecord[]): CardItem {
   const shown = group.reduce((best, row) => (displayRank[row.state] < displayRank[best.state] ? row : best));
   // Identical calls can have different facts, so list them all.
   const facts = [...new Set(group.flatMap((row) => row.body.facts ?? []))];
   const body = facts.length === 0 ? shown.body : { ...shown.body, facts };
-  return rowItem(group[0].id, group.length, { ...shown, body }, view);
+  const item = rowItem(group[0].id, group.length, { ...shown, body }, view);
+  const given = grants.filter(({ origin }) => group.some(({ id }) => id === origin.approvalId));
+  const until = Math.min(...given.map(({ expiresAt }) => expiresAt));
+  if (given.length === 0 || shown.state === "open") return item;
+  const text = cleaner(view.mask)(allowedText(shown.body));
+  return { ...item, choices: [...item.choices, "end"], grant: { text, until } };
 }
 
 type ShownRow = Pick<ApprovalRow, "body" | "state">;
@@ -89,11 +104,16 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
   const editJson = choices.includes("edit") ? editableJson(body.call, mask) : undefined;
   const { changes } = body;
   const facts = [...maskedFacts(body, mask), ...(body.facts ?? []).map(clean)];
+  const { text: headline, channels } = recordHeadline(body, mask);
+  const reason = changes === undefined ? reasonSentences(body.matches) : undefined;
   return {
     approvalId,
     tool: clean(body.call.name),
+    headline,
+    ...(channels.length === 0 ? {} : { channels }),
     callText: changes === undefined ? callText(body.call, mask) : "",
-    reasons: changes === undefined ? reasonLines(body.matches).map(clean) : [],
+    ...(reason === undefined ? {} : { reason: clean(reason) }),
+    why: whyLines(body.matches).map(clean),
     ...(facts.length === 0 ? {} : { facts }),
     ...(changes === undefined ? {} : { changes: changesText(changes, state, mask) }),
     ...(warning === undefined ? {} : { warning }),
@@ -104,8 +124,9 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
     ...(choices.includes("allow") ? { grantText: clean(grantText(body, grantMs)) } : {}),
     ...(body.original === undefined ? {} : { editedFrom: callText(body.original, mask) }),
     ...(state === "open" && body.votes.length > 0 ? { progress: clean(progressText(body)) } : {}),
-    ...(state === "open" ? {} : { outcome: clean(outcomeText(shown)) }),
-    ...(body.budget === undefined ? {} : budgetItem(body.budget, clean)),
+    ...(state === "open" ? {} : { outcome: settledLine(shown, headline, clean) }),
+    ...(state === "open" || body.decidedAt === undefined ? {} : { settledAt: body.decidedAt }),
+    ...(body.budget === undefined ? {} : budgetItem(body.budget)),
   };
 }
 
@@ -127,6 +148,10 @@ function maskedFacts(body: ApprovalRecord, mask: Mask): string[] {
 export function rowChoices(row: ShownRow, mask: Mask): AnswerChoice[] {
   if (row.state !== "open") return row.body.changes === undefined ? [] : settledChangesChoices(row.body.changes);
   if (row.body.changes !== undefined) return openChangesChoices(row.body, row.body.changes);
+  return [...callChoices(row, mask), ...(row.body.matches.length === 0 ? [] : ["why" as const])];
+}
+
+function callChoices(row: ShownRow, mask: Mask): AnswerChoice[] {
   // Nobody may edit a call, or allow it in advance, without seeing all of it.
   if (hidesSecrets(row.body, mask)) return ["approve", "deny"];
   const choices: AnswerChoice[] = ["approve", "deny"];
@@ -142,65 +167,6 @@ export function openItem(body: ApprovalRecord, view: CardView): CardItem {
   return rowItem(body.id, 1, { body, state: "open" }, view);
 }
 
-function reasonLines(matches: GateMatch[]): string[] {
-  return [...new Set(matches.map(reasonLine))];
-}
-
-/** Shows the pattern only if its skill gives no reason. */
-function reasonLine({ skill, file, pattern, reason, form }: GateMatch): string {
-  if (file === "" && reason !== undefined) return reason;
-  // A pattern for a tag already implies the form.
-  const variant = form === "exact" || form === "tag" ? "" : `, found in its ${form} form`;
-  return `${reason ?? `matches “${describePattern(pattern)}”`} (skill ${skill}${variant})`;
-}
-
-function grantText({ matches, changes, requester }: ApprovalRecord, grantMs: number): string {
-  if (changes !== undefined) {
-    const what = matches.map(({ reason = "" }) => reason).join(" and ");
-    return `For ${minutesText(grantMs)} in this conversation: ${what} without asking, for requests by ${requester.name}.`;
-  }
-  const rules = (grantableRules(matches) ?? []).map(describeRule).join(" and ");
-  return `For ${minutesText(grantMs)} in this conversation: run calls that ask only because of ${rules} without asking, for requests by ${requester.name}.`;
-}
-
-export function minutesText(milliseconds: number): string {
-  const minutes = Math.max(1, Math.round(milliseconds / 60_000));
-  return minutes === 1 ? "1 minute" : `${minutes} minutes`;
-}
-
 export function progressText({ votes, quorum }: ApprovalRecord): string {
   return `${votes.length} of ${quorum} approvals: ${votes.map((vote) => vote.by.name).join(", ")}`;
-}
-
-/** Describes a row's outcome in one line of plain, unescaped text. */
-export function outcomeText({ body, state }: ShownRow): string {
-  const why = body.reason === undefined ? "" : `: ${body.reason}`;
-  switch (state) {
-    case "open":
-      return "Waiting for an answer";
-    case "approved":
-    case "consumed":
-      if (body.changes?.kind === "report") return body.changes.result ?? "Kept";
-      if (body.changes?.result !== undefined) return `Approved by ${deciderNames(body)}. ${body.changes.result}`;
-      if (body.grantIds.length > 0) return `Allowed in advance by ${deciderNames(body)}`;
-      return `${body.original === undefined ? "Approved" : "Edited and approved"} by ${deciderNames(body)}`;
-    case "denied":
-      return `${deniedWord(body)}${body.decidedBy === undefined ? "" : ` by ${body.decidedBy.name}`}${why}`;
-    case "expired":
-      return body.votes.length >= body.quorum ? "Expired before it ran" : "Expired: nobody answered in time";
-    case "cancelled":
-      return body.changes === undefined ? `Cancelled${why}` : (body.reason ?? "Cancelled");
-    default:
-      return state satisfies never;
-  }
-}
-
-/** Uses the same word as the button that was pressed. */
-function deniedWord({ changes }: ApprovalRecord): string {
-  return changes?.shown.labels.deny === "Discard" ? "Discarded" : "Denied";
-}
-
-function deciderNames({ votes, decidedBy }: ApprovalRecord): string {
-  const names = votes.length > 0 ? votes.map((vote) => vote.by.name) : [decidedBy?.name ?? "somebody"];
-  return [...new Set(names)].join(", ");
 }

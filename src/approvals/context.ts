@@ -48,6 +48,8 @@ export interface ApprovalsOptions {
   notify?: NotifyOptions | undefined;
   /** Identifies the current content of the tool's skill. Undefined for a tool without a skill. */
   skillFile?(tool: string): string | undefined;
+  /** The tool's `ask:`: how a card says what a call will do. */
+  askOf?(tool: string): string | undefined;
 }
 
 export interface ApprovalsContext extends ApprovalsOptions {
@@ -96,8 +98,11 @@ export async function cardsOf(context: ApprovalsContext, cardId: string): Promis
   if (found === undefined) return [];
   const { card, rows } = found;
   const targets = new Map(rows.map((row) => [row.body.turnId, row.body.target]));
+  const isApproved = rows.some(({ state }) => state === "approved" || state === "consumed");
+  const grants = isApproved ? await context.grants.list(card.conversationId) : [];
+  const given = grants.filter(({ origin }) => origin.cardId === cardId);
   return [...targets.values(), ...copyTargets(cardId, card)].map((target) =>
-    withNotify(context.mask, buildCard(cardId, rows, target, context), card, rows),
+    withNotify(context.mask, buildCard(cardId, rows, target, context, given), card, rows),
   );
 }
 

@@ -3,13 +3,14 @@ import type { ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { AnswerReceipt, Author } from "../ports/message.ts";
 import { accepted, alreadySettledText, refused } from "./answer-text.ts";
 import { type RecordedAnswer, recordAnswer } from "./audit.ts";
-import { type ApprovalRow, groupIdentical, minutesText, progressText, rowChoices } from "./card.ts";
+import { type ApprovalRow, groupIdentical, progressText, rowChoices } from "./card.ts";
 import { cleaner } from "./card-text.ts";
 import type { Click } from "./click.ts";
 import { type ApprovalsContext, isExpired, settle } from "./context.ts";
 import { editRows } from "./edit.ts";
 import { grantableRules } from "./grants.ts";
 import { granted } from "./record.ts";
+import { minutesText } from "./why.ts";
 
 export async function approve(
   context: ApprovalsContext,

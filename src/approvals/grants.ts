@@ -52,7 +52,8 @@ export interface Grants {
   isAnyRevoked(ids: string[]): Promise<boolean>;
   list(conversationId?: string): Promise<GrantRecord[]>;
   revoke(id: string, by: Author, conversationId?: string): Promise<{ receipt: AnswerReceipt; grant?: GrantRecord }>;
-  sweep(now: number): Promise<void>;
+  /** Resolves to the grants that are over since the last sweep. */
+  sweep(now: number): Promise<GrantRecord[]>;
 }
 
 export function createGrants(ledger: Ledger, now: () => number): Grants {
@@ -137,13 +138,15 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
       };
     },
     async sweep(at) {
+      const over: GrantRecord[] = [];
       for (const { id, body } of await ledger.list("grant", { states: ["active"] })) {
-        if (isOver(body, at)) {
-          await ledger.transition("grant", id, ["active"], "expired", (grant) =>
-            isOver(grant, at) ? grant : undefined,
-          );
-        }
+        if (!isOver(body, at)) continue;
+        const expired = await ledger.transition("grant", id, ["active"], "expired", (grant) =>
+          isOver(grant, at) ? grant : undefined,
+        );
+        if (expired !== undefined) over.push(expired.body);
       }
+      return over;
     },
   };
 }

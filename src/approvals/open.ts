@@ -146,6 +146,7 @@ function callRecord(
 ): ApprovalRecord {
   const createdAt = context.now();
   const expiryMs = expiryMsOf(context.policy);
+  const ask = context.askOf?.(asked.call.name);
   return {
     id: createApprovalId(),
     cardId,
@@ -160,6 +161,7 @@ function callRecord(
     requestedHash: hash,
     workingFolder,
     matches: asked.matches,
+    ...(ask === undefined ? {} : { ask }),
     extraTags: asked.extraTags ?? [],
     ...(asked.isTainted === true ? { isTainted: true } : {}),
     ...(asked.facts === undefined || asked.facts.length === 0 ? {} : { facts: asked.facts }),

@@ -16,10 +16,10 @@ export function cardJson({ id, target, requesterName, approversText, expiresAt, 
 }
 
 function itemJson(item: CardItem) {
-  const { approvalId, tool, callText, editedFrom, reasons, warning, times, state, progress, outcome } = item;
+  const { approvalId, tool, headline, callText, editedFrom, why, warning, times, state, progress, outcome } = item;
   const { facts, changes } = item;
   return {
-    ...{ approvalId, tool, call: callText, editedFrom, reasons, warning, times, state, progress, outcome },
+    ...{ approvalId, tool, headline, call: callText, editedFrom, why, warning, times, state, progress, outcome },
     ...{ facts, changes },
   };
 }
@@ -46,16 +46,20 @@ function cardText(card: ApprovalCard): string {
 }
 
 function itemText(item: CardItem): string {
-  const { approvalId, callText, reasons, warning, facts = [], times, progress, changes } = item;
+  const { approvalId, headline, callText, reason, warning, facts = [], times, progress, changes } = item;
   const notes = [
     ...facts.map((fact) => `NOTE ${fact}`),
-    ...reasons.map((reason) => `because ${reason}`),
     ...(warning === undefined ? [] : [`WARNING ${warning}`]),
     ...(times > 1 ? [`answers for ${times} identical calls`] : []),
     ...(progress === undefined ? [] : [progress]),
   ];
   const about = changes === undefined ? callText.split("\n") : changesLines(changes);
-  return [`  ${approvalId}`, ...about.map((line) => `    ${line}`), ...notes.map((note) => `    · ${note}`)].join("\n");
+  return [
+    `  ${approvalId}  ${headline}`,
+    ...(reason === undefined ? [] : [`    ${reason}`]),
+    ...about.map((line) => `    ${line}`),
+    ...notes.map((note) => `    · ${note}`),
+  ].join("\n");
 }
 
 function changesLines({ title, summary, files, moreFiles, commands, lastOutput }: ShownChanges): string[] {

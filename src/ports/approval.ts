@@ -31,6 +31,8 @@ export interface ApprovalRecord {
   original?: ToolCall;
   workingFolder: string;
   matches: GateMatch[];
+  /** The tool's `ask:` at that time, so that a new version of the skill does not change the words of an open card. */
+  ask?: string;
   extraTags: string[];
   /** The prompt contained text that the requester may not have written, so no grant covers the call. */
   isTainted?: boolean;

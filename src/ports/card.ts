@@ -8,9 +8,19 @@ export interface CardItem {
   /** An answer to this id counts for all identical calls on the card. */
   approvalId: string;
   tool: string;
+  /**
+   * What will happen, in plain words: one line of at most 300 characters. Pairs of backticks mark code, and no argument
+   * contains one. It never replaces `callText`.
+   */
+  headline: string;
+  /** Ids of channels in `headline`, for services that show them by name. */
+  channels?: string[];
   /** The complete call as multi-line text. Invisible characters are escaped, so nothing is hidden. */
   callText: string;
-  reasons: string[];
+  /** Why people are asked, in one or two plain sentences without rules. */
+  reason?: string;
+  /** The rules that ask: skill, file, line and pattern, one line each. Show it only if somebody asks why. */
+  why: string[];
   /** Set if odd characters, mixed alphabets or long runs of whitespace could mislead the reader. */
   warning?: string;
   times: number;
@@ -25,9 +35,13 @@ export interface CardItem {
   editedFrom?: string;
   /** For example `1 of 2 approvals: Ann`, while more approvals are needed. */
   progress?: string;
+  /** What became of it, in one line with `headline` shortened, such as ``Ben approved `npm install` ``. */
   outcome?: string;
+  settledAt?: number;
+  /** What has been allowed in advance with this item. The choice `end` ends it. */
+  grant?: { text: string; until: number };
   facts?: string[];
-  /** Shown instead of `callText` and `reasons`. */
+  /** Shown instead of `callText`. */
   changes?: ShownChanges;
 }
 
@@ -35,6 +49,8 @@ export interface CardItem {
 export interface ShownChanges {
   /** For example `website: 1 file deleted, 2 changed, 3 added`. */
   title: string;
+  /** For example `Delete 1, change 2 and add 3 files in website`. Absent in old records. */
+  headline?: string;
   summary: string;
   /** Deletions first, then changes, then additions; at most `maxShownFiles`. */
   files: ShownChange[];
@@ -55,6 +71,44 @@ export interface ShownChange {
 }
 
 export const maxShownFiles = 25;
+
+/** Stands before an item's outcome. */
+export const outcomeMarks: Readonly<Record<ApprovalState, string>> = {
+  open: "",
+  approved: "✅",
+  consumed: "✅",
+  denied: "❌",
+  expired: "⌛",
+  cancelled: "⏹️",
+};
+
+/** Choices that a card offers behind More… (with Deny with reason, if it offers `deny`). */
+export const moreChoices: readonly AnswerChoice[] = ["edit", "allow", "handover", "why"];
+
+export interface HeadlinePart {
+  text: string;
+  kind: "words" | "code" | "channel";
+}
+
+/** Parts a headline or outcome into words, code, and ids of channels. Without backticks in pairs, all of it is words. */
+export function headlineParts(text: string, channels: readonly string[] = []): HeadlinePart[] {
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return [{ text, kind: "words" }];
+  return parts.flatMap((part, index): HeadlinePart[] => {
+    if (part === "") return [];
+    return index % 2 === 1 ? [{ text: part, kind: "code" }] : wordsAndChannels(part, channels);
+  });
+}
+
+function wordsAndChannels(text: string, channels: readonly string[]): HeadlinePart[] {
+  const [channel] = channels;
+  const at = channel === undefined ? -1 : text.indexOf(channel);
+  if (channel === undefined || at === -1) return [{ text, kind: "words" }];
+  const around = [text.slice(0, at), text.slice(at + channel.length)].map((words): HeadlinePart[] =>
+    words === "" ? [] : [{ text: words, kind: "words" }],
+  );
+  return [...(around[0] ?? []), { text: channel, kind: "channel" }, ...(around[1] ?? [])];
+}
 
 /** Plain text, or a person or role that platforms show as their own mention. Texts and names are not escaped for markup. */
 export type NotePart = string | { userId: string; name: string } | { roleId: string; name: string };

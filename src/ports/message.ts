@@ -67,7 +67,8 @@ export interface InboundMessage {
 
 /**
  * `part`, `diff`, `undo` and `again` are for changes to files: keep some files, show the full diff, undo, and run the
- * request again. `handover` asks another approver (`to`) to answer. `reask` opens a new card for an expired call.
+ * request again. `why` tells anyone who sees the card which rules ask. `end` ends what `allow` has allowed. `handover`
+ * asks another approver (`to`) to answer. `reask` opens a new card for an expired call.
  */
 export const answerChoices = [
   "approve",
@@ -78,6 +79,8 @@ export const answerChoices = [
   "diff",
   "undo",
   "again",
+  "why",
+  "end",
   "handover",
   "reask",
 ] as const;

@@ -27,6 +27,8 @@ export interface ToolSpec {
   /** The program or service that offers the tool, as named in the settings. Absent for tools of a SKILL.md. */
   offeredBy?: string;
   shellParameters: string[];
+  /** How a card says what a call will do, such as `Post to {channel}: {text}`. */
+  ask?: string;
 }
 
 /** `input` has already passed the tool's schema. */

@@ -54,7 +54,7 @@ describe("answering", () => {
     await desk.approvals.whenIdle();
     expect(desk.woken).toEqual(["t1"]);
     expect(desk.shown.map((card) => card.items[0])).toMatchObject([
-      { state: "approved", outcome: "Approved by Ann", choices: [] },
+      { state: "approved", outcome: "Ann approved `shell_exec`", choices: [] },
     ]);
     const fields = { approvalId, turnId: "t1", callId: "c1", tool: "shell_exec", by: "ann", waitedMs: 4_000 };
     expect(desk.heard).toMatchObject([
@@ -72,7 +72,9 @@ describe("answering", () => {
     expect(receipt.accepted).toBe(true);
     const outcome = await desk.approvals.redeem(approvalId, call("c1"), folder);
     expect(outcome).toEqual({ type: "refused", state: "denied", by: ann, reason: "use the trash\ninstead" });
-    expect((await desk.approvals.card(cardId))?.items[0]?.outcome).toBe("Denied by Ann: use the trash instead");
+    expect((await desk.approvals.card(cardId))?.items[0]?.outcome).toBe(
+      "Ann denied `shell_exec`: use the trash instead",
+    );
     expect(desk.names()).toEqual(["safety.denied"]);
   });
 
@@ -172,13 +174,13 @@ describe("who may answer", () => {
   test("with a quorum, different people must approve, and one can deny", async () => {
     const desk = setUp({ policy: { approvers: ["requester", "user:ben", "user:cleo"], quorum: 2 } });
     const { approvalId, cardId, card } = await desk.ask();
-    expect(card.items[0]?.choices).toEqual(["approve", "deny"]);
+    expect(card.items[0]?.choices).toEqual(["approve", "deny", "why"]);
     expect((await desk.approvals.answer(click(cardId))).text).toContain("1 of 2 approvals: Ann");
     expect((await desk.approvals.answer(click(cardId))).accepted).toBe(false);
     expect(await desk.approvals.redeem(approvalId, call("c1"), folder)).toEqual({ type: "waiting" });
     expect((await desk.approvals.card(cardId))?.items[0]?.progress).toBe("1 of 2 approvals: Ann");
     expect((await desk.approvals.answer(click(cardId, { by: ben }))).accepted).toBe(true);
-    expect((await desk.approvals.card(cardId))?.items[0]?.outcome).toBe("Approved by Ann, Ben");
+    expect((await desk.approvals.card(cardId))?.items[0]?.outcome).toBe("Ann, Ben approved `shell_exec`");
     expect(desk.woken).toEqual(["t1"]);
     const again = await desk.ask("t2");
     await desk.approvals.answer(click(again.cardId));
@@ -230,7 +232,10 @@ describe("editing", () => {
     expect(await desk.approvals.redeem(approvalId, wanted, folder)).toEqual(outcome);
     const item = (await desk.approvals.card(cardId))?.items[0];
     expect(item?.editedFrom).toContain("rm notes.txt");
-    expect(item).toMatchObject({ outcome: "Edited and approved by Ann", callText: expect.stringContaining("drafts") });
+    expect(item).toMatchObject({
+      outcome: "Ann edited and approved `shell_exec`",
+      callText: expect.stringContaining("drafts"),
+    });
     expect(desk.heard).toMatchObject([{ name: "safety.approved", fields: { isEdited: true } }]);
   });
 
@@ -390,7 +395,7 @@ describe("a call with a configured secret", () => {
     expect((await desk.approvals.answer(click(cardId, { choice: "allow" }))).accepted).toBe(true);
     const { approvalId, card } = await desk.ask("t2", secret);
     expect(await desk.stateOf(approvalId)).toBe("open");
-    expect(card.items[0]?.choices).toEqual(["approve", "deny"]);
+    expect(card.items[0]?.choices).toEqual(["approve", "deny", "why"]);
   });
 
   test("that an earlier version asked about without masking is still for owners only", async () => {
@@ -412,7 +417,7 @@ describe("ends without an answer", () => {
     await desk.approvals.sweep(desk.clock.now);
     await desk.approvals.whenIdle();
     expect(desk.woken).toEqual(["t1"]);
-    expect(desk.shown[0]?.items[0]).toMatchObject({ outcome: "Expired: nobody answered in time", choices: [] });
+    expect(desk.shown[0]?.items[0]).toMatchObject({ outcome: "Nobody answered in time: `shell_exec`", choices: [] });
     expect(await desk.approvals.redeem(approvalId, call("c1"), folder)).toEqual({ type: "refused", state: "expired" });
     expect(desk.names()).toEqual(["safety.expired"]);
   });
@@ -437,8 +442,8 @@ describe("ends without an answer", () => {
     expect(await Promise.all(approvalIds.map(desk.stateOf))).toEqual(["cancelled", "cancelled"]);
     expect(await desk.stateOf(other.approvalId)).toBe("open");
     expect(desk.shown.at(-1)?.items.map((item) => item.outcome)).toEqual([
-      "Cancelled: Stopped by Ann.",
-      "Cancelled: Stopped by Ann.",
+      "Cancelled `shell_exec`: Stopped by Ann.",
+      "Cancelled `shell_exec`: Stopped by Ann.",
     ]);
     expect((await desk.approvals.answer(click(card.id))).text).toContain("Cancelled");
     const outcome = await desk.approvals.redeem(approvalIds[0] ?? "", call("c1"), folder);
@@ -539,9 +544,10 @@ describe("reasons", () => {
     const desk = setUp();
     const matches = [asks, { ...asks, reason: "hidden removal", form: "decoded", line: 14 }];
     const { card } = await desk.approvals.open({ ...request("t1", []), calls: [{ call: call("c1"), matches }] });
-    expect(card.items[0]?.reasons).toEqual([
-      "removes files (skill shell)",
-      "hidden removal (skill shell, found in its decoded form)",
+    expect(card.items[0]?.reason).toBe("Removes files. Hidden removal.");
+    expect(card.items[0]?.why).toEqual([
+      "Skill shell asks: removes files. Pattern “rm ” (shell/SKILL.md, line 12).",
+      "Skill shell asks: hidden removal. Pattern “rm ” (shell/SKILL.md, line 14, found in its decoded form).",
     ]);
   });
 });

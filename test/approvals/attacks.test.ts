@@ -189,7 +189,7 @@ describe("stale approvals", () => {
     const outcome = await desk.approvals.redeem(approvalId, call("c1"), folder);
     expect(outcome).toEqual({ type: "refused", state: "expired" });
     await desk.approvals.whenIdle();
-    expect(desk.shown.at(-1)?.items[0]?.outcome).toBe("Expired before it ran");
+    expect(desk.shown.at(-1)?.items[0]?.outcome).toBe("Expired before it ran: `shell_exec`");
   });
 
   test("a clock set back brings nothing back, and makes nobody wait a negative time", async () => {
@@ -306,7 +306,7 @@ describe("what changes between approval and execution", () => {
     const outcome = await desk.approvals.redeem(approvalId, call("c1"), folder);
     expect(outcome).toMatchObject({ state: "cancelled", reason: expect.stringContaining("safety rules of shell") });
     await desk.approvals.whenIdle();
-    expect(desk.shown.at(-1)?.items[0]?.outcome).toContain("Cancelled: The safety rules");
+    expect(desk.shown.at(-1)?.items[0]?.outcome).toContain("Cancelled `shell_exec`: The safety rules");
   });
 
   const people: [string, () => Promise<Author | undefined>][] = [
@@ -434,7 +434,7 @@ describe("cards that can't be shown or rewritten", () => {
     await desk.approvals.whenIdle();
     await desk.approvals.sweep(desk.clock.now);
     await desk.approvals.whenIdle();
-    expect(outcomes).toEqual(["Approved by Ann"]);
+    expect(outcomes).toEqual(["Ann approved `shell_exec`"]);
   });
 
   test("a process that dies between the decision and the rewriting leaves it to the next one, which also wakes the turn", async () => {
@@ -446,7 +446,7 @@ describe("cards that can't be shown or rewritten", () => {
     const next = setUp({}, createSqliteLedger({ path }));
     await next.approvals.sweep(next.clock.now);
     await next.approvals.whenIdle();
-    expect(next.shown.map((card) => card.items[0]?.outcome)).toEqual(["Denied by Ann"]);
+    expect(next.shown.map((card) => card.items[0]?.outcome)).toEqual(["Ann denied `shell_exec`"]);
     expect(next.woken).toEqual(["t1"]);
     await next.ledger.close();
   });
@@ -486,7 +486,11 @@ describe("grants", () => {
     expect((await desk.approvals.answer(click(cardId, allow))).text).toContain("30 minutes");
     expect(await desk.stateOf(approvalId)).toBe("approved");
     const next = await desk.ask("t2", call("c1", { command: "rm other" }));
-    expect(next.card.items[0]).toMatchObject({ state: "approved", outcome: "Allowed in advance by Ann", choices: [] });
+    expect(next.card.items[0]).toMatchObject({
+      state: "approved",
+      outcome: "Ann had allowed `shell_exec` in advance",
+      choices: [],
+    });
     const outcome = await desk.approvals.redeem(next.approvalId, call("c1", { command: "rm other" }), folder);
     expect(outcome).toMatchObject({ type: "approved", by: ann });
     const [grant] = await desk.approvals.listGrants(conversationId);
@@ -550,7 +554,7 @@ describe("grants", () => {
     const desk = setUp();
     const calls = [{ call: call("c1"), matches: [{ ...asks, file: "", line: 0, form: "fail-closed" }] }];
     const { card, cardId } = await desk.ask("t1", call("c1"), { calls });
-    expect(card.items[0]?.choices).toEqual(["approve", "deny", "edit"]);
+    expect(card.items[0]?.choices).toEqual(["approve", "deny", "edit", "why"]);
     expect((await desk.approvals.answer(click(cardId, allow))).accepted).toBe(false);
     expect(await desk.approvals.listGrants()).toEqual([]);
   });

@@ -220,7 +220,7 @@ describe("everything else on the card", () => {
     const requester = person("ann", { name: "Ann\u202e\n```Approved by Ben" });
     const { card, cardId } = await desk.ask("t1", call("c1", { command: "rm x" }), { requester });
     const { requesterName, approversText, items } = card;
-    for (const text of [requesterName, approversText, ...(items[0]?.reasons ?? []), items[0]?.grantText ?? ""]) {
+    for (const text of [requesterName, approversText, ...(items[0]?.why ?? []), items[0]?.grantText ?? ""]) {
       expect(text).not.toMatch(/[\n\u202e]|`{3}/);
     }
     const reason = "no\u202e\n```";

@@ -376,7 +376,10 @@ describe("once it was decided", () => {
   test("the card shrinks to title, outcome, files and Undo", async () => {
     const { itemOf, cardId, shown } = await kept();
     const item = await itemOf(cardId);
-    expect(item).toMatchObject({ choices: ["undo"], outcome: "Approved by the operator. Kept 2 files." });
+    expect(item).toMatchObject({
+      choices: ["undo"],
+      outcome: "The operator approved “website: 1 file deleted, 1 changed”. Kept 2 files.",
+    });
     expect(item.changes).toMatchObject({ title: shownWith().title, summary: "", commands: [] });
     expect(item.changes).not.toHaveProperty("diff");
     expect(item.changes).not.toHaveProperty("lastOutput");
@@ -455,7 +458,7 @@ describe("a report", () => {
     await desk.approvals.sweep(desk.clock.now);
     await desk.approvals.whenIdle();
     expect(state).toBe("consumed");
-    expect(card.items[0]).toMatchObject({ outcome: "Kept", choices: ["undo"] });
+    expect(card.items[0]).toMatchObject({ outcome: "Kept — website: 1 file deleted, 1 changed", choices: ["undo"] });
     expect(await desk.approvals.redeemChanges(approvalId)).toEqual({ type: "waiting" });
     expect((await desk.press(approvalId, "approve")).accepted).toBe(false);
     expect(desk.names()).toEqual([]);
@@ -499,7 +502,7 @@ test("texts of the card hide nothing: line ends, right-to-left marks, backticks 
   // A line end must not turn what follows a `#` into a comment.
   const exact = escaped.replace(" ", "\\u{A}");
   expect(card.requesterName).toBe(escaped);
-  expect(card.items[0]).toMatchObject({ callText: "", reasons: [] });
+  expect(card.items[0]).toMatchObject({ callText: "", why: [] });
   expect(card.items[0]?.changes).toEqual({
     title: escaped,
     summary: escaped,

@@ -27,7 +27,8 @@ function card(...items: Partial<CardItem>[]): ApprovalCard {
     approversText: "Ann (who asked)",
     expiresAt: Date.UTC(2030, 0, 1),
     items: items.map((item, index) => ({
-      ...{ approvalId: `approval-${index}`, tool: "shell_exec", callText: "shell_exec\ncommand: “ls”", reasons: [] },
+      ...{ approvalId: `approval-${index}`, tool: "shell_exec", callText: "shell_exec\ncommand: “ls”" },
+      ...{ headline: "Run `ls`", why: [] },
       ...{ times: 1, state: "open", choices: ["approve", "deny"] },
       ...item,
     })),
@@ -38,7 +39,7 @@ test("a card about changes is listed with its files and commands, and says how t
   expect(cardsText([card({ callText: "", changes, facts: ["Takes along app.css"] })])).toBe(`\
 Card card-1  asked by Ann in local:dm:ann, expires 2030-01-01T00:00:00.000Z
   may answer: Ann (who asked)
-  approval-0
+  approval-0  Run \`ls\`
     website: 1 file deleted, 1 changed
     Somebody must agree before they are kept.
       deleted  old/page.html  −40
@@ -55,10 +56,9 @@ Card card-1  asked by Ann in local:dm:ann, expires 2030-01-01T00:00:00.000Z
 });
 
 test("a card about a call says nothing of a diff, and shows what else there is to know", () => {
-  const text = cardsText([card({ facts: ["Connects to registry.example:443"], reasons: ["it needs the network"] })]);
-  expect(text).toContain(
-    "    command: “ls”\n    · NOTE Connects to registry.example:443\n    · because it needs the network",
-  );
+  const text = cardsText([card({ facts: ["Connects to registry.example:443"], reason: "It needs the network." })]);
+  expect(text).toContain("  approval-0  Run `ls`\n    It needs the network.\n    shell_exec\n    command: “ls”\n");
+  expect(text).toContain("    command: “ls”\n    · NOTE Connects to registry.example:443\n");
   expect(text).not.toContain("diff");
 });
 

@@ -69,13 +69,24 @@ function changesCard(
 ): ApprovalCard {
   const changes = changesWith(shown);
   return createCard(message, {
-    ...{ tool: "changes", callText: "", reasons: [], choices: allOfAsking, changes },
+    ...{
+      tool: "changes",
+      callText: "",
+      headline: changes.headline ?? changes.title,
+      why: [],
+      choices: allOfAsking,
+      changes,
+    },
     grantText,
     ...item,
   });
 }
 
-const reported: Partial<CardItem> = { state: "consumed", choices: ["undo", "diff"], outcome: "Kept" };
+const reported: Partial<CardItem> = {
+  state: "consumed",
+  choices: ["undo", "diff"],
+  outcome: `Kept — ${changesWith().title}`,
+};
 
 export function describePlatformChanges(name: string, createWorld: () => Promise<ChangesWorld>): void {
   describe(`the platform port, changes: ${name}`, () => {
@@ -138,7 +149,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         await asked({ moreFiles: 7 });
         const card = await onlyMessage();
         const { title, summary, files, commands } = changesWith();
-        for (const part of [title, summary, "Ann may answer", grantText]) expect(card.text).toContain(part);
+        for (const part of [title, summary, "Ann may answer"]) expect(card.text).toContain(part);
         for (const { path, detail } of files) expectInOrder(card.text, [path, detail]);
         expectInOrder(card.text, ["deleted", ...files.map(({ path }) => path)]);
         expect(card.text).toMatch(/and 7 more files/i);
@@ -146,7 +157,13 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         expectInOrder(card.text, ["npm run build", "npm test", "1 test failed"]);
         expect(card.choices.toSorted()).toEqual(allOfAsking.toSorted());
         expect(card.labels).toEqual(
-          expect.arrayContaining(["Keep them", "Discard all", "Choose files…", "Show diff", "Allow 30 min here"]),
+          expect.arrayContaining([
+            "Keep them",
+            "Discard all",
+            "Choose files…",
+            "Show diff",
+            expect.stringMatching(/^Allow /),
+          ]),
         );
       });
 
@@ -329,15 +346,17 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         ["cancelled", "Nothing was kept: src/app.css changed in the meantime", ["again"]],
         ["cancelled", "Continued below", []],
         ["expired", "Expired: nobody answered in time", []],
-      ] as const)("shrinks to title and outcome: %s, “%s”", async (state, outcome, choices) => {
+      ] as const)("shrinks to one line: %s, “%s”", async (state, outcome, choices) => {
         const { message, posts } = await asked();
         await world.restart();
         await world.platform.connect(heard.handlers, new AbortController().signal);
-        const settled = changesCard(message, {}, { state, outcome, choices: [...choices] });
+        const settledAt = Date.UTC(2026, 10, 1, 14, 2);
+        const settled = changesCard(message, {}, { state, outcome, choices: [...choices], settledAt });
         for (const _ of [1, 2]) await replyTo(message, posts).settle(settled);
         const card = await onlyMessage();
-        for (const part of [changesWith().title, outcome]) expect(card.text).toContain(part);
-        for (const part of ["npm run build", "1 test failed", "color: navy", "Ann may answer"])
+        expect(card.text).toContain(outcome);
+        expect(card.text.trim().split("\n").length).toBeLessThanOrEqual(1 + choices.length);
+        for (const part of ["src/app.css  ", "npm run build", "1 test failed", "color: navy", "Ann may answer"])
           expect(await seen()).not.toContain(part);
         expect(card.choices).toEqual(choices);
       });
@@ -359,7 +378,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
       await replyTo(message, createPosts()).ask(createCard(message, { facts }));
       const card = await onlyMessage();
       expectInOrder(card.text, ["rm -rf ./build", ...facts]);
-      expect(card.text).toContain("asks before it deletes");
+      expect(card.text).toContain("Asks before it deletes.");
       expect(card.choices.toSorted()).toEqual(["approve", "deny"]);
       expect(card.effects ?? []).toEqual([]);
     });

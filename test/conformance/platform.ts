@@ -225,11 +225,12 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
       test("a card shows the whole call, the reasons, who can answer, and exactly its buttons", async () => {
         const message = await mentioned();
         const reply = replyTo(message, createPosts());
-        const callText = `{\n  "command": "rm -rf ./build <b>*x*</b> \`y\` ${"z".repeat(3000)} the end"\n}`;
+        const callText = `shell_exec\ncommand: "rm -rf ./build <b>*x*</b> \`y\` ${"z".repeat(3000)} the end"`;
         await reply.ask(createCard(message, { callText, choices: ["approve", "deny", "allow"] }));
         const [card] = await agentsMessages();
         const seen = `${card?.text}\n${card?.files.map((file) => file.content).join("\n")}`;
-        for (const part of ["shell_exec", "the end", "asks before it deletes", "Ann"]) expect(seen).toContain(part);
+        for (const part of ["Run rm -rf ./build", "shell_exec", "the end", "Asks before it deletes.", "Ann"])
+          expect(seen).toContain(part);
         expect(card?.choices.toSorted()).toEqual(["allow", "approve", "deny"]);
       });
 
@@ -430,16 +431,18 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
           "<!channel> <@U1> @everyone [safe](https://evil.example/x) *bold* ~~s~~ <b>b</b> &amp; | `tick` # h";
         const { message, reply } = await asked({
           callText: `shell_exec\ncommand: "${bad}"\n> quoted\n- item`,
-          reasons: [`“rm ” (${bad})`],
+          reason: `Removes files (${bad}).`,
           warning: `⚠ ${bad}`,
         });
         const card = await onlyCard();
         expect(card.text.split(bad).length - 1).toBeGreaterThanOrEqual(3);
         for (const part of ["> quoted", "- item"]) expect(card.text).toContain(part);
         expect(card.effects ?? []).toEqual([]);
-        await reply.settle(createCard(message, { state: "denied", choices: [], outcome: `Denied by Ann: ${bad}` }));
+        // A card's builder leaves no backtick but those around code.
+        const reason = bad.replaceAll("`", "'");
+        await reply.settle(createCard(message, { state: "denied", choices: [], outcome: `Ann denied it: ${reason}` }));
         const settledCard = await onlyCard();
-        expect(settledCard.text).toContain(`Denied by Ann: ${bad}`);
+        expect(settledCard.text).toContain(`Ann denied it: ${reason}`);
         expect(settledCard.effects ?? []).toEqual([]);
       });
 
@@ -463,14 +466,13 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(seen.some((text) => text.includes(callText.split("\n")[1] ?? "-"))).toBe(true);
       });
 
-      test("the card shows identical calls, edits and votes so far", async () => {
+      test("the card shows identical calls and votes so far", async () => {
         await asked({
           times: 3,
-          editedFrom: 'shell_exec\ncommand: "as the model asked"',
           progress: "1 of 2 approvals: Ann",
         });
         const { text } = await onlyCard();
-        for (const part of ["3", "as the model asked", "1 of 2 approvals: Ann"]) expect(text).toContain(part);
+        for (const part of ["3", "1 of 2 approvals: Ann"]) expect(text).toContain(part);
       });
 
       test("settling a card that was never posted does not post it", async () => {
@@ -614,7 +616,9 @@ export function createCard(message: InboundMessage, changes: Partial<CardItem> =
         approvalId: "approval-1",
         tool: "shell_exec",
         callText: '{\n  "command": "rm -rf ./build"\n}',
-        reasons: ["asks before it deletes (shell, skills/shell/SKILL.md:12)"],
+        headline: "Run `rm -rf ./build`",
+        reason: "Asks before it deletes.",
+        why: ["Skill shell asks: it deletes. Pattern “rm ” (shell/SKILL.md, line 12)."],
         times: 1,
         state: "open",
         choices: ["approve", "deny"],

@@ -47,7 +47,7 @@ interface ListedCard {
   cardId: string;
   conversationId: string;
   requester: string;
-  items: { approvalId: string; tool: string; call: string; reasons: string[]; state: string }[];
+  items: { approvalId: string; tool: string; call: string; headline: string; why: string[]; state: string }[];
 }
 
 async function listed(): Promise<ListedCard[]> {
@@ -107,7 +107,7 @@ test("the list shows the whole call, approve with an id prefix runs it, and the 
   const [open] = await listed();
   const approvalId = open?.items[0]?.approvalId ?? "";
   expect(open?.items).toMatchObject([
-    { tool: "shell_exec", state: "open", reasons: expect.arrayContaining([expect.stringContaining("network")]) },
+    { tool: "shell_exec", state: "open", why: expect.arrayContaining([expect.stringContaining("network")]) },
   ]);
 
   expect(await approvals("approve", approvalId.slice(0, 8))).toMatchObject({ code: 0, stdout: "Approved.\n" });

@@ -84,7 +84,7 @@ test("a command with network access runs after Approve, and everything is on dis
   const card = await ann.cardFor(said);
   expect(card.card?.items).toMatchObject([{ tool: "shell_exec", state: "open" }]);
   expect(card.card?.items[0]?.callText).toContain("touch made.txt && echo finished");
-  expect(card.card?.items[0]?.reasons.join()).toContain("network");
+  expect(card.card?.items[0]?.why.join()).toContain("network");
   expect(card.card?.items[0]?.facts?.join()).toContain("example.com");
   expect([await filesHere(), await inDrafts("made.txt")]).toEqual([[], []]);
 

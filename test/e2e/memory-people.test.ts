@@ -186,7 +186,7 @@ test("a note is saved, shown, replaced, exported, and removed only after a click
 
   const said = await ann.say('call forget_note {"title":"harbour"}', dm);
   const card = await ann.cardFor(said);
-  expect(card.card?.items[0]?.reasons.join()).toContain("deletes a note permanently");
+  expect(card.card?.items[0]?.why.join()).toContain("deletes a note permanently");
   await ann.click(card, "approve");
   expect((await ann.answerTo(said)).text).toContain("Deleted the note");
   expect(await namesIn("brain/hippocampus/knowledge")).toEqual([]);

@@ -74,7 +74,7 @@ async function useKept(calls: string): Promise<{ answer: SeenMessage; paths: str
 async function useAsked(calls: string, reason: string): Promise<SeenMessage> {
   const said = await ann.say(`@remora ${calls}`);
   const card = await ann.cardFor(said);
-  expect(card.card?.items[0]?.reasons.join("\n")).toContain(reason);
+  expect(card.card?.items[0]?.why.join("\n")).toContain(reason);
   expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
   return await finished(said);
 }

@@ -78,7 +78,7 @@ test("an approval of such a tool outlives a restart, also before its server is c
   const said = await first.ann.say("@remora call it");
   const card = await first.ann.cardFor(said);
   expect(card.card?.items).toMatchObject([{ tool: "hub_echo", state: "open" }]);
-  expect(card.card?.items[0]?.reasons.join()).toContain("runs hub_echo, a tool of another program");
+  expect(card.card?.items[0]?.why.join()).toContain("runs hub_echo, a tool of another program");
   await first.stop();
 
   const second = await start();

@@ -57,7 +57,7 @@ test("an address of the model's own making asks once something foreign was read,
     `@remora ${call("web_fetch", "/start")} then ${call("web_fetch_any", `/next?${long}+more`)}`,
   );
   const card = await ann.cardFor(said);
-  expect(card.card?.items[0]?.reasons.join()).toContain("could send information out");
+  expect(card.card?.items[0]?.why.join()).toContain("could send information out");
   expect(site.requests).toHaveLength(asked + 1);
   await ann.click(card, "deny");
   await finished(said);

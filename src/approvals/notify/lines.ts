@@ -2,9 +2,10 @@
 import type { HandedOver, NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
 import type { ApprovalCard, NotePart } from "../../ports/card.ts";
 import type { Author } from "../../ports/message.ts";
-import { buildCard, minutesText } from "../card.ts";
+import { buildCard } from "../card.ts";
 import { cleaner } from "../card-text.ts";
 import type { ApprovalsContext, CardRows } from "../context.ts";
+import { minutesText } from "../why.ts";
 
 type Named = Pick<Author, "id" | "name">;
 
@@ -72,5 +73,5 @@ function requestText(context: ApprovalsContext, { rows }: CardRows): string {
 
 function whatIsAsked({ items }: ApprovalCard): string {
   const item = items.find(({ state }) => state === "open") ?? items[0];
-  return item?.changes?.title || item?.tool || "";
+  return item?.headline ?? "";
 }

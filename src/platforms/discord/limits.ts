@@ -14,8 +14,8 @@ export const maxAttachmentBytes = 10 * 1024 * 1024;
 export const maxEmbedLength = 6_000;
 export const maxEmbedTitleLength = 256;
 
-/** https://discord.com/developers/docs/components/reference#legacy-message-component-behavior */
-export const maxButtonRows = 5;
+/** All text of a message that consists of components: https://discord.com/developers/docs/components/reference#text-display */
+export const maxLayoutTextLength = 4_000;
 /** https://discord.com/developers/docs/components/reference#action-row */
 export const maxButtonsPerRow = 5;
 /** https://discord.com/developers/docs/components/reference#button */

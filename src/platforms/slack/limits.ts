@@ -14,7 +14,7 @@ export const maxTextObjectLength = 3_000;
 export const maxButtonLabelLength = 75;
 /** https://docs.slack.dev/reference/block-kit/block-elements/checkboxes-element */
 export const maxCheckboxes = 10;
-/** Text and description: https://docs.slack.dev/reference/block-kit/composition-objects/option-object */
+/** Text and description, also in overflow menus: https://docs.slack.dev/reference/block-kit/composition-objects/option-object */
 export const maxOptionLength = 75;
 /** https://docs.slack.dev/reference/block-kit/block-elements/plain-text-input-element */
 export const maxInputLength = 3_000;

@@ -31,6 +31,7 @@ export async function describeChanges(
   const [files, autorun] = [shownEffects(effects), findAutorunFiles(effects)];
   return {
     title: `${folderTitle(draft)}: ${countsText(effects)}`,
+    headline: `${todoText(effects)} in ${folderPhrase(draft)}`,
     summary,
     files: files.map((effect) => describeEffect(effect, autorun)),
     moreFiles: outermost(effects).length - files.length,
@@ -73,6 +74,20 @@ function countsText({ totals }: Pick<Effects, "totals">): string {
       index === 0 ? `${filesText(count)} ${word}` : `${count.toLocaleString("en")} ${word}`,
     )
     .join(", ");
+}
+
+/** For example `Delete 1, change 2 and add 3 files`. */
+function todoText({ totals }: Pick<Effects, "totals">): string {
+  const todo = [
+    [totals.deleted, "delete"],
+    [totals.changed, "change"],
+    [totals.added, "add"],
+  ] as const;
+  const counts = todo.filter(([count]) => count > 0);
+  const parts = counts.map(([count, verb]) => `${verb} ${count.toLocaleString("en")}`);
+  const last = parts.pop() ?? "change";
+  const list = parts.length === 0 ? last : `${parts.join(", ")} and ${last}`;
+  return `${list.charAt(0).toUpperCase()}${list.slice(1)} ${counts.at(-1)?.[0] === 1 ? "file" : "files"}`;
 }
 
 export function filesText(count: number): string {

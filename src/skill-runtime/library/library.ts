@@ -11,6 +11,7 @@ import type { SkillBrief } from "../../ports/context.ts";
 import type { Events } from "../../ports/events.ts";
 import type { GateRule, GateRules } from "../../ports/gate.ts";
 import type { Skill, SkillDiagnostic, SkillSet } from "../../ports/skill.ts";
+import type { ToolSpec } from "../../ports/tool.ts";
 import { describeDiagnostic } from "../parse/diagnostics.ts";
 import { offeredToolMark } from "../parse/patterns.ts";
 import { createDynamicTools, type ValidOffer } from "../plugins/dynamic-tools.ts";
@@ -200,9 +201,16 @@ export function contentOf({ skills }: SkillSet, tool: string): string | undefine
   if (owner === undefined) return undefined;
   const { path, version, tools, rules, offered, renamedTools } = owner;
   const isOffered = (name: string) => offered?.current.includes(name) === true;
+  // The words on a card don't change what the tool does.
+  const withoutWords = ({ ask: _ask, ...spec }: ToolSpec) => spec;
   return isOffered(tool)
     ? JSON.stringify([path, version, tools.find(({ name }) => name === tool), renamedTools[tool], rules])
-    : JSON.stringify([path, version, tools.filter(({ name }) => !isOffered(name)), rules]);
+    : JSON.stringify([path, version, tools.filter(({ name }) => !isOffered(name)).map(withoutWords), rules]);
+}
+
+/** The words that a card uses for a call of the tool, if its SKILL.md says any. */
+export function askTemplateOf({ skills }: SkillSet, tool: string): string | undefined {
+  return skills.flatMap(({ tools }) => tools).findLast(({ name }) => name === tool)?.ask;
 }
 
 export function countSkills({ skills, diagnostics }: SkillSet): { loaded: number; withProblems: number } {

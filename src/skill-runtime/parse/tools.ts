@@ -2,6 +2,7 @@
 import { isMap, isSeq } from "yaml";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { FolderUse, ToolSpec } from "../../ports/tool.ts";
+import { askOf } from "./ask.ts";
 import type { Notes } from "./diagnostics.ts";
 import { toToolParameters } from "./schema.ts";
 import { withoutUnseen } from "./text.ts";
@@ -97,6 +98,7 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
     timeoutMs: timeoutOf(written.timeout, name, line, notes),
     folder: folderUse(written.folder, name, line, notes),
     shellParameters: parameters.shellParameters,
+    ...askOf(written.ask, parameters.schema, name, line, notes),
   };
 }
 

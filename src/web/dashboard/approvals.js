@@ -56,12 +56,13 @@ export function createApprovals({ say, update, onAnswered }) {
       kept === undefined ? labels.approve : `Keep ${kept.length} of ${approval.changes.files.length}`;
     return html`
       <li class="approval">
+        <h3 class="headline">${lineParts(approval.headline)}</h3>
         ${head(approval)}
+        ${approval.reason === null ? nothing : html`<p class="quiet">${approval.reason}</p>`}
         ${approval.changes === null ? block(approval.call, "The whole call") : changesView(approval, state)}
         ${approval.facts.map((fact) => html`<p class="fact">${fact}</p>`)}
         ${approval.warning === null ? nothing : html`<p class="warning">${approval.warning}</p>`}
         ${approval.progress === null ? nothing : html`<p class="quiet">${approval.progress}</p>`}
-        ${approval.reasons.length === 0 ? nothing : html`<ul class="reasons">${approval.reasons.map((reason) => html`<li>${reason}</li>`)}</ul>`}
         <form class="answers" @submit=${(event) => deny(approval, event)}>
           <label>Reason, with ${labels.deny} (optional)
             <input name="reason" type="text" maxlength="2000" autocomplete="off" ?disabled=${state.isBusy}></label>
@@ -70,18 +71,18 @@ export function createApprovals({ say, update, onAnswered }) {
           <button type="submit" class="deny" ?disabled=${state.isBusy} aria-label=${`${labels.deny} ${about}`}>${labels.deny}</button>
           ${approval.choices.includes("diff") ? html`<button type="button" @click=${() => diff(approval)}>Show diff</button>` : nothing}
         </form>
+        ${approval.why.length === 0 ? nothing : html`<details class="why"><summary>Why this asks</summary><ul class="reasons">${approval.why.map((line) => html`<li>${line}</li>`)}</ul></details>`}
       </li>`;
   }
 
   function changesView({ changes, choices }, state) {
-    const { title, summary, files, moreFiles, commands, lastOutput, diff } = changes;
+    const { summary, files, moreFiles, commands, lastOutput, diff } = changes;
     const onToggle = (index, isKept) => {
       if (isKept) state.left.delete(index);
       else state.left.add(index);
       update();
     };
     return html`
-      <p class="title">${title}</p>
       ${summary === "" ? nothing : html`<p class="quiet">${summary}</p>`}
       <ul class="files" aria-label="Changed files">
         ${files.map(
@@ -123,17 +124,24 @@ function labelsOf({ changes }) {
   return changes?.labels ?? { approve: "Approve", deny: "Deny" };
 }
 
-function titleOf({ tool, changes }) {
-  return changes === null ? tool : changes.title;
+function titleOf({ headline }) {
+  return headline.replaceAll("`", "");
 }
 
-function head({ requester, conversationId, approvers, times, tool, changes, expiresAt, turnId }) {
+/** Pairs of backticks mark code. */
+function lineParts(text) {
+  const parts = text.split("`");
+  return parts.length % 2 === 0
+    ? text
+    : parts.map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
+}
+
+function head({ requester, conversationId, approvers, times, expiresAt, turnId }) {
   const identical = times > 1 ? ` · answers for ${times} identical calls` : "";
   const expires = expiresAt === null ? "never expires" : `expires in ${elapsed(Date.now(), expiresAt)}`;
   return html`
     <p class="about">
-      ${changes === null ? html`<code>${tool}</code>` : "Changes"} for ${requester} in <code>${conversationId}</code> ·
-      approvers in the chat: ${approvers}${identical} · ${expires} · ${turnLink(turnId, "turn")}
+      Asked by ${requester} in <code>${conversationId}</code> · can answer in the chat: ${approvers}${identical} · ${expires} · ${turnLink(turnId, "turn")}
     </p>`;
 }
 

@@ -13,10 +13,14 @@ export interface ApprovalRow {
   conversationId: string;
   tool: string;
   call: string;
-  reasons: string[];
+  /** What will happen, in plain words. Pairs of backticks mark code. */
+  headline: string;
+  reason: string | null;
+  /** The rules that ask, shown on request. */
+  why: string[];
   warning: string | null;
   facts: string[];
-  /** Shown instead of `call` and `reasons` for changes to a folder. */
+  /** Shown instead of `call` for changes to a folder. */
   changes: ShownChanges | null;
   /** Of these, the dashboard offers approve, deny, part and diff. */
   choices: AnswerChoice[];
@@ -69,7 +73,9 @@ function rowOf(card: ApprovalCard, item: CardItem): ApprovalRow {
     conversationId: card.target.conversationId,
     tool: item.tool,
     call: item.callText,
-    reasons: item.reasons,
+    headline: item.headline,
+    reason: item.reason ?? null,
+    why: item.why,
     warning: item.warning ?? null,
     facts: item.facts ?? [],
     changes: item.changes ?? null,

@@ -158,7 +158,12 @@ function problemsByType(block: JsonObject, place: string): Problem[] {
 function emptyTexts(elements: unknown, place: string): Problem[] {
   return objectsIn(elements).flatMap((element, at) => {
     const isEmpty = element.type === "text" && element.text === "";
-    const own = isEmpty ? [`must be more than 0 characters [json-pointer:${place}/${at}/text]`] : [];
+    const isBadDate =
+      element.type === "date" && !(Number.isInteger(element.timestamp) && typeof element.format === "string");
+    const own = [
+      ...(isEmpty ? [`must be more than 0 characters [json-pointer:${place}/${at}/text]`] : []),
+      ...(isBadDate ? [`must provide an integer [json-pointer:${place}/${at}/timestamp]`] : []),
+    ];
     return [...own, ...emptyTexts(element.elements, `${place}/${at}/elements`)];
   });
 }

@@ -24,6 +24,8 @@ export interface Click {
   on: { channel: string | Channel; ts: string };
   /** A button of it by action id, value or label; throws when there is none. */
   button?: string;
+  /** An option of an overflow menu by its text; throws when there is none. */
+  option?: string;
   /** Whatever a client may send instead, whether or not the message has it. */
   forged?: { actionId: string; value?: string; blockId?: string };
 }
@@ -108,10 +110,15 @@ export function createInteractions(tools: InteractionTools): Interactions {
       return send(delivery, triggerId, responseUrl);
     },
 
-    click({ as: who, on, button, forged }) {
+    click({ as: who, on, button, option, forged }) {
       const channelId = typeof on.channel === "string" ? on.channel : on.channel.id;
       const message = state.messages.find((one) => one.channel === channelId && one.ts === on.ts);
-      const action = forged === undefined ? actionIn(message, button) : forge(forged);
+      const action =
+        forged !== undefined
+          ? forge(forged)
+          : option === undefined
+            ? actionIn(message, button)
+            : chosenIn(message, option);
       const channel = state.channels.get(channelId);
       const responseUrl = responseUrls.open({ channel: channelId, user: who.id, ts: on.ts });
       const isEphemeral = message?.onlyFor !== undefined;
@@ -180,6 +187,17 @@ function actionIn(message: StoredMessage | undefined, button = ""): JsonObject {
   }
   const { confirm: _confirm, ...element } = found.element;
   return { ...element, block_id: found.blockId };
+}
+
+/** An overflow menu reports the option that was chosen, and nothing of the others. */
+function chosenIn(message: StoredMessage | undefined, label: string): JsonObject {
+  const menus = elementsOf(message?.blocks ?? []).filter(({ element }) => element.type === "overflow");
+  for (const { element, blockId } of menus) {
+    const option = objectsIn(element.options).find(({ text }) => isObject(text) && text.text === label);
+    if (option === undefined) continue;
+    return { type: "overflow", action_id: element.action_id ?? "", block_id: blockId, selected_option: option };
+  }
+  throw new Error(`slack double: no menu of the message has ${label}`);
 }
 
 function forge(forged: NonNullable<Click["forged"]>): JsonObject {

@@ -19,6 +19,8 @@ export interface SeenMessage {
   attachments: JsonObject[];
   metadata: JsonObject | undefined;
   buttons: { label: string; actionId: string; value: string | undefined; style: string | undefined }[];
+  /** The options of its overflow menus. */
+  options: { label: string; value: string }[];
   files: { name: string; title: string; content: string; bytes: Buffer; mimetype: string }[];
   isEphemeral: boolean;
   isEdited: boolean;
@@ -59,6 +61,7 @@ function seen(state: SlackState, message: StoredMessage): SeenMessage {
     attachments: message.attachments,
     metadata: message.metadata,
     buttons: elementsOf(message.blocks).flatMap(({ element }) => buttonOf(element)),
+    options: elementsOf(message.blocks).flatMap(({ element }) => optionsOf(element)),
     files: message.fileIds.flatMap((id) => fileOf(state.files.get(id))),
     isEphemeral: message.onlyFor !== undefined,
     isEdited: message.edited !== undefined,
@@ -75,6 +78,14 @@ function buttonOf(element: JsonObject): SeenMessage["buttons"] {
   const value = typeof element.value === "string" ? element.value : undefined;
   const style = typeof element.style === "string" ? element.style : undefined;
   return [{ label, actionId: String(element.action_id ?? ""), value, style }];
+}
+
+function optionsOf(element: JsonObject): SeenMessage["options"] {
+  if (element.type !== "overflow") return [];
+  return objectsIn(element.options).map(({ text, value }) => ({
+    label: isObject(text) ? String(text.text) : "",
+    value: String(value ?? ""),
+  }));
 }
 
 function fileOf(file: StoredFile | undefined): SeenMessage["files"] {
@@ -99,6 +110,9 @@ export function readableView(view: JsonObject): string {
 
 /** Every text of a block in its order, also of buttons and tables. */
 function textsIn(block: JsonObject): string[] {
+  // Clients show the elements of a section in one line, and a date in the reader's zone instead of the fallback.
+  if (block.type === "rich_text_section") return [objectsIn(block.elements).flatMap(textsIn).join("")];
+  if (block.type === "date") return [String(block.fallback ?? "")];
   if (block.type === "markdown") {
     return [outsideCode(String(block.text), (part, isCode) => (isCode ? part : unescapeText(part)))];
   }

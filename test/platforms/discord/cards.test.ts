@@ -174,7 +174,7 @@ describe("what a card shows", () => {
     discord.channel.permit(discord.bot, { deny: ["EmbedLinks", "AttachFiles"] });
     const message = await mentioned();
     const reply = replyTo(message);
-    await reply.ask(createCard(message, { choices: ["approve", "deny"], reasons: ["https://evil.example **x**"] }));
+    await reply.ask(createCard(message, { choices: ["approve", "deny"], reason: "https://evil.example **x**" }));
     const [card] = cards();
     expect(card?.embeds).toEqual([]);
     expect(card?.content).toContain("rm -rf ./build");
@@ -194,7 +194,10 @@ describe("what a card shows", () => {
       approvalId: fc.stringMatching(/^[\w-]{22}$/),
       tool: text,
       callText: text,
-      reasons: fc.array(text, { maxLength: 9 }),
+      headline: text,
+      channels: fc.constantFrom(["123456789012345678"], ["C0123456789"]),
+      reason: text,
+      why: fc.array(text, { maxLength: 9 }),
       warning: text,
       times: fc.integer({ min: 1, max: 99 }),
       state: fc.constantFrom("open", "denied", "consumed"),
@@ -205,7 +208,7 @@ describe("what a card shows", () => {
       progress: text,
       outcome: text,
     },
-    { requiredKeys: ["approvalId", "tool", "callText", "reasons", "times", "state", "choices"] },
+    { requiredKeys: ["approvalId", "tool", "headline", "callText", "why", "times", "state", "choices"] },
   );
 
   test("any card is one that Discord takes, and nothing in it does anything", async () => {

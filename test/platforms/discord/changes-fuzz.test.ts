@@ -51,7 +51,9 @@ describe("whatever the changes are", () => {
       approvalId: fc.stringMatching(/^[\w-]{22}$/),
       tool: fc.constant("shell_exec"),
       callText: text,
-      reasons: fc.array(text, { maxLength: 9 }),
+      headline: text,
+      reason: text,
+      why: fc.array(text, { maxLength: 9 }),
       times: fc.constant(1),
       state: fc.constantFrom("open", "denied", "consumed"),
       choices: fc.subarray<AnswerChoice>(["approve", "deny", "allow", "part", "diff", "undo", "again"]),
@@ -63,7 +65,7 @@ describe("whatever the changes are", () => {
       warning: text,
       changes: anyChanges,
     },
-    { requiredKeys: ["approvalId", "tool", "callText", "reasons", "times", "state", "choices"] },
+    { requiredKeys: ["approvalId", "tool", "headline", "callText", "why", "times", "state", "choices"] },
   );
 
   test("the card is one that Discord takes, and nothing in it does anything", () => {
@@ -109,7 +111,15 @@ describe("whatever the changes are", () => {
     const long = "*".repeat(400);
     const lines = Array.from({ length: 30 }, () => long);
     const [call] = createCard(message).items as [CardItem];
-    const texts = { tool: long, callText: long.repeat(30), editedFrom: long.repeat(30), warning: long, reasons: lines };
+    const texts = {
+      tool: long,
+      callText: long.repeat(30),
+      editedFrom: long.repeat(30),
+      warning: long,
+      headline: long,
+      reason: long,
+      why: lines,
+    };
     const item: CardItem = { ...call, ...texts, facts: lines, progress: long, outcome: long };
     for (const style of cardStyles) {
       const items = Array.from({ length: 9 }, (_, index) => ({ ...item, approvalId: `approval-${index}` }));

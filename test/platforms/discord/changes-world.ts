@@ -76,7 +76,7 @@ export async function openChangesWorld(): Promise<ChangesWorld> {
     cardOf(changes = {}, item = {}) {
       const choices: AnswerChoice[] = ["approve", "deny", "allow", "part", "diff"];
       const grantText = "For 30 minutes, changes here are kept without asking.";
-      const own = { callText: "", reasons: [], choices, grantText };
+      const own = { callText: "", why: [], choices, grantText };
       return createCard(message, { ...own, ...item, changes: changesOf(changes) });
     },
   };

@@ -3,6 +3,7 @@ import {
   formatButtonId,
   parseButtonId,
 } from "../../../src/platforms/discord/interactions/custom-id.ts";
+import { moreLabels } from "../../../src/platforms/discord/interactions/more-menu.ts";
 import type { AnswerChoice } from "../../../src/ports/message.ts";
 import type { Platform } from "../../../src/ports/platform.ts";
 import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
@@ -88,11 +89,12 @@ function createWorld(bot: DiscordBot): ChangesWorld {
 
   function shown(message: SeenMessage): ShownMessage {
     const { text, effects } = rendered(message);
+    const offered = message.buttons.flatMap(({ customId = "", label }) => offersOf(customId, label));
     return {
       isAgents: message.author.id === discord.bot.id,
       text,
-      choices: message.buttons.flatMap(({ customId = "" }) => choiceOf(customId) ?? []),
-      labels: message.buttons.flatMap(({ customId = "", label }) => (choiceOf(customId) === undefined ? [] : [label])),
+      choices: offered.map(({ choice }) => choice),
+      labels: offered.map(({ label }) => label),
       options: message.buttons.flatMap(({ customId = "", label }) => (isOption(customId) ? [label] : [])),
       files: message.files.map((file) => ({ name: file.name, content: file.text })),
       effects,
@@ -105,7 +107,7 @@ function createWorld(bot: DiscordBot): ChangesWorld {
     const card =
       ofAgent.find(({ buttons }) => buttons.some(isFor)) ??
       ofAgent.find(({ embeds }) => embeds.some((embed) => embed.title?.startsWith(title))) ??
-      ofAgent.findLast(({ embeds }) => embeds.length > 0);
+      ofAgent.findLast(({ embeds, content }) => embeds.length > 0 || content === "");
     if (card === undefined) throw new Error(`no ${title} is shown`);
     return card;
   }
@@ -159,9 +161,12 @@ function createWorld(bot: DiscordBot): ChangesWorld {
   };
 }
 
-function choiceOf(customId: string): AnswerChoice | undefined {
+/** More… offers several choices at once. */
+function offersOf(customId: string, label: string): { choice: AnswerChoice; label: string }[] {
   const meaning = parseButtonId(customId)?.meaning;
-  return meaning?.type === "answer" ? meaning.choice : undefined;
+  if (meaning?.type === "answer") return [{ choice: meaning.choice, label }];
+  const more = meaning?.type === "more" ? meaning.choices : [];
+  return more.flatMap((choice) => (choice === "reason" ? [] : [{ choice, label: moreLabels[choice] }]));
 }
 
 function isOption(customId: string): boolean {

@@ -2,7 +2,7 @@
  * What Discord makes of a message: the text that people read, and what markup in it would do. Only as much of its Markdown is known
  * here as tests need: code, escapes, mentions, links.
  */
-import type { SeenMessage } from "../../doubles/discord/view.ts";
+import { itemsOf, type SeenMessage } from "../../doubles/discord/view.ts";
 
 export interface Rendered {
   text: string;
@@ -13,6 +13,7 @@ export interface Rendered {
 export function rendered(message: SeenMessage): Rendered {
   const pieces = [
     markdown(message.content),
+    ...(message.components ?? []).flatMap(textDisplays).map(markdown),
     ...message.embeds.flatMap(({ title, description, fields = [], footer, author }) => [
       markdown(title ?? ""),
       markdown(description ?? ""),
@@ -35,6 +36,11 @@ export function rendered(message: SeenMessage): Rendered {
       ...message.previews.map((url) => `unfolds ${url}`),
     ],
   };
+}
+
+/** The texts of components, at any depth. */
+export function textDisplays(component: unknown): string[] {
+  return itemsOf(component).flatMap(({ type, content }) => (type === 10 ? [String(content)] : []));
 }
 
 const special =

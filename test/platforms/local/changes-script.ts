@@ -145,7 +145,14 @@ function cardFor(message: InboundMessage, wholeDiff: string): ApprovalCard {
     expiresAt: Date.now() + 3_600_000,
     items: [
       {
-        ...{ approvalId: `approval-${message.id}`, tool: "changes", callText: "", reasons: [], times: 1 },
+        ...{
+          approvalId: `approval-${message.id}`,
+          tool: "changes",
+          callText: "",
+          headline: "Change files in website",
+          why: [],
+          times: 1,
+        },
         ...{ state: "open", choices: [] },
         changes: changesFor(wholeDiff.length > 2_000),
         ...(isReport ? reporting : asking),

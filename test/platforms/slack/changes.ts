@@ -30,7 +30,8 @@ export function changeCard(
   return createCard(message, {
     tool: "",
     callText: "",
-    reasons: [],
+    headline: shownChanges(changes).headline ?? shownChanges(changes).title,
+    why: [],
     choices: ["approve", "deny", "part", "diff"],
     changes: shownChanges(changes),
     ...item,

@@ -1,4 +1,4 @@
-import { choiceActions } from "../../../src/platforms/slack/outbound/cards/card-buttons.ts";
+import { choiceActions, readMore } from "../../../src/platforms/slack/outbound/cards/card-buttons.ts";
 import { pickAction } from "../../../src/platforms/slack/outbound/question.ts";
 import type { AnswerChoice } from "../../../src/ports/message.ts";
 import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
@@ -133,12 +133,23 @@ function shown(message: SeenMessage): ShownMessage {
   return {
     isAgents: message.isAgents,
     text: message.readable.replaceAll("&lt;", "<"),
-    choices: message.buttons.flatMap(({ actionId }) => choices.get(actionId) ?? []),
-    labels: message.buttons.flatMap(({ actionId, label }) => (choices.has(actionId) ? [label] : [])),
+    choices: [
+      ...message.buttons.flatMap(({ actionId }) => choices.get(actionId) ?? []),
+      ...message.options.flatMap(({ value }) => menuChoice(value) ?? []),
+    ],
+    labels: [
+      ...message.buttons.flatMap(({ actionId, label }) => (choices.has(actionId) ? [label] : [])),
+      ...message.options.flatMap(({ value, label }) => (menuChoice(value) === undefined ? [] : [label])),
+    ],
     options: message.buttons.flatMap(({ actionId, label }) => (actionId.startsWith(pickAction) ? [label] : [])),
     files: message.files.map(({ name, content }) => ({ name, content })),
     effects: message.effects.filter(isHarmful).map((effect) => JSON.stringify(effect)),
   };
+}
+
+function menuChoice(value: string): AnswerChoice | undefined {
+  const choice = readMore(value)?.choice;
+  return choice === "reason" ? undefined : choice;
 }
 
 /** Once it shows more than that it waits. */

@@ -12,10 +12,10 @@ export function isWritten({ type }: APIMessage): boolean {
 }
 
 export function lineOf(message: APIMessage): ChatLine {
-  const { id, author, content, timestamp, mentions, thread, embeds, interaction_metadata } = message;
+  const { id, author, content, timestamp, mentions, thread, interaction_metadata } = message;
   const names = new Map(mentions.map((user) => [user.id, personName(user)]));
   const isAsk = content.startsWith(askMark) && interaction_metadata !== undefined;
-  const shown = isAsk ? content.slice(askMark.length) : content || embeds.map(({ title }) => title ?? "").join("\n");
+  const shown = isAsk ? content.slice(askMark.length) : content || cardTitles(message).join("\n");
   const said = author.bot === true ? withoutFooter(shown) : shown;
   const text = readableText(said, {
     user: (user) => names.get(user),
@@ -31,4 +31,14 @@ export function lineOf(message: APIMessage): ChatLine {
     files: filesOf(message).map(({ filename }) => filename),
     ...(replies === undefined ? {} : { replies }),
   };
+}
+
+/** The first line of each item of a card, or the titles of a question or an older card. */
+function cardTitles({ embeds, components = [] }: APIMessage): string[] {
+  const titles = embeds.map(({ title }) => title ?? "");
+  const texts = components.flatMap((component) =>
+    "components" in component ? [component, ...component.components] : [component],
+  );
+  const firstLines = texts.flatMap((part) => ("content" in part ? [part.content.split("\n", 1)[0] ?? ""] : []));
+  return [...titles, ...firstLines.filter((line) => !line.startsWith("-# "))];
 }

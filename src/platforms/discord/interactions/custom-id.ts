@@ -11,8 +11,15 @@ export type ButtonMeaning =
   | { type: "answer"; choice: AnswerChoice }
   | { type: "edited" }
   | { type: "chosen" }
+  /** Opens the form for a denial with a reason; `denied` submits it. */
+  | { type: "reason" }
+  | { type: "denied" }
+  /** Shows further choices to the person alone. */
+  | { type: "more"; choices: MoreChoice[] }
   | { type: "pick"; option: number }
   | { type: "footer"; choice: "details" | "retry" };
+
+export type MoreChoice = "edit" | "allow" | "reason" | "handover" | "why";
 
 export interface ButtonPlace {
   /** The conversation's thread; null outside threads and in DMs. */
@@ -20,6 +27,15 @@ export interface ButtonPlace {
   /** The card's first message, if the button is on a later one. */
   firstMessage?: string;
 }
+
+/** Letters keep the id short. */
+const moreLetters: readonly (readonly [string, MoreChoice])[] = [
+  ["e", "edit"],
+  ["a", "allow"],
+  ["r", "reason"],
+  ["h", "handover"],
+  ["w", "why"],
+];
 
 export interface ButtonId extends ButtonPlace {
   meaning: ButtonMeaning;
@@ -36,7 +52,11 @@ function wordOf(meaning: ButtonMeaning): string {
       return meaning.choice;
     case "edited":
     case "chosen":
+    case "reason":
+    case "denied":
       return meaning.type;
+    case "more":
+      return `more-${moreLetters.flatMap(([letter, choice]) => (meaning.choices.includes(choice) ? [letter] : [])).join("")}`;
     case "pick":
       return `pick${meaning.option}`;
     case "footer":
@@ -58,6 +78,10 @@ function meaningOf(word: string): ButtonMeaning | undefined {
   const choice = answerChoices.find((each) => each === word);
   if (choice !== undefined) return { type: "answer", choice };
   if (word === "details" || word === "retry") return { type: "footer", choice: word };
-  if (word === "edited" || word === "chosen") return { type: word };
+  if (word === "edited" || word === "chosen" || word === "reason" || word === "denied") return { type: word };
+  const [, letters] = /^more-([a-z]{1,9})$/.exec(word) ?? [];
+  if (letters !== undefined) {
+    return { type: "more", choices: moreLetters.flatMap(([letter, more]) => (letters.includes(letter) ? [more] : [])) };
+  }
   return /^pick\d$/.test(word) ? { type: "pick", option: Number(word.slice(4)) } : undefined;
 }

@@ -14,6 +14,8 @@ export interface FormContents {
   /** Returns JSON text, or undefined if the call can't be edited or the contents have expired. */
   arguments(approvalId: string): Promise<string | undefined>;
   files(approvalId: string): Promise<FileChoice | undefined>;
+  /** What Allow would allow, in words. */
+  grantText(approvalId: string): Promise<string | undefined>;
 }
 
 /** Lifetime for cards that never expire. */
@@ -21,8 +23,12 @@ const maxKeptMs = 30 * 86_400_000;
 const minKeptMs = 60_000;
 
 export function createFormContents(store: Store): FormContents {
-  async function keepItem({ approvalId, editJson, changes, choices }: CardItem, ttlMs: number): Promise<void> {
+  async function keepItem(
+    { approvalId, editJson, grantText, changes, choices }: CardItem,
+    ttlMs: number,
+  ): Promise<void> {
     if (editJson !== undefined && choices.includes("edit")) await store.set(editKey(approvalId), editJson, ttlMs);
+    if (grantText !== undefined && choices.includes("allow")) await store.set(allowKey(approvalId), grantText, ttlMs);
     if (changes === undefined || !choices.includes("part")) return;
     const files = changes.files.map(({ path, action, detail }) => ({ path, action, detail }));
     const choice = { files, denyLabel: changes.labels.deny } satisfies Json;
@@ -39,6 +45,10 @@ export function createFormContents(store: Store): FormContents {
       const kept = await store.get(editKey(approvalId));
       return typeof kept === "string" ? kept : undefined;
     },
+    async grantText(approvalId) {
+      const kept = await store.get(allowKey(approvalId));
+      return typeof kept === "string" ? kept : undefined;
+    },
     async files(approvalId) {
       return (await store.get(filesKey(approvalId))) as unknown as FileChoice | undefined;
     },
@@ -47,6 +57,10 @@ export function createFormContents(store: Store): FormContents {
 
 function editKey(approvalId: string): string {
   return `discord:edit:${approvalId}`;
+}
+
+function allowKey(approvalId: string): string {
+  return `discord:allow:${approvalId}`;
 }
 
 function filesKey(approvalId: string): string {

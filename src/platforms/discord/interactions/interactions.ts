@@ -1,7 +1,7 @@
 /**
  * Handles clicks, forms and slash commands. Each is acknowledged within Discord's three seconds, before anything is
- * decided, then passed to the handler and answered with a receipt that only the person sees. `edit` and `part` open a
- * form instead, because Discord accepts a form only as the first response. `/remora ask` is posted for everybody and then read like any message. A
+ * decided, then passed to the handler and answered with a receipt that only the person sees. `edit`, `part` and a denial with a reason
+ * open a form instead, because Discord accepts a form only as the first response. `/remora ask` is posted for everybody and then read like any message. A
  * click counts even if Discord no longer accepts its answer, because the card shows the result.
  */
 import {
@@ -33,10 +33,11 @@ import { maxMessageLength } from "../limits.ts";
 import { createEphemeralReplies, privately, type ShownReceipt } from "../outbound/ephemeral-reply.ts";
 import { noMentions } from "../outbound/messages.ts";
 import { commandName, textOption } from "./commands.ts";
-import { type ButtonId, parseButtonId } from "./custom-id.ts";
+import { type ButtonId, type MoreChoice, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
 import { chosenFiles, fileForm } from "./file-form.ts";
 import type { FormContents } from "./form-contents.ts";
+import { moreMenu, reasonForm, writtenReason } from "./more-menu.ts";
 
 export interface InteractionsOptions {
   api: DiscordApi;
@@ -83,7 +84,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   async function click(interaction: APIMessageComponentInteraction): Promise<void> {
     const button = parseButtonId(interaction.data.custom_id);
-    const isForm = button?.meaning.type === "answer" && formChoices.includes(button.meaning.choice);
+    if (button?.meaning.type === "more") return await openMenu(interaction, button, button.meaning.choices);
+    const isForm =
+      button?.meaning.type === "reason" ||
+      (button?.meaning.type === "answer" && formChoices.includes(button.meaning.choice));
     if (isForm) return await openForm(interaction, button);
     await withReceipt(interaction, async () => {
       if (button === undefined || interaction.data.component_type !== ComponentType.Button) return notMine;
@@ -109,6 +113,13 @@ export function createInteractions(options: InteractionsOptions): Interactions {
         if (parts.length === 0) return await noneChosen(id);
         return privately(await handlers.onAnswer({ ...card, choice: "part", parts }));
       }
+      case "denied": {
+        const reason = writtenReason(submittedIn(interaction));
+        return privately(await handlers.onAnswer({ ...card, choice: "deny", ...(reason === "" ? {} : { reason }) }));
+      }
+      case "reason":
+      case "more":
+        return notMine;
       case "pick":
         return privately(await handlers.onPick({ ...common, questionId: id, option: meaning.option }));
       case "footer": {
@@ -124,6 +135,22 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   async function noneChosen(approvalId: string): Promise<ShownReceipt> {
     const label = (await formContents.files(approvalId))?.denyLabel ?? "Deny";
     return privately({ text: `You chose no files, so nothing changed. To keep none, use “${label}”.` });
+  }
+
+  /** Its buttons name the card's message, because the menu is another message. */
+  async function openMenu(
+    interaction: APIMessageComponentInteraction,
+    { id: approvalId, thread, firstMessage = interaction.message.id }: ButtonId,
+    choices: readonly MoreChoice[],
+  ): Promise<void> {
+    const read = choices.includes("allow") ? formContents.grantText(approvalId) : Promise.resolve(undefined);
+    const grantText = await withTimeout(maxLookUpMs, read).catch((thrown: unknown) => {
+      log.error({ interaction: interaction.id, error: messageOf(thrown) }, "could not read what a card may allow");
+      return undefined;
+    });
+    const data = moreMenu({ choices, approvalId, place: { thread, firstMessage }, grantText });
+    const type = InteractionResponseType.ChannelMessageWithSource;
+    await respond(interaction, { type, data }).catch(() => {});
   }
 
   async function openForm(interaction: APIMessageComponentInteraction, button: ButtonId): Promise<void> {
@@ -148,6 +175,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   async function formFor(button: ButtonId): Promise<APIModalInteractionResponseCallbackData | undefined> {
     const { meaning, id: approvalId, thread, firstMessage } = button;
     const place = firstMessage === undefined ? { thread } : { thread, firstMessage };
+    if (meaning.type === "reason") return reasonForm(approvalId, place);
     if (meaning.type === "answer" && meaning.choice === "part") {
       const choice = await formContents.files(approvalId);
       return choice === undefined || choice.files.length === 0 ? undefined : fileForm({ approvalId, ...place, choice });
@@ -158,7 +186,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   async function submit(interaction: APIModalSubmitInteraction): Promise<void> {
     const button = parseButtonId(interaction.data.custom_id);
-    const isForm = button?.meaning.type === "edited" || button?.meaning.type === "chosen";
+    const isForm = button !== undefined && submissions.includes(button.meaning.type);
     await withReceipt(interaction, async () =>
       isForm ? await answer(interaction, button, interaction.message?.id) : notMine,
     );
@@ -221,6 +249,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 }
 
 const formChoices: readonly AnswerChoice[] = ["edit", "part"];
+const submissions: readonly ButtonId["meaning"]["type"][] = ["edited", "chosen", "denied"];
 
 function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionComponent[] {
   return data !== undefined && "components" in data ? data.components : [];

@@ -16,6 +16,8 @@ export interface OutgoingMessage {
   content?: string;
   embeds?: APIEmbed[];
   components?: APIMessageTopLevelComponent[];
+  /** The message consists of components alone, also its text. Discord never turns it back into another message. */
+  isLayout?: boolean;
   files?: RawFile[];
   /** Whom a post may ping. An edit pings nobody. */
   mentions?: Mentions;
@@ -73,7 +75,7 @@ export function createMessages(api: DiscordApi): Messages {
 
 /** Leaves out blanks, because Discord may change them. */
 function visibleText({ content = "", embeds = [], components = [] }: OutgoingMessage | APIMessage): string {
-  const buttons = JSON.stringify(components).match(/"custom_id":"[^"]*"/g) ?? [];
+  const buttons = JSON.stringify(components).match(/"(?:custom_id|content)":"(?:[^"\\]|\\.)*"/g) ?? [];
   const texts = [content, ...embeds.flatMap(({ title = "", description = "" }) => [title, description])];
   return [...texts.map((text) => text.replace(/\s+/g, "")), ...buttons].join("\n");
 }
@@ -86,15 +88,17 @@ function payload(
   nonce?: string,
   mentions?: Mentions,
 ): { body: object; files?: RawFile[] } {
-  const { content = "", embeds = [], components = [], files = [] } = message;
+  const { content = "", embeds = [], components = [], files = [], isLayout = false } = message;
+  const isEdit = nonce === undefined;
+  // An edit to components alone must empty the text and embeds of an older card. A new message must not name them.
+  const legacy = isLayout ? (isEdit ? { content: null, embeds: [] } : {}) : { content, embeds };
   const body = {
-    content,
-    embeds,
+    ...legacy,
     components,
     attachments: files.map(({ name }, id) => ({ id, filename: name })),
     allowed_mentions: { ...noMentions, ...mentions },
     // Not set for a message with embeds, because the flag would hide them too.
-    flags: embeds.length > 0 ? 0 : MessageFlags.SuppressEmbeds,
+    flags: isLayout ? MessageFlags.IsComponentsV2 : embeds.length > 0 ? 0 : MessageFlags.SuppressEmbeds,
     ...(nonce === undefined ? {} : { nonce, enforce_nonce: true }),
     ...extra,
   };

@@ -1,24 +1,15 @@
 /** Approval cards. A person answers on the card; the server sends the outcome to everybody. */
 import { buttonsView, labels, looks } from "./card-buttons.js";
+import { headlineOf, lineParts, settledLine } from "./card-line.js";
 import { askedChanges, factsView, reportedChanges } from "./changes-view.js";
 import { click } from "./click.js";
 import { showDiff } from "./diff-view.js";
 import { element } from "./dom.js";
 
-const states = {
-  open: "Waiting for an answer",
-  approved: "Approved",
-  consumed: "Approved",
-  denied: "Denied",
-  expired: "Expired",
-  cancelled: "Cancelled",
-};
-
 export function cardView(message, me) {
   const { card } = message;
   const open = card.items.filter((item) => item.state === "open");
   const isOpen = open.length > 0;
-  const isReport = !isOpen && card.items.every((item) => item.changes !== undefined);
   const receipt = element("p", { class: "card-receipt", role: "status" });
 
   async function send(cardOrApprovalId, choice, more = {}) {
@@ -32,72 +23,80 @@ export function cardView(message, me) {
     showDiff(answer.file, changed?.title ?? answer.file.name);
   }
 
-  const title = isOpen ? "Approval needed" : isReport ? "Changes" : "Approval";
+  const title = open.length > 1 ? `${open.length} calls need approval` : "Approval needed";
   const view = element(
     "section",
-    { class: isOpen ? "card waiting" : isReport ? "card report" : "card", tabindex: "-1", "aria-label": title },
-    !isReport &&
+    { class: isOpen ? "card waiting" : "card report", tabindex: "-1", "aria-label": isOpen ? title : "Answered card" },
+    isOpen &&
       element(
         "div",
         { class: "card-head" },
-        element("h3", { text: title }),
-        isOpen && card.expiresAt !== null && expiry(card.expiresAt),
+        element("span", { class: "card-kind", text: title }),
+        card.expiresAt !== null && expiry(card.expiresAt),
       ),
-    ...card.items.map((item) => (item.changes === undefined ? callItem(item, send) : changesItem(item, send))),
+    ...card.items.map((item) => itemView(item, send)),
     open.length > 1 && allView(card, open, send),
-    element("div", { class: "card-foot" }, !isReport && element("span", { text: whoText(card, isOpen) }), receipt),
+    element("div", { class: "card-foot" }, isOpen && element("span", { text: whoText(card) }), receipt),
   );
   return view;
 }
 
-function whoText(card, isOpen) {
-  const asked = `Requested by ${card.requesterName}`;
-  return isOpen ? `${asked} · ${card.approversText}` : asked;
+function whoText({ requesterName, approversText }) {
+  return `Asked by ${requesterName} · Can answer: ${approversText}`;
 }
 
-function callItem(item, send) {
-  const { tool, callText, reasons, times, editedFrom, state } = item;
-  const isOpen = state === "open";
+function itemView(item, send) {
+  if (item.state !== "open") return settledItem(item, send);
+  return item.changes === undefined ? callItem(item, send) : changesItem(item, send);
+}
+
+/** Nobody has seen the files of changes that were kept without asking. */
+function settledItem(item, send) {
+  const isReport = item.changes !== undefined && item.state === "consumed" && item.settledAt === undefined;
   return element(
     "div",
     { class: "card-item" },
-    !callText.startsWith(`${tool}\n`) && element("p", { class: "card-tool", text: tool }),
+    ...settledLine(item),
+    ...(isReport ? reportedChanges(item) : []),
+    buttonsView(item, send),
+  );
+}
+
+function headline(item) {
+  return element("h3", { class: "card-headline" }, ...lineParts(headlineOf(item)));
+}
+
+function callItem(item, send) {
+  const { tool, callText, reason, times, facts } = item;
+  return element(
+    "div",
+    { class: "card-item" },
+    headline(item),
+    reason && element("p", { class: "card-reason", text: reason }),
     times > 1 && element("p", { class: "card-times", text: `${times} identical calls, one answer` }),
-    callView(callText, `Full ${tool} call`),
-    editedFrom && element("p", { class: "card-note", text: "Edited. Original call:" }),
-    editedFrom && callView(editedFrom, "The original call"),
-    factsView(item.facts),
-    element(
-      "ul",
-      { class: "card-reasons", "aria-label": "Why approval is needed" },
-      ...reasons.map((text) => element("li", { text })),
-    ),
+    callText !== "" && callView(callText, `Full ${tool} call`),
+    factsView(facts),
     ...notesOf(item),
-    isOpen && buttonsView(item, send),
-    !isOpen && outcomeView(item),
+    buttonsView(item, send),
   );
 }
 
 function changesItem(item, send) {
-  const isOpen = item.state === "open";
-  const parts = isOpen ? askedChanges(item) : reportedChanges(item, outcomeView(item));
-  return element("div", { class: "card-item" }, ...parts, ...notesOf(item), buttonsView(item, send));
+  return element(
+    "div",
+    { class: "card-item" },
+    headline(item),
+    ...askedChanges(item),
+    ...notesOf(item),
+    buttonsView(item, send),
+  );
 }
 
-function notesOf({ warning, progress, choices, grantText, state }) {
-  const isOpen = state === "open";
+function notesOf({ warning, progress }) {
   return [
     warning && element("p", { class: "card-warning", text: `⚠ ${warning}` }),
-    isOpen && progress && element("p", { class: "card-note", text: progress }),
-    isOpen &&
-      choices.includes("allow") &&
-      grantText &&
-      element("p", { class: "card-note", text: `“${labels.allow}” saves this rule: ${grantText}` }),
+    progress && element("p", { class: "card-note", text: progress }),
   ];
-}
-
-function outcomeView({ state, outcome }) {
-  return element("p", { class: `outcome ${state}`, text: outcome ?? states[state] });
 }
 
 function callView(text, label) {

@@ -1,13 +1,12 @@
-/** What a turn changed in its folder: everything on an open card, a few lines on a settled one. */
+/** What a turn changed in its folder: everything on an open card, a few lines on a report. */
 import { diffView } from "./diff-view.js";
 import { element } from "./dom.js";
 
 const filesBeforeFold = 3;
 
 export function askedChanges({ changes, facts }) {
-  const { title, summary, files, moreFiles, commands, lastOutput, diff } = changes;
+  const { summary, files, moreFiles, commands, lastOutput, diff } = changes;
   return [
-    element("p", { class: "changes-title", text: title }),
     summary !== "" && element("p", { class: "changes-summary", text: summary }),
     factsView(facts),
     files.length > 0 && fileList(files),
@@ -23,11 +22,10 @@ export function askedChanges({ changes, facts }) {
   ];
 }
 
-export function reportedChanges({ changes, facts }, outcome) {
-  const { title, summary, files, moreFiles } = changes;
+export function reportedChanges({ changes, facts }) {
+  const { summary, files, moreFiles } = changes;
   const folded = files.slice(filesBeforeFold);
   return [
-    element("div", { class: "changes-line" }, element("p", { class: "changes-title", text: title }), outcome),
     summary !== "" && element("p", { class: "changes-summary", text: summary }),
     factsView(facts),
     files.length > 0 && fileList(files.slice(0, filesBeforeFold)),

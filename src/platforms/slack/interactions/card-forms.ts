@@ -1,7 +1,17 @@
-/** The forms behind Edit… and Choose files…. Their initial contents are stored until the item is settled. */
+/** The forms of a card: edit, choose files, allow, deny with a reason. Their initial contents are stored until the item is settled. */
 import type { ApprovalCard } from "../../../ports/card.ts";
 import type { InboundAnswer } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
+import {
+  allowCallback,
+  allowModal,
+  allowRefused,
+  readPlace,
+  readReason,
+  reasonCallback,
+  reasonModal,
+  reasonRefused,
+} from "./answer-modals.ts";
 import type { CardPlace } from "./card-place.ts";
 import { createEditDrafts, editCallback, editModal, editRefused, readEdit } from "./edit-modal.ts";
 import {
@@ -14,9 +24,9 @@ import {
   readFiles,
 } from "./files-modal.ts";
 
-export const formCallbacks: readonly string[] = [editCallback, filesCallback];
+export const formCallbacks: readonly string[] = [editCallback, filesCallback, allowCallback, reasonCallback];
 
-export type FormChoice = "edit" | "part";
+export type FormChoice = "edit" | "part" | "allow" | "reason";
 
 export interface CardForms {
   keep(card: ApprovalCard): Promise<void>;
@@ -26,7 +36,7 @@ export interface CardForms {
 
 export interface Submission {
   place: CardPlace;
-  answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts">;
+  answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts" | "reason">;
   /** A message for the person. If present, the answer must not be passed on. */
   problem?: string;
   refused(text: string): Record<string, unknown>;
@@ -35,17 +45,21 @@ export interface Submission {
 export function createCardForms(store: Store): CardForms {
   const drafts = createEditDrafts(store);
   const lists = createFileLists(store);
+  const grants = createGrantTexts(store);
   return {
     async keep({ items }) {
       for (const item of items) {
         const list = fileListOf(item);
         if (item.editJson !== undefined) await drafts.keep(item.approvalId, item.editJson);
         if (list !== undefined) await lists.keep(item.approvalId, list);
+        if (item.choices.includes("allow") && item.grantText !== undefined)
+          await grants.keep(item.approvalId, item.grantText);
       }
     },
     async drop({ items }) {
       for (const { approvalId, changes } of items.filter(({ state }) => state !== "open")) {
         await (changes === undefined ? drafts : lists).drop(approvalId);
+        await grants.drop(approvalId);
       }
     },
     async view(choice, place) {
@@ -53,13 +67,38 @@ export function createCardForms(store: Store): CardForms {
         const json = await drafts.take(place.approvalId);
         return json === undefined ? undefined : editModal(place, json);
       }
+      if (choice === "reason") return reasonModal(place);
+      if (choice === "allow") {
+        const text = await grants.take(place.approvalId);
+        return text === undefined ? undefined : allowModal(place, text);
+      }
       const list = await lists.take(place.approvalId);
       return list === undefined ? undefined : filesModal(place, list);
     },
   };
 }
 
+const keptMs = 30 * 86_400_000;
+
+function createGrantTexts(store: Store) {
+  const textKey = (approvalId: string) => `slack:allow:${approvalId}`;
+  return {
+    keep: (approvalId: string, text: string) => store.set(textKey(approvalId), text, keptMs),
+    async take(approvalId: string): Promise<string | undefined> {
+      const text = await store.get(textKey(approvalId));
+      return typeof text === "string" ? text : undefined;
+    },
+    drop: (approvalId: string) => store.delete(textKey(approvalId)),
+  };
+}
+
 export function readSubmission(callback: string, metadata: string, values: unknown): Submission | undefined {
+  if (callback === reasonCallback || callback === allowCallback) {
+    const place = readPlace(metadata);
+    if (place === undefined) return undefined;
+    if (callback === allowCallback) return { place, answer: { choice: "allow" }, refused: allowRefused };
+    return { place, answer: { choice: "deny", reason: readReason(values) }, refused: reasonRefused };
+  }
   if (callback === editCallback) {
     const edit = readEdit(metadata, values);
     return edit && { place: edit.place, answer: { choice: "edit", editedJson: edit.json }, refused: editRefused };

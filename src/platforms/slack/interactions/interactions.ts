@@ -11,7 +11,7 @@ import type { People } from "../api/people.ts";
 import { formatConversationId, formatMessageId, threadOf } from "../conversation-id.ts";
 import { maxAnswerMs } from "../limits.ts";
 import { isFirstPart } from "../outbound/cards/card.ts";
-import { choiceActions } from "../outbound/cards/card-buttons.ts";
+import { choiceActions, moreAction, readMore } from "../outbound/cards/card-buttons.ts";
 import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
 import { pickAction } from "../outbound/question.ts";
 import { type CardForms, type FormChoice, readSubmission, type Submission } from "./card-forms.ts";
@@ -43,7 +43,14 @@ const clickSchema = z.object({
   container: z.object({ message_ts: z.string(), thread_ts: z.string().optional() }),
   message: z.object({ thread_ts: z.string().optional() }).optional(),
   actions: z
-    .array(z.object({ action_id: z.string(), block_id: z.string().default(""), value: z.string().default("") }))
+    .array(
+      z.object({
+        action_id: z.string(),
+        block_id: z.string().default(""),
+        value: z.string().default(""),
+        selected_option: z.object({ value: z.string() }).optional(),
+      }),
+    )
     .min(1),
 });
 type Click = z.infer<typeof clickSchema>;
@@ -64,8 +71,28 @@ const takesLonger = "Got it. This is taking longer than usual; I'll tell you the
 const noForm: Record<FormChoice, string> = {
   edit: "This call can't be edited any more.",
   part: "You can't choose files on this card any more.",
+  allow: "This can't be allowed in advance any more.",
+  reason: "This can't be denied any more.",
 };
 const unknownButton = "This button no longer works, so nothing changed.";
+
+interface ActionMeaning {
+  choice?: AnswerChoice;
+  id: string;
+  form?: FormChoice;
+}
+
+/** From the menu, Allow opens a form first: the card does not say what it would allow. */
+function meaningOf({ action_id, value, selected_option: selected }: Click["actions"][number]): ActionMeaning {
+  if (action_id === moreAction) {
+    const { choice, approvalId } = readMore(selected?.value ?? "") ?? { approvalId: "" };
+    if (choice === "edit" || choice === "allow" || choice === "reason") return { form: choice, id: approvalId };
+    return choice === undefined ? { id: approvalId } : { choice, id: approvalId };
+  }
+  const choice = choices.get(action_id);
+  if (choice === "edit" || choice === "part") return { form: choice, id: value };
+  return choice === undefined ? { id: value } : { choice, id: value };
+}
 
 export function createInteractions(options: InteractionsOptions): Interactions {
   const { handlers, api, identity, people, forms, ephemeral, log } = options;
@@ -90,12 +117,12 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     if (action === undefined) return undefined;
     const { thread, ...place } = await clickPlace(click);
     const at = Date.now();
-    const choice = choices.get(action.action_id);
-    if (choice === "edit" || choice === "part")
-      return await openForm(choice, click, { ...place, approvalId: action.value, channel: click.channel.id, thread });
+    const { choice, id, form } = meaningOf(action);
+    if (form !== undefined)
+      return await openForm(form, click, { ...place, approvalId: id, channel: click.channel.id, thread });
     const by = await people.author(click.user.id);
     if (choice !== undefined) {
-      return await handlers.onAnswer({ platform: "slack", ...place, cardOrApprovalId: action.value, choice, by, at });
+      return await handlers.onAnswer({ platform: "slack", ...place, cardOrApprovalId: id, choice, by, at });
     }
     const option = Number(action.action_id.slice(pickAction.length));
     if (!action.action_id.startsWith(pickAction) || !Number.isInteger(option))

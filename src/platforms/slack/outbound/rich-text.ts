@@ -4,8 +4,24 @@ import type { Block } from "./render.ts";
 export interface TextElement {
   type: "text";
   text: string;
-  style?: { bold?: true; italic?: true };
+  style?: { bold?: true; italic?: true; code?: true };
 }
+
+/** https://docs.slack.dev/reference/block-kit/block-elements/date-element */
+interface DateElement {
+  type: "date";
+  /** In seconds. */
+  timestamp: number;
+  format: string;
+  fallback: string;
+}
+
+interface ChannelElement {
+  type: "channel";
+  channel_id: string;
+}
+
+export type RichElement = TextElement | DateElement | ChannelElement;
 
 export function plain(text: string): TextElement {
   return { type: "text", text };
@@ -19,9 +35,23 @@ export function italic(text: string): TextElement {
   return { type: "text", text, style: { italic: true } };
 }
 
+export function code(text: string, weight?: "bold"): TextElement {
+  return { type: "text", text, style: { code: true, ...(weight === undefined ? {} : { bold: true }) } };
+}
+
+/** A time in each reader's time zone. `format` has Slack's tokens, such as `{time}`. */
+export function dateText(at: number, format: string): DateElement {
+  const fallback = `${new Date(at).toISOString().slice(11, 16)} UTC`;
+  return { type: "date", timestamp: Math.floor(at / 1000), format, fallback };
+}
+
+export function channelLink(id: string): ChannelElement {
+  return { type: "channel", channel_id: id };
+}
+
 /** Drops empty texts, because Slack refuses them. */
-export function richText(elements: TextElement[]): Block {
-  const filled = elements.filter((element) => element.text !== "");
+export function richText(elements: RichElement[]): Block {
+  const filled = elements.filter((element) => element.type !== "text" || element.text !== "");
   return { type: "rich_text", elements: [{ type: "rich_text_section", elements: filled }] };
 }
 

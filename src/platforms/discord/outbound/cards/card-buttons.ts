@@ -1,29 +1,36 @@
-/** The buttons of a card: one row for each item that can be answered, and one row for all items together. */
+/**
+ * The buttons of a card: one row for each item that can be answered, and one row for all items together. What people
+ * need less often is behind More….
+ */
 import {
+  type APIActionRowComponent,
   type APIButtonComponentWithCustomId,
-  type APIMessageTopLevelComponent,
+  type APIComponentInMessageActionRow,
   ButtonStyle,
   ComponentType,
 } from "discord.js";
 import { shorten } from "../../../../lib/text/shorten.ts";
-import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
-import { type AnswerChoice, answerChoices } from "../../../../ports/message.ts";
-import { type ButtonPlace, formatButtonId, parseButtonId } from "../../interactions/custom-id.ts";
+import { type ApprovalCard, type CardItem, moreChoices } from "../../../../ports/card.ts";
+import type { AnswerChoice } from "../../../../ports/message.ts";
+import { type ButtonMeaning, type ButtonPlace, formatButtonId, type MoreChoice } from "../../interactions/custom-id.ts";
 import { maxButtonLabelLength, maxButtonsPerRow } from "../../limits.ts";
 
-const looks: Record<AnswerChoice, { label: string; style: APIButtonComponentWithCustomId["style"] }> = {
-  approve: { label: "Approve", style: ButtonStyle.Success },
-  deny: { label: "Deny", style: ButtonStyle.Danger },
-  edit: { label: "Edit…", style: ButtonStyle.Secondary },
-  allow: { label: "Allow", style: ButtonStyle.Secondary },
-  part: { label: "Choose files…", style: ButtonStyle.Secondary },
-  diff: { label: "Show diff", style: ButtonStyle.Secondary },
-  undo: { label: "Undo", style: ButtonStyle.Secondary },
-  again: { label: "Run again", style: ButtonStyle.Secondary },
-  handover: { label: "Hand over…", style: ButtonStyle.Secondary },
-  reask: { label: "Ask again", style: ButtonStyle.Secondary },
+export type ButtonRow = APIActionRowComponent<APIComponentInMessageActionRow>;
+type Style = APIButtonComponentWithCustomId["style"];
+
+const labels: Partial<Record<AnswerChoice, string>> = {
+  approve: "Approve",
+  deny: "Deny",
+  part: "Choose files…",
+  diff: "Show diff",
+  undo: "Undo",
+  again: "Run again",
+  end: "End it",
+  handover: "Hand over…",
+  reask: "Ask again",
 };
-const order = answerChoices;
+const styles: Partial<Record<AnswerChoice, Style>> = { approve: ButtonStyle.Success, deny: ButtonStyle.Danger };
+const order: readonly AnswerChoice[] = ["approve", "deny", "part", "diff", "undo", "again", "end", "reask"];
 
 /** These choices approve something, so people must be able to see all of it first. */
 const consents: readonly AnswerChoice[] = ["approve", "edit", "allow", "part"];
@@ -32,54 +39,60 @@ export function withoutConsent(choices: AnswerChoice[]): AnswerChoice[] {
   return choices.filter((choice) => !consents.includes(choice));
 }
 
-export function lineWithoutConsent(line: APIMessageTopLevelComponent): APIMessageTopLevelComponent | undefined {
-  if (line.type !== ComponentType.ActionRow) return undefined;
-  const components = line.components.filter((component) => {
-    if (!("custom_id" in component)) return false;
-    const meaning = parseButtonId(component.custom_id)?.meaning;
-    return meaning?.type === "answer" && !consents.includes(meaning.choice);
-  });
-  return components.length === 0 ? undefined : { ...line, components };
-}
-
-export function buttonLine(
+/** At most five: no item offers more than approve, deny, two choices about files, and More…. */
+export function itemButtons(
   item: CardItem,
-  choices: AnswerChoice[],
+  choices: readonly AnswerChoice[],
   suffix: string,
   place: ButtonPlace,
-): APIMessageTopLevelComponent | undefined {
-  const buttons = order
-    .filter((choice) => choices.includes(choice) && (choice !== "edit" || item.editJson !== undefined))
-    .slice(0, maxButtonsPerRow)
-    .map((choice) => button(choice, labelFor(choice, item) + suffix, item.approvalId, place));
+): APIButtonComponentWithCustomId[] {
+  const { approvalId: id } = item;
+  const shown = order.filter((choice) => choices.includes(choice));
+  const buttons = shown.map((choice) => answerButton(choice, labelFor(choice, item) + suffix, id, place));
+  const more = moreOf(item, choices);
+  const menu = more.length === 0 ? [] : [button({ type: "more", choices: more }, `More…${suffix}`, id, place)];
+  return [...buttons, ...menu].slice(0, maxButtonsPerRow);
+}
+
+export function rowOf(buttons: APIButtonComponentWithCustomId[]): ButtonRow | undefined {
   return buttons.length === 0 ? undefined : { type: ComponentType.ActionRow, components: buttons };
 }
 
+function moreOf({ editJson }: CardItem, choices: readonly AnswerChoice[]): MoreChoice[] {
+  const offered = moreChoices.filter(
+    (choice) => choices.includes(choice) && (choice !== "edit" || editJson !== undefined),
+  ) as MoreChoice[];
+  return choices.includes("deny") ? [...offered, "reason"] : offered;
+}
+
 /** Without `canApprove`, leaves out Approve all: a hidden call must not be approved along with the others. */
-export function lineForAll(card: ApprovalCard, place: ButtonPlace, canApprove: boolean): APIMessageTopLevelComponent {
-  const deny = button("deny", "Deny all", card.id, { thread: place.thread });
-  const approve = button("approve", "Approve all", card.id, { thread: place.thread });
+export function rowForAll(card: ApprovalCard, place: ButtonPlace, canApprove: boolean): ButtonRow {
+  const deny = answerButton("deny", "Deny all", card.id, place);
+  const approve = answerButton("approve", "Approve all", card.id, place);
   return { type: ComponentType.ActionRow, components: canApprove ? [approve, deny] : [deny] };
 }
 
 function labelFor(choice: AnswerChoice, item: CardItem): string {
-  if (choice === "allow") return allowLabel(item);
   const own =
     choice === "approve" || choice === "deny" ? (item.labels ?? item.changes?.labels)?.[choice].trim() : undefined;
-  return own || looks[choice].label;
+  return own || (labels[choice] ?? choice);
 }
 
-/** Takes the minutes from the beginning of the rule's text: `For 30 minutes, …`. */
-function allowLabel({ grantText }: CardItem): string {
-  const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText ?? "") ?? [];
-  return minutes === undefined ? "Allow here for a while" : `Allow ${minutes} min here`;
+function answerButton(choice: AnswerChoice, label: string, id: string, place: ButtonPlace) {
+  return button({ type: "answer", choice }, label, id, place, styles[choice]);
 }
 
-function button(choice: AnswerChoice, label: string, id: string, place: ButtonPlace): APIButtonComponentWithCustomId {
+function button(
+  meaning: ButtonMeaning,
+  label: string,
+  id: string,
+  place: ButtonPlace,
+  style: Style = ButtonStyle.Secondary,
+): APIButtonComponentWithCustomId {
   return {
     type: ComponentType.Button,
-    style: looks[choice].style,
+    style,
     label: shorten(label, maxButtonLabelLength),
-    custom_id: formatButtonId({ meaning: { type: "answer", choice }, ...place, id }),
+    custom_id: formatButtonId({ meaning, ...place, id }),
   };
 }

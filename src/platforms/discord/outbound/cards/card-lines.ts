@@ -46,10 +46,6 @@ export function factLines({ facts = [] }: CardItem): CardLine[] {
   return facts.map((text) => ({ before: "❗ **", text, after: "**" }));
 }
 
-export function closingLines({ grantText, progress, outcome, choices }: CardItem): CardLine[] {
-  return [
-    ...(grantText === undefined || !choices.includes("allow") ? [] : [{ before: "Allow: ", text: grantText }]),
-    ...(progress === undefined ? [] : [{ before: "🗳️ ", text: progress }]),
-    ...(outcome === undefined ? [] : [{ before: "**Outcome:** ", text: outcome }]),
-  ];
+export function closingLines({ progress }: CardItem): CardLine[] {
+  return progress === undefined ? [] : [{ before: "🗳️ ", text: progress }];
 }

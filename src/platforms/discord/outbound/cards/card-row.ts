@@ -9,24 +9,16 @@ export interface RowOptions {
   fileName: string | undefined;
 }
 
-const maxReasons = 4;
-
 export function rowText(item: CardItem, { room, fileName }: RowOptions): Fitted {
   const around = linesAround(item, Math.floor(room / 2));
-  const heading = item.editedFrom === undefined ? undefined : "**Original call**";
-  // An edited call shares the space with the original call.
-  const left = room - around.text.length - 2 * 20 - maxNoticeLength - (heading?.length ?? 0);
-  const share = heading === undefined ? left : Math.floor(left / 2);
+  const left = room - around.text.length - 2 * 20 - maxNoticeLength;
   // Separate backticks before shortening, because that adds characters.
-  const call = shortened(withoutFences(item.callText), share, fileName);
-  const before = item.editedFrom === undefined ? undefined : shortened(withoutFences(item.editedFrom), share, fileName);
-  const isWhole = call.isWhole && around.isWhole && (before?.isWhole ?? true);
+  const call = shortened(withoutFences(item.callText), left, fileName);
+  const isWhole = call.isWhole && around.isWhole;
   const notice = isWhole ? undefined : noticeFor(item, fileName);
   const blocks = [
-    codeBlock(call.text),
+    item.callText === "" ? undefined : codeBlock(call.text),
     notice,
-    heading,
-    before === undefined ? undefined : codeBlock(before.text),
     around.text === "" ? undefined : around.text,
   ];
   return { text: blocks.filter((block) => block !== undefined).join("\n"), isWhole };
@@ -43,33 +35,26 @@ function noticeFor({ callText }: CardItem, fileName: string | undefined): string
 }
 
 export function wholeRow(item: CardItem): string {
-  const { callText, editedFrom, reasons, warning, facts, grantText, progress, outcome } = item;
+  const { headline, reason, callText, warning, facts, progress } = item;
   const parts = [
+    headline,
+    reason,
     callText,
     facts?.join("\n"),
-    editedFrom === undefined ? undefined : `Original call:\n${editedFrom}`,
     warning === undefined ? undefined : `Warning: ${warning}`,
-    `Why:\n${reasons.map((reason) => `- ${reason}`).join("\n")}`,
-    grantText,
     progress,
-    outcome,
   ];
   return `${parts.filter((part) => part !== undefined && part !== "").join("\n\n")}\n`;
 }
 
 function linesAround(item: CardItem, room: number): Fitted {
-  const { warning, reasons } = item;
-  const shownReasons = reasons.slice(0, maxReasons);
-  const more = reasons.length - shownReasons.length;
+  const { warning } = item;
   const lines = [
     ...(warning === undefined ? [] : [{ before: "⚠️ ", text: warning }]),
     ...factLines(item),
-    ...shownReasons.map((text) => ({ before: "Why: ", text })),
-    ...(more > 0 ? [{ before: "", text: `and ${more} more reasons` }] : []),
     ...closingLines(item),
   ];
-  const { text, isWhole } = fitLines(lines, room);
-  return { text, isWhole: isWhole && more === 0 };
+  return fitLines(lines, room);
 }
 
 function shortened(text: string, room: number, fileName: string | undefined): Fitted {

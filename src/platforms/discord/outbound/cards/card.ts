@@ -1,21 +1,29 @@
 /**
- * Approval cards as messages: one embed and one row of buttons per item, and a last row for all items. All texts are
- * plain. A long call is shortened and attached in full. If it can't be attached, it can't be approved.
+ * Approval cards as messages of components alone. Each open item is a box with its first line, the call, and its
+ * buttons; a settled item is one line. All texts are plain. A long call is shortened and attached in full. If it can't
+ * be attached, it can't be approved.
  */
-import type { APIEmbed, APIMessageTopLevelComponent, RawFile } from "discord.js";
-import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
-import type { ApprovalCard, ApprovalState, CardItem } from "../../../../ports/card.ts";
+import {
+  type APIComponentInContainer,
+  type APIMessageTopLevelComponent,
+  type APITextDisplayComponent,
+  ComponentType,
+  type RawFile,
+} from "discord.js";
+import { shorten } from "../../../../lib/text/shorten.ts";
+import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
 import type { ButtonPlace } from "../../interactions/custom-id.ts";
-import { maxButtonRows, maxEmbedLength, maxEmbedTitleLength, maxMessageLength } from "../../limits.ts";
+import { maxLayoutTextLength } from "../../limits.ts";
 import type { OutgoingMessage } from "../messages.ts";
-import { cutAt, escapePlain } from "../plain-text.ts";
-import { buttonLine, lineForAll, lineWithoutConsent, withoutConsent } from "./card-buttons.ts";
+import { escapePlain } from "../plain-text.ts";
+import { itemButtons, rowForAll, rowOf, withoutConsent } from "./card-buttons.ts";
 import { rowText, wholeRow } from "./card-row.ts";
 import { wholeChanges } from "./changes-file.ts";
-import { changesText, isAsked } from "./changes-text.ts";
-import { withMentions } from "./mention-line.ts";
+import { changesText, reportText } from "./changes-text.ts";
+import { headlineText, settledText } from "./headline.ts";
+import { maxMentionLineLength, withMentions } from "./mention-line.ts";
 
-/** What Discord lets us send, tried in the order of `cardStyles`. `plain` is text without embeds and files. */
+/** What Discord lets us send, tried in the order of `cardStyles`. Cards need no embeds, but questions do. */
 export type CardStyle = "full" | "without-files" | "plain";
 
 export const cardStyles: readonly CardStyle[] = ["full", "without-files", "plain"];
@@ -25,43 +33,28 @@ export interface CardOptions {
   style: CardStyle;
 }
 
-/** Leaves room for titles and the last lines. */
-const maxDescriptionsLength = maxEmbedLength - 600;
-const maxDescriptionLength = 3_400;
-const maxPlainLength = maxMessageLength - 300;
+/** With all their parts they stay below the 40 components of a message, and each has room for a call. */
+const maxItemsPerMessage = 3;
+/** With the time of expiry. */
+const maxWhoLength = 450;
+const maxApproversLength = 250;
+/** The first line and the reason of an item. Escaping can double a text's length. */
+const maxOpeningLength = 900;
+const maxReasonLength = 200;
+const accentColor = 0xf0b232;
 
 /** The first message identifies the card. Items that don't fit continue in further messages. */
 export function cardMessages(card: ApprovalCard, options: CardOptions): OutgoingMessage[] {
   const { items } = card;
-  const hasAll = items.filter((item) => item.choices.includes("approve")).length > 1;
-  // Reserve the last row even if it is not shown so that every item stays in its message.
-  const first = items.slice(0, maxButtonRows - 1);
-  const chunks = [first];
-  for (let from = first.length; from < items.length; from += maxButtonRows)
-    chunks.push(items.slice(from, from + maxButtonRows));
-  let number = 0;
+  const rows = items.map((item, index) => ({ item, number: index + 1 }));
+  const chunks: Row[][] = [];
+  for (let from = 0; from < rows.length || from === 0; from += maxItemsPerMessage)
+    chunks.push(rows.slice(from, from + maxItemsPerMessage));
   const messages = chunks.map((chunk, index) => {
     const place = index === 0 ? { thread: options.place.thread } : options.place;
-    const rows = chunk.map((item) => ({ item, number: ++number }));
-    const message = messageOf(card, rows, { ...options, place }, index === 0 && hasAll);
-    return options.style === "plain" ? asText(message) : message;
+    return messageOf(card, chunk, { ...options, place }, index === chunks.length - 1);
   });
   return withMentions(messages, card);
-}
-
-/** Converts embeds to text. If the text does not fit, the message offers no approval. */
-function asText({ embeds = [], components = [] }: OutgoingMessage): OutgoingMessage {
-  const content = embeds.map(({ title, description = "" }) => `**${title}**\n${description}`).join("\n\n");
-  if (content.length <= maxMessageLength) return { content, components };
-  const note = `\n… ⚠️ I can't show the rest without the Embed Links permission.`;
-  return {
-    content: closeBlock(content.slice(0, cutAt(content, maxMessageLength - note.length - 4))) + note,
-    components: components.flatMap((line) => lineWithoutConsent(line) ?? []),
-  };
-}
-
-function closeBlock(text: string): string {
-  return (text.match(/```/g)?.length ?? 0) % 2 === 0 ? text : `${text}\n\`\`\``;
 }
 
 interface Row {
@@ -69,70 +62,90 @@ interface Row {
   number: number;
 }
 
-function messageOf(card: ApprovalCard, rows: Row[], options: CardOptions, hasAll: boolean): OutgoingMessage {
-  const isOne = card.items.length === 1;
+function messageOf(card: ApprovalCard, rows: Row[], options: CardOptions, isLast: boolean): OutgoingMessage {
   const canAttach = options.style === "full";
-  const most = options.style === "plain" ? maxPlainLength : maxDescriptionsLength;
-  const room = Math.min(maxDescriptionLength, Math.floor(most / rows.length) - 200);
+  const hasLine = card.notify !== undefined || card.copy !== undefined;
+  const reserved = maxWhoLength + (hasLine ? maxMentionLineLength : 0);
+  const room = Math.floor((maxLayoutTextLength - reserved) / rows.length);
   const files: RawFile[] = [];
-  const embeds: APIEmbed[] = [];
-  const lines: APIMessageTopLevelComponent[] = [];
-  for (const row of rows) {
-    const { text, isWhole, whole } = shownRow(row, room, canAttach);
-    if (whole !== undefined) files.push(whole);
-    embeds.push(embedFor(row, isOne, text));
-    const choices = isWhole || canAttach ? row.item.choices : withoutConsent(row.item.choices);
-    const line = buttonLine(row.item, choices, isOne ? "" : ` ${row.number}`, options.place);
-    if (line !== undefined) lines.push(line);
-  }
-  const last = embeds.at(-1);
-  if (last !== undefined && rows.some(({ item }) => item.changes === undefined || isAsked(item)))
-    last.description = [last.description ?? "", whoAndUntil(card)].filter(Boolean).join("\n\n");
-  if (hasAll) lines.push(lineForAll(card, options.place, options.style === "full"));
-  return { embeds, components: lines, files };
+  const isOne = card.items.length === 1;
+  const parts = rows.flatMap((row) => {
+    if (row.item.state !== "open") return settledParts(row.item, options.place, room);
+    const shown = openParts(row, { room, canAttach, suffix: isOne ? "" : ` ${row.number}`, place: options.place });
+    if (shown.file !== undefined) files.push(shown.file);
+    const who = isOne ? [text(whoAndUntil(card))] : [];
+    const components = [...shown.above, ...who, ...shown.buttons];
+    return [{ type: ComponentType.Container as const, accent_color: accentColor, components }];
+  });
+  const open = card.items.filter(({ state }) => state === "open");
+  const hasAll = isLast && open.filter(({ choices }) => choices.includes("approve")).length > 1;
+  const below: APIMessageTopLevelComponent[] = [
+    ...(isLast && !isOne && open.length > 0 ? [text(whoAndUntil(card))] : []),
+    ...(hasAll ? [rowForAll(card, options.place, canAttach)] : []),
+  ];
+  return { isLayout: true, components: [...parts, ...below], files };
 }
 
-function shownRow({ item, number }: Row, room: number, canAttach: boolean) {
+interface OpenOptions {
+  room: number;
+  canAttach: boolean;
+  suffix: string;
+  place: ButtonPlace;
+}
+
+function openParts({ item, number }: Row, { room, canAttach, suffix, place }: OpenOptions) {
   const { changes } = item;
+  const opening = openingText(item, suffix, Math.min(maxOpeningLength, Math.floor(room / 3)));
   const name = changes === undefined ? `call-${number}.txt` : `changes-${number}.txt`;
-  const rowOptions = { room, fileName: canAttach ? name : undefined };
-  const { text, isWhole } = changes === undefined ? rowText(item, rowOptions) : changesText(item, changes, rowOptions);
-  if (isWhole || !canAttach) return { text, isWhole };
-  const data = changes === undefined ? wholeRow(item) : wholeChanges(item, changes);
-  return { text, isWhole, whole: { name, data, contentType: "text/plain" } satisfies RawFile };
+  const left = { room: room - opening.length - 1, fileName: canAttach ? name : undefined };
+  const { text: body, isWhole } = changes === undefined ? rowText(item, left) : changesText(item, changes, left);
+  const choices = isWhole || canAttach ? item.choices : withoutConsent(item.choices);
+  const row = rowOf(itemButtons(item, choices, suffix, place));
+  const data = isWhole || !canAttach ? undefined : changes === undefined ? wholeRow(item) : wholeChanges(item, changes);
+  const file = data === undefined ? undefined : ({ name, data, contentType: "text/plain" } satisfies RawFile);
+  const above: APIComponentInContainer[] = [
+    text(`${opening}\n${body}`),
+    ...(file === undefined ? [] : [{ type: ComponentType.File as const, file: { url: `attachment://${name}` } }]),
+  ];
+  return { above, buttons: row === undefined ? [] : [row], file };
 }
 
-function embedFor({ item, number }: Row, isOne: boolean, text: string): APIEmbed {
-  const label = isOne ? "" : `${number}. `;
-  return {
-    title: label + itemTitle(item, isOne ? maxTitleLength : maxTitleLengthOfSeveral),
-    ...(text === "" ? {} : { description: text }),
-    color: colors[item.state],
-  };
+/** Drops the reason, then the formatting, if the first line needs the room. */
+function openingText(item: CardItem, suffix: string, room: number): string {
+  const { times, reason, changes, headline } = item;
+  const number = suffix === "" ? "" : `${suffix.trim()}. `;
+  const twins = times > 1 ? ` (${times} identical calls, one answer)` : "";
+  const line = `**${number}${headlineText(item)}**${twins}`;
+  const why = changes === undefined ? reason : undefined;
+  const both = why === undefined ? line : `${line}\n${escapePlain(shorten(why, maxReasonLength))}`;
+  if (both.length <= room) return both;
+  if (line.length <= room) return line;
+  return `**${number}${escapePlain(shorten(headline, Math.floor((room - 60) / 2)))}**${twins}`;
 }
 
-/** Escaping can double the length of a text. */
-const maxTitleLength = maxEmbedTitleLength / 2 - 8;
-const maxTitleLengthOfSeveral = 45;
-const maxCallTitleLength = 96;
-
-const colors: Record<ApprovalState, number> = {
-  open: 0xf0b232,
-  approved: 0x23a55a,
-  consumed: 0x23a55a,
-  denied: 0xda373c,
-  expired: 0x80848e,
-  cancelled: 0x80848e,
-};
-
-/** In a title about changes, the counts at the end matter more than the folder's name at the start. */
-function itemTitle({ tool, times, changes }: CardItem, longest: number): string {
-  if (changes !== undefined) return escapePlain(shortenStart(changes.title, longest));
-  return shorten(`Approval: ${escapePlain(tool)}${times > 1 ? ` (${times} identical calls)` : ""}`, maxCallTitleLength);
+/** One line. A single button stands beside it. */
+function settledParts(item: CardItem, place: ButtonPlace, room: number): APIMessageTopLevelComponent[] {
+  const line = settledText(item);
+  const { changes, state, settledAt } = item;
+  // Nobody has seen the files of changes that were kept without asking.
+  const isReport = changes !== undefined && state === "consumed" && settledAt === undefined;
+  const files = isReport ? reportText(changes, Math.max(0, room - line.length - 1)).text : "";
+  const content = text(files === "" ? line : `${line}\n${files}`);
+  const buttons = itemButtons(item, item.choices, "", place);
+  const [only, another] = buttons;
+  if (only !== undefined && another === undefined)
+    return [{ type: ComponentType.Section, components: [content], accessory: only }];
+  const row = rowOf(buttons);
+  return row === undefined ? [content] : [content, row];
 }
 
-function whoAndUntil({ items, approversText, expiresAt }: ApprovalCard): string {
-  const who = escapePlain(shorten(approversText, 300));
-  const isOpen = items.some((item) => item.state === "open");
-  return isOpen && expiresAt !== null ? `${who} · expires <t:${Math.floor(expiresAt / 1000)}:R>` : who;
+function text(content: string): APITextDisplayComponent {
+  return { type: ComponentType.TextDisplay, content: content || "…" };
+}
+
+function whoAndUntil({ requesterName, approversText, expiresAt }: ApprovalCard): string {
+  const asked = `Asked by ${escapePlain(shorten(requesterName, 60))}`;
+  const who = `Can answer: ${escapePlain(shorten(approversText, maxApproversLength))}`;
+  const until = expiresAt === null ? "" : ` · expires <t:${Math.floor(expiresAt / 1000)}:R>`;
+  return `-# ${shorten(`${asked} · ${who}`, maxWhoLength - 40)}${until}`;
 }

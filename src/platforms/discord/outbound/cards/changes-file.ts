@@ -16,9 +16,7 @@ export function wholeChanges(item: CardItem, changes: ShownChanges): string {
     [...list, ...(moreFiles > 0 ? [`and ${moreFiles} more files`] : [])].join("\n"),
     commands.map(({ text, outcome }) => `$ ${withoutLineBreaks(text)} — ${withoutLineBreaks(outcome)}`).join("\n"),
     lastOutput === "" ? "" : `End of the last output:\n${lastOutput}`,
-    item.choices.includes("allow") ? item.grantText : undefined,
     item.progress,
-    item.outcome,
     diff,
   ];
   return `${parts.filter((part) => part !== undefined && part !== "").join("\n\n")}\n`;

@@ -12,19 +12,11 @@ export interface ChangesOptions {
   fileName: string | undefined;
 }
 
-export function isAsked({ state }: CardItem): boolean {
-  return state === "open";
-}
-
-/** `isWhole` is true if everything is visible here or behind one of the card's buttons. */
-export function changesText(item: CardItem, changes: ShownChanges, options: ChangesOptions): Fitted {
-  return isAsked(item) ? askingText(item, changes, options) : reportText(item, changes, options.room);
-}
-
 /** Room for the notice, and for the headings of sections that are not shown. */
 const reservedLength = 360;
 
-function askingText(item: CardItem, changes: ShownChanges, { room, fileName }: ChangesOptions): Fitted {
+/** `isWhole` is true if everything is visible here or behind one of the card's buttons. */
+export function changesText(item: CardItem, changes: ShownChanges, { room, fileName }: ChangesOptions): Fitted {
   const { summary, files, moreFiles, commands, lastOutput = "", diff = "" } = changes;
   const hasDiffButton = item.choices.includes("diff");
   const closing = fitLines(closingLines(item), Math.floor(room / 4));
@@ -65,9 +57,8 @@ const maxNameLength = 50;
 const actionMarks = { deleted: "🗑️ deleted", changed: "✏️ changed", added: "➕ added" } as const;
 
 /** Always counts as complete: names some files and counts the rest. */
-function reportText(item: CardItem, { summary, files, moreFiles }: ShownChanges, room: number): Fitted {
-  const outcome = item.outcome === undefined ? [] : [{ before: "**", text: item.outcome, after: "**" }];
-  const opening = fitLines([...outcome, ...summaryLine(summary)], Math.floor(room / 3));
+export function reportText({ summary, files, moreFiles }: ShownChanges, room: number): Fitted {
+  const opening = fitLines(summaryLine(summary), Math.floor(room / 3));
   const lists = namesPerAction.map((names) => namesText(files, moreFiles, names));
   const list = lists.find((text) => opening.text.length + text.length < room) ?? lists.at(-1) ?? "";
   return { text: [opening.text, list].filter((text) => text !== "").join("\n"), isWhole: true };

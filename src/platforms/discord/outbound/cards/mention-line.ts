@@ -1,9 +1,13 @@
 /** Whom a card mentions. Only the ids listed in `mentions` can ping, whatever the rest of the message says. */
+import { ComponentType } from "discord.js";
 import type { ApprovalCard, CardNote, NotePart } from "../../../../ports/card.ts";
 import { isSnowflake } from "../../conversation-id.ts";
 import { maxMessageLength } from "../../limits.ts";
 import type { Mentions, OutgoingMessage } from "../messages.ts";
 import { escapePlain } from "../plain-text.ts";
+
+/** A card leaves this much of its message for the line. */
+export const maxMentionLineLength = 600;
 
 /** Adds the line above the first message. A settled card has none, and pings nobody. */
 export function withMentions(messages: OutgoingMessage[], card: ApprovalCard): OutgoingMessage[] {
@@ -11,11 +15,12 @@ export function withMentions(messages: OutgoingMessage[], card: ApprovalCard): O
   const { notify, copy, items } = card;
   if (first === undefined || items.every(({ state }) => state !== "open")) return messages;
   const lines = [copy === undefined ? "" : copyLine(copy), notify === undefined ? "" : lineText(notify.line)];
-  const fitting = [...lines, first.content ?? ""].filter((text) => text !== "").join("\n");
-  // A card without embeds may need the room for the call. The mentions alone are short.
-  const bare = [mentionsText(notify?.line ?? []), first.content ?? ""].filter((text) => text !== "").join("\n");
-  const content = [fitting, bare].find((text) => text.length <= maxMessageLength) ?? first.content ?? "";
-  return [{ ...first, content, mentions: mentionsIn(notify?.line ?? []) }, ...more];
+  // The mentions alone are short.
+  const texts = [lines.filter((text) => text !== "").join("\n"), mentionsText(notify?.line ?? [])];
+  const line = texts.find((text) => text !== "" && text.length <= maxMentionLineLength);
+  if (line === undefined) return messages;
+  const components = [{ type: ComponentType.TextDisplay as const, content: line }, ...(first.components ?? [])];
+  return [{ ...first, components, mentions: mentionsIn(notify?.line ?? []) }, ...more];
 }
 
 export function noteMessage({ line }: CardNote): OutgoingMessage {

@@ -1,7 +1,10 @@
-/** The buttons of a card's item, one for each of its choices. A button carries its choice and the approval's id. */
-import type { CardItem } from "../../../../ports/card.ts";
+/**
+ * The buttons of a card's item, and the menu More… for what people need less often. A button carries its choice and the
+ * approval's id; so does an option of the menu. Slack shows the menu as `…`: it needs no state and no second message.
+ */
+import { type CardItem, moreChoices } from "../../../../ports/card.ts";
 import type { AnswerChoice } from "../../../../ports/message.ts";
-import { maxButtonLabelLength } from "../../limits.ts";
+import { maxButtonLabelLength, maxOptionLength } from "../../limits.ts";
 import type { Block } from "../render.ts";
 import { beginningOf } from "../safe-text.ts";
 
@@ -14,31 +17,70 @@ export const choiceActions: Record<AnswerChoice, string> = {
   diff: "remora_diff",
   undo: "remora_undo",
   again: "remora_again",
+  why: "remora_why",
+  end: "remora_end",
   handover: "remora_handover",
   reask: "remora_reask",
 };
+export const moreAction = "remora_more";
+
+/** What an option of the menu does: `reason` opens a form for a denial with a reason. */
+export type MoreChoice = AnswerChoice | "reason";
 
 const styles: Partial<Record<AnswerChoice, "primary" | "danger">> = { approve: "primary", deny: "danger" };
 
 export function choiceBlock(item: CardItem): Block {
+  const buttons = item.choices.filter((choice) => !moreChoices.includes(choice));
+  const menu = moreMenu(item);
   return {
     type: "actions",
-    elements: item.choices.map((choice) =>
-      button(choiceLabel(choice, item), choiceActions[choice], item.approvalId, styles[choice]),
-    ),
+    elements: [
+      ...buttons.map((choice) =>
+        button(choiceLabel(choice, item), choiceActions[choice], item.approvalId, styles[choice]),
+      ),
+      ...(menu === undefined ? [] : [menu]),
+    ],
   };
+}
+
+function moreMenu(item: CardItem): Block | undefined {
+  const choices: MoreChoice[] = moreChoices.filter((choice) => item.choices.includes(choice));
+  if (item.choices.includes("deny")) choices.splice(choices.indexOf("why") === -1 ? choices.length : -1, 0, "reason");
+  if (choices.length === 0) return undefined;
+  const options = choices.map((choice) => ({
+    text: { type: "plain_text", text: beginningOf(choiceLabel(choice, item), maxOptionLength), emoji: false },
+    value: `${choice}|${item.approvalId}`,
+  }));
+  return { type: "overflow", action_id: moreAction, options };
+}
+
+/** Reads the value of an option of the menu. */
+export function readMore(value: string): { choice: MoreChoice; approvalId: string } | undefined {
+  const [, choice = "", approvalId = ""] = /^([a-z]+)\|(.+)$/.exec(value) ?? [];
+  const known = choice === "reason" || moreChoices.some((each) => each === choice);
+  return known ? { choice: choice as MoreChoice, approvalId } : undefined;
 }
 
 /** These choices approve something, so people must be able to see all of it first. */
 const consents = new Set([choiceActions.approve, choiceActions.edit, choiceActions.allow, choiceActions.part]);
 
 export function withoutConsent(block: Block): Block[] {
-  const elements = (block.elements as Block[]).filter(({ action_id }) => !consents.has(String(action_id)));
+  const elements = (block.elements as Block[])
+    .filter(({ action_id }) => !consents.has(String(action_id)))
+    .map((element) => (element.type === "overflow" ? withoutConsentOptions(element) : element));
   return elements.length === 0 ? [] : [{ ...block, elements }];
 }
 
+function withoutConsentOptions(menu: Block): Block {
+  const options = (menu.options as { value: string }[]).filter(({ value }) => {
+    const { choice = "reason" } = readMore(value) ?? {};
+    return choice === "reason" || !consents.has(choiceActions[choice]);
+  });
+  return { ...menu, options };
+}
+
 export function choiceLabel(
-  choice: AnswerChoice,
+  choice: MoreChoice,
   { changes, grantText, labels = changes?.labels }: Pick<CardItem, "changes" | "grantText" | "labels">,
 ) {
   switch (choice) {
@@ -58,6 +100,12 @@ export function choiceLabel(
       return "Undo";
     case "again":
       return "Run again";
+    case "reason":
+      return `${labels?.deny || "Deny"} with reason…`;
+    case "why":
+      return "Why this asks";
+    case "end":
+      return "End it";
     case "handover":
       return "Hand over…";
     case "reask":
@@ -69,7 +117,7 @@ export function choiceLabel(
 
 function allowLabel(grantText = ""): string {
   const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText) ?? [];
-  return minutes === undefined ? "Allow here for a while" : `Allow ${minutes} min here`;
+  return minutes === undefined ? "Allow here for a while…" : `Allow here for ${minutes} min…`;
 }
 
 export function button(label: string, action: string, value: string, style?: "primary" | "danger"): Block {

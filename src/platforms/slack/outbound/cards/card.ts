@@ -4,12 +4,13 @@
  * If the upload fails, the card says so and has no button that approves.
  */
 import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
-import { maxBlocksLength, maxMessageBlocks } from "../../limits.ts";
+import { maxBlocksLength, maxMessageBlocks, maxTextObjectLength } from "../../limits.ts";
 import type { Block, MessageContent } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
 import { beginningOf, endOf, escapeText } from "../safe-text.ts";
 import { button, choiceActions, choiceBlock, withoutConsent } from "./card-buttons.ts";
-import { askingChangeBlocks, settledChangeBlocks } from "./change-blocks.ts";
+import { headlineElements, settledBlocks } from "./card-line.ts";
+import { askingChangeBlocks, reportBlocks } from "./change-blocks.ts";
 import { factBlocks } from "./facts-block.ts";
 import { notifyBlocks } from "./mention-line.ts";
 
@@ -25,7 +26,6 @@ const maxCardLength = maxBlocksLength - 1_700;
 const blockOverhead = 130;
 const maxNotificationLength = 700;
 const maxCallLength = 6_000;
-const maxOriginalLength = 2_500;
 const maxShownHeadLength = 2_000;
 const maxShownTailLength = 1_000;
 
@@ -65,9 +65,11 @@ function beforeButtons(row: Block[], end: Block[]): Block[] {
   return [...row.filter((block) => block.type !== "actions"), ...end, ...buttons];
 }
 
-function headBlocks({ requesterName, items }: ApprovalCard): Block[] {
-  const what = items.length === 1 ? "Approval needed" : `Approval needed for ${items.length} calls`;
-  return [richText([bold(what), plain(` — requested by ${requesterName}`)])];
+/** A single item begins with its own first line. */
+function headBlocks({ items }: ApprovalCard): Block[] {
+  const open = items.filter((item) => item.state === "open").length;
+  if (items.length === 1 || open === 0) return [];
+  return [richText([bold(open === 1 ? "1 call needs approval" : `${open} calls need approval`)])];
 }
 
 function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
@@ -81,17 +83,23 @@ function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
     ],
   };
   const forAll = open.length > 1 ? offered(all, files) : [];
-  const expiry =
-    card.expiresAt === null
-      ? []
-      : [{ type: "context", elements: [{ type: "mrkdwn", text: expiryText(card.expiresAt) }] }];
   const what = isAboutChanges(card) ? "the rest" : "the full call";
   const note: Record<CardFiles, Block[]> = {
     shared: [],
     awaited: [richText([italic(`The buttons appear once the file with ${what} is uploaded.`)])],
     refused: [richText([bold(`⚠ I couldn't upload the file with ${what}, so this can't be approved here.`)])],
   };
-  return [...forAll, richText([plain(card.approversText)]), ...expiry, ...note[files]];
+  return [...forAll, whoBlock(card), ...note[files]];
+}
+
+/** Who asks, who can answer, and until when, in one small line. */
+function whoBlock({ requesterName, approversText, expiresAt }: ApprovalCard): Block {
+  const who = beginningOf(`Asked by ${requesterName} · Can answer: ${approversText}`, maxTextObjectLength);
+  const elements = [
+    { type: "plain_text", text: who, emoji: false },
+    ...(expiresAt === null ? [] : [{ type: "mrkdwn", text: expiryText(expiresAt) }]),
+  ];
+  return { type: "context", elements };
 }
 
 /** Slack shows the time in each reader's time zone. */
@@ -108,39 +116,29 @@ function rowBlocks(card: ApprovalCard, item: CardItem, index: number, files: Car
 }
 
 function callBlocks(item: CardItem, index: number, files: CardMessages["files"]): Block[] {
-  const { tool, times, editedFrom, outcome, facts = [] } = item;
+  if (item.state !== "open") return settledBlocks(item);
+  const { tool, times, reason = "", facts = [] } = item;
   const times_ = times > 1 ? ` — ${times} identical calls, one answer` : "";
   const fileName = `call-${index + 1}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
-  const isOpen = item.state === "open";
-  const shorten = (text: string, limit: number, name: string) =>
-    shortened(text, limit, name, isOpen ? files : undefined);
   return [
-    richText([bold(tool), plain(times_)]),
-    preformatted(shorten(item.callText, maxCallLength, `${fileName}.txt`)),
+    richText([...headlineElements(item), plain(times_), plain(reason === "" ? "" : `\n${reason}`)]),
+    ...(item.callText === "" ? [] : [preformatted(shortened(item.callText, maxCallLength, `${fileName}.txt`, files))]),
     ...factBlocks(facts, `${fileName}-facts.txt`, files),
-    ...(editedFrom === undefined
-      ? []
-      : [
-          richText([italic("Edited. Original call:")]),
-          preformatted(shorten(editedFrom, maxOriginalLength, `${fileName}-before.txt`)),
-        ]),
     ...warningBlocks(item),
-    ...item.reasons.map((reason) => richText([plain(`Why: ${reason}`)])),
     ...answerBlocks(item),
-    ...(outcome === undefined ? [] : [richText([bold(outcome)])]),
   ];
 }
 
 function changeBlocks(card: ApprovalCard, item: CardItem, files: CardMessages["files"]): Block[] {
   const { changes, facts = [] } = item;
   if (changes === undefined) return [];
-  if (item.state !== "open") return settledChangeBlocks(item, changes);
+  if (item.state !== "open") return [...settledBlocks(item), ...reportBlocks(item, changes)];
   const factFiles: CardMessages["files"] = [];
   const below = [...factBlocks(facts, "facts.txt", factFiles), ...warningBlocks(item), ...answerBlocks(item)];
   const buttons = item.choices.length === 0 ? [] : [choiceBlock(item)];
   const diffRoom = (above: Block[]) =>
     maxCardLength - charactersOf([...above, ...below, ...endBlocks(card, "shared"), ...buttons]) - blockOverhead;
-  const blocks = askingChangeBlocks(item, changes, { requesterName: card.requesterName, diffRoom, files });
+  const blocks = askingChangeBlocks(item, changes, { diffRoom, files });
   files.push(...factFiles);
   return [...blocks, ...below];
 }
@@ -149,20 +147,19 @@ function warningBlocks({ warning }: CardItem): Block[] {
   return warning === undefined ? [] : [richText([bold("⚠ "), plain(warning)])];
 }
 
-function answerBlocks({ choices, grantText, progress }: CardItem): Block[] {
-  const rule = choices.includes("allow") && grantText !== undefined ? [richText([italic(`Allow: ${grantText}`)])] : [];
-  return [...rule, ...(progress === undefined ? [] : [richText([plain(progress)])])];
+function answerBlocks({ progress }: CardItem): Block[] {
+  return progress === undefined ? [] : [richText([plain(progress)])];
 }
 
-/** Puts a text that is too long into a file. `files` is absent if no file is needed. */
-function shortened(text: string, limit: number, name: string, files: CardMessages["files"] | undefined): string {
+/** Puts a text that is too long into a file. */
+function shortened(text: string, limit: number, name: string, files: CardMessages["files"]): string {
   if (text.length <= limit) return text;
-  files?.push({ name, text });
+  files.push({ name, text });
   const left = text.length - maxShownHeadLength - maxShownTailLength;
-  const where = files === undefined ? "" : ` The full call is in the file ${name} below. Read it before you approve.`;
+  const where = `The full call is in the file ${name} below. Read it before you approve.`;
   return [
     beginningOf(text, maxShownHeadLength),
-    `… ${left.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters left out.${where}`,
+    `… ${left.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters left out. ${where}`,
     endOf(text, maxShownTailLength),
   ].join("\n");
 }
@@ -204,11 +201,10 @@ function textLength(value: unknown): number {
 
 function noticeOf({ items, requesterName }: ApprovalCard): string {
   const open = items.filter((item) => item.state === "open");
-  const names = [...new Set(items.map((item) => item.changes?.title || item.tool))].slice(0, 5).join(", ");
-  if (open.length > 0)
-    return escapeText(beginningOf(`Approval needed: ${names} (requested by ${requesterName})`, maxNotificationLength));
+  const names = [...new Set(open.map((item) => item.headline))].slice(0, 3).join("; ");
+  if (open.length > 0) return escapeText(beginningOf(`${requesterName} asks: ${names}`, maxNotificationLength));
   const outcomes = [...new Set(items.map((item) => item.outcome ?? item.state))].slice(0, 3).join("; ");
-  return escapeText(beginningOf(`${names}: ${outcomes}`, maxNotificationLength));
+  return escapeText(beginningOf(outcomes, maxNotificationLength));
 }
 
 /** The block id tells which message of a card was clicked, because only the first message's id is stored. */

@@ -4,11 +4,11 @@ import type { Block } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
 import { beginningOf, endOf, middleCut } from "../safe-text.ts";
 import { choiceLabel } from "./card-buttons.ts";
+import { headlineElements } from "./card-line.ts";
 
 type Files = { name: string; text: string }[];
 
 /** Even with 25 files, these limits leave room for facts, the rule that Allow creates, and who may answer. */
-const maxTitleCharacters = 300;
 const maxSummaryCharacters = 500;
 const maxPathCharacters = 110;
 const maxDetailCharacters = 40;
@@ -30,7 +30,6 @@ export const changeHeadings: Record<ShownChange["action"], string> = {
 export const changeActions: readonly ShownChange["action"][] = ["deleted", "changed", "added"];
 
 export interface AskingChanges {
-  requesterName: string;
   diffRoom(blocks: Block[]): number;
   files: Files;
 }
@@ -38,8 +37,7 @@ export interface AskingChanges {
 export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking: AskingChanges): Block[] {
   const { summary, lastOutput } = changes;
   const blocks = [
-    titleBlock(changes, `requested by ${asking.requesterName}`),
-    ...(summary === "" ? [] : [richText([plain(middleCut(summary, maxSummaryCharacters))])]),
+    richText([...headlineElements(item), plain(summary === "" ? "" : `\n${middleCut(summary, maxSummaryCharacters)}`)]),
     ...fileBlocks(changes, asking.files),
     ...commandBlocks(changes.commands),
     ...(lastOutput === undefined || lastOutput === "" ? [] : outputBlocks(lastOutput)),
@@ -47,20 +45,13 @@ export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking
   return [...blocks, ...diffBlocks(item, changes, asking, blocks)];
 }
 
-/** For a settled item, or for a report about changes that were kept without asking. */
-export function settledChangeBlocks({ outcome, state }: CardItem, changes: ShownChanges): Block[] {
-  const isKept = state === "approved" || state === "consumed";
-  const lines = [
-    ...(changes.summary === "" ? [] : [middleCut(changes.summary, maxSummaryCharacters)]),
-    ...(isKept ? reportedLines(changes) : []),
-  ];
-  const small = { type: "context", elements: [{ type: "plain_text", text: lines.join("\n"), emoji: false }] };
-  return [titleBlock(changes, outcome ?? ""), ...(lines.length === 0 ? [] : [small])];
-}
-
-function titleBlock({ title }: ShownChanges, more: string): Block {
-  const shown = middleCut(title || "Changes to the folder", maxTitleCharacters);
-  return richText([bold(shown), plain(more === "" ? "" : ` — ${more}`)]);
+/** The files of changes that were kept without asking, because nobody has seen them yet. */
+export function reportBlocks({ state, settledAt }: CardItem, changes: ShownChanges): Block[] {
+  if (state !== "consumed" || settledAt !== undefined) return [];
+  const summary = changes.summary === "" ? [] : [middleCut(changes.summary, maxSummaryCharacters)];
+  const lines = [...summary, ...reportedLines(changes)];
+  if (lines.length === 0) return [];
+  return [{ type: "context", elements: [{ type: "plain_text", text: lines.join("\n"), emoji: false }] }];
 }
 
 function fileBlocks(changes: ShownChanges, files: Files): Block[] {

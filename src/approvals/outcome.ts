@@ -1,0 +1,83 @@
+/** What became of an approval: as a line on its card, which names the call, and as part of a receipt. Unescaped text. */
+import { shorten } from "../lib/text/shorten.ts";
+import type { ApprovalRecord } from "../ports/approval.ts";
+import { budgetLabels, budgetSentence } from "./budget-text.ts";
+import type { ApprovalRow } from "./card.ts";
+
+export type SettledRow = Pick<ApprovalRow, "body" | "state">;
+
+const maxNamedCharacters = 140;
+
+export function outcomeText({ body, state }: SettledRow): string {
+  const why = body.reason === undefined ? "" : `: ${body.reason}`;
+  switch (state) {
+    case "open":
+      return "Waiting for an answer";
+    case "approved":
+    case "consumed":
+      if (body.changes?.kind === "report") return body.changes.result ?? "Kept";
+      if (body.changes?.result !== undefined) return `Approved by ${deciderNames(body)}. ${body.changes.result}`;
+      if (body.grantIds.length > 0) return `Allowed in advance by ${deciderNames(body)}`;
+      return `${body.original === undefined ? "Approved" : "Edited and approved"} by ${deciderNames(body)}`;
+    case "denied":
+      return `${deniedWord(body)}${body.decidedBy === undefined ? "" : ` by ${body.decidedBy.name}`}${why}`;
+    case "expired":
+      return body.votes.length >= body.quorum ? "Expired before it ran" : "Expired: nobody answered in time";
+    case "cancelled":
+      return body.changes === undefined ? `Cancelled${why}` : (body.reason ?? "Cancelled");
+    default:
+      return state satisfies never;
+  }
+}
+
+/** The one line of a settled card. `headline` is the card's; `clean` makes all other text safe for a card. */
+export function settledLine({ body, state }: SettledRow, headline: string, clean: (text: string) => string): string {
+  // Only the headline marks code.
+  const plain = (text: string) => clean(text).replaceAll("`", "'");
+  const what = named(headline);
+  const who = plain(deciderNames(body)).replace(/^the operator\b/, "The operator");
+  const why = body.reason === undefined ? "" : `: ${plain(body.reason)}`;
+  if (body.budget !== undefined && body.decidedBy !== undefined) {
+    const { approve, deny } = budgetLabels(body.budget);
+    return `${who} chose “${state === "denied" ? deny : approve}”. ${plain(budgetSentence(body.budget))}`;
+  }
+  switch (state) {
+    case "open":
+      return "";
+    case "approved":
+    case "consumed": {
+      const { changes } = body;
+      if (changes?.kind === "report") return `${plain(changes.result ?? "Kept")} — ${plain(changes.shown.title)}`;
+      if (body.grantIds.length > 0) return `${who} had allowed ${what} in advance`;
+      const result = changes?.result === undefined ? "" : `. ${plain(changes.result)}`;
+      return `${who} ${body.original === undefined ? "" : "edited and "}approved ${what}${result}`;
+    }
+    case "denied":
+      if (body.decidedBy === undefined) return `Not approved: ${what}${why}`;
+      return `${who} ${deniedWord(body).toLowerCase()} ${what}${why}`;
+    case "expired":
+      return `${body.votes.length >= body.quorum ? "Expired before it ran" : "Nobody answered in time"}: ${what}`;
+    case "cancelled":
+      return body.changes === undefined ? `Cancelled ${what}${why}` : plain(body.reason ?? "Cancelled");
+    default:
+      return state satisfies never;
+  }
+}
+
+/** A command speaks for itself; other headlines are quoted. */
+function named(headline: string): string {
+  const [, code] = /^(?:Run|Use) `([^`]+)`$/.exec(headline) ?? [];
+  if (code !== undefined) return `\`${shorten(code, maxNamedCharacters)}\``;
+  const text = shorten(headline, maxNamedCharacters);
+  return `“${text}${(text.split("`").length - 1) % 2 === 1 ? "`" : ""}”`;
+}
+
+/** Uses the same word as the button that was pressed. */
+function deniedWord({ changes }: ApprovalRecord): string {
+  return changes?.shown.labels.deny === "Discard" ? "Discarded" : "Denied";
+}
+
+export function deciderNames({ votes, decidedBy }: ApprovalRecord): string {
+  const names = votes.length > 0 ? votes.map((vote) => vote.by.name) : [decidedBy?.name ?? "somebody"];
+  return [...new Set(names)].join(", ");
+}

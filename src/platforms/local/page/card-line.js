@@ -1,0 +1,43 @@
+/** The first line of a card's item, and the one line of a settled one. Arguments are text, never markup. */
+import { element } from "./dom.js";
+
+const marks = { approved: "✅", consumed: "✅", denied: "❌", expired: "⌛", cancelled: "⏹️" };
+const words = {
+  approved: "Approved",
+  consumed: "Approved",
+  denied: "Denied",
+  expired: "Nobody answered in time",
+  cancelled: "Cancelled",
+};
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+
+/** Pairs of backticks mark code. */
+export function lineParts(text) {
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return [text];
+  return parts.map((part, index) => (index % 2 === 1 ? element("code", { text: part }) : part)).filter(Boolean);
+}
+
+/** Cards of earlier versions have no headline. */
+export function headlineOf({ headline, changes, tool }) {
+  return headline ?? changes?.title ?? tool;
+}
+
+export function settledLine({ state, outcome, settledAt, grant }) {
+  return [
+    element(
+      "p",
+      { class: `outcome ${state}` },
+      element("span", { "aria-hidden": "true", text: `${marks[state]} ` }),
+      element("span", {}, ...lineParts(outcome ?? words[state])),
+      settledAt !== undefined && " · ",
+      settledAt !== undefined && time(settledAt),
+    ),
+    grant !== undefined &&
+      element("p", { class: "card-note" }, "Until ", time(grant.until), `, without asking: ${grant.text}`),
+  ];
+}
+
+function time(at) {
+  return element("time", { datetime: new Date(at).toISOString(), text: clock.format(at) });
+}

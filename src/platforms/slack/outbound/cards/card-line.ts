@@ -1,0 +1,30 @@
+/** The first line of an item: what will happen while it is open, and what became of it once it is settled. */
+import { type CardItem, headlineParts, outcomeMarks } from "../../../../ports/card.ts";
+import type { Block } from "../render.ts";
+import { bold, channelLink, code, dateText, plain, type RichElement, richText } from "../rich-text.ts";
+import { beginningOf } from "../safe-text.ts";
+
+const maxOutcomeLength = 700;
+
+export function headlineElements({ headline, channels }: Pick<CardItem, "headline" | "channels">): RichElement[] {
+  return headlineParts(headline, channels).map(({ text, kind }) => {
+    if (kind === "code") return code(text, "bold");
+    // Slack shows a channel's name, and only to people who can see the channel. It notifies nobody.
+    return kind === "channel" && /^[CG]/.test(text) ? channelLink(text) : bold(text);
+  });
+}
+
+/** One line such as ``✅ Ben approved `npm install` · 14:02``, with the time in the reader's zone. */
+export function settledBlocks({ state, outcome = "", channels, settledAt, grant }: CardItem): Block[] {
+  const line = [
+    plain(`${outcomeMarks[state]} `),
+    ...headlineParts(beginningOf(outcome, maxOutcomeLength), channels).map(({ text, kind }) => {
+      if (kind === "code") return code(text);
+      return kind === "channel" && /^[CG]/.test(text) ? channelLink(text) : plain(text);
+    }),
+    ...(settledAt === undefined ? [] : [plain(" · "), dateText(settledAt, "{time}")]),
+  ];
+  if (grant === undefined) return [richText(line)];
+  const until = [plain("\nUntil "), dateText(grant.until, "{time}"), plain(`, without asking: ${grant.text}`)];
+  return [richText([...line, ...until])];
+}
