@@ -3,7 +3,7 @@
  * conversation or message is treated like an unknown id. Clicks on one card run one by one, so "approve all" and "deny
  * all" never mix.
  */
-import type { AnswerReceipt } from "../ports/message.ts";
+import type { AnswerReceipt, Author } from "../ports/message.ts";
 import { accepted, alreadySettledText, notYoursText, refused, unknownCard, whyText } from "./answer-text.ts";
 import { fits, requesterOf } from "./authority.ts";
 import { answerBudget } from "./budget.ts";
@@ -83,6 +83,16 @@ async function answerRows(
       click.choice satisfies never;
       return refused(unknownCard);
   }
+}
+
+/** True if an approval or a denial by this person would count now. */
+export function mayStillAnswer(context: ApprovalsContext, row: ApprovalRow, by: Author): boolean {
+  if (row.state !== "open" || isExpired(row.body, context.now()) || by.isBot) return false;
+  if (row.body.votes.some((vote) => !vote.isOperator && vote.by.id === by.id)) return false;
+  const { id } = row;
+  return (["approve", "deny"] as const).some((choice) =>
+    mayAnswer(context, row, { id, choice, by, isOperator: false }),
+  );
 }
 
 /** The person must satisfy both the rule recorded with the request and the current rule. */

@@ -5,7 +5,7 @@
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
 import type { ApprovalCard } from "../ports/card.ts";
-import { answerCard } from "./answer.ts";
+import { answerCard, mayStillAnswer } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
 import { applyContinue, closeBudgets, openBudget } from "./budget.ts";
 import type { ApprovalRow } from "./card.ts";
@@ -132,6 +132,10 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     async mayTakeBack(approvalId, by) {
       const row = await ledger.get("approval", approvalId);
       return row !== undefined && mayTakeBack(row.body, by, false);
+    },
+    async mayAnswer(cardId, platform, by) {
+      const found = await cardRows(ledger, cardId);
+      return found?.card.platform === platform && found.rows.some((row) => mayStillAnswer(context, row, by));
     },
     async openBudget(request) {
       const inOrder = () => context.serial(`budget ${request.ask.id}`, () => openBudget(context, request));

@@ -253,6 +253,8 @@ export interface ApprovalDesk extends Approvals, ChangeApprovals, BudgetApproval
   decide(decision: OperatorDecision): Promise<AnswerReceipt>;
   /** Returns the diff, escaped for terminals. */
   diffOf(cardOrApprovalId: string): Promise<string | undefined>;
+  /** True if an answer of this person to an open row of the card would count. */
+  mayAnswer(cardId: string, platform: string, by: Author): Promise<boolean>;
   listOpen(conversationId?: string): Promise<ApprovalCard[]>;
   listGrants(conversationId?: string): Promise<GrantRecord[]>;
   /** If `by` is absent, the operator revokes the grant. */
