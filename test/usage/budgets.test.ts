@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/lib/log.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
@@ -18,6 +19,7 @@ import { noUsage } from "../doubles/scripted-provider.ts";
 import { noDollarLimits, noLimits } from "../doubles/turn-deps.ts";
 import { cap, maxCallCost } from "./use-up.ts";
 
+const workerFile = fileURLToPath(new URL("./budget-worker.ts", import.meta.url));
 const noon = Date.UTC(2026, 10, 21, 12);
 let folder: string;
 let ledger: Ledger;
@@ -217,7 +219,7 @@ describe("bad input", () => {
 
 async function runWorkers(args: string[], names: string[]): Promise<number[]> {
   const outputs = names.map(async (name) => {
-    const worker = spawn(process.execPath, [join(import.meta.dirname, "budget-worker.ts"), ...args, name]);
+    const worker = spawn(process.execPath, [workerFile, ...args, name]);
     const errors = text(worker.stderr);
     const output = await text(worker.stdout);
     if (output === "") throw new Error(await errors);
