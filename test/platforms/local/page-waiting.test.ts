@@ -155,6 +155,35 @@ describe.skipIf(missingBrowser !== undefined)(`finding one's way on the page${br
     await expect.poll(async () => ((await widths())[1] ?? 0) < 520).toBe(true);
   });
 
+  test("a file can be dropped anywhere in the column, and a picture pasted; a miss does not leave the page", async () => {
+    const tab = await world.open();
+    const transfer = (name: string) =>
+      tab.evaluateHandle(`(() => {
+        const data = new DataTransfer();
+        data.items.add(new File(["abc"], "${name}", { type: "image/png" }));
+        return data;
+      })()`);
+    await tab.locator("#log").dispatchEvent("drop", { dataTransfer: await transfer("dropped.png") });
+    await tab.getByRole("button", { name: "Remove dropped.png" }).waitFor();
+    const clipboard = await transfer("pasted.png");
+    await clipboard.evaluate(
+      (clipboardData, paste) => new Function("clipboardData", paste)(clipboardData),
+      `
+      const event = new ClipboardEvent("paste", { clipboardData, bubbles: true });
+      document.getElementById("composer-text").dispatchEvent(event);
+    `,
+    );
+    await tab.getByRole("button", { name: "Remove pasted.png" }).waitFor();
+    const isStopped = `(() => {
+      const event = new DragEvent("drop", { cancelable: true, bubbles: true });
+      document.getElementById("sidebar").dispatchEvent(event);
+      return event.defaultPrevented;
+    })()`;
+    expect(await tab.evaluate(isStopped)).toBe(true);
+    await tab.getByRole("button", { name: "Send" }).click();
+    await tab.getByRole("img", { name: "pasted.png" }).waitFor();
+  });
+
   test("without storage the page works", async () => {
     const tab = await world.newTab();
     await tab.addInitScript("Object.defineProperty(window, 'localStorage', { get() { throw new Error('off'); } })");
