@@ -27,7 +27,10 @@ export function mountFinding(
     );
     const cards = waiting
       .filter((_, index) => answerable[index])
-      .map(({ id, place, thread, card }) => ({ id, place, thread, requester: card?.requesterName }));
+      .map(({ id, place, thread, card }) => {
+        const headline = card?.items.find(({ state }) => state === "open")?.headline;
+        return { id, place, thread, requester: card?.requesterName, headline };
+      });
     return context.json({ cards });
   });
 }

@@ -11,6 +11,7 @@ describe.skipIf(missingBrowser !== undefined)(`finding one's way on the page${br
     const tab = await world.open("#/random");
     await world.say("@remora ask");
     await tab.getByText("Ann's request in #general is waiting for your answer.").waitFor();
+    expect(await tab.locator(".waiting-what").textContent()).toBe("Run ls -la && cat <b>notes</b>.txt");
     expect(await tab.title()).toBe("(1) #random · Remora");
     await tab.getByRole("button", { name: "Show it" }).click();
     const card = tab.locator("#thread").getByRole("region", { name: "Approval needed" });
@@ -53,7 +54,13 @@ describe.skipIf(missingBrowser !== undefined)(`finding one's way on the page${br
     const announced = () => tab.evaluate("window.announced");
     await expect
       .poll(announced)
-      .toEqual([["Remora needs an answer", "Ann's request in #random is waiting for your answer.", "remora"]]);
+      .toEqual([
+        [
+          "Remora needs an answer",
+          "Ann's request in #random is waiting for your answer.\nRun ls -la && cat <b>notes</b>.txt",
+          "remora",
+        ],
+      ]);
     await tab.evaluate("window.last.onclick()");
     await tab.locator("#thread").getByRole("region", { name: "Approval needed" }).waitFor();
   });
