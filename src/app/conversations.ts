@@ -195,6 +195,7 @@ function openApprovals(
         (!report.holds || report.layers === "copy") && gateRules(library.current()).shellParameters.has(tool),
     },
     changes: drafts,
+    accept: (message) => links.conversations.get().accept(message),
     budgets: links.models.usage,
     notify: {
       where: settings.config.safety.notify,
