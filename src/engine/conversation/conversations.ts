@@ -143,7 +143,7 @@ export function createConversations(options: ConversationsOptions): Conversation
         characters: message.text.length,
       });
       const { conversationId } = message;
-      if (options.overlap === "interrupt") {
+      if (options.overlap === "interrupt" && message.askAgain === undefined) {
         const running = await activeTurns(ledger, conversationId, ["running"]);
         // Another process may already have started a turn with this message.
         const others = running.filter((turn) => turn.messages.every(({ id }) => id !== message.id));
@@ -159,7 +159,9 @@ export function createConversations(options: ConversationsOptions): Conversation
       if (running?.owner === undefined) return [];
       const { owner } = running;
       const asker = requesterOf(running);
-      const said = (await messages.queued(conversationId)).filter(({ author }) => author.id === asker.id);
+      const said = (await messages.queued(conversationId)).filter(
+        ({ author, askAgain }) => author.id === asker.id && askAgain === undefined,
+      );
       if (said.length === 0) return [];
       const kept = await ledger.transition("turn", turnId, ["running"], "running", (turn) =>
         turn.owner === owner ? { ...turn, messages: [...turn.messages, ...said] } : undefined,
