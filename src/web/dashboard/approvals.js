@@ -120,8 +120,8 @@ function keptFiles({ changes }, left) {
   return left.size === 0 ? undefined : changes.files.flatMap((_file, index) => (left.has(index) ? [] : [index]));
 }
 
-function labelsOf({ changes }) {
-  return changes?.labels ?? { approve: "Approve", deny: "Deny" };
+function labelsOf({ labels }) {
+  return labels ?? { approve: "Approve", deny: "Deny" };
 }
 
 function titleOf({ headline }) {
