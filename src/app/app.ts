@@ -18,6 +18,7 @@ import type { Conversations } from "../ports/conversation.ts";
 import type { PlatformHandlers } from "../ports/platform.ts";
 import type { SandboxReport } from "../ports/sandbox.ts";
 import type { Toolbox } from "../ports/tool.ts";
+import type { UsageMeter } from "../ports/usage.ts";
 import type { ProviderStatus } from "../providers/select.ts";
 import { countSkills } from "../skill-runtime/library/library.ts";
 import { byAnyName } from "../skill-runtime/library/precedence.ts";
@@ -85,6 +86,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     platforms: createLate<Platforms>("platforms"),
     services: createLate<PluginServicesOfCall>("plugin services"),
     toolbox: createLate<Toolbox>("toolbox"),
+    usage: createLate<UsageMeter>("usage"),
   };
   let isStarted = false;
 
@@ -98,7 +100,11 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const { deliveries, connections } = platforms;
   const { chatLog, search, ...ofChatLog } = buildChatLog(options, state, platforms);
   closing.add(ofChatLog);
-  const memory = closing.add(buildMemory(options, state));
+  const countEmbeddings = (model: string, inputTokens: number) =>
+    void late.usage
+      .get()
+      .record({ model, usage: { inputTokens, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 } });
+  const memory = closing.add(buildMemory(options, state, countEmbeddings));
   const building = [
     buildSandbox(options, state, { ...late, deliveries }).then(closing.add),
     buildSkills(options, state).then(closing.add),
@@ -109,6 +115,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     await Promise.allSettled(building);
     throw thrown;
   });
+  late.usage.set(models.usage);
   const tools = closing.add(await buildTools(options, state, { ...late, sandbox, skills, isOwner }));
   const parts = closing.add(
     buildConversations(options, state, {

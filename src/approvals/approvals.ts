@@ -47,7 +47,10 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
   const settled = (cardId: string) => notifier.settled(cardId);
   const notices = createDecisionOutbox({ ledger, log, onSettled, settled, wake, cards, record });
   const grantMs = options.policy.grantMs ?? defaultGrantMs;
-  const context: ApprovalsContext = { ...options, now, grants, notices, records, grantMs, serial: createKeyedMutex() };
+  const context: ApprovalsContext = {
+    ...{ ...options, now, grants, notices, records, grantMs, serial: createKeyedMutex() },
+    tellPeople: (cardId) => notifier.start(cardId),
+  };
   const notifier = createNotifier(context);
   let nextPruneAt = 0;
 
@@ -103,13 +106,25 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       await planNotify(context, opened.card.id);
       return { ...opened, card: await cardOfTurn(opened.card) };
     },
-    answer: ({ platform, conversationId, messageId, cardOrApprovalId: id, choice, by, reason, editedJson, parts }) =>
+    answer: ({
+      platform,
+      conversationId,
+      messageId,
+      cardOrApprovalId: id,
+      choice,
+      by,
+      reason,
+      editedJson,
+      parts,
+      to,
+    }) =>
       answerCard(context, {
         ...{ id, choice, by, isOperator: false },
         from: { platform, conversationId, ...(messageId === undefined ? {} : { messageId }) },
         ...(reason === undefined ? {} : { reason }),
         ...(editedJson === undefined ? {} : { editedJson }),
         ...(parts === undefined ? {} : { parts }),
+        ...(to === undefined ? {} : { to }),
       }),
     decide: ({ cardOrApprovalId: id, choice, reason, parts }) =>
       answerCard(context, {

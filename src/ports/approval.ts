@@ -52,6 +52,8 @@ export interface ApprovalRecord {
   facts?: string[];
   /** The card shows the name of a configured secret instead of its value, so only owners may approve. */
   isMasked?: boolean;
+  /** Who asked again after it had expired. */
+  askedAgain?: Pick<Author, "id" | "name">;
   changes?: ChangesRecord;
   /** An approval that adds to a budget instead of running a call. */
   budget?: BudgetRecord;

@@ -8,6 +8,9 @@ import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts"
 import type { Said } from "../doubles/slack/people.ts";
 import type { SeenMessage } from "../doubles/slack/see.ts";
 
+/** Longer than the 300 ms that people should wait at most, because tests share the machine. `bench/first-sign.ts` measures it. */
+const maxFirstSignMs = 2_000;
+
 /** A text that has come to its end. */
 function isAnswer({ metadata, streaming }: SeenMessage): boolean {
   const key = (metadata?.event_payload as { key?: string } | undefined)?.key ?? "";
@@ -162,6 +165,43 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(agentsIn(said)).toHaveLength(1);
     expect(answer.readable.match(/word\d+/g)).toEqual(Array.from({ length: 60 }, (_, index) => `word${index}`));
   });
+
+  test.runIf(transport === "socket")(
+    "work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing",
+    async () => {
+      const statusIn = ({ channel, ts }: Said) => slack.assistant.thread(channel, ts)?.status ?? "";
+      const waitingLine = (said: Said) =>
+        agentsIn(said).find(({ readable }) => readable.includes("Waiting for Ann's request here to finish"));
+      const began = performance.now();
+      const said = mention("run sleep 7 && echo finished");
+      await slack.until(() => statusIn(said).startsWith("is "));
+      expect(performance.now() - began).toBeLessThan(maxFirstSignMs);
+      const plan = () => agentsIn(said).find(({ blocks }) => blocks.some(({ type }) => type === "task_card"));
+      await slack.until(() => plan()?.blocks.some(({ title }) => / · [5-9] s$/.test(String(title))), 60_000);
+      expect(plan()?.blocks).toContainEqual(
+        expect.objectContaining({
+          type: "task_card",
+          title: "Running sleep 7 && echo finished",
+          status: "in_progress",
+        }),
+      );
+      slack.people.say({ as: slack.ben, in: slack.general, thread: said, text: "help" });
+      await slack.until(() => waitingLine(said), 60_000);
+      await remora.kill();
+      await start();
+      await slack.until(() => agentsIn(said).find(({ readable }) => /Running sleep 7/.test(readable)), 60_000);
+      const isOver = () =>
+        agentsIn(said).length === 2 &&
+        agentsIn(said).every((each) => isAnswer(each) && !/Waiting|Running|Thinking|Reading/.test(each.readable));
+      await slack.until(() => isOver() && statusIn(said) === "", 60_000);
+      expect(agentsIn(said).map(({ readable }) => readable)).toEqual([
+        expect.stringMatching(/finished/),
+        expect.stringMatching(/demo model/),
+      ]);
+      expect(agentsIn(said).flatMap(({ blocks }) => blocks.map(({ type }) => type))).not.toContain("task_card");
+    },
+    120_000,
+  );
 
   test("messages from downtime are answered once, and their thread continues", async () => {
     const said = mention("help");
