@@ -128,9 +128,14 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const { conversations, approvals, questions, context } = parts;
 
   const access = createAccess({ rules: accessRules(settings), ledger: state.ledger, isOwner });
-  const answers = buildAnswers(options, state, { ...parts, access, platform: (name) => platforms.byName.get(name) });
+  const answers = buildAnswers(options, state, {
+    ...parts,
+    memory,
+    access,
+    platform: (name) => platforms.byName.get(name),
+  });
   const commands = buildCommands(options, state, {
-    ...{ memory, chatLog, sandbox, models, tools, parts, access, isOwner, records: answers.records },
+    ...{ memory, chatLog, sandbox, models, tools, parts, access, isOwner, answers },
     connected: connections.all,
   });
   const handlers = createPlatformHandlers({

@@ -80,7 +80,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const transcription = transcriptionSettings(settings);
   const { sandbox, tools, deliveries, memory } = links;
   const registry = createConversationRegistry(ledger);
-  const reports = buildTurnReports(state);
+  const reports = buildTurnReports(state, links.tools.toolbox.specs);
   const limits = backfillLimits(settings);
   const earlier = createEarlierMessages({ ledger, store: state.store, platform: links.platform, limits, log });
   const history = openHistory(options, state);

@@ -47,8 +47,16 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
   });
   const deliveries = createDeliveries({
     platform: (name) => byName.get(name),
-    postsFor: ({ turnId }) =>
+    postsFor: ({ turnId, platform }) =>
       createPosts(ledger, turnId, async (key, messageId) => {
+        const isRated = settings.config.answers.feedback && byName.get(platform)?.isRatedByReaction === true;
+        if (isRated && key.startsWith("text:")) {
+          await ledger.create("answer", `${platform}:${messageId}`, {
+            state: "posted",
+            body: { turnId },
+            group: turnId,
+          });
+        }
         if (key.startsWith("card:")) await links.approvals.get().posted(key.slice("card:".length), turnId, messageId);
       }),
     ...{ redact, wrap, log },

@@ -205,11 +205,10 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
     },
     async footer({ person, messageId, action, text }) {
       const by = authorOf(personOf(person));
-      const { place, thread, footer } = clickable(person, messageId, "message");
+      const { footer } = clickable(person, messageId, "message");
       if (footer === undefined) throw new Refusal(404, "There is nothing below that message. Reload the page.");
-      const conversationId = formatConversationId(conversationOf(place, thread));
       return await connected().onFooter({
-        ...{ platform: "local", conversationId, turnId: footer.turnId, messageId, action, by, at: Date.now() },
+        ...{ platform: "local", turnId: footer.turnId, messageId, action, by, at: Date.now() },
         ...(text === undefined ? {} : { text }),
       });
     },

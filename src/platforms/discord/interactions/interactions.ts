@@ -128,8 +128,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       case "pick":
         return privately(await handlers.onPick({ ...common, questionId: id, option: meaning.option }));
       case "footer": {
-        const at = messageId === undefined ? {} : { messageId };
-        const said = await handlers.onFooter({ ...common, ...at, turnId: id, action: meaning.choice });
+        const { platform, by, at: now } = common;
+        const shown = messageId === undefined ? {} : { messageId };
+        const said = await handlers.onFooter({ platform, by, at: now, ...shown, turnId: id, action: meaning.choice });
         return { text: said.text, isPrivate: true, ...(said.file === undefined ? {} : { file: said.file }) };
       }
       default:

@@ -18,6 +18,7 @@ import { type CardForms, type FormChoice, readSubmission, type Submission } from
 import type { CardPlace } from "./card-place.ts";
 import { createFooterClicks } from "./footer-clicks.ts";
 import { createShowDiff } from "./show-diff.ts";
+import { wordsCallback } from "./words-modal.ts";
 
 export interface InteractionsOptions {
   handlers: PlatformHandlers;
@@ -209,6 +210,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       const parsed = submissionSchema.safeParse(body);
       if (!parsed.success) return undefined;
       const { view, user } = parsed.data;
+      if (view.callback_id === wordsCallback) {
+        void footerClicks.submit(user.id, view.private_metadata, view.state.values);
+        return undefined;
+      }
       const submission = readSubmission(view.callback_id, view.private_metadata, view.state.values);
       if (submission === undefined) return undefined;
       const { place, problem, refused } = submission;
