@@ -26,7 +26,11 @@ export function cardView(message, me) {
   const title = open.length > 1 ? `${open.length} calls need approval` : "Approval needed";
   const view = element(
     "section",
-    { class: isOpen ? "card waiting" : "card report", tabindex: "-1", "aria-label": isOpen ? title : "Answered card" },
+    {
+      class: isOpen ? "card waiting" : "card report",
+      tabindex: "-1",
+      "aria-label": isOpen ? title : settledTitle(card),
+    },
     isOpen &&
       element(
         "div",
@@ -39,6 +43,10 @@ export function cardView(message, me) {
     element("div", { class: "card-foot" }, isOpen && element("span", { text: whoText(card) }), receipt),
   );
   return view;
+}
+
+function settledTitle({ items }) {
+  return items.every((item) => item.changes !== undefined) ? "Changes" : "Answered card";
 }
 
 function whoText({ requesterName, approversText }) {
