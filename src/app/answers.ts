@@ -1,8 +1,10 @@
 /** Builds what people can do below an answer: see its record, try again, and rate it. */
 import { createRetry } from "../engine/conversation/retry-turn.ts";
 import type { Access } from "../ports/access.ts";
+import type { Memory } from "../ports/memory.ts";
 import type { Platform, PlatformHandlers } from "../ports/platform.ts";
 import { createFooterClicks } from "../turn-report/footer-clicks.ts";
+import { createRatings, type KeptRatings } from "../turn-report/ratings.ts";
 import { createRecords, type Records } from "../turn-report/show-record.ts";
 import type { ConversationParts } from "./conversations.ts";
 import type { AppOptions } from "./options.ts";
@@ -10,9 +12,11 @@ import type { State } from "./state.ts";
 
 export interface Answers extends Pick<PlatformHandlers, "onFooter"> {
   records: Records;
+  ratings: KeptRatings;
 }
 
 export interface AnswersParts extends Pick<ConversationParts, "conversations" | "reports"> {
+  memory: Pick<Memory, "recordFeedback">;
   access: Access;
   platform(name: string): Platform | undefined;
 }
@@ -20,13 +24,13 @@ export interface AnswersParts extends Pick<ConversationParts, "conversations" | 
 export function buildAnswers(
   { settings }: AppOptions,
   { ledger }: State,
-  { conversations, reports, access, platform }: AnswersParts,
+  { conversations, reports, memory, access, platform }: AnswersParts,
 ): Answers {
   const records = createRecords({
     ...{ ledger, reports, withCost: settings.config.answers.cost },
     mayRead: async (name, conversationId, person) => await platform(name)?.mayRead?.(conversationId, person),
   });
   const retry = createRetry({ ledger, reports, access, accept: conversations.accept });
-  const rate = async () => ({ accepted: false, text: "" });
-  return { records, onFooter: createFooterClicks({ records, retry, rate }) };
+  const ratings = createRatings({ ledger, memory, records, isOn: settings.config.answers.feedback });
+  return { records, ratings, onFooter: createFooterClicks({ records, retry, rate: ratings.rate }) };
 }

@@ -17,6 +17,7 @@ import type { Conversations } from "../ports/conversation.ts";
 import type { PlatformHandlers } from "../ports/platform.ts";
 import type { SandboxReport } from "../ports/sandbox.ts";
 import type { Toolbox } from "../ports/tool.ts";
+import type { UsageMeter } from "../ports/usage.ts";
 import type { ProviderStatus } from "../providers/select.ts";
 import { countSkills } from "../skill-runtime/library/library.ts";
 import { byAnyName } from "../skill-runtime/library/precedence.ts";
@@ -82,6 +83,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     platforms: createLate<Platforms>("platforms"),
     services: createLate<PluginServicesOfCall>("plugin services"),
     toolbox: createLate<Toolbox>("toolbox"),
+    usage: createLate<UsageMeter>("usage"),
   };
   let isStarted = false;
 
@@ -95,7 +97,11 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const { deliveries, connections } = platforms;
   const { chatLog, search, ...ofChatLog } = buildChatLog(options, state, platforms);
   closing.add(ofChatLog);
-  const memory = closing.add(buildMemory(options, state));
+  const countEmbeddings = (model: string, inputTokens: number) =>
+    void late.usage
+      .get()
+      .record({ model, usage: { inputTokens, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 } });
+  const memory = closing.add(buildMemory(options, state, countEmbeddings));
   const building = [
     buildSandbox(options, state, { ...late, deliveries }).then(closing.add),
     buildSkills(options, state).then(closing.add),
@@ -106,6 +112,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     await Promise.allSettled(building);
     throw thrown;
   });
+  late.usage.set(models.usage);
   const tools = closing.add(await buildTools(options, state, { ...late, sandbox, skills, isOwner }));
   const parts = closing.add(
     buildConversations(options, state, {
@@ -118,9 +125,14 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const { conversations, approvals, questions, context } = parts;
 
   const access = createAccess({ rules: accessRules(settings), ledger: state.ledger, isOwner });
-  const answers = buildAnswers(options, state, { ...parts, access, platform: (name) => platforms.byName.get(name) });
+  const answers = buildAnswers(options, state, {
+    ...parts,
+    memory,
+    access,
+    platform: (name) => platforms.byName.get(name),
+  });
   const commands = buildCommands(options, state, {
-    ...{ memory, chatLog, sandbox, models, tools, parts, access, isOwner, records: answers.records },
+    ...{ memory, chatLog, sandbox, models, tools, parts, access, isOwner, answers },
     connected: connections.all,
   });
   const handlers = createPlatformHandlers({

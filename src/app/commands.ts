@@ -1,8 +1,10 @@
 /** The `/remora` commands, in the order in which help lists them. */
 import { rm } from "node:fs/promises";
 import { exportedMessages, type StoredChatLog } from "../chat-log/chat-log.ts";
+import { createAnsweredTurns } from "../commands/answered-turns.ts";
 import { contextCommand } from "../commands/context-command.ts";
 import { exportCommand } from "../commands/export-command.ts";
+import { feedbackCommand } from "../commands/feedback-command.ts";
 import { forgetCommand } from "../commands/forget-command.ts";
 import { grantsCommand } from "../commands/grants-command.ts";
 import { memoryCommand } from "../commands/memory-command.ts";
@@ -22,8 +24,8 @@ import type { Access } from "../ports/access.ts";
 import type { Commands } from "../ports/command.ts";
 import type { Author, Scope } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
-import type { Records } from "../turn-report/show-record.ts";
 import { costOf } from "../usage/prices.ts";
+import type { Answers } from "./answers.ts";
 import type { ConversationParts } from "./conversations.ts";
 import type { Models } from "./models.ts";
 import type { AppOptions } from "./options.ts";
@@ -38,7 +40,7 @@ export interface CommandsParts {
   memory: OwnedMemory;
   chatLog: StoredChatLog;
   parts: ConversationParts;
-  records: Records;
+  answers: Answers;
   access: Access;
   isOwner(platform: string, person: Author): boolean;
   connected(): Iterable<Platform>;
@@ -47,7 +49,7 @@ export interface CommandsParts {
 export function buildCommands(
   { settings: { config, workspace }, log }: AppOptions,
   { ledger }: State,
-  { memory, chatLog, sandbox, models, tools, parts, records, access, isOwner, connected }: CommandsParts,
+  { memory, chatLog, sandbox, models, tools, parts, answers, access, isOwner, connected }: CommandsParts,
 ): Commands {
   const { conversations, approvals, context, history, registry } = parts;
 
@@ -76,6 +78,8 @@ export function buildCommands(
     return [...summaries.flatMap((summary) => summary ?? []), ...(await memory.exportAll({ userId })), ...messages];
   }
 
+  const turnsHere = createAnsweredTurns({ ledger, mayRead: answers.records.mayRead });
+
   return createCommands(
     [
       stopCommand(conversations),
@@ -96,7 +100,8 @@ export function buildCommands(
       }),
       usageCommand({ meter: models.usage, ledger, limits: config.limits, isOwner }),
       memoryCommand(memory),
-      whyCommand({ ledger, records }),
+      whyCommand({ turnsHere, show: answers.records.show }),
+      ...(config.answers.feedback ? [feedbackCommand({ turnsHere, ...answers.ratings })] : []),
       exportCommand({ exportAll }),
       forgetCommand({
         conversations: registry,

@@ -6,6 +6,7 @@ import { approvalPolicy, backfillLimits, transcriptionSettings } from "../config
 import type { History } from "../context/history-store.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
+import { minWaitMs } from "../engine/conversation/waiting-room.ts";
 import { createEarlierMessages } from "../engine/turn/earlier-messages.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
 import { createTurnFiles } from "../files/turn-files.ts";
@@ -68,6 +69,7 @@ export interface ConversationLinks {
   services: ToolsParts["services"];
 }
 
+const minPageWaitMs = 100;
 const crashText =
   "⚠️ Something went wrong inside Remora while I worked on this. The log has the details. Please ask again.";
 
@@ -78,7 +80,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const transcription = transcriptionSettings(settings);
   const { sandbox, tools, deliveries, memory } = links;
   const registry = createConversationRegistry(ledger);
-  const reports = buildTurnReports(state);
+  const reports = buildTurnReports(state, links.tools.toolbox.specs);
   const limits = backfillLimits(settings);
   const earlier = createEarlierMessages({ ledger, store: state.store, platform: links.platform, limits, log });
   const history = openHistory(options, state);
@@ -146,6 +148,10 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     resumeOrphansEveryMs: Math.min(5_000, config.redis.lockMs / 2),
     overlap: config.turns.overlap,
     concurrency: config.turns.concurrency,
+    openReply: async (target) =>
+      links.platform(target.platform) === undefined ? undefined : await deliveries.open(target),
+    // On the page, a line disturbs nobody, and nothing else would show that the message is there.
+    minWaitMs: (platform) => (platform === "local" ? minPageWaitMs : minWaitMs),
     async run(turn, signal) {
       const end = await runTurn(turn, deps, signal).finally(() => deliveries.end(turn.id));
       if (end !== "parked" && end !== "suspended") compactor?.consider(turn);
@@ -189,6 +195,7 @@ function openApprovals(
         (!report.holds || report.layers === "copy") && gateRules(library.current()).shellParameters.has(tool),
     },
     changes: drafts,
+    accept: (message) => links.conversations.get().accept(message),
     budgets: links.models.usage,
     notify: {
       where: settings.config.safety.notify,

@@ -10,7 +10,17 @@ export function vectorFile({ data }: Settings): string {
   return join(data, "memory-vectors.db");
 }
 
-export function embeddingOptions(settings: Settings): { embeddings?: EmbeddingOptions } {
+export function embeddingOptions(
+  settings: Settings,
+  onTokens?: (model: string, tokens: number) => void,
+): { embeddings?: EmbeddingOptions } {
   const wanted = embedderSettings(settings);
-  return wanted === undefined ? {} : { embeddings: { embedder: createEmbedder(wanted), file: vectorFile(settings) } };
+  return wanted === undefined
+    ? {}
+    : {
+        embeddings: {
+          embedder: createEmbedder({ ...wanted, ...(onTokens === undefined ? {} : { onTokens }) }),
+          file: vectorFile(settings),
+        },
+      };
 }

@@ -14,6 +14,7 @@ export function buildFooters({ settings, log }: AppOptions, reports: TurnReports
       const line = footerLine(report, answers);
       const choices: FooterChoice[] = [
         ...(line === "" ? [] : (["details"] as const)),
+        ...(answers.feedback && end === "done" ? (["feedback"] as const) : []),
         ...(report.isSafeToRetry && turn.abort !== "interrupted" ? (["retry"] as const) : []),
       ];
       return line === "" && choices.length === 0 ? undefined : { turnId: turn.id, line, choices };

@@ -6,9 +6,13 @@ import { embeddingOptions, vectorFile } from "./embeddings.ts";
 import type { AppOptions } from "./options.ts";
 import type { State } from "./state.ts";
 
-export function buildMemory({ settings, log, redact }: AppOptions, state: State): OwnedMemory {
+export function buildMemory(
+  { settings, log, redact }: AppOptions,
+  state: State,
+  onTokens: (model: string, tokens: number) => void,
+): OwnedMemory {
   const { events, ownFolder, withLock } = state;
-  const { embeddings } = embeddingOptions(settings);
+  const { embeddings } = embeddingOptions(settings, onTokens);
   // Delete all vectors: while embeddings are off, nothing would remove those of forgotten texts.
   if (embeddings === undefined) removeDatabase(vectorFile(settings));
   return createMemory({

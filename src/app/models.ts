@@ -1,11 +1,14 @@
 /** Builds the provider cascade, the model prices, and the model choice of each conversation. */
 import { createModelChoice, type ModelChoice } from "../commands/model-command.ts";
-import { hasOwnAddress, modelsToChoose, providerSettings } from "../config/derive.ts";
+import { hasBudget, hasOwnAddress, modelsToChoose, providerSettings } from "../config/derive.ts";
+import type { Settings } from "../config/settings.ts";
 import type { Log } from "../lib/log.ts";
+import type { Events } from "../ports/events.ts";
 import type { Provider } from "../ports/provider.ts";
-import type { DollarLimits } from "../ports/usage.ts";
+import type { UsageMeter } from "../ports/usage.ts";
 import { createCascade } from "../providers/cascade.ts";
 import { createProviders, type ProviderStatus } from "../providers/select.ts";
+import { shippedMinutePrices } from "../usage/price-table.ts";
 import { createPriceList, type PriceOf } from "../usage/prices.ts";
 import { type BudgetedUsageMeter, createUsageMeter } from "../usage/usage.ts";
 import type { AppOptions } from "./options.ts";
@@ -27,11 +30,12 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
     options.providers === undefined
       ? await createProviders(providerSettings(settings), signal)
       : { providers: options.providers, statuses: [] };
+  const { dollars } = config.limits;
   const priceOf = createPriceList({
     configured: config.models.prices,
     hasOwnAddress: (provider) => hasOwnAddress(settings, provider),
   });
-  const providers = isHeldByBudget(config.limits.dollars) ? pricedFirst(ready, priceOf, log) : ready;
+  const providers = hasBudget(dollars) && dollars.unpriced === "refuse" ? pricedFirst(ready, priceOf, log) : ready;
   const provider = createCascade({ providers, events });
   const choice = createModelChoice({
     store,
@@ -48,11 +52,23 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
       fallbacks: () => providers.map(({ model }) => model),
     },
   });
+  countTranscriptions(settings, events, usage);
   return { statuses, provider, usage, priceOf, choice };
 }
 
-function isHeldByBudget({ unpriced, step: _step, ...limits }: DollarLimits): boolean {
-  return unpriced === "refuse" && Object.values(limits).some((limit) => limit !== null);
+/** For everyone: no budget of a person or channel holds a transcription. */
+function countTranscriptions(settings: Settings, events: Events, usage: UsageMeter): void {
+  const baseUrl = settings.config.transcription?.baseUrl ?? "";
+  const provider = URL.parse(baseUrl)?.host === "api.openai.com" ? "openai" : "transcription";
+  const none = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  events.listen(({ name, fields }) => {
+    if (name !== "file.transcribed") return;
+    const model = `${provider}/${fields.model}`;
+    const perMinute = shippedMinutePrices[model];
+    const isPriced = perMinute !== undefined && fields.seconds !== undefined;
+    const cost = isPriced ? { cost: (perMinute * (fields.seconds ?? 0)) / 60 } : {};
+    void usage.record({ model, usage: none, ...cost });
+  });
 }
 
 /** A model without a price must not answer instead of another, because no budget would hold it. */

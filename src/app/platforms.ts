@@ -38,6 +38,7 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
   const byName = await openPlatforms(options, state, {
     commands: () => links.pages.get().commands(),
     home: (person) => links.pages.get().home(person),
+    mayAnswer: (cardId, by) => links.approvals.get().mayAnswer(cardId, "local", by),
   });
   const pageHome = createPageHome({ data: settings.data, store, leases });
   const connections = createConnections({
@@ -46,8 +47,16 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
   });
   const deliveries = createDeliveries({
     platform: (name) => byName.get(name),
-    postsFor: ({ turnId }) =>
+    postsFor: ({ turnId, platform }) =>
       createPosts(ledger, turnId, async (key, messageId) => {
+        const isRated = settings.config.answers.feedback && byName.get(platform)?.isRatedByReaction === true;
+        if (isRated && key.startsWith("text:")) {
+          await ledger.create("answer", `${platform}:${messageId}`, {
+            state: "posted",
+            body: { turnId },
+            group: turnId,
+          });
+        }
         if (key.startsWith("card:")) await links.approvals.get().posted(key.slice("card:".length), turnId, messageId);
       }),
     ...{ redact, wrap, log },
@@ -65,7 +74,7 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
 async function openPlatforms(
   { settings, log }: AppOptions,
   { store, events }: State,
-  { commands, home }: PlatformPages,
+  { commands, home, mayAnswer }: PlatformPages & { mayAnswer(cardId: string, by: Author): Promise<boolean> },
 ): Promise<Map<string, Platform>> {
   const { config } = settings;
   const platforms = new Map<string, Platform>();
@@ -73,7 +82,7 @@ async function openPlatforms(
     const { createLocalPlatform } = await import("../platforms/local/platform.ts");
     const maxFileBytes = config.files.maxMegabytes * 1024 * 1024;
     const dataFile = join(settings.data, "local.db");
-    platforms.set("local", createLocalPlatform({ dataFile, commands, maxFileBytes, log }));
+    platforms.set("local", createLocalPlatform({ dataFile, commands, mayAnswer, maxFileBytes, log }));
   }
   if (settings.discord !== null) {
     const { createDiscordPlatform } = await import("../platforms/discord/platform.ts");

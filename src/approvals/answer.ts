@@ -3,7 +3,7 @@
  * conversation or message is treated like an unknown id. Clicks on one card run one by one, so "approve all" and "deny
  * all" never mix.
  */
-import type { AnswerReceipt } from "../ports/message.ts";
+import type { AnswerReceipt, Author } from "../ports/message.ts";
 import { accepted, alreadySettledText, notYoursText, refused, unknownCard, whyText } from "./answer-text.ts";
 import { fits, requesterOf } from "./authority.ts";
 import { answerBudget } from "./budget.ts";
@@ -13,6 +13,8 @@ import type { Click } from "./click.ts";
 import { type ApprovalsContext, type CardRows, cardRows, expireDue, isExpired, ruleNow } from "./context.ts";
 import { allow, approve, deny, edit, keepChosenFiles, turnIdsOf } from "./decide.ts";
 import { endGrants } from "./end-grant.ts";
+import { askAgain } from "./notify/ask-again.ts";
+import { handOver } from "./notify/hand-over.ts";
 import { copyTargets } from "./notify/shown.ts";
 
 export async function answerCard(context: ApprovalsContext, click: Click): Promise<AnswerReceipt> {
@@ -53,6 +55,7 @@ async function answerRows(
   const open = rows.filter((row) => row.state === "open" && !isExpired(row.body, at));
   const due = rows.filter((row) => row.state === "open" && isExpired(row.body, at));
   if (due.length > 0) await context.notices.around(cardId, turnIdsOf(due), true, () => expireDue(context, due, at));
+  if (click.choice === "reask") return await askAgain(context, cardId, await rowsNow(context, rows), click);
   if (open.length === 0) return refused(await alreadySettledText(context, rows));
   const answerable = open.filter((row) => mayAnswer(context, row, click));
   if (answerable.length === 0) return refused(notYoursText(context, open, click));
@@ -75,14 +78,29 @@ async function answerRows(
     case "again":
     case "why":
     case "end":
-    case "handover":
-    case "reask":
       return refused(unknownCard);
+    case "handover":
+      return await handOver(context, cardId, answerable, click);
     default:
       // Only a forged button carries any other choice.
       click.choice satisfies never;
       return refused(unknownCard);
   }
+}
+
+async function rowsNow({ ledger }: ApprovalsContext, rows: ApprovalRow[]): Promise<ApprovalRow[]> {
+  const now = await Promise.all(rows.map(({ id }) => ledger.get("approval", id)));
+  return now.filter((row) => row !== undefined);
+}
+
+/** True if an approval or a denial by this person would count now. */
+export function mayStillAnswer(context: ApprovalsContext, row: ApprovalRow, by: Author): boolean {
+  if (row.state !== "open" || isExpired(row.body, context.now()) || by.isBot) return false;
+  if (row.body.votes.some((vote) => !vote.isOperator && vote.by.id === by.id)) return false;
+  const { id } = row;
+  return (["approve", "deny"] as const).some((choice) =>
+    mayAnswer(context, row, { id, choice, by, isOperator: false }),
+  );
 }
 
 /** The person must satisfy both the rule recorded with the request and the current rule. */

@@ -5,7 +5,7 @@
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
 import type { ApprovalCard } from "../ports/card.ts";
-import { answerCard } from "./answer.ts";
+import { answerCard, mayStillAnswer } from "./answer.ts";
 import { expiryMsOf } from "./authority.ts";
 import { applyContinue, closeBudgets, openBudget } from "./budget.ts";
 import type { ApprovalRow } from "./card.ts";
@@ -47,7 +47,10 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
   const settled = (cardId: string) => notifier.settled(cardId);
   const notices = createDecisionOutbox({ ledger, log, onSettled, settled, wake, cards, record });
   const grantMs = options.policy.grantMs ?? defaultGrantMs;
-  const context: ApprovalsContext = { ...options, now, grants, notices, records, grantMs, serial: createKeyedMutex() };
+  const context: ApprovalsContext = {
+    ...{ ...options, now, grants, notices, records, grantMs, serial: createKeyedMutex() },
+    tellPeople: (cardId) => notifier.start(cardId),
+  };
   const notifier = createNotifier(context);
   let nextPruneAt = 0;
 
@@ -103,13 +106,25 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       await planNotify(context, opened.card.id);
       return { ...opened, card: await cardOfTurn(opened.card) };
     },
-    answer: ({ platform, conversationId, messageId, cardOrApprovalId: id, choice, by, reason, editedJson, parts }) =>
+    answer: ({
+      platform,
+      conversationId,
+      messageId,
+      cardOrApprovalId: id,
+      choice,
+      by,
+      reason,
+      editedJson,
+      parts,
+      to,
+    }) =>
       answerCard(context, {
         ...{ id, choice, by, isOperator: false },
         from: { platform, conversationId, ...(messageId === undefined ? {} : { messageId }) },
         ...(reason === undefined ? {} : { reason }),
         ...(editedJson === undefined ? {} : { editedJson }),
         ...(parts === undefined ? {} : { parts }),
+        ...(to === undefined ? {} : { to }),
       }),
     decide: ({ cardOrApprovalId: id, choice, reason, parts }) =>
       answerCard(context, {
@@ -132,6 +147,10 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     async mayTakeBack(approvalId, by) {
       const row = await ledger.get("approval", approvalId);
       return row !== undefined && mayTakeBack(row.body, by, false);
+    },
+    async mayAnswer(cardId, platform, by) {
+      const found = await cardRows(ledger, cardId);
+      return found?.card.platform === platform && found.rows.some((row) => mayStillAnswer(context, row, by));
     },
     async openBudget(request) {
       const inOrder = () => context.serial(`budget ${request.ask.id}`, () => openBudget(context, request));

@@ -12,4 +12,6 @@ export interface Click {
   /** Indexes of the files to keep, present only with `part`. Later resolved to the paths in `chosen`. */
   parts?: number[];
   chosen?: string[];
+  /** The person's id, present only with `handover`. */
+  to?: string;
 }

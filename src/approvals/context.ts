@@ -9,7 +9,7 @@ import type { Events } from "../ports/events.ts";
 import type { Gate } from "../ports/gate.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Feedback } from "../ports/memory.ts";
-import type { Author, JsonObject, ReplyTarget } from "../ports/message.ts";
+import type { Author, InboundMessage, JsonObject, ReplyTarget } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 import type { BudgetDecisions } from "../ports/usage.ts";
 import { type AnswerRule, type ApprovalPolicy, budgetRule, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
@@ -42,6 +42,8 @@ export interface ApprovalsOptions {
   /** Checks edited arguments against the tool's schema. Resolves to an error message if they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
   changes?: ChangesActions;
+  /** Stores a message like one that somebody wrote. If absent, nobody can ask again. */
+  accept?(message: InboundMessage): Promise<unknown>;
   /** If absent, there are no budgets. */
   budgets?: BudgetDecisions;
   /** If absent, nobody is told about cards. */
@@ -58,6 +60,8 @@ export interface ApprovalsContext extends ApprovalsOptions {
   notices: DecisionOutbox;
   records: DecisionRecords;
   serial: KeyedMutex;
+  /** Starts to tell people what is due for a card. */
+  tellPeople(cardId: string): void;
   grantMs: number;
 }
 

@@ -1,10 +1,10 @@
 /** What became of an approval, in one line: on its card, and in a receipt for a late click. */
 import { shorten } from "../lib/text/shorten.ts";
 import type { ApprovalRecord } from "../ports/approval.ts";
+import type { LedgerEntry } from "../ports/ledger.ts";
 import { budgetLabels, budgetSentence } from "./budget-text.ts";
-import type { ApprovalRow } from "./card.ts";
 
-export type SettledRow = Pick<ApprovalRow, "body" | "state">;
+export type SettledRow = Pick<LedgerEntry<"approval">, "body" | "state">;
 
 const maxNamedCharacters = 140;
 

@@ -2,7 +2,7 @@
 import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { embeddingOptions } from "../app/embeddings.ts";
-import { providerSettings, redisSettings } from "../config/derive.ts";
+import { hasBudget, hasOwnAddress, providerSettings, redisSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
 import { formatProblems, loadSettings } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
@@ -13,6 +13,7 @@ import { problemOfGivenFolder } from "../sandbox/draft/given-folders.ts";
 import { createSandbox } from "../sandbox/view/sandbox.ts";
 import { checkSkills } from "../skill-runtime/library/load.ts";
 import { openLedger } from "../storage/open-state.ts";
+import { createPriceList } from "../usage/prices.ts";
 import { openMemory } from "./open-memory.ts";
 import { skillRootsOf } from "./settings.ts";
 
@@ -162,11 +163,34 @@ async function checkSkillFiles(settings: Settings): Promise<Check> {
 
 async function checkModels(settings: Settings): Promise<Check[]> {
   const { statuses } = await createProviders(providerSettings(settings), AbortSignal.timeout(modelTimeoutMs));
-  return statuses.map(({ model, isReady, hint }) => ({
-    name: "model",
-    state: isReady ? "ok" : "note",
-    detail: `${model}: ${hint}`,
-  }));
+  const ready = statuses.filter(({ isReady }) => isReady).map(({ model }) => model);
+  return [
+    ...statuses.map(
+      ({ model, isReady, hint }): Check => ({
+        name: "model",
+        state: isReady ? "ok" : "note",
+        detail: `${model}: ${hint}`,
+      }),
+    ),
+    ...checkPrices(settings, ready),
+  ];
+}
+
+/** Only models without a price need attention, and only if there is a budget in dollars. */
+function checkPrices(settings: Settings, ready: string[]): Check[] {
+  const { dollars } = settings.config.limits;
+  if (!hasBudget(dollars)) return [];
+  const priceOf = createPriceList({
+    configured: settings.config.models.prices,
+    hasOwnAddress: (provider) => hasOwnAddress(settings, provider),
+  });
+  const what =
+    dollars.unpriced === "refuse"
+      ? "calls are refused where a budget in dollars applies"
+      : "no budget counts its calls";
+  return ready
+    .filter((model) => priceOf(model) === undefined)
+    .map((model) => ({ name: "budget", state: "note", detail: `${model} has no price in models.prices, so ${what}` }));
 }
 
 async function checkSandbox({ config, data }: Settings): Promise<Check> {

@@ -1,6 +1,7 @@
 /** Derives each part's options from the settings. A null in the configuration becomes an absent key. */
 import { join, sep } from "node:path";
 import type { JsonObject } from "../ports/message.ts";
+import type { DollarLimits } from "../ports/usage.ts";
 import type { Settings } from "./settings.ts";
 
 export function providerSettings({ config: { models }, preferredModel }: Settings) {
@@ -12,6 +13,10 @@ export function providerSettings({ config: { models }, preferredModel }: Setting
     ...(preferredModel === null ? {} : { preferred: preferredModel }),
     timeouts: models.timeouts,
   };
+}
+
+export function hasBudget({ step: _step, unpriced: _unpriced, ...limits }: DollarLimits): boolean {
+  return Object.values(limits).some((limit) => limit !== null);
 }
 
 /** False if a provider's requests go to another server, which has other prices. */

@@ -128,7 +128,7 @@ export function createCompactor(options: CompactorOptions): Compactor {
     const { request, taken } = createSummaryRequest(previous, older, limits);
     const preferredModel = await options.preferredModel?.(conversationId, scope);
     const asked = preferredModel === undefined ? request : { ...request, preferredModel };
-    const answer = await options.readModel(options.provider.stream(asked, signal), [], new Set(), () => {});
+    const answer = await options.readModel(options.provider.stream(asked, signal), [], new Set(), { onText: () => {} });
     if (answer.type === "failed") throw answer.error;
     const { text, model, usage: used } = answer;
     await permit.count({ model, usage: used, addedMs: 0 });

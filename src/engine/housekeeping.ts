@@ -54,6 +54,8 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     await ledger.prune("post", ["posted"], before);
     await ledger.prune("question", ["closed"], before);
     await ledger.prune("schedule", ["ended"], before);
+    await ledger.prune("rating", ["good", "bad", "said", "withdrawn"], before);
+    await ledger.prune("answer", ["posted"], before);
     await ledger.prune("draft", ["kept", "discarded"], before);
     for (const work of options.cleanUps) await work();
   }

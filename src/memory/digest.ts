@@ -7,7 +7,7 @@ import { basename } from "node:path";
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { Scope } from "../ports/message.ts";
 import { dayOfFile, listDayFiles, readEditable } from "./day-files.ts";
-import { type FeedbackLine, parseFeedback } from "./feedback.ts";
+import { type FeedbackLine, parseFeedback, ratedAnswer } from "./feedback.ts";
 import { scopeFolder } from "./places.ts";
 
 const limits = { characters: 2_400, lines: 2_000, summary: 120 };
@@ -50,7 +50,10 @@ export async function readDigest(workspace: string, scope: Scope): Promise<strin
 /** `lines` must be oldest first. */
 export function digestOf(lines: readonly (FeedbackLine & { day: string })[]): string {
   const rows = new Map<string, Row>();
+  const ratings = lines.filter(({ tool }) => tool === ratedAnswer);
   for (const line of lines) {
+    // Only counts of ratings: what people say about answers must not get into prompts without its origin.
+    if (line.tool === ratedAnswer) continue;
     const summary = oneLine(line.summary, limits.summary);
     const key = `${line.tool}\n${summary}`;
     const row: Row = rows.get(key) ?? { tool: line.tool, summary, counts: new Map(), last: line.day };
@@ -61,7 +64,12 @@ export function digestOf(lines: readonly (FeedbackLine & { day: string })[]): st
     rows.delete(key);
     rows.set(key, row);
   }
-  return fitted([...rows.values()].map(rowText));
+  return fitted([...[...rows.values()].map(rowText), ...ratingsText(ratings)]);
+}
+
+function ratingsText(lines: readonly FeedbackLine[]): string[] {
+  const [good, bad] = ["good", "bad"].map((outcome) => lines.filter((line) => line.outcome === outcome).length);
+  return good === 0 && bad === 0 ? [] : [`- answers: people rated ${good} good and ${bad} bad`];
 }
 
 function fitted(texts: string[]): string {

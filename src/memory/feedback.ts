@@ -11,7 +11,10 @@ import type { Feedback } from "../ports/memory.ts";
 import type { DayFiles } from "./day-files.ts";
 import { dayOf, timeOf } from "./places.ts";
 
-const limits = { word: 80, summary: 300 };
+const limits = { word: 80, summary: 300, rating: 1_300 };
+
+/** The `tool` of lines that say what people think of an answer. */
+export const ratedAnswer = "answer";
 
 export interface FeedbackWriter {
   /** Resolves to false if the line already exists. If it rejects (with a RemoraError), nothing has changed. */
@@ -37,6 +40,12 @@ export function createFeedbackWriter({ days, redact }: { days: DayFiles; redact:
       const entry = feedback.id === undefined ? {} : { entry: { id: markOf(feedback.id), idsIn: marksIn } };
       let isNew = true;
       const edit = (current: string) => {
+        if (feedback.id !== undefined && feedback.replaces !== undefined) {
+          const rest = withoutLine(current, markOf(feedback.id));
+          isNew = feedback.replaces === "with-this";
+          if (!isNew) return rest;
+          return `${rest === "" ? title : `${rest.trimEnd()}\n`}${line}\n`;
+        }
         isNew = feedback.id === undefined || !marksIn(current).has(markOf(feedback.id));
         return isNew ? `${current === "" ? title : `${current.trimEnd()}\n`}${line}\n` : current;
       };
@@ -51,6 +60,13 @@ function markOf(id: string): string {
   return createHash("sha256").update(id).digest("hex").slice(0, 16);
 }
 
+function withoutLine(text: string, mark: string): string {
+  return text
+    .split("\n")
+    .filter((line) => !line.endsWith(` <!-- ${mark} -->`))
+    .join("\n");
+}
+
 function marksIn(text: string): Set<string> {
   return new Set(Array.from(text.matchAll(/ <!-- ([0-9a-f]{16}) -->$/gm), ([, mark = ""]) => mark));
 }
@@ -58,7 +74,7 @@ function marksIn(text: string): Set<string> {
 function lineOf({ id, at, tool, outcome, by, waitedMs, summary }: Feedback, redact: Redact): string {
   const who = by === undefined ? "" : ` by ${plainWord(by.name)} (${plainWord(by.id)})`;
   const waited = waitedMs === undefined ? "" : ` after ${Math.round(waitedMs / 1000)} s`;
-  const what = codeSpan(oneLine(redact(summary), limits.summary));
+  const what = codeSpan(oneLine(redact(summary), tool === ratedAnswer ? limits.rating : limits.summary));
   const mark = id === undefined ? "" : ` <!-- ${markOf(id)} -->`;
   return `- ${timeOf(at)} ${plainWord(tool)}: ${plainWord(outcome)}${who}${waited} — ${what}${mark}`;
 }

@@ -6,8 +6,9 @@ import { hash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { codeOf, messageOf } from "../lib/errors.ts";
+import { distinctOrigins, type Origin, originOfPerson } from "../ports/origin.ts";
 import { dayOfFile } from "./day-files.ts";
-import { parseFeedback } from "./feedback.ts";
+import { type FeedbackLine, parseFeedback, ratedAnswer } from "./feedback.ts";
 import type { Passage } from "./markdown-sections.ts";
 import { branches, type MemoryKind, memoryKinds, scopeOfFolder } from "./places.ts";
 
@@ -112,10 +113,15 @@ export function feedbackPassages(path: string, text: string): Passage[] {
       at,
       text: said.join("\n"),
       trail: basename(path, ".md"),
-      origins: [],
+      origins: distinctOrigins(some.flatMap(originsOfLine)),
     });
   }
   return passages;
+}
+
+/** A rating contains the words of the person who gave it; other lines were written by Remora. */
+function originsOfLine({ tool, by }: FeedbackLine): Origin[] {
+  return tool === ratedAnswer && by !== undefined ? [originOfPerson(by)] : [];
 }
 
 export function hashOf({ heading, trail, at, text, origins }: Passage): string {

@@ -16,14 +16,15 @@ export type FooterAction = "details" | "retry" | "good" | "bad" | "withdraw";
 /** A click below an answer. Authority comes only from `by`, never from `turnId`. */
 export interface InboundFooterClick {
   platform: string;
-  conversationId: string;
   /** Absent for a reaction, which names only the message. */
   turnId?: string;
   /** The message of the answer. */
   messageId?: string;
   action: FooterAction;
-  /** For `bad`: what was wrong, in the person's words. */
+  /** For a rating: what the person wants to say about the answer. */
   text?: string;
+  /** For `withdraw`: only if the person's rating is this one, because a removed reaction may not be the latest. */
+  withdraws?: "good" | "bad";
   by: Author;
   at: number;
 }

@@ -52,6 +52,8 @@ export interface ApprovalRecord {
   facts?: string[];
   /** The card shows the name of a configured secret instead of its value, so only owners may approve. */
   isMasked?: boolean;
+  /** Who asked again after it had expired. */
+  askedAgain?: Pick<Author, "id" | "name">;
   changes?: ChangesRecord;
   /** An approval that adds to a budget instead of running a call. */
   budget?: BudgetRecord;
@@ -253,6 +255,8 @@ export interface ApprovalDesk extends Approvals, ChangeApprovals, BudgetApproval
   decide(decision: OperatorDecision): Promise<AnswerReceipt>;
   /** Returns the diff, escaped for terminals. */
   diffOf(cardOrApprovalId: string): Promise<string | undefined>;
+  /** True if an answer of this person to an open row of the card would count. */
+  mayAnswer(cardId: string, platform: string, by: Author): Promise<boolean>;
   listOpen(conversationId?: string): Promise<ApprovalCard[]>;
   listGrants(conversationId?: string): Promise<GrantRecord[]>;
   /** If `by` is absent, the operator revokes the grant. */

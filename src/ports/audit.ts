@@ -30,6 +30,12 @@ export interface AuditMap {
     grantedUntil?: number;
     grantIds?: string[];
   };
+  /** Nobody gains a right by it: `to` could answer before. */
+  "approval.handed-over": TurnPlace & {
+    approvalId: string;
+    by: Pick<Author, "id" | "name">;
+    to: Pick<Author, "id" | "name">;
+  };
   "tool.called": TurnPlace & {
     userId: string;
     callId: string;

@@ -85,6 +85,8 @@ export interface EventMap {
   "safety.cancelled": DecisionFields & { reason: string };
   "safety.granted": TurnFields & GrantFields & { approvalId: string; expiresAt: number };
   "safety.revoked": GrantFields & { conversationId: string };
+  /** An approver (`by`) asked another one (`to`) to answer. */
+  "safety.handed-over": TurnFields & { approvalId: string; by: string; to: string };
   /** Changes have been written to the real folder. `undoId` is absent if they can't be undone. */
   "changes.kept": { draftId: string; conversationId: string; turnIds: string[]; files: number; undoId?: string };
   "changes.refused": { draftId: string; conversationId: string; turnIds: string[]; message: string };

@@ -11,6 +11,7 @@ import type { DraftRecord, DraftState } from "./draft.ts";
 import type { InboundMessage } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { QuestionRecord } from "./question.ts";
+import type { RatingRecord, RatingState } from "./rating.ts";
 import type { ScheduleRecord } from "./schedule.ts";
 import type { ToolResult } from "./tool.ts";
 import type { TurnRecord, TurnState } from "./turn.ts";
@@ -100,6 +101,10 @@ export interface LedgerKinds {
   /** One for each real folder that contains messages' files. */
   inbox: { state: "kept"; body: FolderInbox };
   schedule: { state: "active" | "ended"; body: ScheduleRecord };
+  /** Grouped by scope. */
+  rating: { state: RatingState; body: RatingRecord };
+  /** Which turn a message belongs to, where a reaction names only the message. */
+  answer: { state: "posted"; body: { turnId: string } };
   pairing: { state: "open" | "paired"; body: PairingRecord };
   conversation: { state: "known"; body: RegisteredConversation };
 }

@@ -37,8 +37,10 @@ export interface Episode {
 }
 
 export interface Feedback {
-  /** Feedback with an id is written only once. */
+  /** Feedback with an id is written only once, unless it `replaces` the earlier line. */
   id?: string;
+  /** Writes the line in place of the earlier one with this id, or removes it. `at` must be of the same day. */
+  replaces?: "with-this" | "with-nothing";
   turnId: string;
   scope: Scope;
   at: number;

@@ -79,6 +79,8 @@ export interface Platform {
   reply(target: ReplyTarget, posts: Posts): Reply;
   /** Undefined if the person has left. Absent on platforms without roles. */
   lookUp?(person: Author, conversationId: string): Promise<Author | undefined>;
+  /** People rate answers by reactions, which name only the message. */
+  isRatedByReaction?: boolean;
   /** Checks now whether the person can read the conversation. If in doubt, resolves to false. */
   mayRead?(conversationId: string, person: Author): Promise<boolean>;
   chat?: ChatActions;

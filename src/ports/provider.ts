@@ -1,5 +1,5 @@
 /**
- * The model port. `stream` never throws or rejects: it yields any number of `text-delta` and `tool-call`, then exactly
+ * The model port. `stream` never throws or rejects: it yields any number of `notice`, `text-delta` and `tool-call`, then exactly
  * one `end` or `error`. An aborted stream ends with an `error` whose code is `provider.aborted`.
  */
 import type { RemoraError } from "../lib/errors.ts";
@@ -59,6 +59,8 @@ export interface Usage {
 export type StopReason = "end" | "tool-calls" | "max-tokens" | "refusal";
 
 export type ModelEvent =
+  /** Says to people why the answer takes longer, such as "Asking another model". Comes before any output. */
+  | { type: "notice"; text: string }
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
   | { type: "end"; stop: StopReason; usage: Usage; model: string; carry?: Json }

@@ -29,6 +29,15 @@ export interface ToolSpec {
   shellParameters: string[];
   /** How a card says what a call will do, such as `Post to {channel}: {text}`. */
   ask?: string;
+  /** Plain words for progress. Absent if its SKILL.md has none. */
+  phrases?: ToolPhrases;
+}
+
+/** `doing` and `done` can name arguments, as in "Reading {path}". `many` names the number of calls: "Read {count} files". */
+export interface ToolPhrases {
+  doing: string;
+  done: string;
+  many: string;
 }
 
 /** `input` has already passed the tool's schema. */

@@ -19,12 +19,18 @@ import type { ReadAnswer, TaskFiles, TurnRecord } from "./turn.ts";
 import type { TurnFiles } from "./turn-files.ts";
 import type { BudgetDecisions, UsageMeter } from "./usage.ts";
 
-/** Reads one model answer. `onText` gets the complete text so far. */
+export interface AnswerListener {
+  /** Gets the complete text so far. */
+  onText(text: string): void;
+  onNotice?(text: string): void;
+}
+
+/** Reads one model answer. */
 export type ReadModel = (
   events: AsyncIterable<ModelEvent>,
   tools: ToolSpec[],
   usedCallIds: ReadonlySet<string>,
-  onText: (text: string) => void,
+  listener: AnswerListener,
 ) => Promise<ReadAnswer>;
 
 /** Writes one reply to a platform. `show` and `progress` return immediately; a newer state replaces an unsent one. */

@@ -1,5 +1,5 @@
 /** Counts model use per UTC day and subject, and holds calls within the limits on tokens and dollars. */
-import type { Scope } from "./message.ts";
+import type { Author, Scope } from "./message.ts";
 import type { Usage } from "./provider.ts";
 import type { TurnRecord } from "./turn.ts";
 
@@ -125,18 +125,26 @@ export interface UsageMeter {
   /** Counts a call that belongs to no turn, for everyone. Never rejects. */
   record(call: { model: string; usage: Usage; cost?: number }): Promise<void>;
   days(subject: string): Promise<UsageRecord[]>;
-  /** The dollars that the turn's budgets have left, for people. */
-  budgets(turn: Pick<TurnRecord, "id" | "target" | "scope" | "messages">): Promise<BudgetState[]>;
+  budgets(place: BudgetPlace): Promise<BudgetState[]>;
   overview(): Promise<UsageOverview>;
   prune(): Promise<void>;
+}
+
+/** Whose budgets apply, and where. */
+export interface BudgetPlace {
+  platform: string;
+  user: Pick<Author, "id" | "name">;
+  scope: Scope;
+  turnId?: string;
+  scheduleId?: string;
 }
 
 export interface BudgetState {
   kind: BudgetKind;
   used: number;
   limit: number;
-  /** How often people have added to it. */
-  additions: number;
+  /** What people have added to it, in US dollars. */
+  added: number;
 }
 
 /** What people decide about a budget. All are safe to repeat: an addition counts once. */

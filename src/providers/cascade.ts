@@ -46,14 +46,16 @@ export function createCascade(options: CascadeOptions): Provider {
     const failed: Attempt[] = [];
     for (const candidate of awake(candidates, breaker)) {
       const before = failed.at(-1);
-      if (before !== undefined) moveOn(before, candidate);
-      else if (candidate !== candidates[0]) passBy(candidates[0], candidate);
+      if (before !== undefined) {
+        moveOn(before, candidate);
+        yield { type: "notice", text: "Asking another model" };
+      } else if (candidate !== candidates[0]) passBy(candidates[0], candidate);
       const failure = yield* ask(candidate, request, signal);
       if (failure === undefined) return;
       failed.push({ candidate, error: failure });
     }
     const last = failed.at(-1);
-    const next = last === undefined ? undefined : await lastResort(candidates, failed, signal);
+    const next = last === undefined ? undefined : yield* lastResort(candidates, failed, signal);
     if (last !== undefined && next !== undefined) {
       if (next.model !== last.candidate.model) moveOn(last, next);
       const failure = yield* ask(next, request, signal);
@@ -63,7 +65,11 @@ export function createCascade(options: CascadeOptions): Provider {
     yield { type: "error", error: summary(failed) };
   }
 
-  async function lastResort(candidates: RankedProvider[], failed: Attempt[], signal: AbortSignal) {
+  async function* lastResort(
+    candidates: RankedProvider[],
+    failed: Attempt[],
+    signal: AbortSignal,
+  ): AsyncGenerator<ModelEvent, RankedProvider | undefined> {
     const asked = new Set(failed.map(({ candidate }) => candidate));
     const others = candidates.filter((candidate) => !asked.has(candidate));
     if (others.length > 0) return dueFirst(others, breaker);
@@ -71,6 +77,7 @@ export function createCascade(options: CascadeOptions): Provider {
     if (only === undefined || failed.length > 1) return undefined;
     const waitMs = Math.max(pauseMs, only.error.retryAfterMs ?? 0);
     if (waitMs > longestPauseMs) return undefined;
+    yield { type: "notice", text: `Asking the model again in ${Math.ceil(waitMs / 1_000)} s` };
     await pause(waitMs, signal);
     return only.candidate;
   }

@@ -18,6 +18,8 @@ export interface EmbedderOptions {
   apiKey?: string;
   /** Defaults to the model's own number. */
   dimensions?: number;
+  /** Gets the tokens of each request, if the service reports them. */
+  onTokens?(model: string, tokens: number): void;
 }
 
 const maxDimensions = 16_384;
@@ -58,7 +60,7 @@ type Fetch = typeof globalThis.fetch;
 
 async function requestOpenAi(
   input: string[],
-  { model, apiKey, dimensions }: EmbedderOptions,
+  { model, apiKey, dimensions, onTokens }: EmbedderOptions,
   { baseUrl }: ProviderPlace,
   fetch: Fetch,
 ): Promise<unknown> {
@@ -66,12 +68,14 @@ async function requestOpenAi(
   // The SDK requires a key even if the server does not.
   const key = apiKey ?? "not-needed";
   const client = new OpenAI({ apiKey: key, baseURL: baseUrl, maxRetries: 0, fetch, logLevel: "off" });
-  const { data }: { data?: unknown } = await client.embeddings.create({
+  const { data, usage }: { data?: unknown; usage?: unknown } = await client.embeddings.create({
     ...{ model, input },
     // The SDK's default is base64, which not every compatible server supports.
     encoding_format: "float",
     ...(dimensions === undefined ? {} : { dimensions }),
   });
+  if (isJsonObject(usage) && typeof usage.prompt_tokens === "number")
+    onTokens?.(`${baseUrl === openAiUrl ? "openai" : "embeddings"}/${model}`, usage.prompt_tokens);
   if (!Array.isArray(data)) return undefined;
   const placed = data.map((one: unknown, position) => {
     const { index = position, embedding = undefined } = isJsonObject(one) ? one : {};

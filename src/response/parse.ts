@@ -21,7 +21,7 @@ import { createSchemaChecker } from "./schema-check.ts";
 /** Shared by all turns, because each entry depends only on its schema. */
 const checker = createSchemaChecker();
 
-export const readModel: ReadModel = async (events, tools, usedCallIds, onText) => {
+export const readModel: ReadModel = async (events, tools, usedCallIds, { onText, onNotice }) => {
   const began = performance.now();
   const elapsed = () => Math.round(performance.now() - began);
   const cleaner = createTextCleaner();
@@ -29,6 +29,9 @@ export const readModel: ReadModel = async (events, tools, usedCallIds, onText) =
   let firstTokenMs: number | undefined;
   for await (const event of events) {
     switch (event.type) {
+      case "notice":
+        onNotice?.(event.text);
+        break;
       case "text-delta":
         firstTokenMs ??= elapsed();
         if (cleaner.add(event.text)) onText(cleaner.text());

@@ -1,4 +1,4 @@
-/** Durations, dollars and clock times, as people say them. */
+/** Durations, clock times and counts, as people say them. */
 
 export function duration(ms: number): string {
   if (ms < 950) return `${Math.max(0.1, Math.round(ms / 100) / 10)} s`;
@@ -6,11 +6,6 @@ export function duration(ms: number): string {
   if (ms < 3_570_000) return `${Math.round(ms / 60_000)} min`;
   const minutes = Math.round(ms / 60_000);
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
-
-export function dollars(cost: number): string {
-  if (cost > 0 && cost < 0.01) return "<$0.01";
-  return `$${cost.toFixed(2)}`;
 }
 
 /** UTC, because nobody's time zone is known on every service. */

@@ -30,7 +30,9 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
     return rows;
   }
 
-  async function of(turn: TurnRecord, state: TurnState): Promise<TurnReport> {
+  async function of(turn: TurnRecord, stored: TurnState): Promise<TurnReport> {
+    // People see the answer before the turn has settled its changes and ended.
+    const state = stored === "running" && turn.isDelivered ? "done" : stored;
     const approvals = await approvalsOf(turn);
     const requester = requesterOf(turn);
     const calls = callsOf(turn);
@@ -62,7 +64,14 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
         ...(step.requestedModel === step.model ? {} : { requestedModel: texts.line(step.requestedModel) }),
         usage: step.usage,
         ...(step.cost === undefined ? {} : { cost: step.cost }),
-        calls: step.calls.map((record) => callReport(record, approvals.get(record.approvalId ?? ""), hasEnded, texts)),
+        calls: step.calls.map((record) =>
+          callReport(
+            record,
+            approvals.get(record.approvalId ?? ""),
+            { conversationId: turn.conversationId, hasEnded },
+            texts,
+          ),
+        ),
       })),
       changes: [...approvals.values()].flatMap((row) => changesReport(row, texts) ?? []),
       othersTexts: originsOfSteps(turn.steps).map(texts.line),

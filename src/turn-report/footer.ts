@@ -1,6 +1,7 @@
 /** The quiet line under an answer, such as `▸ 4 steps · 2 tools · 1 approved by Ben · 9 s · $0.03`. */
+import { formatDollars } from "../lib/text/format-dollars.ts";
 import type { CallReport, TurnReport } from "../ports/turn-report.ts";
-import { counted, dollars, duration, namesText } from "./amounts.ts";
+import { counted, duration, namesText } from "./amounts.ts";
 
 export interface FooterSettings {
   /** `auto` leaves the line out under a quick answer for which nothing was done. */
@@ -27,7 +28,7 @@ export function footerLine(report: TurnReport, settings: FooterSettings): string
     ...count(calls, ({ outcome }) => outcome === "failed", "failed"),
     ...count(calls, ({ outcome }) => outcome === "interrupted", "interrupted"),
     timeText(report),
-    ...(settings.cost && report.cost !== undefined ? [dollars(report.cost)] : []),
+    ...(settings.cost && report.cost !== undefined && report.cost > 0 ? [formatDollars(report.cost)] : []),
   ];
   return `▸ ${parts.join(" · ")}`;
 }

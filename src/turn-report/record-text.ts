@@ -2,9 +2,10 @@
  * Tells what a turn did, as Markdown for people. `readers` may read the conversation, but results can come from elsewhere, such
  * as a channel that only the requester sees. So only the requester and the operator see results.
  */
+import { formatDollars } from "../lib/text/format-dollars.ts";
 import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import type { CallReport, ChangesReport, TurnReport } from "../ports/turn-report.ts";
-import { clock, counted, dollars, duration, namesText } from "./amounts.ts";
+import { clock, counted, duration, namesText } from "./amounts.ts";
 
 export interface RecordView {
   withResults: boolean;
@@ -56,7 +57,9 @@ function headText(report: TurnReport, { withCost }: RecordView): string {
   const amounts = [
     duration(workedMs),
     ...(waitedMs < 1_000 ? [] : [`waited ${duration(waitedMs)}${who}`]),
-    ...(withCost && cost !== undefined ? [unpricedSteps === 0 ? dollars(cost) : `at least ${dollars(cost)}`] : []),
+    ...(withCost && cost !== undefined && cost > 0
+      ? [unpricedSteps === 0 ? formatDollars(cost) : `at least ${formatDollars(cost)}`]
+      : []),
   ];
   const did = state === "running" || state === "parked" ? "What I have done so far" : "What I did";
   return `**${did} for ${requester.name}** at ${clock(startedAt)} (${amounts.join(", ")})`;
@@ -72,21 +75,22 @@ function callText(call: CallReport, view: RecordView): string {
   const attempts = call.attempts > 1 ? `, after ${call.attempts} attempts` : "";
   const took = call.durationMs === undefined ? "" : ` (${duration(call.durationMs)}${attempts})`;
   const parts = [
-    `${codeSpan(call.headline)}${took}`,
+    `${codeSpan(call.headline.replaceAll("`", ""))}${took}.`,
     ...whyText(call),
     ...approvalText(call),
     ...(call.editedBy === undefined ? [] : [`${call.editedBy} changed it first.`]),
     ...outcomeText(call),
     ...resultText(call, view),
   ];
-  return parts.join(" — ");
+  return parts.join(" ");
 }
 
 function whyText({ verdict, why }: CallReport): string[] {
   if (verdict !== "asked" && verdict !== "blocked") return [];
   const reasons = why.map((reason) => codeSpan(oneLine(reason, maxReasonCharacters))).join(", ");
-  if (verdict === "blocked") return [reasons === "" ? "**blocked**." : `**blocked**: never allowed (${reasons}).`];
-  return [reasons === "" ? "I asked first." : `I asked first (${reasons}).`];
+  if (verdict === "blocked")
+    return [reasons === "" ? "**Blocked.**" : `**Blocked**: this is never allowed (${reasons}).`];
+  return [reasons === "" ? "I asked first." : `I asked first, because: ${reasons}.`];
 }
 
 function approvalText({ approval }: CallReport): string[] {
@@ -136,9 +140,10 @@ function outcomeText({ outcome, verdict }: CallReport): string[] {
 }
 
 function resultText({ result, startedAt, files }: CallReport, { withResults }: RecordView): string[] {
-  const sent = files.length === 0 ? [] : [`made ${namesText(files.slice(0, maxFiles).map((name) => codeSpan(name)))}.`];
+  const sent =
+    files.length === 0 ? [] : [`It made ${namesText(files.slice(0, maxFiles).map((name) => codeSpan(name)))}.`];
   if (!withResults || startedAt === undefined || result.trim() === "") return sent;
-  return [...sent, `result: ${codeSpan(oneLine(result, maxResultCharacters))}`];
+  return [...sent, `Result: ${codeSpan(oneLine(result, maxResultCharacters))}`];
 }
 
 function changesText({ title, state, by, decidedAt, result }: ChangesReport): string {

@@ -3,7 +3,6 @@ import { describePattern } from "../lib/text/describe-rule.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import type { GateMatch } from "../ports/gate.ts";
-import type { ToolCall } from "../ports/tool.ts";
 import type { CallRecord } from "../ports/turn.ts";
 import type { ApprovalReport, CallOutcome, CallReport, ChangesReport } from "../ports/turn-report.ts";
 import type { ApprovalRow, ReportTexts } from "./report-texts.ts";
@@ -17,7 +16,7 @@ const maxFiles = 20;
 export function callReport(
   record: CallRecord,
   approval: ApprovalRow | undefined,
-  hasEnded: boolean,
+  { conversationId, hasEnded }: { conversationId: string; hasEnded: boolean },
   texts: ReportTexts,
 ): CallReport {
   const { raw, verdict, editedBy, startedAt, result } = record;
@@ -29,7 +28,7 @@ export function callReport(
   return {
     id: raw.id,
     tool: texts.line(raw.name),
-    headline: headlineOf(call, text, texts),
+    headline: oneLine(texts.headline?.(call, conversationId) ?? text.replace(/\n\s*/g, " "), maxHeadlineCharacters),
     callText: withLimit(text),
     verdict: verdictOf(verdict?.class),
     why: [...new Set(matches.map(({ reason, pattern }) => texts.line(reason ?? describePattern(pattern))))],
@@ -56,11 +55,6 @@ function isBehind(verdict: string | undefined): (match: GateMatch) => boolean {
 function verdictOf(verdict: "safe" | "confirm" | "block" | undefined): CallReport["verdict"] {
   if (verdict === undefined) return "not-judged";
   return ({ safe: "allowed", confirm: "asked", block: "blocked" } as const)[verdict];
-}
-
-function headlineOf(call: ToolCall, text: string, texts: ReportTexts): string {
-  const plain = texts.headline?.(call);
-  return oneLine(plain ?? text.replace(/\n\s*/g, " "), maxHeadlineCharacters);
 }
 
 function openOutcome({ startedAt, approvalId }: CallRecord, hasEnded: boolean): CallOutcome {

@@ -12,7 +12,7 @@ export interface ReportTexts {
   /** The whole call on several lines. */
   call(call: ToolCall): string;
   /** The call in plain words, if its skill says how. */
-  headline?(call: ToolCall): string | undefined;
+  headline?(call: ToolCall, conversationId: string): string | undefined;
 }
 
 export interface ApprovalRow {

@@ -21,7 +21,7 @@ export interface Records {
 }
 
 export const goneText = "I no longer have the record of this answer: records are kept for 30 days.";
-const notYours = "You can't read that conversation, so I can't show you what I did there.";
+export const notYours = "You can't read that conversation, so I can't do that for you.";
 /** About one screen. The complete record is then a file. */
 const maxShownCharacters = 3_000;
 

@@ -4,6 +4,7 @@ import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import {
   type BudgetAsk,
   type BudgetKind,
+  type BudgetPlace,
   type Reservation,
   scheduleOf,
   tokensOf,
@@ -28,38 +29,49 @@ export interface Watched {
 
 export const dayMs = 86_400_000;
 /** From this share of a budget on, people are asked to add to it. */
-export const askingShare = 0.8;
+const askingShare = 0.8;
+/** In US dollars. Sums of binary fractions are inexact. */
+const tolerance = 1e-9;
 
-export type BudgetedTurn = Pick<TurnRecord, "id" | "target" | "scope" | "messages">;
+export function placeOf(turn: TurnRecord): BudgetPlace {
+  const scheduleId = scheduleOf(turn);
+  return {
+    ...{ platform: turn.target.platform, user: requesterOf(turn), scope: turn.scope, turnId: turn.id },
+    ...(scheduleId === undefined ? {} : { scheduleId }),
+  };
+}
 
 export function dailyId(day: string, subject: string): string {
   return `${day} ${subject}`;
 }
 
 /** In a DM, no limit of a channel applies. */
-export function watchedFor(turn: BudgetedTurn, limits: UsageLimits, day: string): Watched[] {
-  const { platform } = turn.target;
-  const { id, name } = requesterOf(turn);
+export function watchedFor(place: BudgetPlace, limits: UsageLimits, day: string): Watched[] {
+  const { platform, scope, turnId, scheduleId } = place;
+  const { id, name } = place.user;
   const { dollars } = limits;
-  const scheduleId = scheduleOf(turn);
   const daily = (subject: string) => ({ id: dailyId(day, subject), subject, isDaily: true });
-  const ofTurn = usageSubject.turn(turn.id);
   const isRun = scheduleId !== undefined && dollars.scheduleRun !== null;
+  const ofTurn = usageSubject.turn(turnId ?? "");
   const all: Watched[] = [
-    {
-      ...{ id: ofTurn, subject: ofTurn, name: "", isDaily: false },
-      ...(isRun ? budget("scheduleRun", dollars.scheduleRun) : budget("turn", dollars.turn)),
-    },
+    ...(turnId === undefined
+      ? []
+      : [
+          {
+            ...{ id: ofTurn, subject: ofTurn, name: "", isDaily: false },
+            ...(isRun ? budget("scheduleRun", dollars.scheduleRun) : budget("turn", dollars.turn)),
+          },
+        ]),
     {
       ...daily(usageSubject.user(platform, id)),
       name,
       ...tokenLimit("userTokensPerDay", limits.userTokensPerDay),
       ...budget("user", dollars.user),
     },
-    ...(isChannel(turn.scope)
+    ...(isChannel(scope)
       ? [
           {
-            ...daily(usageSubject.scope(platform, turn.scope)),
+            ...daily(usageSubject.scope(platform, scope)),
             name: "",
             ...tokenLimit("channelTokensPerDay", limits.channelTokensPerDay),
             ...budget("channel", dollars.channel),
@@ -130,9 +142,9 @@ export function judge(record: UsageRecord, { tokens, dollars }: Watched): Verdic
   const heldTokens = held.reduce((sum, one) => sum + one.tokens, 0);
   const heldDollars = held.reduce((sum, one) => sum + one.dollars, 0);
   const cap = dollars === undefined ? Number.POSITIVE_INFINITY : budgetLimit(dollars.limit, record);
-  if (dollars !== undefined && record.cost >= cap) return { type: "used-up", of: "dollars" };
+  if (dollars !== undefined && record.cost >= cap - tolerance) return { type: "used-up", of: "dollars" };
   if (tokens !== undefined && usedTokens >= tokens.limit) return { type: "used-up", of: "tokens" };
-  if (dollars !== undefined && record.cost + heldDollars >= cap) return { type: "busy", of: "dollars" };
+  if (dollars !== undefined && record.cost + heldDollars >= cap - tolerance) return { type: "busy", of: "dollars" };
   if (tokens !== undefined && usedTokens + heldTokens >= tokens.limit) return { type: "busy", of: "tokens" };
   return { type: "fits" };
 }
@@ -142,7 +154,7 @@ export function askFor(record: UsageRecord, watched: Watched, step: number, at: 
   if (watched.dollars === undefined) return undefined;
   const { kind, limit: own } = watched.dollars;
   const limit = budgetLimit(own, record);
-  if (record.cost < limit * askingShare) return undefined;
+  if (record.cost < limit * askingShare - tolerance) return undefined;
   return {
     ...{ id: watched.id, kind, name: watched.name, addition: record.continued?.length ?? 0 },
     ...{ used: record.cost, limit, step },

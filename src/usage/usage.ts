@@ -36,6 +36,7 @@ import {
   declinedBy,
   emptyRecord,
   isAsked,
+  placeOf,
   type Watched,
   watchedFor,
   withoutBudget,
@@ -169,7 +170,7 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
   return {
     async admit(turn, signal) {
       const day = dayOf(now());
-      const all = watchedFor(turn, limits, day);
+      const all = watchedFor(placeOf(turn), limits, day);
       if (all.length === 0) return admitted(turn, day, all, "");
       try {
         return await admitWithin(turn, day, all, signal);
@@ -182,7 +183,7 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
     },
     async asks(turn) {
       const found: BudgetAsk[] = [];
-      for (const watched of watchedFor(turn, limits, dayOf(now()))) {
+      for (const watched of watchedFor(placeOf(turn), limits, dayOf(now()))) {
         if (watched.dollars === undefined) continue;
         const record = await recordOf(watched);
         const ask = askFor(record, watched, step, now());
@@ -200,18 +201,14 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
       const subjects = [usageSubject.model(model), usageSubject.everyone];
       await counter.add(subjects.map((subject) => ({ id: dailyId(day, subject), subject, more })));
     },
-    async budgets(turn) {
-      const watched = watchedFor(turn, limits, dayOf(now())).filter(({ dollars }) => dollars !== undefined);
+    async budgets(place) {
+      const watched = watchedFor(place, limits, dayOf(now())).filter(({ dollars }) => dollars !== undefined);
       return await Promise.all(
         watched.map(async (one) => {
           const record = await recordOf(one);
           const { kind, limit } = one.dollars ?? { kind: "turn" as const, limit: 0 };
-          return {
-            kind,
-            used: record.cost,
-            limit: budgetLimit(limit, record),
-            additions: record.continued?.length ?? 0,
-          };
+          const used = record.cost;
+          return { kind, used, limit: budgetLimit(limit, record), added: budgetLimit(0, record) };
         }),
       );
     },

@@ -11,6 +11,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie, setCookie } from "hono/cookie";
 import { secureHeaders } from "hono/secure-headers";
+import { refuse } from "./visitor-page.ts";
 
 export interface GuardOptions {
   token: string;
@@ -54,12 +55,12 @@ export function createGuard(options: GuardOptions): MiddlewareHandler {
 
     const inLink = context.req.query("token");
     if (inLink !== undefined && context.req.method === "GET") {
-      return isToken(inLink) ? signIn(context, options.port(), inLink) : context.text(wrongToken, 403);
+      return isToken(inLink) ? signIn(context, options.port(), inLink) : refuse(context, 403, wrongToken);
     }
     const bearer = bearerToken(context.req.header("authorization"));
     const given = bearer ?? getCookie(context, cookieName(options.port()));
-    if (given === undefined) return context.text(missingToken, 401);
-    if (!isToken(given)) return context.text(wrongToken, 403);
+    if (given === undefined) return refuse(context, 401, missingToken);
+    if (!isToken(given)) return refuse(context, 403, wrongToken);
 
     const origin = context.req.header("origin");
     const isReading = context.req.method === "GET" || context.req.method === "HEAD";
@@ -70,8 +71,14 @@ export function createGuard(options: GuardOptions): MiddlewareHandler {
 
 const tokenHelp =
   "Open the link that Remora printed when it started (it ends in ?token=…), or send `Authorization: Bearer TOKEN`.";
-const missingToken = `This page needs a token. ${tokenHelp}\n`;
-const wrongToken = `This token is wrong; it may belong to another data folder. ${tokenHelp}\n`;
+const missingToken = {
+  reason: "This browser has not been here with the link yet.",
+  text: `This page needs a token. ${tokenHelp}\n`,
+};
+const wrongToken = {
+  reason: "The token in this link, or the one that this browser remembers, is not valid here.",
+  text: `This token is wrong; it may belong to another data folder. ${tokenHelp}\n`,
+};
 const wrongOrigin = "Refused: this request comes from another site. Use Remora's own page.\n";
 
 function wrongHost(port: number): string {

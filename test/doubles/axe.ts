@@ -6,7 +6,7 @@
  * Runs the rules of WCAG 2.2 A and AA and axe's best practices, in the light and in the dark theme.
  */
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 
 interface AxeResult {
@@ -18,7 +18,7 @@ interface AxeResult {
 
 const impacts = ["serious", "critical"];
 const maxShownNodes = 5;
-const source = readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const source = readFile(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
 /** One line for each serious or critical finding. `include` is a selector that limits the check to one part. */
 export async function axeFindings(tab: Page, include?: string): Promise<string[]> {

@@ -1,13 +1,17 @@
 /** Discord with the real process: mentions, cards, clicks, a kill, and messages from downtime. */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import type { InteractionHandle } from "../doubles/discord/people-interactions.ts";
 import type { ChannelHandle } from "../doubles/discord/places.ts";
 import type { SeenMessage } from "../doubles/discord/view.ts";
+import { createFailingModel } from "../doubles/failing-model.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 import { rendered } from "../platforms/discord/rendering.ts";
+
+/** Longer than the 300 ms that people should wait at most, because tests share the machine. `bench/first-sign.ts` measures it. */
+const maxFirstSignMs = 2_000;
 
 let discord: DiscordDouble;
 let home: RemoraHome;
@@ -129,6 +133,35 @@ test("after a kill with an open card, the click counts once, and missed messages
   expect(discord.message(card)?.buttons).toEqual([]);
 }, 90_000);
 
+test("work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing", async () => {
+  const began = performance.now();
+  const said = mention("run sleep 7 && echo finished");
+  const thread = () => threadOf(said);
+  await discord.until(() => discord.channel.typing().length > 0);
+  expect(performance.now() - began).toBeLessThan(maxFirstSignMs);
+  await discord.until(
+    () => own(thread()).find(({ content }) => /-# ⏳ Running sleep 7 && echo finished · [5-9] s$/.test(content)),
+    60_000,
+  );
+  const where = thread();
+  if (where === undefined) throw new Error("no thread");
+  discord.ben.say("help", { in: where });
+  await discord.until(
+    () => own(thread()).find(({ content }) => /Waiting for Ann's request here/.test(content)),
+    60_000,
+  );
+  await remora.kill();
+  remora = await start();
+  await discord.until(() => own(thread()).find(({ content }) => /⏳ Running sleep 7/.test(content)), 60_000);
+  const isOver = () =>
+    own(thread()).length === 2 && own(thread()).every(({ content }) => content !== "" && !content.includes("⏳"));
+  await discord.until(() => isOver(), 60_000);
+  expect(own(thread()).map(({ content }) => content)).toEqual([
+    expect.stringMatching(/finished/),
+    expect.stringMatching(/demo model/),
+  ]);
+}, 120_000);
+
 test("a DM denial, the commands, and a clean shutdown work", async () => {
   discord.ann.say("run touch denied.txt with network example.com", { in: "dm" });
   const card = await cardIn(() => discord.ann.dm());
@@ -143,6 +176,59 @@ test("a DM denial, the commands, and a clean shutdown work", async () => {
   await answerIn(() => threadOf(question), /demo model/);
   expect(await remora.stop()).toBe(0);
 }, 60_000);
+
+async function feedbackLines(): Promise<string[]> {
+  const folder = join(home.workspace, "brain", "basalganglia", `channel:${discord.channel.id}`);
+  const names = await readdir(folder).catch(() => []);
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
+  return texts.flatMap((text) => text.split("\n").filter((line) => line.includes(" answer: ")));
+}
+
+test("below an answer: its record, ratings by reactions with words, and Retry once after a failure", async () => {
+  const model = await createFailingModel(5);
+  await remora.kill();
+  remora = await start({ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url });
+  const asked = mention("tell me a story");
+  const failure = await discord.until(
+    () => own(threadOf(asked)).find(({ buttons }) => buttons.some(({ label }) => label === "Retry")),
+    60_000,
+  );
+  expect(failure.content).toContain("⚠️");
+  expect(await clicked(failure, "Retry", discord.ben)).toContain("Only Ann can start this again");
+  model.isBroken = false;
+  expect(await clicked(failure, "Retry")).toContain("I'm trying again");
+  await answerIn(() => threadOf(asked), /word4/);
+  expect(await clicked(failure, "Retry")).toContain("already started this again");
+  expect(own(threadOf(asked))).toHaveLength(2);
+  await remora.kill();
+  await model.close();
+
+  remora = await start();
+  const said = mention("run echo finished with network example.com");
+  await clicked(await cardIn(() => threadOf(said)), "Approve");
+  const answer = await answerIn(() => threadOf(said), /1 approved by Ann/);
+  expect(answer.content).toMatch(/\n-# ▸ 2 steps · 1 tool · 1 approved by Ann · [^\n]* s$/);
+  const record = await clicked(answer, "Details", discord.ben);
+  expect(record).toContain("What I did for Ann");
+  expect(record).toContain("echo finished");
+  expect(await command(discord.ben, "remora why")).toContain("What I did for Ann");
+
+  discord.ben.react(answer, "👎");
+  await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(1);
+  expect(await command(discord.ben, "remora feedback", "too short")).toContain("Thanks");
+  expect((await feedbackLines())[0]).toMatch(/answer: bad by Ben .* said: too short/);
+  discord.ben.react(answer, "👍");
+  await expect.poll(async () => (await feedbackLines())[0], { timeout: 60_000 }).toContain("answer: good by Ben");
+  discord.ben.unreact(answer, "👎");
+  discord.ben.unreact(answer, "👍");
+  await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(0);
+}, 120_000);
+
+async function command(who: typeof discord.ann, command: string, text?: string): Promise<string> {
+  return await receiptOf(
+    who.slash(command, { in: discord.channel, ...(text === undefined ? {} : { options: { text } }) }),
+  );
+}
 
 test("an edited call runs as edited, and a grant skips the question until it is revoked", async () => {
   const said = mention("run : npm install && echo one >> list.txt");

@@ -1,7 +1,7 @@
 /** The story of a card that finds the people who can answer it, told on each chat service with the real process. */
-import { writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 
 export interface Seen {
@@ -23,12 +23,13 @@ export interface NotifyDriver {
   env(): Record<string, string>;
   approver(name: string): string;
   role: string;
-  connect(): Promise<void>;
   close(): Promise<void>;
   until<T>(find: () => T | undefined | false): Promise<T>;
   ask(text: string): Promise<Asked>;
   dm(name: string): Seen[];
-  click(name: string, on: Seen, button: string): Promise<void>;
+  /** Resolves to what only this person reads. */
+  click(name: string, on: Seen, button: string): Promise<string>;
+  handOver(name: string, on: Seen, to: string): Promise<string>;
 }
 
 const isCard = ({ buttons }: Seen) => buttons.includes("Approve");
@@ -41,11 +42,14 @@ export function tellNotifications(service: string, createDriver: () => Promise<N
     let remora: RemoraProcess;
     let number = 0;
 
+    afterEach(async ({ task }) => {
+      if (task.result?.state === "fail") await remora?.kill();
+    });
+
     async function start(safety: Record<string, unknown> = {}, env: Record<string, string> = {}): Promise<void> {
       const config = join(home.data, "..", `config-${number++}.json`);
       await writeFile(config, JSON.stringify({ safety }));
       remora = await startRemora(home, { ...driver.env(), REMORA_CONFIG: config, ...env });
-      await driver.connect();
     }
 
     beforeAll(async () => {
@@ -58,31 +62,116 @@ export function tellNotifications(service: string, createDriver: () => Promise<N
     });
 
     const cardIn = (asked: Asked) => driver.until(() => asked.thread().find(isCard));
+    const copyFor = (name: string, words: string) =>
+      driver.until(() => driver.dm(name).find((each) => isCard(each) && each.text.includes(words)));
     const settledIn = (place: () => Seen[], { id }: Seen) =>
       driver.until(() => place().find((each) => each.id === id && !isCard(each)));
-    const pingsIn = (asked: Asked, ...names: string[]) => [
-      ...asked.thread().flatMap(({ pings }) => pings),
-      ...names.flatMap((name) => driver.dm(name).flatMap(({ pings }) => pings)),
-    ];
-    const answerIn = (asked: Asked, words: string) =>
-      driver.until(() => asked.thread().find(({ text }) => text.includes(words)));
+    const pingsIn = (seen: Seen[]) => seen.flatMap(({ pings }) => pings);
+    const textIn = (place: () => Seen[], words: string) =>
+      driver.until(() => place().find(({ text }) => text.includes(words)));
+    const runs = (file: string) => `run echo ran >> ${file} && echo finished with network example.com`;
+    const linesOf = async (file: string) => {
+      const folders = await readdir(join(home.workspace, "files"));
+      const texts = await Promise.all(
+        folders.map((folder) => readFile(join(home.workspace, "files", folder, file), "utf8").catch(() => "")),
+      );
+      return texts.join("");
+    };
 
-    test("an approver in the channel is mentioned once; one outside gets the card, and an answer there counts everywhere", async () => {
-      await start({ approvers: [driver.approver("ben"), driver.approver("cara")] });
-      const asked = await driver.ask("run echo ran >> once.txt && echo finished with network example.com");
-      const card = await cardIn(asked);
-      expect(card.pings).toEqual(["ben"]);
-      const copy = await driver.until(() => driver.dm("cara").find(isCard));
-      expect(copy.text).toContain("Ann asks for your answer in #general");
-      expect(copy.text).toContain("echo ran >> once.txt");
-      await driver.click("cara", copy, "Approve");
-      await answerIn(asked, "finished");
-      await settledIn(() => asked.thread(), card);
-      const settled = await settledIn(() => driver.dm("cara"), copy);
-      expect(settled.text).toContain("Cara");
-      expect(pingsIn(asked, "cara", "ben")).toEqual(["ben"]);
+    describe("with two approvers, one of them outside the channel", () => {
+      beforeAll(() => start({ approvers: [driver.approver("ben"), driver.approver("cara")] }));
+      afterAll(() => remora.kill());
+
+      test("the one in the channel is mentioned once; the other gets the card, and an answer there counts everywhere", async () => {
+        const asked = await driver.ask(runs("once.txt"));
+        const card = await cardIn(asked);
+        expect(card.pings).toEqual(["ben"]);
+        const copy = await copyFor("cara", "once.txt");
+        expect(copy.text).toContain("Ann asks for your answer in #general");
+        expect(await driver.click("cara", copy, "Approve")).toContain("Approved");
+        await textIn(asked.thread, "finished");
+        await settledIn(asked.thread, card);
+        expect((await settledIn(() => driver.dm("cara"), copy)).text).toContain("Cara");
+        expect(pingsIn([...asked.thread(), ...driver.dm("ben"), ...driver.dm("cara")])).toEqual(["ben"]);
+        await expect.poll(() => linesOf("once.txt")).toBe("ran\n");
+      });
+
+      test("a copy answers nothing for others, and the first answer in the channel settles it", async () => {
+        const asked = await driver.ask(runs("denied.txt"));
+        const card = await cardIn(asked);
+        const copy = await copyFor("cara", "denied.txt");
+        expect(await driver.click("ben", card, "Deny")).toContain("Denied");
+        await settledIn(() => driver.dm("cara"), copy);
+        await settledIn(asked.thread, card);
+        expect(await linesOf("denied.txt")).toBe("");
+      });
+
+      test("an approver hands a card to another one; somebody who can't approve is refused", async () => {
+        const asked = await driver.ask(runs("handed.txt"));
+        const card = await cardIn(asked);
+        expect(await driver.handOver("ben", card, "dora")).toContain("Dora can't approve this");
+        expect(await driver.handOver("ann", card, "ben")).toContain("can answer this");
+        expect(await driver.handOver("ben", card, "cara")).toContain("Cara is asked to answer");
+        await textIn(asked.thread, "Ben handed this to Cara");
+        const copy = await textIn(() => driver.dm("cara").filter(isCard), "handed.txt");
+        await textIn(() => driver.dm("cara").filter(isCard), "Ben handed this to Cara");
+        expect(driver.dm("dora")).toEqual([]);
+        await driver.click("cara", copy, "Approve");
+        await textIn(asked.thread, "finished");
+        expect(pingsIn(asked.thread())).toEqual(["ben"]);
+      });
     });
+
+    test("half-time reminds once, expiry tells who was asked, and Ask again runs the call once it is approved", async () => {
+      await start({ approvers: [driver.approver("ben"), driver.approver("cara")], expiryMinutes: 0.4 });
+      const asked = await driver.ask(runs("again.txt"));
+      const card = await cardIn(asked);
+      const copy = await copyFor("cara", "again.txt");
+      const reminder = await textIn(asked.thread, "till waiting for your answer");
+      expect(reminder.pings).toEqual(["ben"]);
+      await textIn(() => driver.dm("cara"), "Still waiting for your answer");
+      const told = await textIn(asked.thread, "obody answered within");
+      expect(told.text).toContain("Asked: Ben, Cara (direct message). Nothing was run.");
+      expect(told.pings).toEqual(["ann"]);
+      const settled = await settledIn(() => driver.dm("cara"), copy);
+      expect(settled.buttons).toEqual(["Ask again"]);
+      const expired = await driver.until(() =>
+        asked.thread().find(({ id, buttons }) => id === card.id && buttons.includes("Ask again")),
+      );
+      expect(await driver.click("ann", expired, "Ask again")).toContain("Asking again");
+      const next = await driver.until(() => asked.thread().find((each) => isCard(each) && each.id !== card.id));
+      expect(next.pings).toEqual(["ben"]);
+      expect(await driver.click("ben", next, "Approve")).toContain("Approved");
+      await textIn(asked.thread, "finished");
+      await expect.poll(() => linesOf("again.txt")).toBe("ran\n");
+      expect(pingsIn(asked.thread())).toEqual(["ben", "ben", "ann", "ben"]);
+      expect(driver.dm("cara").filter(({ text }) => text.includes("till waiting"))).toHaveLength(1);
+      await remora.kill();
+    });
+
+    test.each(["card-posted", "card-kept", "copy-opened", "card-posted:2", "note-posted"])(
+      "kill -9 at %s pings nobody twice",
+      async (point) => {
+        const isNote = point.startsWith("note");
+        const safety = {
+          approvers: [driver.approver("ben"), driver.approver("cara")],
+          ...(isNote ? { expiryMinutes: 0.3 } : {}),
+        };
+        const file = `killed-${point.replace(":", "-")}.txt`;
+        await start(safety, { REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: point });
+        const asked = await driver.ask(runs(file));
+        await remora.exited;
+        await start(safety);
+        await cardIn(asked);
+        const copy = await copyFor("cara", file);
+        if (isNote) await textIn(asked.thread, "till waiting for your answer");
+        await driver.click("cara", copy, "Deny");
+        await settledIn(() => driver.dm("cara"), copy);
+        await driver.until(() => !asked.thread().some(isCard));
+        await remora.kill();
+        expect(pingsIn(asked.thread())).toEqual(isNote ? ["ben", "ben"] : ["ben"]);
+        expect(driver.dm("cara").filter(({ text }) => text.includes(file)).length).toBeLessThanOrEqual(1);
+      },
+    );
   });
 }
-
-export { killPoints };

@@ -1,12 +1,17 @@
 /** The main job through Slack, with the real process and the real Bolt: mention, stream, card, crash, click and result. */
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createModelServer } from "../../bench/model-server.ts";
+import { createFailingModel } from "../doubles/failing-model.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { Said } from "../doubles/slack/people.ts";
 import type { SeenMessage } from "../doubles/slack/see.ts";
+
+const killPointsModule = resolve(import.meta.dirname, "../faults/kill-points.ts");
+/** Longer than the 300 ms that people should wait at most, because tests share the machine. `bench/first-sign.ts` measures it. */
+const maxFirstSignMs = 2_000;
 
 /** A text that has come to its end. */
 function isAnswer({ metadata, streaming }: SeenMessage): boolean {
@@ -163,6 +168,43 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(answer.readable.match(/word\d+/g)).toEqual(Array.from({ length: 60 }, (_, index) => `word${index}`));
   });
 
+  test.runIf(transport === "socket")(
+    "work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing",
+    async () => {
+      const statusIn = ({ channel, ts }: Said) => slack.assistant.thread(channel, ts)?.status ?? "";
+      const waitingLine = (said: Said) =>
+        agentsIn(said).find(({ readable }) => readable.includes("Waiting for Ann's request here to finish"));
+      const began = performance.now();
+      const said = mention("run sleep 7 && echo finished");
+      await slack.until(() => statusIn(said).startsWith("is "));
+      expect(performance.now() - began).toBeLessThan(maxFirstSignMs);
+      const plan = () => agentsIn(said).find(({ blocks }) => blocks.some(({ type }) => type === "task_card"));
+      await slack.until(() => plan()?.blocks.some(({ title }) => / · [5-9] s$/.test(String(title))), 60_000);
+      expect(plan()?.blocks).toContainEqual(
+        expect.objectContaining({
+          type: "task_card",
+          title: "Running sleep 7 && echo finished",
+          status: "in_progress",
+        }),
+      );
+      slack.people.say({ as: slack.ben, in: slack.general, thread: said, text: "help" });
+      await slack.until(() => waitingLine(said), 60_000);
+      await remora.kill();
+      await start();
+      await slack.until(() => agentsIn(said).find(({ readable }) => /Running sleep 7/.test(readable)), 60_000);
+      const isOver = () =>
+        agentsIn(said).length === 2 &&
+        agentsIn(said).every((each) => isAnswer(each) && !/Waiting|Running|Thinking|Reading/.test(each.readable));
+      await slack.until(() => isOver() && statusIn(said) === "", 60_000);
+      expect(agentsIn(said).map(({ readable }) => readable)).toEqual([
+        expect.stringMatching(/finished/),
+        expect.stringMatching(/demo model/),
+      ]);
+      expect(agentsIn(said).flatMap(({ blocks }) => blocks.map(({ type }) => type))).not.toContain("task_card");
+    },
+    120_000,
+  );
+
   test("messages from downtime are answered once, and their thread continues", async () => {
     const said = mention("help");
     await answerIn(said, "demo model");
@@ -221,6 +263,95 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     slack.people.say({ as: slack.ann, in: clean, thread: waiting, text: "stop" });
     await slack.until(() => agentsIn(waiting).find((message) => message.ts === open.ts)?.buttons.length === 0, 60_000);
     expect(await filesHere(clean)).not.toContain("three.txt");
+  });
+
+  const onlyOnce = test.runIf(transport === "socket");
+
+  async function feedbackLines(channel = slack.general): Promise<string[]> {
+    const folder = join(home.workspace, "brain", "basalganglia", `channel:${channel.id}`);
+    const names = await readdir(folder).catch(() => []);
+    const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
+    return texts.flatMap((text) => text.split("\n").filter((line) => line.includes(" answer: ")));
+  }
+
+  const privately = (who: typeof slack.ann, words: string, place: { in: typeof slack.general; thread?: string }) =>
+    slack.until(
+      () => slack.see({ ...place, as: who }).find((each) => each.isEphemeral && each.readable.includes(words)),
+      60_000,
+    );
+
+  onlyOnce("the line below an answer opens its record, for people who can read the channel", async () => {
+    const said = mention("run touch seen.txt && echo finished with network example.com");
+    await press(await cardIn(said), "Approve");
+    const answer = await answerIn(said, "1 approved by Ann");
+    expect(answer.readable).toMatch(/▸ 2 steps · 1 tool · 1 approved by Ann · .* s/);
+    await press(answer, "Details", slack.ben);
+    const record = await privately(slack.ben, "What I did for Ann", { in: slack.general, thread: said.ts });
+    expect(record.readable).toContain("touch seen.txt");
+    expect(record.readable).toMatch(/Ann approved at \d\d:\d\d UTC/);
+    slack.interactions.command({ as: slack.ben, in: slack.general, command: "/remora", text: "why" });
+    await privately(slack.ben, "What I did for Ann", { in: slack.general });
+
+    const closed = slack.workspace.addChannel({ name: "closed", members: [slack.ann, slack.ben], isPrivate: true });
+    const secret = mention("run echo finished with network example.com", closed);
+    await press(await cardIn(secret), "Approve", slack.ann, closed);
+    const hidden = await answerIn(secret, "1 approved by Ann");
+    slack.people.leave(slack.ben, closed);
+    await press(hidden, "Details", slack.ben, closed);
+    await privately(slack.ben, "You can't read that conversation", { in: closed, thread: secret.ts });
+  });
+
+  onlyOnce("ratings are kept with the turn: the latest counts, with the person's words", async () => {
+    const said = mention("help");
+    const answer = await answerIn(said, "demo model");
+    await press(answer, "👍", slack.ben);
+    await expect.poll(() => feedbackLines(), { timeout: 60_000 }).toHaveLength(1);
+    expect((await feedbackLines())[0]).toContain("answer: good by Ben");
+    await press(answer, "👎", slack.ben);
+    const view = await slack.until(() => slack.views.stack(slack.ben)[0], 60_000);
+    await slack.interactions.submit({ as: slack.ben, view, values: { text: "too long" } }).acknowledged();
+    await expect.poll(async () => (await feedbackLines())[0], { timeout: 60_000 }).toContain("said: too long");
+    expect(await feedbackLines()).toHaveLength(1);
+    expect((await feedbackLines())[0]).toContain("answer: bad by Ben");
+    slack.interactions.command({ as: slack.ben, in: slack.general, command: "/remora", text: "feedback none" });
+    await expect.poll(() => feedbackLines(), { timeout: 60_000 }).toHaveLength(0);
+  });
+
+  onlyOnce("Retry starts a failed request again, once, for the person who asked", async () => {
+    const model = await createFailingModel(5);
+    await remora.kill();
+    await start({ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url });
+    const said = mention("tell me a story");
+    const failure = await slack.until(() => agentsIn(said).find(({ buttons }) => buttons.length > 0), 60_000);
+    expect(failure.readable).toContain("⚠️");
+    // Right after a restart, Slack may still send a click to the connection of the killed process.
+    await expect
+      .poll(() => press(failure, "Retry", slack.ben).then(() => "taken", String), { timeout: 60_000 })
+      .toBe("taken");
+    await privately(slack.ben, "Only Ann can start this again", { in: slack.general, thread: said.ts });
+    model.isBroken = false;
+    await Promise.all([press(failure, "Retry"), press(failure, "Retry")]);
+    await answerIn(said, "word4");
+    await privately(slack.ann, "already started this again", { in: slack.general, thread: said.ts });
+    expect(agentsIn(said)).toHaveLength(2);
+    await remora.kill();
+    await model.close();
+    await start();
+  });
+
+  onlyOnce("a kill between the final text and its record leaves one answer with one line", async () => {
+    await remora.kill();
+    await start({ REMORA_KILL_AT: "after-reply", REMORA_PORT_WRAPPERS: killPointsModule });
+    const said = mention("run echo finished");
+    await remora.exited;
+    await start();
+    const answer = await answerIn(said, "finished");
+    await slack.until(() => agentsIn(said).length === 1, 60_000);
+    await answerIn(mention("help"), "demo model");
+    expect(agentsIn(said)).toHaveLength(1);
+    const [whole] = agentsIn(said);
+    expect(whole?.ts).toBe(answer.ts);
+    expect(whole?.readable.match(/▸/g)).toHaveLength(1);
   });
 
   test("SIGTERM closes the connection and ends the process with exit code 0", async () => {

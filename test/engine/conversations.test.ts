@@ -36,6 +36,7 @@ function create(changes: Partial<ConversationsOptions> = {}): Conversations {
     cancelApprovals: async () => {},
     settleDecided: async () => {},
     workingFolder: () => "/nowhere",
+    openReply: async () => undefined,
     ...changes,
   });
 }

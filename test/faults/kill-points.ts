@@ -40,7 +40,7 @@ export const killPoints = [
 ] as const;
 
 /** Passed only by turns that tell people about a card. */
-const notifyKillPoints = ["plan-kept", "copy-opened", "note-posted", "note-kept"] as const;
+const notifyKillPoints = ["copy-opened", "note-posted"] as const;
 
 export type KillPoint = (typeof killPoints)[number] | (typeof notifyKillPoints)[number];
 
@@ -93,14 +93,13 @@ function createKillPoints(spec: string): PortWrappers {
         const here = afterCreate[kind];
         if (isNew && here !== undefined) at(here);
         if (isNew && kind === "post" && id.includes(":card:")) at("card-kept");
-        if (isNew && kind === "post" && id.includes(":note:")) at("note-kept");
         return isNew;
       },
       async transition(kind, id, from, to, change) {
         if (kind === "call" && to === "started") at("before-started");
         const moved = await ledger.transition(kind, id, from, to, change);
         const notify = kind === "card" ? (moved?.body as CardRecord | undefined)?.notify : undefined;
-        if (notify !== undefined) at(notify.people.some(isCopyOpened) ? "copy-opened" : "plan-kept");
+        if (notify?.people.some(isCopyOpened)) at("copy-opened");
         const here = afterMove[`${kind} ${to}`];
         if (moved !== undefined && here !== undefined) at(here);
         return moved;

@@ -35,7 +35,7 @@ const call = (name: string, inputJson: string, id = "call_1"): ModelEvent => ({
 
 async function read(events: ModelEvent[], tools = [exec, clock], used: string[] = []) {
   const shown: string[] = [];
-  const answer = await readModel(stream(events), tools, new Set(used), (text) => shown.push(text));
+  const answer = await readModel(stream(events), tools, new Set(used), { onText: (text) => shown.push(text) });
   return { answer, shown };
 }
 

@@ -39,12 +39,13 @@ test("what others wrote taints: from then on also a reaction asks", () => {
 async function open(conversationId = "local:channel:general:root", found: LoggedMessage[] = []) {
   const place = await makePlace();
   const store = createChatStore(":memory:");
+  for (const name of ["general", "random"]) store.channels.add(name);
   for (const person of [ann, { ...ann, id: "ben", name: "Ben" }]) store.addPerson(person);
   onTestFinished(async () => {
     store.close();
     await place.remove();
   });
-  const actions = createLocalChatActions(store, ["general", "random"]);
+  const actions = createLocalChatActions(store);
   const base = place.context("chat", { conversationId });
   const at = { conversationId, requester: ann };
   const where = (channel?: string) => (channel === undefined ? at : { ...at, channel });

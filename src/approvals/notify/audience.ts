@@ -14,6 +14,13 @@ export interface Audience {
   needed: number;
 }
 
+/** Nobody, or not enough people, have answered in time. */
+export function isExpiredCall({ state, body }: Pick<ApprovalRow, "state" | "body">): boolean {
+  return (
+    state === "expired" && body.changes === undefined && body.budget === undefined && body.votes.length < body.quorum
+  );
+}
+
 /** `rows` are open. */
 export function audienceOf(rows: readonly ApprovalRow[]): Audience {
   const waiting = rows.filter((row) => row.state === "open" && !mayDecideAlone(row));

@@ -73,5 +73,6 @@ function requestText(context: ApprovalsContext, { rows }: CardRows): string {
 
 function whatIsAsked({ items }: ApprovalCard): string {
   const item = items.find(({ state }) => state === "open") ?? items[0];
-  return item?.headline ?? "";
+  // Backticks mark code on cards only.
+  return (item?.headline ?? "").replaceAll("`", "");
 }

@@ -1,12 +1,12 @@
 /** Adds to a card whom its message mentions, and to a copy who asks and where. */
 import type { Mask } from "../../lib/redact.ts";
 import type { CardRecord, NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
-import { type ApprovalCard, type CardNotify, type NotePart, noteText } from "../../ports/card.ts";
+import { type ApprovalCard, type CardItem, type CardNotify, type NotePart, noteText } from "../../ports/card.ts";
 import { copyTurnId } from "../../ports/copies.ts";
-import type { ReplyTarget } from "../../ports/message.ts";
+import type { AnswerChoice, ReplyTarget } from "../../ports/message.ts";
 import type { ApprovalRow } from "../card.ts";
 import { cleaner } from "../card-text.ts";
-import { audienceOf } from "./audience.ts";
+import { audienceOf, isExpiredCall } from "./audience.ts";
 
 /** The copies that have been sent or are being sent. */
 export function copyTargets(cardId: string, card: CardRecord): ReplyTarget[] {
@@ -42,7 +42,22 @@ export function withNotify(
   // A second turn that shares the card shows it too. That must not ping again.
   const mentions = !isCopy && card.target.turnId === first;
   const shown = isOpen ? cardNotify(notify, rows, mentions, clean) : undefined;
-  return { ...card, ...copy, ...(shown === undefined ? {} : { notify: shown }) };
+  const items = card.items.map((item) => ({ ...item, choices: [...item.choices, ...moreChoices(item, card, rows)] }));
+  return { ...card, items, ...copy, ...(shown === undefined ? {} : { notify: shown }) };
+}
+
+/** A card is handed over as a whole, so only its first open item offers it. */
+function moreChoices({ approvalId }: CardItem, { items }: ApprovalCard, rows: ApprovalRow[]): AnswerChoice[] {
+  const row = rows.find(({ id }) => id === approvalId);
+  if (row === undefined) return [];
+  const firstOpen = items.find(({ state }) => state === "open");
+  if (firstOpen?.approvalId === approvalId) return hasOtherApprovers(row) ? ["handover"] : [];
+  return isExpiredCall(row) && row.body.askedAgain === undefined ? ["reask"] : [];
+}
+
+function hasOtherApprovers({ body: { approvers, notRequester } }: ApprovalRow): boolean {
+  const entries = approvers.filter((entry) => entry !== "requester" || !notRequester);
+  return entries.length > 1 || entries.some((entry) => entry.startsWith("role:"));
 }
 
 function copyOf(requesterName: string, { place }: NotifyRecord, clean: (text: string) => string) {

@@ -20,6 +20,7 @@ import { activeTurns, createTurnEnder, isWaitingForApproval, type TurnEnderOptio
 import { createInbox, hasOnlyMessage } from "./inbox.ts";
 import { createScheduler } from "./scheduler.ts";
 import { createTurnStarter, type TurnStarterOptions } from "./start-turn.ts";
+import { createWaitingRoom, minWaitMs, type WaitingRoomOptions } from "./waiting-room.ts";
 import { createWorker, type WorkerOptions } from "./worker.ts";
 
 /** During a turn, a new message by its author waits, joins the next step, or replaces the turn. Other messages wait. */
@@ -35,6 +36,9 @@ export interface ConversationsOptions
   resumeOrphansEveryMs: number;
   overlap: Overlap;
   concurrency: number;
+  /** Opens the reply of a queued request. Undefined if this process can't write there. */
+  openReply: WaitingRoomOptions["openReply"];
+  minWaitMs?: WaitingRoomOptions["minWaitMs"];
 }
 
 /** A message that waits longer suggests that no worker is running. */
@@ -46,7 +50,16 @@ export function createConversations(options: ConversationsOptions): Conversation
   const messages = createInbox(ledger);
   const endTurns = createTurnEnder({ ledger, bus, cancelApprovals: options.cancelApprovals });
   const startNextTurn = createTurnStarter({ ledger, messages, events, workingFolder: options.workingFolder });
-  const worker = createWorker({ ...options, messages, startNextTurn });
+  const waitingRoom = createWaitingRoom({
+    minWaitMs: () => minWaitMs,
+    ...options,
+    isSteering: options.overlap === "steer",
+  });
+  const run: WorkerOptions["run"] = async (turn, signal) => {
+    await waitingRoom.release(turn);
+    return await options.run(turn, signal);
+  };
+  const worker = createWorker({ ...options, run, messages, startNextTurn });
   const scheduler = createScheduler(options.concurrency, worker);
   const unlisten = bus.listen(hear);
   let orphansResumedAt = 0;
@@ -130,7 +143,7 @@ export function createConversations(options: ConversationsOptions): Conversation
         characters: message.text.length,
       });
       const { conversationId } = message;
-      if (options.overlap === "interrupt") {
+      if (options.overlap === "interrupt" && message.askAgain === undefined) {
         const running = await activeTurns(ledger, conversationId, ["running"]);
         // Another process may already have started a turn with this message.
         const others = running.filter((turn) => turn.messages.every(({ id }) => id !== message.id));
@@ -138,6 +151,7 @@ export function createConversations(options: ConversationsOptions): Conversation
         await endTurns(own, "interrupted");
       }
       bus.publish({ type: "work", conversationId });
+      waitingRoom.watch();
     },
     async takeSteering(turnId, conversationId) {
       if (options.overlap !== "steer") return [];
@@ -145,7 +159,9 @@ export function createConversations(options: ConversationsOptions): Conversation
       if (running?.owner === undefined) return [];
       const { owner } = running;
       const asker = requesterOf(running);
-      const said = (await messages.queued(conversationId)).filter(({ author }) => author.id === asker.id);
+      const said = (await messages.queued(conversationId)).filter(
+        ({ author, askAgain }) => author.id === asker.id && askAgain === undefined,
+      );
       if (said.length === 0) return [];
       const kept = await ledger.transition("turn", turnId, ["running"], "running", (turn) =>
         turn.owner === owner ? { ...turn, messages: [...turn.messages, ...said] } : undefined,
@@ -184,6 +200,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       );
     },
     async recover() {
+      waitingRoom.watch();
       if (!options.takesTurns) return;
       await resumeOrphans("restart");
       orphansResumedAt = Date.now();
@@ -209,6 +226,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     whenIdle: scheduler.whenIdle,
     async close(graceMs) {
       unlisten();
+      await waitingRoom.close();
       await scheduler.close(graceMs);
     },
   };

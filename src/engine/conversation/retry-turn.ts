@@ -2,6 +2,7 @@
  * Starts a failed request again, once, as a new turn with the same words and files. The click becomes a message in the ledger
  * whose id derives from the failed turn, so a second click, another process or a crash can't start it twice.
  */
+import { pause } from "../../lib/backoff.ts";
 import type { Access } from "../../ports/access.ts";
 import type { FooterReceipt } from "../../ports/answer-footer.ts";
 import type { Ledger } from "../../ports/ledger.ts";
@@ -18,6 +19,9 @@ export interface RetryOptions {
   now?: () => number;
 }
 
+const maxWaitMs = 10_000;
+const lookAgainMs = 200;
+const never = new AbortController().signal;
 const refused = (text: string): FooterReceipt => ({ accepted: false, text });
 
 export function createRetry({ ledger, reports, access, accept, now = Date.now }: RetryOptions) {
@@ -27,8 +31,17 @@ export function createRetry({ ledger, reports, access, accept, now = Date.now }:
     return (await Promise.all(entries)).map((entry, index) => entry?.body ?? turn.messages[index]).filter(isPresent);
   }
 
+  /** People see the failure, with its button, a moment before the turn has ended. */
+  async function endedTurn(turnId: string) {
+    for (let waitedMs = 0; ; waitedMs += lookAgainMs) {
+      const entry = await ledger.get("turn", turnId);
+      if (entry?.state !== "running" || waitedMs >= maxWaitMs) return entry;
+      await pause(lookAgainMs, never);
+    }
+  }
+
   return async (turnId: string, by: Author): Promise<FooterReceipt> => {
-    const entry = await ledger.get("turn", turnId);
+    const entry = await endedTurn(turnId);
     if (entry === undefined) return refused("I no longer have this request. Please ask again.");
     const { body: turn, state } = entry;
     const requester = requesterOf(turn);

@@ -4,6 +4,7 @@ import type { Ledger } from "../../ports/ledger.ts";
 import type { Author, InboundMessage, Scope } from "../../ports/message.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 import { claimed, turnFields } from "../turn/turn-store.ts";
+import { askedAgainSteps } from "./asked-again.ts";
 import { type Inbox, turnIdFor } from "./inbox.ts";
 
 export interface TurnStarterOptions {
@@ -35,7 +36,7 @@ export function createTurnStarter({ ledger, messages, events, workingFolder }: T
       messages: consecutive,
       target: { platform: newest.platform, conversationId, turnId: id, messageId: newest.replyTo ?? newest.id },
       workingFolder: workingFolder(conversationId, newest.scope),
-      steps: [],
+      steps: await askedAgainSteps(ledger, first),
       startedAt: Date.now(),
       isDelivered: false,
     };
@@ -63,6 +64,10 @@ export function createTurnStarter({ ledger, messages, events, workingFolder }: T
 }
 
 function consecutiveBy(waiting: InboundMessage[], by: Author): InboundMessage[] {
-  const end = waiting.findIndex(({ author }) => author.id !== by.id);
+  // A request to ask again is a turn of its own.
+  const end = waiting.findIndex(
+    ({ author, askAgain }, index) =>
+      author.id !== by.id || (index > 0 && (askAgain ?? waiting[0]?.askAgain) !== undefined),
+  );
   return end < 0 ? waiting : waiting.slice(0, end);
 }

@@ -151,8 +151,11 @@ async function readAnswer(run: TurnRun, request: ModelRequest, tools: ToolSpec[]
   const usedIds = new Set(callsOf(turn).map((call) => call.raw.id));
   deps.events.emit("llm.request", { ...run.fields, step: turn.steps.length + 1, tools: tools.length });
   const stream: AsyncIterable<ModelEvent> = deps.provider.stream(request, signal);
-  return await deps.readModel(stream, tools, usedIds, (text) => {
-    progress.phase(undefined);
-    delivery.show(joinParagraphs(before, text));
+  return await deps.readModel(stream, tools, usedIds, {
+    onText(text) {
+      progress.phase(undefined);
+      delivery.show(joinParagraphs(before, text));
+    },
+    onNotice: (text) => progress.phase(text),
   });
 }

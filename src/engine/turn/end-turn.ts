@@ -1,7 +1,7 @@
 /** Ends a turn: delivers its answer or the reason for its end, settles its changes, and writes it to memory. */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
-import { callsOf, openSegment, textOf } from "../../ports/turn.ts";
+import { callsOf, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
 import { dropOldImages } from "./result-images.ts";
@@ -20,9 +20,13 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     if (said === "")
       return await endVisibly(run, "failed", "The model ended without an answer. Please ask again, or in other words.");
     const isCut = last?.stop === "max-tokens" ? "*(The answer was cut at the model's output limit.)*" : "";
+    const isOutOfSteps = turn.steps.length > deps.limits.steps;
+    const more = isOutOfSteps
+      ? `*(I used all ${deps.limits.steps} steps of one request. Say “continue”, and I go on.)*`
+      : "";
     const other = last !== undefined && last.model !== last.requestedModel ? `*(answered by ${last.model})*` : "";
     await delivery.finish(
-      joinParagraphs(said, isCut, other, unheardNote(turn, said)),
+      joinParagraphs(said, isCut, more, other, unheardNote(turn, said)),
       callsOf(turn).flatMap((call) => call.result?.files ?? []),
       await deps.footer(turn, "done"),
     );
@@ -47,10 +51,10 @@ async function settleDrafts({ turn, deps }: TurnRun, state: "done" | "failed" | 
 
 export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sentence: string): Promise<TurnEnd> {
   run.progress.stop();
-  run.turn.failure = sentence;
+  run.turn.failure = joinSentences(sentence, unknownOutcomeNote(run.turn));
   const mark = state === "failed" ? "⚠️ " : "";
   await run.delivery.fail(
-    joinParagraphs(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "", mark + sentence),
+    joinParagraphs(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "", mark + run.turn.failure),
     await run.deps.footer(run.turn, state),
   );
   await settleDrafts(run, state);
@@ -125,6 +129,20 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
     outcome,
   });
   await deps.context.remember(turn);
+}
+
+/** Nobody should ask again without checking first. */
+function unknownOutcomeNote(turn: TurnRecord): string {
+  const unknown = callsOf(turn).filter(({ startedAt, result }) =>
+    result === undefined ? startedAt !== undefined : result.status === "interrupted",
+  );
+  const names = [...new Set(unknown.map(({ raw }) => `\`${raw.name.replace(/[^\w-]/g, "_")}\``))];
+  if (names.length === 0) return "";
+  return `I don't know whether ${names.join(", ")} took effect, so check before you ask again.`;
+}
+
+function joinSentences(...sentences: string[]): string {
+  return sentences.filter((sentence) => sentence !== "").join(" ");
 }
 
 export function joinParagraphs(...parts: string[]): string {

@@ -1,6 +1,6 @@
 /** Fetches the files of the turn's messages, a few at a time, and saves each batch in the turn's record. */
-import { oneLine } from "../../lib/text/sanitize.ts";
 import type { InboundMessage } from "../../ports/message.ts";
+import { plainValue } from "./tool-phrases.ts";
 import type { TurnRun } from "./turn-store.ts";
 import { placeFile } from "./voice.ts";
 
@@ -14,7 +14,7 @@ export async function gatherFiles(run: TurnRun): Promise<void> {
   for (let first = 0; first < waiting.length; first += maxParallelFiles) {
     const batch = waiting.slice(first, first + maxParallelFiles);
     const large = batch.find(({ bytes }) => bytes >= minAnnouncedBytes);
-    if (large !== undefined) run.progress.phase(`Reading ${oneLine(large.name, maxShownNameCharacters)}`);
+    if (large !== undefined) run.progress.phase(`Reading ${plainValue(large.name, maxShownNameCharacters)}`);
     await Promise.all(batch.map((file) => fetchFile(run, file)));
     await run.save();
   }

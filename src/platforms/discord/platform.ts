@@ -5,6 +5,8 @@ import {
   GatewayDispatchEvents,
   type GatewayMessageDeleteBulkDispatchData,
   type GatewayMessageDeleteDispatchData,
+  type GatewayMessageReactionAddDispatchData,
+  type GatewayMessageReactionRemoveDispatchData,
   type RESTAPIPartialCurrentUserGuild,
   Routes,
 } from "discord.js";
@@ -25,6 +27,7 @@ import { createCursors } from "./inbound/cursors.ts";
 import { createEarlier } from "./inbound/earlier.ts";
 import { createInbound, type Inbound } from "./inbound/inbound.ts";
 import { createFileOpener } from "./inbound/open-file.ts";
+import { createReactions, type Reactions } from "./inbound/reactions.ts";
 import type { InboundContext, RawMessage } from "./inbound/read-message.ts";
 import { type CommandHelp, registerCommands } from "./interactions/commands.ts";
 import { createFormContents } from "./interactions/form-contents.ts";
@@ -71,7 +74,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   const told = createLruMap<true>(maxToldReasons);
   const ended = new AbortController();
   let isLost = false;
-  let handling: { inbound: Inbound; interactions: Interactions } | undefined;
+  let handling: { inbound: Inbound; interactions: Interactions; reactions: Reactions } | undefined;
 
   const gateway = createGateway({
     ...options,
@@ -106,7 +109,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
 
   function dispatch(type: string, data: unknown): void {
     if (handling === undefined) return;
-    const { inbound, interactions } = handling;
+    const { inbound, interactions, reactions } = handling;
     switch (type) {
       case GatewayDispatchEvents.MessageCreate: {
         const raw = data as RawMessage;
@@ -128,6 +131,12 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
         inbound.deleted(channel_id, ids);
         return;
       }
+      case GatewayDispatchEvents.MessageReactionAdd:
+        reactions.added(data as GatewayMessageReactionAddDispatchData);
+        return;
+      case GatewayDispatchEvents.MessageReactionRemove:
+        reactions.removed(data as GatewayMessageReactionRemoveDispatchData);
+        return;
       case GatewayDispatchEvents.InteractionCreate:
         void interactions.take(data as APIInteraction);
         return;
@@ -206,7 +215,9 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       await cursors.load();
       const inbound = createInbound({ api, context, cursors, handlers, onKept, log, signal: both });
       const onAsked = (raw: RawMessage) => inbound.add(raw);
-      handling = { inbound, interactions: createInteractions({ api, channels, handlers, formContents, onAsked, log }) };
+      const interactions = createInteractions({ api, channels, handlers, formContents, onAsked, log });
+      const reactions = createReactions({ handlers, lookUp: people.lookUp, botId: context.botId, log });
+      handling = { inbound, interactions, reactions };
       signal.addEventListener("abort", () => void gateway.close(), { once: true });
       await gateway.open(both);
       register();
@@ -217,6 +228,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       return createDiscordReply({ api, sender, target, posts, formContents, latestCards, onBegin, log });
     },
     lookUp: people.lookUp,
+    isRatedByReaction: true,
     mayRead: createMayRead(api, access),
     reach: createReach({ api, channels, people, access, roleName: context.roleName }),
     earlier: createEarlier({ api, channels, access, botId: () => gateway.client()?.user.id }),

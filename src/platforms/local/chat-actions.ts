@@ -18,11 +18,11 @@ interface Spot {
   thread: string | null;
 }
 
-export function createLocalChatActions(store: ChatStore, channels: readonly string[]): ChatActions {
+export function createLocalChatActions(store: ChatStore): ChatActions {
   function placeSpot({ conversationId, channel }: ChatPlace): Spot {
     if (channel !== undefined) {
       const name = channel.replace(/^#/, "");
-      if (!channels.includes(name)) throw noAccess(`there is no channel ${channel} on the local page`);
+      if (!store.channels.has(name)) throw noAccess(`there is no channel ${channel} on the local page`);
       return { place: `channel:${name}`, thread: null };
     }
     const conversation = parseConversationId(conversationId);
@@ -59,7 +59,7 @@ export function createLocalChatActions(store: ChatStore, channels: readonly stri
   return {
     async channels({ requester }) {
       const isKnown = store.people().some(({ id }) => id === requester.id);
-      return isKnown ? channels.map((name) => ({ id: name, name })) : [];
+      return isKnown ? store.channels.names().map((name) => ({ id: name, name })) : [];
     },
     async history(chatPlace, { limit, before }) {
       const { place, thread } = placeSpot(chatPlace);

@@ -8,8 +8,10 @@ import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqli
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { useWriteAheadLog } from "../../lib/sqlite.ts";
 import type { Scope } from "../../ports/message.ts";
+import { type ChatChannels, channelsSchema, createChatChannels } from "./chat-channels.ts";
 import { type ChatFiles, createChatFiles, filesSchema } from "./chat-files.ts";
 import type { ChatMessage, Person, StoredMessage } from "./chat-message.ts";
+import { type ChatSearch, createChatSearch } from "./chat-search.ts";
 
 export interface ChatStore {
   people(): Person[];
@@ -31,6 +33,12 @@ export interface ChatStore {
   isAgentsThread(id: string): boolean;
   revision(): number;
   changes(viewer: string, since: number, limit: number): StoredMessage[];
+  /** Messages whose card waits for an answer, oldest first. */
+  waitingCards(viewer: string, limit: number): StoredMessage[];
+  /** Changes whenever a person or a channel is added. */
+  listsVersion(): number;
+  channels: ChatChannels;
+  search: ChatSearch;
   files: ChatFiles;
   onChange(listener: () => void): () => void;
   close(): void;
@@ -47,6 +55,8 @@ const schema = `
   CREATE INDEX IF NOT EXISTS messages_by_place ON messages (place, thread, sequence);
   CREATE INDEX IF NOT EXISTS messages_by_thread ON messages (thread, sequence);
   CREATE INDEX IF NOT EXISTS messages_not_handed_over ON messages (sequence) WHERE is_handed_over = 0;
+  CREATE INDEX IF NOT EXISTS messages_waiting ON messages (sequence) WHERE state = 'waiting';
+  ${channelsSchema}
   ${filesSchema}
   PRAGMA user_version = ${schemaVersion};`;
 
@@ -153,6 +163,16 @@ export function createChatStore(path: string): ChatStore {
         since,
         limit,
       }),
+    waitingCards: (viewer, limit) =>
+      messages(
+        `WHERE message.state = 'waiting' AND message.type = 'card' AND message.is_deleted = 0 AND ${visible}
+         ORDER BY message.sequence DESC LIMIT :limit`,
+        { viewer, dm: `dm:${viewer}`, limit },
+      ).reverse(),
+    listsVersion: () =>
+      Number(rows("SELECT (SELECT count(*) FROM people) + (SELECT count(*) FROM channels) AS count")[0]?.count),
+    channels: createChatChannels(database),
+    search: createChatSearch(database, visible),
     files: createChatFiles(database),
     onChange(listener) {
       listeners.add(listener);

@@ -44,6 +44,7 @@ interface ChangeStream {
 async function sendChanges(stream: SSEStreamingApi, { store, person, since, closed }: ChangeStream): Promise<void> {
   let revision = since;
   let spokeAt = Date.now();
+  let listsVersion = -1;
   await stream.writeSSE({ event: "hello", data: "", retry: 1000 });
   if (closed.aborted) return;
   const isOther = since > store.revision();
@@ -53,6 +54,11 @@ async function sendChanges(stream: SSEStreamingApi, { store, person, since, clos
   }
   while (!closed.aborted) {
     const changed = nextChange(store, closed);
+    if (store.listsVersion() !== listsVersion) {
+      listsVersion = store.listsVersion();
+      const lists = { people: store.people(), channels: store.channels.names() };
+      await stream.writeSSE({ event: "lists", data: JSON.stringify(lists) });
+    }
     for (const message of store.changes(person, revision, maxCatchUpChanges)) {
       if (closed.aborted) return;
       await stream.writeSSE({ event: "message", id: `${message.revision}`, data: JSON.stringify(message) });

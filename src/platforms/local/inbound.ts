@@ -74,12 +74,11 @@ export interface ClickedFooter {
 
 export interface InboundOptions {
   store: ChatStore;
-  channels: readonly string[];
   handlers(): PlatformHandlers | undefined;
   log: Log;
 }
 
-export function createInbound({ store, channels, handlers, log }: InboundOptions): Inbound {
+export function createInbound({ store, handlers, log }: InboundOptions): Inbound {
   function connected(): PlatformHandlers {
     const connectedHandlers = handlers();
     if (connectedHandlers !== undefined) return connectedHandlers;
@@ -94,7 +93,7 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
 
   function checkSpot({ person, place, thread }: Spot): Person {
     const author = personOf(person);
-    const isOpen = place.startsWith("channel:") ? channels.includes(place.slice(8)) : place === `dm:${person}`;
+    const isOpen = place.startsWith("channel:") ? store.channels.has(place.slice(8)) : place === `dm:${person}`;
     if (!isOpen) throw new Refusal(404, `There is no ${place.replace(":", " ")} for ${author.name}.`);
     if (thread === null) return author;
     const root = store.get(thread);
@@ -206,11 +205,10 @@ export function createInbound({ store, channels, handlers, log }: InboundOptions
     },
     async footer({ person, messageId, action, text }) {
       const by = authorOf(personOf(person));
-      const { place, thread, footer } = clickable(person, messageId, "message");
+      const { footer } = clickable(person, messageId, "message");
       if (footer === undefined) throw new Refusal(404, "There is nothing below that message. Reload the page.");
-      const conversationId = formatConversationId(conversationOf(place, thread));
       return await connected().onFooter({
-        ...{ platform: "local", conversationId, turnId: footer.turnId, messageId, action, by, at: Date.now() },
+        ...{ platform: "local", turnId: footer.turnId, messageId, action, by, at: Date.now() },
         ...(text === undefined ? {} : { text }),
       });
     },

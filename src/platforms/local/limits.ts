@@ -2,7 +2,18 @@
 
 export const maxPeople = 50;
 export const maxNameLength = 40;
+export const maxChannels = 200;
+export const maxChannelNameLength = 40;
+/** Percent-encoded, because a channel's folder in memory has the encoded name. */
+export const maxChannelNameBytes = 200;
 export const pageSize = 50;
+export const maxSearchLength = 200;
+export const maxSearchWords = 10;
+export const searchPageSize = 30;
+/** A search stops after this many messages and offers to go on with older ones. */
+export const maxSearchedMessages = 20_000;
+/** Waiting cards that the page counts and links to. */
+export const maxWaitingCards = 100;
 export const maxThreadMessages = 500;
 /** Size of a request other than an upload. */
 export const maxBodyBytes = 2 * 1024 * 1024;

@@ -2,7 +2,6 @@
 import { Readable } from "node:stream";
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { Log } from "../../lib/log.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import { deletedFile } from "../shared/file-download.ts";
 import { createLocalChatActions } from "./chat-actions.ts";
@@ -10,23 +9,17 @@ import { type ChatStore, createChatStore } from "./chat-store.ts";
 import { type LocalConversation, parseConversationId } from "./conversation-id.ts";
 import { createEarlier } from "./earlier.ts";
 import { createInbound } from "./inbound.ts";
+import type { LocalPlatformOptions } from "./options.ts";
 import { createReach } from "./reach.ts";
 import { createLocalReply } from "./reply.ts";
 import { mountRoutes } from "./routes.ts";
-
-export interface LocalPlatformOptions {
-  dataFile: string;
-  commands(): { usage: string; description: string }[];
-  maxFileBytes: number;
-  log: Log;
-}
 
 export interface LocalPlatform extends Platform {
   /** `app` must check token, origin and host before any route mounted here. */
   mount(app: Hono): void;
 }
 
-const channels = ["general", "random"];
+const firstChannels = ["general", "random"];
 const firstPeople = [
   { id: "ann", name: "Ann" },
   { id: "ben", name: "Ben" },
@@ -35,15 +28,17 @@ const firstPeople = [
 export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatform {
   const { log } = options;
   const store = createChatStore(options.dataFile);
+  const { channels } = store;
   for (const person of firstPeople) store.addPerson(person);
+  for (const name of firstChannels) channels.add(name);
   const ended = new AbortController();
   let connected: PlatformHandlers | undefined;
-  const inbound = createInbound({ store, channels, handlers: () => connected, log });
+  const inbound = createInbound({ store, handlers: () => connected, log });
 
   function isOpen(conversation: LocalConversation): boolean {
     if (conversation.type === "dm") return store.people().some((person) => person.id === conversation.person);
     const { channel, thread } = conversation;
-    return channels.includes(channel) && (thread === null || store.get(thread)?.place === `channel:${channel}`);
+    return channels.has(channel) && (thread === null || store.get(thread)?.place === `channel:${channel}`);
   }
 
   function disconnect(): void {
@@ -66,7 +61,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
       return conversation.type === "channel" || conversation.person === person.id;
     },
     reach: createReach(store),
-    chat: createLocalChatActions(store, channels),
+    chat: createLocalChatActions(store),
     reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, log }),
     openFile: openStoredFile(store),
     health() {
@@ -77,7 +72,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
       disconnect();
       store.close();
     },
-    mount: (app) => mountRoutes(app, { ...options, store, inbound, channels, signal: ended.signal }),
+    mount: (app) => mountRoutes(app, { ...options, store, inbound, signal: ended.signal }),
   };
 }
 

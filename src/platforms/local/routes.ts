@@ -3,33 +3,29 @@
  * check token, origin and host before a request gets here. Bodies are JSON, limited in size and validated, except
  * those of uploads (upload-route.ts).
  */
-import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { fileURLToPath } from "node:url";
-import { serveStatic } from "@hono/node-server/serve-static";
 import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
 import { maxShownFiles } from "../../ports/card.ts";
 import { answerChoices, type Scope } from "../../ports/message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
+import { createChannel } from "./create-channel.ts";
 import { createEventStreams } from "./event-stream.ts";
+import { mountFinding } from "./find-routes.ts";
 import { type Inbound, Refusal } from "./inbound.ts";
 import { maxAttachments, maxBodyBytes, maxThreadMessages, pageSize } from "./limits.ts";
+import type { LocalPlatformOptions } from "./options.ts";
+import { mountPage } from "./page-routes.ts";
 import { createPerson } from "./people.ts";
 import { identifier, mountUploads, uploadsPath } from "./upload-route.ts";
 
-export interface RoutesOptions {
+export interface RoutesOptions extends LocalPlatformOptions {
   store: ChatStore;
   inbound: Inbound;
-  channels: readonly string[];
-  commands(): { usage: string; description: string }[];
-  maxFileBytes: number;
   signal: AbortSignal;
-  log: Log;
 }
 
 const spot = {
@@ -74,6 +70,7 @@ const bodies = {
   }),
   command: z.object({ ...spot, name: z.string().max(100), rest: z.string().default("") }),
   person: z.object({ name: z.string() }),
+  channel: z.object({ name: z.string() }),
 };
 
 export function mountRoutes(app: Hono, options: RoutesOptions): void {
@@ -89,43 +86,20 @@ export function mountRoutes(app: Hono, options: RoutesOptions): void {
   );
   mountUploads(app, options);
   mountReading(app, options);
+  mountFinding(app, options);
   mountWriting(app, options);
 }
 
-function mountPage(app: Hono): void {
-  const page = fileURLToPath(new URL("page/", import.meta.url));
-  const vendor = {
-    "marked.js": fileURLToPath(import.meta.resolve("marked")),
-    "dompurify.js": fileURLToPath(import.meta.resolve("dompurify")),
-  };
-  const noStale = (_path: string, context: Context) => context.header("Cache-Control", "no-cache");
-  app.get("/", serveStatic({ root: page, path: "index.html", onFound: noStale }));
-  app.get("/local/vendor/:name", async (context) => {
-    const path = Object.entries(vendor).find(([name]) => name === context.req.param("name"))?.[1];
-    if (path === undefined) return context.notFound();
-    return context.body(await readFile(path, "utf8"), 200, {
-      "content-type": "text/javascript; charset=utf-8",
-      "cache-control": "no-cache",
-    });
-  });
-  const rewriteRequestPath = (path: string) => path.slice("/local/page".length);
-  app.get("/local/page/*", serveStatic({ root: page, rewriteRequestPath, onFound: noStale }));
-}
-
-function mountReading(app: Hono, { store, channels, commands, maxFileBytes, signal }: RoutesOptions): void {
+function mountReading(app: Hono, { store, commands, maxFileBytes, signal }: RoutesOptions): void {
   const streamEvents = createEventStreams(store, signal);
   app.get("/local/api/state", (context) => {
     const people = store.people();
     const me = people.find((person) => person.id === context.req.query("person")) ?? people[0];
     if (me === undefined) return context.json({ error: "There are no people in this chat." }, 404);
-    // Read this before the messages so that changes made meanwhile arrive again as events.
+    const channels = store.channels.names();
     const revision = store.revision();
-    const places: Scope[] = [...channels.map((channel): Scope => `channel:${channel}`), `dm:${me.id}`];
-    const messages = Object.fromEntries(
-      places.map((place) => [place, store.page(me.id, place, Number.MAX_SAFE_INTEGER, pageSize)]),
-    );
     const limits = { maxFileBytes, maxFiles: maxAttachments };
-    return context.json({ me, people, agent, channels, messages, pageSize, revision, limits, commands: commands() });
+    return context.json({ me, people, agent, channels, pageSize, revision, limits, commands: commands() });
   });
   app.get("/local/api/messages", (context) => {
     const { person = "", place = "", thread, before } = context.req.query();
@@ -205,6 +179,9 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
   );
   app.post("/local/api/people", (context) =>
     taking(context, bodies.person, async ({ name }) => context.json({ person: createPerson(store, name) }, 201)),
+  );
+  app.post("/local/api/channels", (context) =>
+    taking(context, bodies.channel, async ({ name }) => context.json({ channel: createChannel(store, name) }, 201)),
   );
 }
 

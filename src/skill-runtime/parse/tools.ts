@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../../ports/message.ts";
 import type { FolderUse, ToolSpec } from "../../ports/tool.ts";
 import { askOf } from "./ask.ts";
 import type { Notes } from "./diagnostics.ts";
+import { readPhrases } from "./phrases.ts";
 import { toToolParameters } from "./schema.ts";
 import { withoutUnseen } from "./text.ts";
 import { isJsonObject, toJson } from "./values.ts";
@@ -86,6 +87,7 @@ function entriesOf(fields: Fields, notes: Notes): { written: JsonObject; line: n
 function toSpec(written: JsonObject, name: string, skill: string, line: number, notes: Notes): ToolSpec {
   const parameters = toToolParameters(written.parameters ?? written.inputSchema ?? written.input_schema);
   for (const problem of parameters.problems) notes.warn(line, "tool-parameters", `tool ${name}: ${problem}`);
+  const phrases = readPhrases(written, name, parameters.schema, line, notes);
   return {
     name,
     description: typeof written.description === "string" ? withoutUnseen(written.description).trim() : "",
@@ -99,6 +101,7 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
     folder: folderUse(written.folder, name, line, notes),
     shellParameters: parameters.shellParameters,
     ...askOf(written.ask, parameters.schema, name, line, notes),
+    ...(phrases === undefined ? {} : { phrases }),
   };
 }
 

@@ -49,8 +49,9 @@ function readPart(reading: Reading, value: unknown, path: FieldPath): object {
 }
 
 function readLabelled(reading: Reading, value: unknown, path: FieldPath): object {
-  const isMenu = (value as Fields | null | undefined)?.type === 3;
-  return isMenu ? readMenu(reading, value as Fields, path) : readInput(reading, value, path, false);
+  const type = (value as Fields | null | undefined)?.type;
+  if (type === 5) return readUserMenu(reading, value as Fields, path);
+  return type === 3 ? readMenu(reading, value as Fields, path) : readInput(reading, value, path, false);
 }
 
 /**
@@ -75,6 +76,23 @@ function readMenu(reading: Reading, fields: Fields, path: FieldPath): object {
     options,
     min_values: least,
     max_values: most,
+    required,
+    placeholder: text(form, fields.placeholder, at("placeholder"), { max: 150 }),
+  };
+}
+
+/** A menu of people has no options: the client fills it. */
+function readUserMenu(reading: Reading, fields: Fields, path: FieldPath): object {
+  const { form } = reading;
+  const at = (key: string) => [...path, key];
+  if (fields.disabled === true) form.wrong(at("disabled"), "BASE_TYPE_CHOICES", "Value must be one of {False}.");
+  const required = flag(form, fields.required, at("required")) ?? true;
+  const least = integer(form, fields.min_values, at("min_values"), { min: required ? 1 : 0, max: 25 }) ?? 1;
+  return {
+    type: 5,
+    custom_id: readCustomId(reading, fields.custom_id, at("custom_id")),
+    min_values: least,
+    max_values: integer(form, fields.max_values, at("max_values"), { min: Math.max(1, least), max: 25 }) ?? 1,
     required,
     placeholder: text(form, fields.placeholder, at("placeholder"), { max: 150 }),
   };

@@ -8,6 +8,8 @@ export interface SeenModal {
   title: string;
   inputs: SeenInput[];
   menus: SeenMenu[];
+  /** Custom ids of menus of people. An answer is a list of their ids. */
+  userMenus: string[];
 }
 
 export interface SeenInput {
@@ -45,6 +47,7 @@ export function seenModal(modal: Modal): SeenModal {
     title: modal.title,
     inputs: parts.flatMap((part) => fieldsIn(part, 4).map((item) => seenInput(part as Item, item))),
     menus: parts.flatMap((part) => fieldsIn(part, 3).map((item) => seenMenu(part as Item, item))),
+    userMenus: parts.flatMap((part) => fieldsIn(part, 5).map((item) => String(item.custom_id))),
   };
 }
 
@@ -80,21 +83,27 @@ function seenMenu(part: Item, menu: Item): SeenMenu {
 
 /** The components of a modal as they are handed in. */
 export function filledIn(modal: Modal, answers: Answers): object[] {
-  const { inputs, menus } = seenModal(modal);
-  const known = [...inputs, ...menus].map(({ customId }) => customId);
+  const { inputs, menus, userMenus } = seenModal(modal);
+  const known = [...[...inputs, ...menus].map(({ customId }) => customId), ...userMenus];
   for (const key of Object.keys(answers)) if (!known.includes(key)) throw new Error(`the modal has no input "${key}"`);
   const filled = new Map<string, object>([
     ...inputs.map((input) => [input.customId, { type: 4, value: textFor(input, answers[input.customId]) }] as const),
+    ...userMenus.map((id) => [id, { type: 5, values: chosenPeople(id, answers[id]) }] as const),
     ...menus.map((menu) => [menu.customId, { type: 3, values: valuesFor(menu, answers[menu.customId]) }] as const),
   ]);
   return (modal.components as unknown[]).map((part, index) => {
     const id = index * 2 + 1;
     const { type } = part as { type: number };
     if (type === 10) return { type, id };
-    const customId = String([...fieldsIn(part, 4), ...fieldsIn(part, 3)][0]?.custom_id);
+    const customId = String([...fieldsIn(part, 4), ...fieldsIn(part, 3), ...fieldsIn(part, 5)][0]?.custom_id);
     const answer = { ...filled.get(customId), id: id + 1, custom_id: customId };
     return type === 18 ? { type, id, component: answer } : { type, id, components: [answer] };
   });
+}
+
+function chosenPeople(customId: string, answer: string | string[] = []): string[] {
+  if (typeof answer === "string" || answer.length !== 1) throw new Error(`menu "${customId}" takes one person`);
+  return answer;
 }
 
 function textFor({ customId, value, isRequired, maxLength }: SeenInput, answer: string | string[] = value): string {

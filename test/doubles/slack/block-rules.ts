@@ -130,6 +130,16 @@ function problemsByType(block: JsonObject, place: string): Problem[] {
           element.type === "image" ? [] : textProblems(element, `${place}/elements/${at}`, 3000),
         ),
       ];
+    // https://docs.slack.dev/reference/block-kit/blocks/context-actions-block
+    case "context_actions":
+      return [
+        ...itemProblems(block.elements, 1, 5, `${place}/elements`),
+        ...objectsIn(block.elements).flatMap((element, at) =>
+          element.type === "feedback_buttons" || element.type === "icon_button"
+            ? elementProblems(element, `${place}/elements/${at}`)
+            : [`unsupported type: ${String(element.type)} [json-pointer:${place}/elements/${at}/type]`],
+        ),
+      ];
     case "actions":
       return [
         ...itemProblems(block.elements, 1, 25, `${place}/elements`),

@@ -45,6 +45,14 @@ function problemsByType(element: JsonObject, place: string): Problem[] {
   switch (element.type) {
     case "button":
       return buttonProblems(element, place);
+    // https://docs.slack.dev/reference/block-kit/block-elements/feedback-buttons-element
+    case "feedback_buttons":
+      return (["positive_button", "negative_button"] as const).flatMap((side) => {
+        const button = element[side];
+        return isObject(button)
+          ? [...buttonProblems(button, `${place}/${side}`), ...missing(button.value, "value", `${place}/${side}`)]
+          : missing(undefined, side, place);
+      });
     case "plain_text_input":
       return inputProblems(element, place);
     case "static_select":

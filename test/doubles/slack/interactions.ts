@@ -2,7 +2,7 @@
  * Buttons, modals and slash commands: the payloads Slack sends for what people do, the trigger ids and response URLs in
  * them, and what Slack does with the app's acknowledgement.
  */
-import { elementsOf } from "./block-elements.ts";
+import { buttonsOf, elementsOf } from "./block-elements.ts";
 import type { Courier, Delivery } from "./delivery.ts";
 import type { ResponseUrls } from "./response-urls.ts";
 import { messageJson } from "./shapes.ts";
@@ -176,7 +176,7 @@ export function createInteractions(tools: InteractionTools): Interactions {
 }
 
 function actionIn(message: StoredMessage | undefined, button = ""): JsonObject {
-  const buttons = elementsOf(message?.blocks ?? []).filter(({ element }) => element.type === "button");
+  const buttons = buttonsOf(message?.blocks ?? []);
   const found = buttons.find(({ element }) => {
     const label = isObject(element.text) ? element.text.text : undefined;
     return [element.action_id, element.value, label].includes(button);

@@ -224,6 +224,11 @@ export function checkSubmission(blocks: JsonObject[], values: Record<string, str
     const element = isObject(block.element) ? block.element : undefined;
     if (element === undefined) continue;
     if (hasOptions(element)) checkOptions(element, values, block.optional === true);
+    if (element.type === "users_select") {
+      const given = values[String(element.action_id)];
+      const isChosen = isObject(given) && typeof given.selected_user === "string";
+      if (!isChosen && block.optional !== true) throw new Error(`slack double: ${element.action_id} must be filled in`);
+    }
     if (element.type !== "plain_text_input") continue;
     const given = values[String(element.action_id)] ?? element.initial_value ?? "";
     if (typeof given !== "string") continue;

@@ -24,6 +24,9 @@ export interface ScriptedAgent {
   release(): void;
 }
 
+/** A long answer comes in larger pieces. */
+const maxUpdates = 200;
+
 export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
   const waiting = new Map<string, { reply: Reply; card: ApprovalCard }>();
   let release = () => {};
@@ -34,7 +37,8 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
     if (text.startsWith("ask")) return await askFirst(message, reply);
     if (text === "fail") return await reply.fail("I had begun.\n\n⚠️ The model could not answer: it is out of reach.");
     const words = agent.answerText.split(/(?<=\s)/);
-    for (const index of words.slice(0, -1).keys()) {
+    const step = Math.ceil(words.length / maxUpdates);
+    for (let index = 0; index < words.length - 1; index += step) {
       await reply.write(words.slice(0, index + 1).join(""));
       await new Promise((resolve) => setImmediate(resolve));
     }

@@ -54,13 +54,16 @@ async function say(body: object): Promise<{ status: number; message: StoredMessa
 
 async function state(person: string) {
   const response = await page.fetch(`/local/api/state?person=${person}`);
-  return (await response.json()) as {
+  const state = (await response.json()) as {
     me: { id: string };
     people: { id: string; name: string }[];
-    messages: Record<string, StoredMessage[]>;
+    channels: string[];
     revision: number;
     commands: { usage: string }[];
   };
+  const places = [...state.channels.map((name) => `channel:${name}`), `dm:${person}`];
+  const pages = places.map(async (place) => [place, await page.messages(`person=${person}&place=${place}`)]);
+  return { ...state, messages: Object.fromEntries(await Promise.all(pages)) as Record<string, StoredMessage[]> };
 }
 
 describe("saying", () => {
@@ -388,7 +391,12 @@ test("the page, its modules and its libraries are served whole, with nothing inl
   const html = await (await page.fetch("/")).text();
   const paths = [...html.matchAll(/(?:src|href)="(\/local\/[^"]+)"/g)].map((match) => match[1] ?? "");
   expect(paths.length).toBeGreaterThan(4);
-  for (const path of [...paths, "/local/vendor/marked.js", "/local/vendor/dompurify.js"]) {
+  for (const path of [
+    ...paths,
+    "/local/vendor/marked.js",
+    "/local/vendor/dompurify.js",
+    "/local/vendor/highlight.js",
+  ]) {
     expect((await page.fetch(path)).status).toBe(200);
     expect((await fetch(page.url + path)).status).toBe(401);
   }

@@ -15,13 +15,14 @@ let store: ChatStore;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "remora-chat-"));
   store = createChatStore(join(folder, "chat.sqlite"));
+  for (const name of ["general", "random"]) store.channels.add(name);
 });
 afterEach(async () => {
   store.close();
   await rm(folder, { recursive: true, force: true });
 });
 
-const chat = () => createLocalChatActions(store, ["general", "random"]);
+const chat = () => createLocalChatActions(store);
 const requester = (id: string) => ({ id, name: id, isBot: false, roles: [] });
 const at = (conversationId: string, person = "ann", channel?: string): ChatPlace => ({
   conversationId,

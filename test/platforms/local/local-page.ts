@@ -23,6 +23,8 @@ export interface LocalPage {
   messages(query: string): Promise<StoredMessage[]>;
   /** The process ends and another starts on the same chat; without `port` on another one. */
   restart(port?: number): Promise<void>;
+  /** Everybody may, until a test replaces it. */
+  mayAnswer(cardId: string, person: string): boolean;
   close(): Promise<void>;
 }
 
@@ -38,6 +40,7 @@ export async function openLocalPage(): Promise<LocalPage> {
     const platform = createLocalPlatform({
       ...{ dataFile: join(folder, "chat.sqlite"), commands, log: silentLog },
       maxFileBytes: maxUploadBytes,
+      mayAnswer: async (cardId, by) => page.mayAnswer(cardId, by.id),
     });
     const metrics = createMetrics(createEvents());
     const readiness = () => ({ isReady: platform.health().isConnected, detail: platform.health().detail });
@@ -51,6 +54,7 @@ export async function openLocalPage(): Promise<LocalPage> {
   };
   const page: LocalPage = {
     ...(await start()),
+    mayAnswer: () => true,
     fetch(path, init = {}) {
       const headers = { authorization: `Bearer ${token}`, ...init.headers };
       return fetch(new URL(path, page.url), { redirect: "manual", ...init, headers });

@@ -10,7 +10,9 @@ export function clientOptions({ apiUrl, shards }: { apiUrl?: string; shards: num
     intents: [
       GatewayIntentBits.Guilds,
       GatewayIntentBits.GuildMessages,
+      GatewayIntentBits.GuildMessageReactions,
       GatewayIntentBits.DirectMessages,
+      GatewayIntentBits.DirectMessageReactions,
       GatewayIntentBits.MessageContent,
     ],
     partials: [Partials.Channel],

@@ -158,6 +158,8 @@ const heardEvents = [
   GatewayDispatchEvents.MessageUpdate,
   GatewayDispatchEvents.MessageDelete,
   GatewayDispatchEvents.MessageDeleteBulk,
+  GatewayDispatchEvents.MessageReactionAdd,
+  GatewayDispatchEvents.MessageReactionRemove,
   GatewayDispatchEvents.InteractionCreate,
   GatewayDispatchEvents.ChannelDelete,
   GatewayDispatchEvents.ThreadDelete,

@@ -11,6 +11,7 @@ export type ButtonMeaning =
   | { type: "answer"; choice: AnswerChoice }
   | { type: "edited" }
   | { type: "chosen" }
+  | { type: "handed" }
   /** Opens the form for a denial with a reason; `denied` submits it. */
   | { type: "reason" }
   | { type: "denied" }
@@ -52,6 +53,7 @@ function wordOf(meaning: ButtonMeaning): string {
       return meaning.choice;
     case "edited":
     case "chosen":
+    case "handed":
     case "reason":
     case "denied":
       return meaning.type;
@@ -78,7 +80,8 @@ function meaningOf(word: string): ButtonMeaning | undefined {
   const choice = answerChoices.find((each) => each === word);
   if (choice !== undefined) return { type: "answer", choice };
   if (word === "details" || word === "retry") return { type: "footer", choice: word };
-  if (word === "edited" || word === "chosen" || word === "reason" || word === "denied") return { type: word };
+  if (word === "edited" || word === "chosen" || word === "handed" || word === "reason" || word === "denied")
+    return { type: word };
   const [, letters] = /^more-([a-z]{1,9})$/.exec(word) ?? [];
   if (letters !== undefined) {
     return { type: "more", choices: moreLetters.flatMap(([letter, more]) => (letters.includes(letter) ? [more] : [])) };

@@ -37,6 +37,7 @@ import { type ButtonId, type MoreChoice, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
 import { chosenFiles, fileForm } from "./file-form.ts";
 import type { FormContents } from "./form-contents.ts";
+import { chosenPerson, handoverForm } from "./handover-form.ts";
 import { moreMenu, reasonForm, writtenReason } from "./more-menu.ts";
 
 export interface InteractionsOptions {
@@ -113,6 +114,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
         if (parts.length === 0) return await noneChosen(id);
         return privately(await handlers.onAnswer({ ...card, choice: "part", parts }));
       }
+      case "handed": {
+        const to = chosenPerson(submittedIn(interaction));
+        return privately(await handlers.onAnswer({ ...card, choice: "handover", to }));
+      }
       case "denied": {
         const reason = writtenReason(submittedIn(interaction));
         return privately(await handlers.onAnswer({ ...card, choice: "deny", ...(reason === "" ? {} : { reason }) }));
@@ -123,8 +128,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       case "pick":
         return privately(await handlers.onPick({ ...common, questionId: id, option: meaning.option }));
       case "footer": {
-        const at = messageId === undefined ? {} : { messageId };
-        const said = await handlers.onFooter({ ...common, ...at, turnId: id, action: meaning.choice });
+        const { platform, by, at: now } = common;
+        const shown = messageId === undefined ? {} : { messageId };
+        const said = await handlers.onFooter({ platform, by, at: now, ...shown, turnId: id, action: meaning.choice });
         return { text: said.text, isPrivate: true, ...(said.file === undefined ? {} : { file: said.file }) };
       }
       default:
@@ -175,6 +181,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   async function formFor(button: ButtonId): Promise<APIModalInteractionResponseCallbackData | undefined> {
     const { meaning, id: approvalId, thread, firstMessage } = button;
     const place = firstMessage === undefined ? { thread } : { thread, firstMessage };
+    if (meaning.type === "answer" && meaning.choice === "handover") return handoverForm(approvalId, place);
     if (meaning.type === "reason") return reasonForm(approvalId, place);
     if (meaning.type === "answer" && meaning.choice === "part") {
       const choice = await formContents.files(approvalId);
@@ -188,7 +195,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const button = parseButtonId(interaction.data.custom_id);
     const isForm = button !== undefined && submissions.includes(button.meaning.type);
     await withReceipt(interaction, async () =>
-      isForm ? await answer(interaction, button, interaction.message?.id) : notMine,
+      isForm && button !== undefined ? await answer(interaction, button, interaction.message?.id) : notMine,
     );
   }
 
@@ -248,8 +255,8 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   };
 }
 
-const formChoices: readonly AnswerChoice[] = ["edit", "part"];
-const submissions: readonly ButtonId["meaning"]["type"][] = ["edited", "chosen", "denied"];
+const formChoices: readonly AnswerChoice[] = ["edit", "part", "handover"];
+const submissions: readonly ButtonId["meaning"]["type"][] = ["edited", "chosen", "denied", "handed"];
 
 function submittedIn({ data }: APIInteraction): readonly APIModalSubmissionComponent[] {
   return data !== undefined && "components" in data ? data.components : [];

@@ -30,7 +30,9 @@ export function renderFooter(footer: AnswerFooter | undefined, thread: string | 
 }
 
 /** Adds the line to the last part, or as a part of its own if it does not fit. */
-export function withFooterLine(parts: readonly string[], { line }: RenderedFooter): string[] {
+export function withFooterLine(texts: readonly string[], { line }: RenderedFooter): string[] {
+  // The text itself must not look as if it had such a line.
+  const parts = texts.map((text) => text.replace(/^-# (?=▸)/gm, "\\-# "));
   const last = parts.at(-1);
   if (line === "" || last === undefined) return [...parts];
   const both = `${last}\n${line}`;

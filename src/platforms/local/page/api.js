@@ -49,7 +49,7 @@ const maxSilenceMs = 40_000;
 const reconnectMs = 1500;
 
 /** The browser resumes from the last event id. If it gives up or nothing arrives, a new stream starts at `since()`. */
-export function follow(person, since, { onMessage, onReset, onConnection }) {
+export function follow(person, since, { onMessage, onLists, onReset, onConnection, onOpen }) {
   let source;
   let heardAt = Date.now();
   let retry;
@@ -64,11 +64,15 @@ export function follow(person, since, { onMessage, onReset, onConnection }) {
       onConnection(true);
       work?.(event);
     };
-    source.addEventListener("hello", heard());
+    source.addEventListener("hello", heard(onOpen));
     source.addEventListener("ping", heard());
     source.addEventListener(
       "message",
       heard((event) => onMessage(JSON.parse(event.data))),
+    );
+    source.addEventListener(
+      "lists",
+      heard((event) => onLists(JSON.parse(event.data))),
     );
     source.addEventListener("reset", heard(onReset));
     source.addEventListener("error", () => {

@@ -1,6 +1,7 @@
 /** The buttons that a card item offers, the menu More…, and the dialogs behind some of them. */
 import { chooseFiles } from "./choose-files.js";
 import { ask, element } from "./dom.js";
+import { chooseApprover } from "./hand-over.js";
 
 export const labels = {
   approve: "Approve",
@@ -102,6 +103,7 @@ function labelOf(choice, { changes, labels: own }) {
 
 async function choose(choice, item, send) {
   if (choice === "edit") return await edit(item, send);
+  if (choice === "handover") return await handOver(item, send);
   if (choice === "allow") return await allow(item, send);
   if (choice === "reason") return await denyWithReason(item, send);
   if (choice !== "part") return await send(item.approvalId, choice);
@@ -128,6 +130,11 @@ async function denyWithReason(item, send) {
     submit: deny,
   });
   if (reason !== undefined) await send(item.approvalId, "deny", reason.trim() === "" ? {} : { reason: reason.trim() });
+}
+
+async function handOver(item, send) {
+  const to = await chooseApprover(send.me);
+  if (to !== undefined) await send(item.approvalId, "handover", { to });
 }
 
 async function edit(item, send) {

@@ -23,6 +23,7 @@ export function cardView(message, me) {
     showDiff(answer.file, changed?.title ?? answer.file.name);
   }
 
+  send.me = me;
   const title = open.length > 1 ? `${open.length} calls need approval` : "Approval needed";
   const view = element(
     "section",

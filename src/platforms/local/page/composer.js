@@ -153,15 +153,17 @@ export function createComposer(slot, { id, target, send, upload, command, comman
     attached.add(event.clipboardData.files);
   });
   form.addEventListener("submit", submitted);
-  form.addEventListener("dragover", (event) => {
-    event.preventDefault();
-    form.classList.add("dropping");
+  // A file can be dropped anywhere in the column.
+  const pane = slot.parentElement;
+  pane.addEventListener("dragover", ({ dataTransfer }) => {
+    if (dataTransfer.types.includes("Files")) form.classList.add("dropping");
   });
-  form.addEventListener("dragleave", () => form.classList.remove("dropping"));
-  form.addEventListener("drop", (event) => {
-    event.preventDefault();
+  pane.addEventListener("dragleave", ({ relatedTarget }) => {
+    if (!pane.contains(relatedTarget)) form.classList.remove("dropping");
+  });
+  pane.addEventListener("drop", ({ dataTransfer }) => {
     form.classList.remove("dropping");
-    attached.add(event.dataTransfer.files);
+    attached.add(dataTransfer.files);
   });
   attach.addEventListener("click", () => picker.click());
   picker.addEventListener("change", () => {

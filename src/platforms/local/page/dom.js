@@ -18,6 +18,7 @@ const strokes = {
   edit: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3",
   remove: "M5 7h14M10 7V5h4v2M7 7l1 13h8l1-13M10.5 11v5.5M13.5 11v5.500",
   close: "M6 6l12 12M18 6L6 18",
+  copy: "M9 9h10v11H9zM15 9V5H5v11h4",
 };
 
 /** Draws the icon as SVG, because not every font has these symbols. */
@@ -78,7 +79,7 @@ export function sizeOf(bytes) {
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(bytes < 10_000 ? 1 : 0)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** Resolves to undefined if closed. Without `label`, only confirms. `check` returns an error message, or "". */
+/** Resolves to undefined if closed. Without `label`, only confirms. `check` gives, or resolves to, a problem, or "". */
 export function ask({ title, about, label, value = "", isLong = false, submit, isDanger = false, check = () => "" }) {
   const dialog = byId("dialog");
   const field = element(isLong ? "textarea" : "input", {
@@ -103,10 +104,14 @@ export function ask({ title, about, label, value = "", isLong = false, submit, i
   );
   return new Promise((resolve) => {
     let answer;
-    form.addEventListener("submit", (event) => {
-      problem.textContent = label ? check(field.value) : "";
-      if (problem.textContent !== "") event.preventDefault();
-      else answer = field.value;
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      confirm.disabled = true;
+      problem.textContent = label ? await check(field.value) : "";
+      confirm.disabled = false;
+      if (problem.textContent !== "") return field.focus();
+      answer = field.value;
+      dialog.close();
     });
     dialog.addEventListener("close", () => resolve(answer), { once: true });
     dialog.replaceChildren(form);

@@ -5,6 +5,7 @@ import { createMessageView } from "./message-view.js";
 /** Messages of one author that are closer together than this share one heading. */
 const togetherMs = 5 * 60_000;
 const nearPixels = 90;
+const pointOutMs = 2_000;
 
 export function createLogView(log, actions) {
   const views = new Map();
@@ -55,6 +56,10 @@ export function createLogView(log, actions) {
   function viewOf(message, context) {
     const view = views.get(message.id) ?? createMessageView(actions);
     views.set(message.id, view);
+    const seen = [message, context.follows, context.me.id, context.isInThread];
+    // Rendering a thousand unchanged messages with each word of an answer would be slow.
+    if (view.seen?.every((value, index) => value === seen[index])) return view.root;
+    view.seen = seen;
     view.root.dataset.id = message.id;
     view.update(message, context);
     return view.root;
@@ -62,6 +67,18 @@ export function createLogView(log, actions) {
 
   return {
     render,
+    /** Brings a message into view and gives it the focus. False if it is not here. */
+    reveal(id) {
+      const root = views.get(id)?.root;
+      if (root?.isConnected !== true) return false;
+      isFollowing = false;
+      root.scrollIntoView({ block: "center" });
+      root.animate([{ background: "var(--warn-soft)" }, {}], { duration: pointOutMs });
+      const inside = root.querySelector(".card") ?? root;
+      inside.tabIndex = -1;
+      inside.focus({ preventScroll: true });
+      return true;
+    },
     toEnd() {
       log.scrollTop = log.scrollHeight;
     },

@@ -1,13 +1,21 @@
 /** The page. The URL hash names what is open (`#/general/<message>`, `#/dm`) so that reload and back work. */
-import { Failure, follow, request, upload } from "./api.js";
-import { attempt, showBanner } from "./banner.js";
+import { Failure, follow, request } from "./api.js";
+import { attempt, problemOf, showBanner } from "./banner.js";
 import { countDown } from "./card-view.js";
-import { createChat, isThinking } from "./chat.js";
-import { createComposer } from "./composer.js";
-import { ask, byId, element } from "./dom.js";
-import { emptyView } from "./empty-view.js";
-import { createLogView } from "./log-view.js";
+import { createChat } from "./chat.js";
+import { ask, byId } from "./dom.js";
+import { createPanes } from "./panes.js";
+import { openSearch } from "./search.js";
 import { createSidebar } from "./sidebar.js";
+import { remember, remembered } from "./storage.js";
+import { createWaiting } from "./waiting.js";
+
+/** A page that takes long to show waits this many times longer, so that a person can still type and scroll. */
+const restFactor = 4;
+const maxRestMs = 2_000;
+const hiddenRenderMs = 200;
+const lostAfterMs = 700;
+const restartMs = 3_000;
 
 const chat = createChat();
 const renderSidebar = createSidebar();
@@ -15,6 +23,9 @@ const unread = new Set();
 let open = { place: "channel:general", thread: null };
 let stopFollowing = () => {};
 let isRenderPlanned = false;
+let lastRenderMs = 0;
+/** The message to bring into view once it is there. */
+let target;
 
 const actions = {
   openThread: (message) => go(message.place, message.id),
@@ -32,69 +43,48 @@ const actions = {
   },
 };
 
-const logs = { place: createLogView(byId("log"), actions), thread: createLogView(byId("thread-log"), actions) };
-const composers = {
-  place: createComposer(
-    byId("composer"),
-    composing("composer-text", () => ({ ...open, thread: null }), logs.place),
-  ),
-  thread: createComposer(
-    byId("thread-composer"),
-    composing("thread-text", () => open, logs.thread),
-  ),
-};
-
-function composing(id, spot, log) {
-  const to = () => {
-    const { place, thread } = spot();
-    const person = chat.facts.me.id;
-    return place.startsWith("dm:") ? { person, dm: true } : { person, channel: place.slice(8), thread };
-  };
-  const taken = ({ message }) => {
-    chat.merge(message);
-    const isNewThread = message.place.startsWith("channel:") && message.thread === null && message.isAddressed;
-    if (isNewThread) go(message.place, message.id);
-    render();
-    log.toEnd();
-  };
-  return {
-    id,
-    commands: () => chat.facts.commands,
-    limits: () => chat.facts.limits,
-    upload(uploadId, file, onProgress) {
-      const query = new URLSearchParams({ person: chat.facts.me.id, name: file.name });
-      return upload(`uploads/${uploadId}?${query}`, file, onProgress);
-    },
-    target: to,
-    send: async (target, said) => taken(await request("POST", "messages", { ...target, ...said })),
-    command: async (command) => taken(await request("POST", "commands", { ...to(), ...command })),
-  };
-}
+const panes = createPanes({
+  ...{ chat, go, actions, render },
+  open: () => open,
+  loadOlder: () => attempt(() => loadPage(open.place, chat.oldest(open.place))),
+});
+const waiting = createWaiting({
+  me: () => chat.facts.me,
+  show: ({ place, thread, id }) => goTo(place, thread, id),
+  isOpen: ({ place, thread }) => !document.hidden && open.place === place && open.thread === thread,
+  onChange: planRender,
+});
 
 async function load(person) {
   stopFollowing();
   const state = await request("GET", `state?person=${encodeURIComponent(person)}`);
   chat.load(state);
-  localStorage.setItem("remora.person", state.me.id);
+  remember("person", state.me.id);
   let lostTimer;
   stopFollowing = follow(state.me.id, chat.revision, {
     onMessage: received,
+    onLists(lists) {
+      chat.update(lists);
+      planRender();
+    },
     onReset: () => attempt(() => load(state.me.id)),
     onConnection(isConnected) {
       clearTimeout(lostTimer);
       if (isConnected) showBanner("");
-      else lostTimer = setTimeout(() => showBanner("Connection lost. Reconnecting…"), 700);
+      else lostTimer = setTimeout(() => showBanner("Connection lost. Reconnecting…"), lostAfterMs);
     },
+    onOpen: () => waiting.refresh(),
   });
   readHash();
-  if (open.thread !== null) await loadThread();
+  await loadOpen();
   render();
 }
 
 function received(message) {
-  const known = chat.merge(message);
+  const known = chat.receive(message);
   const isNew = known === undefined && message.author.id !== chat.facts.me.id;
   if (isNew && (message.place !== open.place || document.hidden)) unread.add(message.place);
+  if (message.type === "card") waiting.refresh();
   planRender();
 }
 
@@ -104,142 +94,155 @@ function planRender() {
   isRenderPlanned = true;
   const run = () => {
     isRenderPlanned = false;
+    const began = performance.now();
     render();
+    lastRenderMs = performance.now() - began;
   };
-  if (document.hidden) setTimeout(run, 200);
+  const isSlow = lastRenderMs > 1000 / 30;
+  if (document.hidden) setTimeout(run, hiddenRenderMs);
+  else if (isSlow) setTimeout(run, Math.min(maxRestMs, lastRenderMs * restFactor));
   else requestAnimationFrame(run);
 }
 
 function go(place, thread = null) {
-  const name = place.startsWith("dm:") ? "dm" : place.slice("channel:".length);
+  const name = place.startsWith("dm:") ? "dm" : encodeURIComponent(place.slice("channel:".length));
   location.hash = `#/${name}${thread === null ? "" : `/${encodeURIComponent(thread)}`}`;
 }
 
+/** Opens what holds the message, and brings it into view. */
+async function goTo(place, thread, id) {
+  target = id;
+  // A message that started a thread is best read with its replies.
+  const root = thread ?? (chat.get(id)?.replies > 0 && place.startsWith("channel:") ? id : null);
+  go(place, root);
+  await loadOpen();
+  render();
+  while (open.place === place && chat.get(id) === undefined && chat.hasOlder(place))
+    await attempt(() => loadPage(place, chat.oldest(place)));
+  render();
+}
+
 function readHash() {
-  const [name = "", thread] = location.hash.replace(/^#\//, "").split("/").map(decodeURIComponent);
+  const [name = "", thread] = location.hash.replace(/^#\//, "").split("/").map(decoded);
   const { channels, me } = chat.facts;
   const channel = channels.includes(name) ? name : channels[0];
   open =
     name === "dm" ? { place: `dm:${me.id}`, thread: null } : { place: `channel:${channel}`, thread: thread ?? null };
 }
 
-async function loadThread() {
-  const person = encodeURIComponent(chat.facts.me.id);
-  const { messages } = await request("GET", `messages?person=${person}&thread=${encodeURIComponent(open.thread)}`);
-  for (const message of messages) chat.merge(message);
-  if (messages.length === 0) go(open.place);
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
 }
 
-async function loadOlder() {
-  const { place } = open;
-  const person = encodeURIComponent(chat.facts.me.id);
-  const { messages } = await request("GET", `messages?person=${person}&place=${place}&before=${chat.oldest(place)}`);
+/** Loads what the page shows and doesn't have yet. */
+async function loadOpen() {
+  readHash();
+  const { place, thread } = open;
+  await Promise.all([
+    chat.isLoaded(place) ? undefined : loadPage(place),
+    thread === null ? undefined : loadThread(open),
+  ]);
+}
+
+async function loadPage(place, before) {
+  const query = new URLSearchParams({ person: chat.facts.me.id, place, ...(before === undefined ? {} : { before }) });
+  const { messages } = await request("GET", `messages?${query}`);
   chat.keepPage(place, messages);
   render();
 }
 
+async function loadThread({ place, thread }) {
+  const { messages } = await request("GET", `messages?${new URLSearchParams({ person: chat.facts.me.id, thread })}`);
+  for (const message of messages) chat.merge(message);
+  if (messages.length === 0 && open.thread === thread) go(place);
+}
+
 function render() {
   const { facts } = chat;
-  const { place, thread } = open;
-  const isDirect = place.startsWith("dm:");
-  const name = isDirect ? "Remora" : `#${place.slice(8)}`;
-  if (!document.hidden) unread.delete(place);
-  renderSidebar({ facts, open, unread, go, speakAs, addPerson });
-  document.title = `${unread.size > 0 ? "• " : ""}${name} · Remora`;
-  byId("place-title").textContent = name;
-  byId("place-about").textContent = isDirect
-    ? `Private between ${facts.me.name} and the agent`
-    : "Mention @remora to get an answer in a thread";
-  renderPlace(name, isDirect);
-  byId("thread").hidden = thread === null;
-  if (thread !== null) renderThread(name);
-}
-
-function renderPlace(name, isDirect) {
-  const { facts } = chat;
-  const messages = chat.inPlace(open.place);
-  const older =
-    chat.hasOlder(open.place) &&
-    element("button", {
-      type: "button",
-      class: "button older",
-      text: "Older messages",
-      onclick: () => attempt(loadOlder),
-    });
-  const empty = emptyView(name, isDirect, (text) => composers.place.write(text));
-  const thinking = isDirect && isThinking(messages);
-  logs.place.render(`${facts.me.id} ${open.place}`, messages, {
-    me: facts.me,
-    isInThread: false,
-    older,
-    empty,
-    isThinking: thinking,
-  });
-  composers.place.show({
-    key: `${facts.me.id} ${open.place}`,
-    label: `Message ${name} as ${facts.me.name}`,
-    placeholder: `Message ${name} as ${facts.me.name}`,
-    hint: "Enter to send, Shift+Enter for a new line, / for commands",
-    isMentionOffered: !isDirect,
-  });
-}
-
-function renderThread(name) {
-  const { facts } = chat;
-  const messages = chat.inThread(open.thread);
-  byId("thread-about").textContent = name;
-  const key = `${facts.me.id} ${open.thread}`;
-  logs.thread.render(key, messages, { me: facts.me, isInThread: true, isThinking: isThinking(messages) });
-  composers.thread.show({
-    key,
-    label: `Reply in the thread as ${facts.me.name}`,
-    placeholder: `Reply as ${facts.me.name}`,
-    hint: "",
-    isMentionOffered: false,
-  });
+  if (!document.hidden) unread.delete(open.place);
+  renderSidebar({ facts, open, unread, go, speakAs, addPerson, addChannel });
+  const name = panes.render();
+  waiting.render();
+  const count = waiting.count();
+  document.title = `${count > 0 ? `(${count}) ` : unread.size > 0 ? "• " : ""}${name} · Remora`;
+  if (target !== undefined && panes.reveal(target)) target = undefined;
 }
 
 async function speakAs(id) {
-  const isDirect = open.place.startsWith("dm:");
   await attempt(() => load(id));
-  if (isDirect) readHash();
-  render();
 }
 
 async function addPerson() {
+  let added;
   const about = "Speak as somebody else to see what they can see and do.";
-  const name = await ask({ title: "Add a person", about, label: "Name", submit: "Add" });
-  if (name === undefined) return;
-  await attempt(async () => {
-    const { person } = await request("POST", "people", { name });
-    await load(person.id);
+  const check = problemOf(async (name) => {
+    added = (await request("POST", "people", { name })).person;
   });
+  await ask({ title: "Add a person", about, label: "Name", submit: "Add", check });
+  if (added !== undefined) await attempt(() => load(added.id));
+}
+
+async function addChannel() {
+  let added;
+  const about = "Everybody on this page can read and write in it.";
+  const check = problemOf(async (name) => {
+    added = (await request("POST", "channels", { name })).channel;
+  });
+  await ask({ title: "New channel", about, label: "Name", submit: "Create", check });
+  if (added === undefined) return;
+  if (!chat.facts.channels.includes(added)) chat.update({ channels: [...chat.facts.channels, added] });
+  go(`channel:${added}`);
+}
+
+function search() {
+  const { me, channels } = chat.facts;
+  if (me.id !== "" && document.querySelector("dialog[open]") === null) openSearch({ me, channels, go: opened });
+}
+
+function opened(place, thread = null, id = undefined) {
+  if (id === undefined) go(place);
+  else attempt(() => goTo(place, thread, id));
 }
 
 window.addEventListener("hashchange", async () => {
   const before = open;
   readHash();
   render();
-  if (open.thread !== null && open.thread !== before.thread) {
-    await attempt(loadThread);
-    render();
-    if (!byId("thread").contains(document.activeElement)) composers.thread.focus();
-  } else if (before.thread !== null && open.thread === null) composers.place.focus();
+  await attempt(loadOpen);
+  render();
+  if (target !== undefined || before === open) return;
+  if (open.thread === null && before.thread !== null) panes.place.composer.focus();
+  else if (open.thread !== before.thread && !byId("thread").contains(document.activeElement))
+    panes.thread.composer.focus();
 });
 document.addEventListener("visibilitychange", render);
 document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    search();
+  }
   if (event.key === "Escape" && open.thread !== null && document.querySelector("dialog[open]") === null) go(open.place);
 });
+byId("search").addEventListener("click", search);
 byId("thread-close").addEventListener("click", () => go(open.place));
-setInterval(countDown, 1000);
+// A file that misses a composer must not replace the page.
+for (const type of ["dragover", "drop"]) document.addEventListener(type, (event) => event.preventDefault());
+setInterval(() => {
+  countDown();
+  panes.tick();
+}, 1000);
 
 async function start() {
   try {
-    await load(localStorage.getItem("remora.person") ?? "");
-    composers.place.focus();
+    await load(remembered("person") ?? "");
+    panes.place.composer.focus();
   } catch (thrown) {
     showBanner(thrown instanceof Failure ? thrown.message : "The page couldn't start. Reload it.");
-    setTimeout(start, 3000);
+    setTimeout(start, restartMs);
   }
 }
 start();

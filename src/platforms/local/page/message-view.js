@@ -1,5 +1,6 @@
 /** Renders one message. Rebuilds only changed sections, to preserve focus and scroll positions. */
 import { cardView } from "./card-view.js";
+import { copyButton } from "./copy.js";
 import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";
 import { footerView } from "./footer-view.js";
 import { rendered } from "./markdown.js";
@@ -36,7 +37,8 @@ export function createMessageView(actions) {
     root.className = classes.filter(Boolean).join(" ");
     root.setAttribute("aria-busy", `${state === "streaming"}`);
     root.setAttribute("aria-label", `${message.author.name}`);
-    section("actions", [isMine], () => isMine && actionsView(message, actions));
+    const isAnswer = message.author.isBot && text !== "" && state !== "streaming";
+    section("actions", [isMine, isAnswer && text], () => (isMine || isAnswer) && actionsView(message, isMine, actions));
     section("head", [follows, message.author, message.at, message.editedAt, message.command, onlyFor], () =>
       headView(message, follows),
     );
@@ -122,13 +124,17 @@ function repliesView(message, actions) {
   );
 }
 
-function actionsView(message, actions) {
+function actionsView(message, isMine, actions) {
   const button = (label, sign, onclick) =>
     element("button", { type: "button", class: "icon-button", "aria-label": label, title: label, onclick }, icon(sign));
   return element(
     "div",
     { class: "message-actions" },
-    button("Edit the message", "edit", () => actions.edit(message.id)),
-    button("Delete the message", "remove", () => actions.remove(message.id)),
+    ...(isMine
+      ? [
+          button("Edit the message", "edit", () => actions.edit(message.id)),
+          button("Delete the message", "remove", () => actions.remove(message.id)),
+        ]
+      : [copyButton("Copy the answer", () => message.text)]),
   );
 }

@@ -13,11 +13,12 @@ export function createSidebar() {
     shown = signature;
     const focused = document.activeElement?.dataset?.focusKey;
     renderSidebar(view);
+    document.querySelector("#sidebar [aria-current]")?.scrollIntoView({ block: "nearest" });
     if (focused) document.querySelector(`[data-focus-key="${CSS.escape(focused)}"]`)?.focus();
   };
 }
 
-function renderSidebar({ facts, open, unread, go, speakAs, addPerson }) {
+function renderSidebar({ facts, open, unread, go, speakAs, addPerson, addChannel }) {
   const place = (name, label, sign) => {
     const isOpen = open.place === name;
     const isUnread = unread.has(name) && !isOpen;
@@ -40,7 +41,12 @@ function renderSidebar({ facts, open, unread, go, speakAs, addPerson }) {
     return element("li", {}, button);
   };
   const hash = () => element("span", { class: "sign", "aria-hidden": "true", text: "#" });
-  byId("channels").replaceChildren(...facts.channels.map((channel) => place(`channel:${channel}`, channel, hash())));
+  const channels = facts.channels.toSorted((one, other) => one.localeCompare(other));
+  byId("channels").replaceChildren(...channels.map((channel) => place(`channel:${channel}`, channel, hash())));
+  byId("channel-add").onclick = () => {
+    setDrawer(false);
+    addChannel();
+  };
   byId("direct").replaceChildren(place(`dm:${facts.me.id}`, "Remora", avatar(facts.agent, true)));
   byId("people").replaceChildren(
     ...facts.people.map((person) => personView(person, facts, speakAs)),

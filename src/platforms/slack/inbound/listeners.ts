@@ -3,6 +3,7 @@ import type { App } from "@slack/bolt";
 import { formCallbacks } from "../interactions/card-forms.ts";
 import type { Commands } from "../interactions/commands.ts";
 import type { Interactions } from "../interactions/interactions.ts";
+import { wordsCallback } from "../interactions/words-modal.ts";
 import type { AssistantPane } from "../outbound/assistant-pane.ts";
 import { forgetCallback, type Home, homeActions } from "../outbound/home.ts";
 import { messageEventSchema } from "./events.ts";
@@ -49,7 +50,7 @@ export function addListeners(app: App, listeners: Listeners): void {
     if (homeButtons.includes(id)) await home.click(body);
     else await interactions.click(body);
   });
-  for (const callback of formCallbacks) {
+  for (const callback of [...formCallbacks, wordsCallback]) {
     app.view(callback, async ({ ack, body }) => {
       const answer = await interactions.submit(body);
       await (answer === undefined ? ack() : ack(answer as never));

@@ -1,4 +1,4 @@
-/** The forms of a card: edit, choose files, allow, deny with a reason. Their initial contents are stored until the item is settled. */
+/** The forms of a card: edit, choose files, allow, deny with a reason, hand over. Their initial contents are stored until the item is settled. */
 import type { ApprovalCard } from "../../../ports/card.ts";
 import type { InboundAnswer } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -23,10 +23,17 @@ import {
   noFilesText,
   readFiles,
 } from "./files-modal.ts";
+import { handoverCallback, handoverModal, handoverRefused, readHandover } from "./handover-modal.ts";
 
-export const formCallbacks: readonly string[] = [editCallback, filesCallback, allowCallback, reasonCallback];
+export const formCallbacks: readonly string[] = [
+  editCallback,
+  filesCallback,
+  allowCallback,
+  reasonCallback,
+  handoverCallback,
+];
 
-export type FormChoice = "edit" | "part" | "allow" | "reason";
+export type FormChoice = "edit" | "part" | "allow" | "reason" | "handover";
 
 export interface CardForms {
   keep(card: ApprovalCard): Promise<void>;
@@ -36,7 +43,7 @@ export interface CardForms {
 
 export interface Submission {
   place: CardPlace;
-  answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts" | "reason">;
+  answer: Pick<InboundAnswer, "choice" | "editedJson" | "parts" | "reason" | "to">;
   /** A message for the person. If present, the answer must not be passed on. */
   problem?: string;
   refused(text: string): Record<string, unknown>;
@@ -63,6 +70,7 @@ export function createCardForms(store: Store): CardForms {
       }
     },
     async view(choice, place) {
+      if (choice === "handover") return handoverModal(place);
       if (choice === "edit") {
         const json = await drafts.take(place.approvalId);
         return json === undefined ? undefined : editModal(place, json);
@@ -102,6 +110,10 @@ export function readSubmission(callback: string, metadata: string, values: unkno
   if (callback === editCallback) {
     const edit = readEdit(metadata, values);
     return edit && { place: edit.place, answer: { choice: "edit", editedJson: edit.json }, refused: editRefused };
+  }
+  if (callback === handoverCallback) {
+    const handed = readHandover(metadata, values);
+    return handed && { place: handed.place, answer: { choice: "handover", to: handed.to }, refused: handoverRefused };
   }
   const files = callback === filesCallback ? readFiles(metadata, values) : undefined;
   if (files === undefined) return undefined;

@@ -1,20 +1,23 @@
-/** Handles clicks below an answer: Details, Retry and ratings. Only the person who clicked sees what they say. */
+/**
+ * Handles clicks below an answer: Details, Retry and ratings. Only the person who clicked sees what they say. 👎 opens a modal
+ * first, because its trigger expires after three seconds. Slack itself shows which thumb is chosen.
+ */
+import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { FooterReceipt } from "../../../ports/answer-footer.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { SlackApi } from "../api/api.ts";
-import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
-import { formatConversationId, formatMessageId, threadOf } from "../conversation-id.ts";
+import { formatMessageId } from "../conversation-id.ts";
 import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
 import { readFooterClick } from "../outbound/footer.ts";
 import { createPrivateFiles } from "../outbound/private-files.ts";
+import { readWords, wordsModal } from "./words-modal.ts";
 
 export interface FooterClicksOptions {
   handlers: Pick<PlatformHandlers, "onFooter">;
   api: SlackApi;
-  identity(): Promise<Identity>;
   people: People;
   ephemeral: EphemeralReplies;
   log: Log;
@@ -31,29 +34,29 @@ export interface FooterClick {
 export interface FooterClicks {
   /** Resolves to false if the click was not below an answer. Never rejects. */
   take(click: FooterClick, recipient: Recipient): Promise<boolean>;
+  /** Takes what a person wrote in the modal. Never rejects. */
+  submit(userId: string, turnId: string, values: unknown): Promise<void>;
 }
 
+type Found = NonNullable<ReturnType<typeof readFooterClick>>;
+
 const failed: FooterReceipt = { accepted: false, text: "That didn't work. Try again in a moment." };
+const nothing = z.unknown();
 
 export function createFooterClicks(options: FooterClicksOptions): FooterClicks {
-  const { handlers, identity, people, ephemeral, log } = options;
+  const { handlers, api, people, ephemeral, log } = options;
   const sendFile = createPrivateFiles(options);
 
-  async function handle(
-    click: FooterClick,
-    found: NonNullable<ReturnType<typeof readFooterClick>>,
-    thread: string | null,
-  ) {
-    const { teamId: team } = await identity();
-    const { channel, container, user } = click;
-    const ts = container.message_ts;
-    return await handlers.onFooter({
-      platform: "slack",
-      conversationId: formatConversationId({ team, channel: channel.id, thread: threadOf(ts, thread ?? undefined) }),
-      messageId: formatMessageId({ channel: channel.id, ts }),
-      ...found,
-      by: await people.author(user.id),
-      at: Date.now(),
+  async function handle({ channel, container, user }: FooterClick, found: Found): Promise<FooterReceipt> {
+    const messageId = formatMessageId({ channel: channel.id, ts: container.message_ts });
+    const by = await people.author(user.id);
+    return await handlers.onFooter({ platform: "slack", messageId, ...found, by, at: Date.now() });
+  }
+
+  async function openModal(click: FooterClick, turnId: string): Promise<void> {
+    const args = { trigger_id: click.trigger_id, view: wordsModal(turnId) };
+    await api.call("views.open", args, nothing, { isOnce: true, maxRetryMs: 0 }).catch((thrown: unknown) => {
+      log.info({ person: click.user.id, error: messageOf(thrown) }, "could not ask what was wrong with an answer");
     });
   }
 
@@ -68,12 +71,15 @@ export function createFooterClicks(options: FooterClicksOptions): FooterClicks {
       const [action] = click.actions;
       const found = action && readFooterClick(action.action_id, action.value);
       if (found === undefined) return false;
+      const modal = found.action === "bad" ? openModal(click, found.turnId) : undefined;
       try {
-        const receipt = await handle(click, found, recipient.thread).catch((thrown: unknown) => {
+        const receipt = await handle(click, found).catch((thrown: unknown) => {
           log.error({ person: click.user.id, error: messageOf(thrown) }, "could not handle a click below an answer");
           return failed;
         });
-        await tell(recipient, receipt);
+        await modal;
+        const isRating = found.action === "good" || found.action === "bad";
+        if (!isRating || !receipt.accepted) await tell(recipient, receipt);
       } catch (thrown) {
         log.warn(
           { person: click.user.id, error: messageOf(thrown) },
@@ -81,6 +87,16 @@ export function createFooterClicks(options: FooterClicksOptions): FooterClicks {
         );
       }
       return true;
+    },
+    async submit(userId, turnId, values) {
+      const text = readWords(values);
+      if (text === undefined) return;
+      try {
+        const by = await people.author(userId);
+        await handlers.onFooter({ platform: "slack", turnId, action: "bad", text, by, at: Date.now() });
+      } catch (thrown) {
+        log.error({ person: userId, error: messageOf(thrown) }, "could not keep what a person said about an answer");
+      }
     },
   };
 }

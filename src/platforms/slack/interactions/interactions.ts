@@ -18,6 +18,7 @@ import { type CardForms, type FormChoice, readSubmission, type Submission } from
 import type { CardPlace } from "./card-place.ts";
 import { createFooterClicks } from "./footer-clicks.ts";
 import { createShowDiff } from "./show-diff.ts";
+import { wordsCallback } from "./words-modal.ts";
 
 export interface InteractionsOptions {
   handlers: PlatformHandlers;
@@ -71,6 +72,7 @@ const takesLonger = "Got it. This is taking longer than usual; I'll tell you the
 const noForm: Record<FormChoice, string> = {
   edit: "This call can't be edited any more.",
   part: "You can't choose files on this card any more.",
+  handover: "You can't hand this card over any more.",
   allow: "This can't be allowed in advance any more.",
   reason: "This can't be denied any more.",
 };
@@ -86,11 +88,12 @@ interface ActionMeaning {
 function meaningOf({ action_id, value, selected_option: selected }: Click["actions"][number]): ActionMeaning {
   if (action_id === moreAction) {
     const { choice, approvalId } = readMore(selected?.value ?? "") ?? { approvalId: "" };
-    if (choice === "edit" || choice === "allow" || choice === "reason") return { form: choice, id: approvalId };
+    if (choice === "edit" || choice === "allow" || choice === "reason" || choice === "handover")
+      return { form: choice, id: approvalId };
     return choice === undefined ? { id: approvalId } : { choice, id: approvalId };
   }
   const choice = choices.get(action_id);
-  if (choice === "edit" || choice === "part") return { form: choice, id: value };
+  if (choice === "edit" || choice === "part" || choice === "handover") return { form: choice, id: value };
   return choice === undefined ? { id: value } : { choice, id: value };
 }
 
@@ -207,6 +210,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
       const parsed = submissionSchema.safeParse(body);
       if (!parsed.success) return undefined;
       const { view, user } = parsed.data;
+      if (view.callback_id === wordsCallback) {
+        void footerClicks.submit(user.id, view.private_metadata, view.state.values);
+        return undefined;
+      }
       const submission = readSubmission(view.callback_id, view.private_metadata, view.state.values);
       if (submission === undefined) return undefined;
       const { place, problem, refused } = submission;

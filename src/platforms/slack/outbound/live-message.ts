@@ -111,7 +111,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   }
 
   function showStatus(): void {
-    if (options.status === undefined || sender.tsOf(key) !== undefined) return;
+    if (options.status === undefined || sender.tsOf(key) !== undefined || wanted.progress.isQueued === true) return;
     const text = currentLine(wanted.progress, now());
     // Slack shows the status after the app's name. While the model writes, the text is about to come.
     if (text !== "") void options.status.show(`is ${lowerFirst(text)}`);

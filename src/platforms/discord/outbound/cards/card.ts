@@ -45,7 +45,7 @@ const accentColor = 0xf0b232;
 
 /** The first message identifies the card. Items that don't fit continue in further messages. */
 export function cardMessages(card: ApprovalCard, options: CardOptions): OutgoingMessage[] {
-  const { items } = card;
+  const items = card.copy === undefined ? card.items : card.items.map(withoutHandOver);
   const rows = items.map((item, index) => ({ item, number: index + 1 }));
   const chunks: Row[][] = [];
   for (let from = 0; from < rows.length || from === 0; from += maxItemsPerMessage)
@@ -55,6 +55,11 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
     return messageOf(card, chunk, { ...options, place }, index === chunks.length - 1);
   });
   return withMentions(messages, card);
+}
+
+/** In a direct message, Discord's menu of people lists nobody else. */
+function withoutHandOver(item: CardItem): CardItem {
+  return { ...item, choices: item.choices.filter((choice) => choice !== "handover") };
 }
 
 interface Row {

@@ -1,0 +1,92 @@
+/** Finds out what each queued request waits for, from the ledger, so that every process says the same. */
+import type { Ledger } from "../../ports/ledger.ts";
+import type { Author, InboundMessage, ReplyTarget } from "../../ports/message.ts";
+import { requesterOf } from "../../ports/turn.ts";
+import { plainValue } from "../turn/tool-phrases.ts";
+import { turnIdFor } from "./inbox.ts";
+
+/** Messages that will make one turn. */
+export interface WaitingRequest {
+  target: ReplyTarget;
+  firstMessageId: string;
+  since: number;
+  text: string;
+}
+
+export interface PlacesInQueue {
+  /** Oldest first. Without those that get no line. */
+  requests: WaitingRequest[];
+  waitingTurnIds: ReadonlySet<string>;
+}
+
+interface Group {
+  conversationId: string;
+  author: Author;
+  first: InboundMessage;
+  newest: InboundMessage;
+  since: number;
+}
+
+/** Enough to tell everybody their place; nobody counts further. */
+const maxMessages = 500;
+const maxNameCharacters = 40;
+
+export async function placesInQueue(ledger: Ledger, isSteering: boolean): Promise<PlacesInQueue> {
+  const entries = await ledger.list("message", { states: ["queued"], limit: maxMessages });
+  if (entries.length === 0) return { requests: [], waitingTurnIds: new Set() };
+  const running = new Map<string, Author>();
+  for (const { body } of await ledger.list("turn", { states: ["running"] }))
+    running.set(body.conversationId, requesterOf(body));
+  const groups = groupsOf(entries);
+  const before = new Map<string, number>();
+  let free = 0;
+  const requests = groups.flatMap((group) => {
+    const busyWith = running.get(group.conversationId);
+    const here = before.get(group.conversationId) ?? 0;
+    before.set(group.conversationId, here + 1);
+    const ahead = free;
+    if (here === 0 && busyWith === undefined) free += 1;
+    const text = waitingText(group, here, busyWith, ahead);
+    const isJoining = isSteering && here === 0 && busyWith?.id === group.author.id;
+    // Nobody waits in front of a screen for a scheduled task.
+    const isScheduled = group.first.id.startsWith("schedule:");
+    return isJoining || isScheduled ? [] : [requestOf(group, text)];
+  });
+  return { requests, waitingTurnIds: new Set(groups.map(({ first }) => turnIdFor(first))) };
+}
+
+/** Like `createTurnStarter`: a turn has consecutive messages of one person. */
+function groupsOf(entries: readonly { body: InboundMessage; createdAt: number }[]): Group[] {
+  const groups: Group[] = [];
+  const newestIn = new Map<string, Group>();
+  for (const { body, createdAt } of entries) {
+    const { conversationId, author } = body;
+    const open = newestIn.get(conversationId);
+    if (open?.author.id === author.id) {
+      open.newest = body;
+      continue;
+    }
+    const group: Group = { conversationId, author, first: body, newest: body, since: createdAt };
+    newestIn.set(conversationId, group);
+    groups.push(group);
+  }
+  return groups;
+}
+
+function waitingText({ author }: Group, here: number, busyWith: Author | undefined, ahead: number): string {
+  const beforeHere = here + (busyWith === undefined ? 0 : 1);
+  if (beforeHere > 1) return `Waiting: ${beforeHere} requests before yours here`;
+  if (busyWith !== undefined) {
+    const whose = busyWith.id === author.id ? "your other" : `${plainValue(busyWith.name, maxNameCharacters)}'s`;
+    return `Waiting for ${whose} request here to finish`;
+  }
+  if (here === 1) return "Waiting: 1 request before yours here";
+  if (ahead === 0) return "Waiting: yours is next";
+  return `Waiting: ${ahead} ${ahead === 1 ? "request" : "requests"} before yours`;
+}
+
+function requestOf({ conversationId, first, newest, since }: Group, text: string): WaitingRequest {
+  const turnId = turnIdFor(first);
+  const target = { platform: newest.platform, conversationId, turnId, messageId: newest.id };
+  return { target, firstMessageId: first.id, since, text };
+}

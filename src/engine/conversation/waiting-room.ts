@@ -1,0 +1,164 @@
+/**
+ * Tells people how long the queue before their request is: "Waiting: 3 requests before yours". The line is the beginning of the
+ * reply that the request will get, so the reply replaces it, also in another process or after a crash. Requests that start
+ * soon get no line. A lease lets only one process write each line; the turn starts to write when the line is released.
+ */
+import { pause } from "../../lib/backoff.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import { createLruMap } from "../../lib/lru-map.ts";
+import type { Lease, Leases } from "../../ports/cluster.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { ReplyTarget } from "../../ports/message.ts";
+import type { TurnRecord } from "../../ports/turn.ts";
+import type { Delivery } from "../../ports/turn-deps.ts";
+import { messageKey } from "./inbox.ts";
+import { placesInQueue, type WaitingRequest } from "./places-in-queue.ts";
+
+export interface WaitingRoom {
+  /** Call this when a request was queued. */
+  watch(): void;
+  /** Resolves when no line is being written for this turn. Never rejects. */
+  release(turn: TurnRecord): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface WaitingRoomOptions {
+  ledger: Ledger;
+  leases: Leases;
+  /** Undefined if this process can't write there. */
+  openReply(target: ReplyTarget): Promise<Delivery | undefined>;
+  /** A shorter wait shows no line. */
+  minWaitMs(platform: string): number;
+  /** New messages of the running turn's requester join that turn. */
+  isSteering: boolean;
+  log: Log;
+}
+
+interface Line {
+  delivery: Delivery;
+  lease: Lease;
+  text: string;
+  shownAt: number;
+}
+
+export const minWaitMs = 2_000;
+const checkEveryMs = 2_000;
+const minUpdateGapMs = 5_000;
+const maxLines = 50;
+const maxReleased = 1_000;
+const maxReleaseMs = 3_000;
+const releasePollMs = 100;
+
+export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
+  const { ledger, leases, log } = options;
+  const lines = new Map<string, Line>();
+  const released = createLruMap<true>(maxReleased);
+  const closed = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let checking: Promise<void> | undefined;
+
+  function checkIn(ms: number): void {
+    if (closed.signal.aborted) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      timer = undefined;
+      checking ??= check()
+        .catch((thrown: unknown) => {
+          log.warn({ error: messageOf(thrown) }, "could not tell people their place in the queue");
+          return checkEveryMs;
+        })
+        .then((nextMs) => {
+          checking = undefined;
+          if (nextMs !== undefined && timer === undefined) checkIn(nextMs);
+        });
+    }, ms);
+    timer.unref();
+  }
+
+  /** Resolves to when to check again, or to undefined if nobody waits. */
+  async function check(): Promise<number | undefined> {
+    const { requests, waitingTurnIds } = await placesInQueue(ledger, options.isSteering);
+    for (const [turnId, line] of lines) if (!waitingTurnIds.has(turnId)) await drop(turnId, line);
+    let nextMs = checkEveryMs;
+    for (const request of requests) {
+      const dueInMs = request.since + options.minWaitMs(request.target.platform) - Date.now();
+      if (dueInMs > 0) nextMs = Math.min(nextMs, dueInMs);
+      else await show(request);
+    }
+    return waitingTurnIds.size === 0 ? undefined : nextMs;
+  }
+
+  async function show(request: WaitingRequest): Promise<void> {
+    const { turnId } = request.target;
+    const line = lines.get(turnId) ?? (await open(request));
+    if (line === undefined || line.text === request.text || Date.now() - line.shownAt < minUpdateGapMs) return;
+    const entry = await ledger.get("message", messageKey(request.target.platform, request.firstMessageId));
+    if (entry?.state !== "queued" || released.has(turnId)) return;
+    Object.assign(line, { text: request.text, shownAt: Date.now() });
+    line.delivery.progress({ headline: request.text, current: request.text, isQueued: true, tasks: [] });
+  }
+
+  async function open({ target }: WaitingRequest): Promise<Line | undefined> {
+    if (lines.size >= maxLines || released.has(target.turnId)) return undefined;
+    const delivery = await options.openReply(target);
+    if (delivery === undefined) return undefined;
+    const lease = await leases.acquire(leaseOf(target.turnId));
+    if (lease === undefined) return undefined;
+    const line: Line = { delivery, lease, text: "", shownAt: 0 };
+    lines.set(target.turnId, line);
+    return line;
+  }
+
+  /** A message that was withdrawn, or that joined another turn, gets no answer here, so its line goes away. */
+  async function drop(turnId: string, line: Line): Promise<void> {
+    lines.delete(turnId);
+    const isStarted = (await ledger.get("turn", turnId)) !== undefined;
+    await (isStarted || line.text === "" ? line.delivery.leave() : line.delivery.finish("", [])).catch(
+      (thrown: unknown) => log.warn({ turnId, error: messageOf(thrown) }, "could not remove a line about the queue"),
+    );
+    await line.lease.release();
+  }
+
+  /** Another process may be writing the line. It stops at its next check. */
+  async function waitForOthers(turnId: string): Promise<void> {
+    if ((await ledger.list("post", { group: turnId, limit: 1 })).length === 0) return;
+    for (let waitedMs = 0; waitedMs < maxReleaseMs && !closed.signal.aborted; waitedMs += releasePollMs) {
+      const lease = await leases.acquire(leaseOf(turnId));
+      if (lease !== undefined) return await lease.release();
+      await pause(releasePollMs, closed.signal);
+    }
+  }
+
+  return {
+    watch() {
+      if (timer === undefined && checking === undefined) checkIn(releasePollMs);
+    },
+    async release(turn) {
+      released.set(turn.id, true);
+      try {
+        const line = lines.get(turn.id);
+        if (line === undefined) return turn.steps.length === 0 ? await waitForOthers(turn.id) : undefined;
+        lines.delete(turn.id);
+        await line.delivery.leave();
+        await line.lease.release();
+      } catch (thrown) {
+        log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not release a line about the queue");
+      }
+    },
+    async close() {
+      closed.abort();
+      clearTimeout(timer);
+      await checking;
+      for (const { delivery, lease } of lines.values()) {
+        await delivery.leave();
+        await lease.release();
+      }
+      lines.clear();
+    },
+  };
+}
+
+function leaseOf(turnId: string): string {
+  return `waiting:${turnId}`;
+}

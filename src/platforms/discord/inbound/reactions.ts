@@ -1,0 +1,56 @@
+/** Reads 👍 and 👎 on messages as ratings of answers. Taking the reaction away takes the rating back. */
+import type { GatewayMessageReactionAddDispatchData, GatewayMessageReactionRemoveDispatchData } from "discord.js";
+import { messageOf } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { Author } from "../../../ports/message.ts";
+import type { Platform, PlatformHandlers } from "../../../ports/platform.ts";
+import { authorOf } from "../api/people.ts";
+import { formatConversationId } from "../conversation-id.ts";
+
+export interface ReactionsOptions {
+  handlers: Pick<PlatformHandlers, "onFooter">;
+  lookUp: NonNullable<Platform["lookUp"]>;
+  botId(): string;
+  log: Log;
+}
+
+type Reaction = GatewayMessageReactionAddDispatchData | GatewayMessageReactionRemoveDispatchData;
+
+export interface Reactions {
+  added(reaction: GatewayMessageReactionAddDispatchData): void;
+  removed(reaction: GatewayMessageReactionRemoveDispatchData): void;
+}
+
+/** Skin tones follow the thumb. */
+const thumbs = { good: /^👍[🏻🏼🏽🏾🏿]?$/u, bad: /^👎[🏻🏼🏽🏾🏿]?$/u } as const;
+
+export function createReactions({ handlers, lookUp, botId, log }: ReactionsOptions): Reactions {
+  /** An added reaction in a server says who the person is. For a removed one, the id is enough to find the rating. */
+  async function personOf(reaction: Reaction, isAdded: boolean): Promise<Author | undefined> {
+    const { user_id: id, channel_id: channel } = reaction;
+    const member = "member" in reaction ? reaction.member : undefined;
+    if (member?.user !== undefined) return authorOf(member.user, member);
+    const unnamed: Author = { id, name: id, isBot: false, roles: [] };
+    return isAdded ? await lookUp(unnamed, formatConversationId({ type: "dm", channel })) : unnamed;
+  }
+
+  function take(reaction: Reaction, isAdded: boolean): void {
+    const name = reaction.emoji.id === null ? (reaction.emoji.name ?? "") : "";
+    const thumb = thumbs.good.test(name) ? "good" : thumbs.bad.test(name) ? "bad" : undefined;
+    if (thumb === undefined || reaction.user_id === botId()) return;
+    void rate(reaction, thumb, isAdded).catch((thrown: unknown) => {
+      log.warn({ messageId: reaction.message_id, error: messageOf(thrown) }, "could not keep a rating");
+    });
+  }
+
+  async function rate(reaction: Reaction, thumb: "good" | "bad", isAdded: boolean): Promise<void> {
+    const by = await personOf(reaction, isAdded);
+    if (by === undefined || by.isBot) return;
+    await handlers.onFooter({
+      ...{ platform: "discord", messageId: reaction.message_id, by, at: Date.now() },
+      ...(isAdded ? { action: thumb } : { action: "withdraw", withdraws: thumb }),
+    });
+  }
+
+  return { added: (reaction) => take(reaction, true), removed: (reaction) => take(reaction, false) };
+}
