@@ -70,7 +70,8 @@ export async function approvalsWhyCommand(env: Environment, root: string, writte
     const id = fullId(open, written);
     return open.flatMap((card) => card.items.filter((item) => card.id === id || item.approvalId === id));
   });
-  if (items.length === 0) throw idError(written, "is no open card or approval. `remora approvals list` shows the open ones");
+  if (items.length === 0)
+    throw idError(written, "is no open card or approval. `remora approvals list` shows the open ones");
   process.stdout.write(items.map(({ headline, why }) => `${[headline, ...why].join("\n  ")}\n`).join(""));
 }
 

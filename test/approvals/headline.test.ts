@@ -15,7 +15,7 @@ import { readMessage } from "../doubles/discord/message-form.ts";
 import { checkBlocks } from "../doubles/slack/block-rules.ts";
 import { cardKinds, cardOfKind } from "../fixtures/cards.ts";
 import { rendered } from "../platforms/discord/rendering.ts";
-import { ann, asks, call, ben, click, request, setUp, target } from "./approvals-fixture.ts";
+import { ann, asks, ben, call, click, request, setUp, target } from "./approvals-fixture.ts";
 
 const asIs = (text: string) => text;
 const line = (ask: string | undefined, input: JsonObject, tool = "chat_post") =>
@@ -92,8 +92,35 @@ describe("templates", () => {
 const hostile = fc.oneof(
   fc.string({
     unit: fc.oneof(
-      fc.constantFrom("`", "```", "\n", "\r\n", "\u2028", "\u202e", "\u200b", "\u0000", "\ud800", "{text}", "}", "|", "\\"),
-      fc.constantFrom("<@U1>", "<@1>", "<@&2>", "<!channel>", "<#C1>", "@everyone", "@here", "**", "~~", "||", "# ", "-# "),
+      fc.constantFrom(
+        "`",
+        "```",
+        "\n",
+        "\r\n",
+        "\u2028",
+        "\u202e",
+        "\u200b",
+        "\u0000",
+        "\ud800",
+        "{text}",
+        "}",
+        "|",
+        "\\",
+      ),
+      fc.constantFrom(
+        "<@U1>",
+        "<@1>",
+        "<@&2>",
+        "<!channel>",
+        "<#C1>",
+        "@everyone",
+        "@here",
+        "**",
+        "~~",
+        "||",
+        "# ",
+        "-# ",
+      ),
       fc.constantFrom("[a](https://evil.example)", "<https://evil.example|a>", "<t:1:R>", "✅ Ben approved", "❗ "),
       fc.string({ unit: "binary", maxLength: 3 }),
     ),
@@ -204,7 +231,10 @@ describe("End it", () => {
     const [item] = desk.shown.at(-1)?.items ?? [];
     expect(item).toMatchObject({
       choices: ["end"],
-      grant: { text: "calls that ask only because of “removes files”, for requests by Ann", until: desk.clock.now + 1_800_000 },
+      grant: {
+        text: "calls that ask only because of “removes files”, for requests by Ann",
+        until: desk.clock.now + 1_800_000,
+      },
     });
     expect((await desk.approvals.answer(click(approvalId, { choice: "end", by: ann }))).text).toBe(
       "Ended. Such calls ask again.",
