@@ -45,6 +45,34 @@ describe("asking", () => {
   });
 });
 
+describe("whose answer counts", () => {
+  const cleo = { ...person("cleo"), name: "Cleo" };
+
+  test("mayAnswer follows the rule of the request, the votes, the state and the time", async () => {
+    const desk = setUp({ policy: { approvers: ["requester", "user:ben"], quorum: 2 } });
+    const { cardId } = await desk.ask();
+    const may = async (by: typeof ann, platform = "test") => await desk.approvals.mayAnswer(cardId, platform, by);
+    expect(await Promise.all([may(ann), may(ben), may(cleo), may({ ...ann, isBot: true })])).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(await may(ann, "local")).toBe(false);
+    expect(await desk.approvals.mayAnswer("no-such-card", "test", ann)).toBe(false);
+    await desk.approvals.answer(click(cardId));
+    expect(await Promise.all([may(ann), may(ben)])).toEqual([false, true]);
+    desk.clock.now += 60 * 60 * 1000;
+    expect(await may(ben)).toBe(false);
+  });
+
+  test("the requester who may only deny is asked as well", async () => {
+    const desk = setUp({ policy: { approvers: ["requester", "user:ben"], notRequester: true } });
+    const { cardId } = await desk.ask();
+    expect(await desk.approvals.mayAnswer(cardId, "test", ann)).toBe(true);
+  });
+});
+
 describe("answering", () => {
   test("approve runs the call once: the turn is woken, the card rewritten, and the event tells who and how long", async () => {
     const desk = setUp();

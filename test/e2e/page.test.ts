@@ -58,9 +58,17 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     expect(await report().getByRole("button", { name: "Undo" }).count()).toBe(0);
   });
 
-  test("a mention that needs network runs after Approve", async () => {
+  test("a mention that needs network runs after Approve, which the bar and the title ask for elsewhere", async () => {
     await start();
     await say("@remora run echo hello > made.txt && cat made.txt with network example.com");
+    await tab.getByRole("button", { name: "random" }).click();
+    await tab.getByText("Ann's request in #general is waiting for your answer.").waitFor();
+    expect(await tab.title()).toBe("(1) #random · Remora");
+    await tab.getByRole("radio", { name: "Ben" }).click();
+    await tab.getByPlaceholder("Message #random as Ben").waitFor();
+    await expect.poll(() => tab.title()).toBe("#random · Remora");
+    await tab.getByRole("radio", { name: "Ann" }).click();
+    await tab.getByRole("button", { name: "Show it" }).click();
     const card = thread().getByRole("region", { name: "Approval needed" });
     await card.getByText("echo hello > made.txt").waitFor();
     await card.getByText("Reaches example.com").waitFor();

@@ -237,7 +237,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     const clean = slack.workspace.addChannel({ name: "clean", members: [slack.ann] });
     const said = mention("run : npm install && touch one.txt", clean);
     const asked = await cardIn(said);
-    expect(asked.readable).toMatch(/^Run npm install && touch one\.txt\nDownloads packages/);
+    expect(asked.readable).toMatch(/^Run : npm install && touch one\.txt\nDownloads packages/);
     const on = { channel: clean, ts: asked.ts };
     slack.interactions.click({ as: slack.ann, on, option: "Allow here for 30 min…" });
     const form = await slack.until(() => slack.views.stack(slack.ann)[0], 60_000);
@@ -249,7 +249,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     const line = () => agentsIn(said).find(({ ts }) => ts === asked.ts);
     await slack.until(() => line()?.buttons.some(({ label }) => label === "End it"), 60_000);
     expect(line()?.readable).toMatch(
-      /^✅ Ann approved npm install && touch one\.txt · \d\d:\d\d UTC\nUntil .*, without asking: /,
+      /^✅ Ann approved : npm install && touch one\.txt · \d\d:\d\d UTC\nUntil .*, without asking: /,
     );
     slack.interactions.click({ as: slack.ann, on, button: "End it" });
     await slack.until(() => line()?.buttons.length === 0, 60_000);

@@ -11,6 +11,7 @@ describe.skipIf(missingBrowser !== undefined)(`finding one's way on the page${br
     const tab = await world.open("#/random");
     await world.say("@remora ask");
     await tab.getByText("Ann's request in #general is waiting for your answer.").waitFor();
+    expect(await tab.locator(".waiting-what").textContent()).toBe("Run ls -la && cat <b>notes</b>.txt");
     expect(await tab.title()).toBe("(1) #random · Remora");
     await tab.getByRole("button", { name: "Show it" }).click();
     const card = tab.locator("#thread").getByRole("region", { name: "Approval needed" });
@@ -53,7 +54,13 @@ describe.skipIf(missingBrowser !== undefined)(`finding one's way on the page${br
     const announced = () => tab.evaluate("window.announced");
     await expect
       .poll(announced)
-      .toEqual([["Remora needs an answer", "Ann's request in #random is waiting for your answer.", "remora"]]);
+      .toEqual([
+        [
+          "Remora needs an answer",
+          "Ann's request in #random is waiting for your answer.\nRun ls -la && cat <b>notes</b>.txt",
+          "remora",
+        ],
+      ]);
     await tab.evaluate("window.last.onclick()");
     await tab.locator("#thread").getByRole("region", { name: "Approval needed" }).waitFor();
   });
@@ -153,6 +160,35 @@ describe.skipIf(missingBrowser !== undefined)(`finding one's way on the page${br
     expect(thread).toBeGreaterThan(place * 1.3);
     for (let number = 0; number < 5; number++) await world.say(`more ${number}`);
     await expect.poll(async () => ((await widths())[1] ?? 0) < 520).toBe(true);
+  });
+
+  test("a file can be dropped anywhere in the column, and a picture pasted; a miss does not leave the page", async () => {
+    const tab = await world.open();
+    const transfer = (name: string) =>
+      tab.evaluateHandle(`(() => {
+        const data = new DataTransfer();
+        data.items.add(new File(["abc"], "${name}", { type: "image/png" }));
+        return data;
+      })()`);
+    await tab.locator("#log").dispatchEvent("drop", { dataTransfer: await transfer("dropped.png") });
+    await tab.getByRole("button", { name: "Remove dropped.png" }).waitFor();
+    const clipboard = await transfer("pasted.png");
+    await clipboard.evaluate(
+      (clipboardData, paste) => new Function("clipboardData", paste)(clipboardData),
+      `
+      const event = new ClipboardEvent("paste", { clipboardData, bubbles: true });
+      document.getElementById("composer-text").dispatchEvent(event);
+    `,
+    );
+    await tab.getByRole("button", { name: "Remove pasted.png" }).waitFor();
+    const isStopped = `(() => {
+      const event = new DragEvent("drop", { cancelable: true, bubbles: true });
+      document.getElementById("sidebar").dispatchEvent(event);
+      return event.defaultPrevented;
+    })()`;
+    expect(await tab.evaluate(isStopped)).toBe(true);
+    await tab.getByRole("button", { name: "Send" }).click();
+    await tab.getByRole("img", { name: "pasted.png" }).waitFor();
   });
 
   test("without storage the page works", async () => {

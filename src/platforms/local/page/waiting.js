@@ -3,6 +3,7 @@
  * allows it. The server decides which cards a person may answer.
  */
 import { Failure, request } from "./api.js";
+import { lineParts } from "./card-line.js";
 import { byId, element } from "./dom.js";
 
 /** Many changes may arrive together, and one request covers them. */
@@ -36,7 +37,10 @@ export function createWaiting({ me, show, isOpen, onChange }) {
     if (globalThis.Notification?.permission !== "granted") return;
     try {
       // The tag keeps several tabs from announcing the same card twice.
-      const notice = new Notification("Remora needs an answer", { body: sentence(card), tag: `remora ${card.id}` });
+      const notice = new Notification("Remora needs an answer", {
+        body: [sentence(card), card.headline?.replaceAll("`", "")].filter(Boolean).join("\n"),
+        tag: `remora ${card.id}`,
+      });
       notice.onclick = () => {
         window.focus();
         notice.close();
@@ -71,6 +75,7 @@ export function createWaiting({ me, show, isOpen, onChange }) {
     shown = signature;
     bar.replaceChildren(
       element("span", { text: said }),
+      ...(isOne && first.headline ? [element("span", { class: "waiting-what" }, ...lineParts(first.headline))] : []),
       button(isOne ? "Show it" : "Show the first", () => show(first)),
       ...(canAsk ? [button("Notify me", allow)] : []),
     );
