@@ -3,7 +3,7 @@ import { turnIdOfCopy } from "../../ports/copies.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Posts } from "../../ports/platform.ts";
 
-/** `onKept` runs for every new post before the platform continues. */
+/** `onKept` runs for every new post before it is stored. After a crash in between, it runs again. */
 export function createPosts(
   ledger: Ledger,
   turnId: string,
@@ -19,8 +19,8 @@ export function createPosts(
       return own.map(({ id, body }) => ({ key: id.slice(prefix.length), messageId: body.messageId }));
     },
     async keep(key, messageId) {
-      await ledger.create("post", prefix + key, { state: "posted", body: { messageId }, group });
       await onKept(key, messageId);
+      await ledger.create("post", prefix + key, { state: "posted", body: { messageId }, group });
     },
   };
 }

@@ -35,11 +35,22 @@ export function cardView(message, me) {
         element("span", { class: "card-kind", text: title }),
         card.expiresAt !== null && expiry(card.expiresAt),
       ),
+    isOpen && toldView(card),
     ...card.items.map((item) => itemView(item, send)),
     open.length > 1 && allView(card, open, send),
     element("div", { class: "card-foot" }, isOpen && element("span", { text: whoText(card) }), receipt),
   );
   return view;
+}
+
+/** Who is asked, and on a copy who asks and where. */
+function toldView({ notify, copy }) {
+  const link = copy?.link && element("a", { href: copy.link, text: "See the conversation" });
+  const lines = [
+    copy && element("p", { class: "card-note" }, `${copy.text} `, link),
+    notify && element("p", { class: "card-note", text: notify.text }),
+  ].filter(Boolean);
+  return lines.length > 0 && element("div", { class: "card-told" }, ...lines);
 }
 
 function whoText({ requesterName, approversText }) {
