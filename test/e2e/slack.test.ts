@@ -303,7 +303,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
 
   onlyOnce("ratings are kept with the turn: the latest counts, with the person's words", async () => {
     const said = mention("help");
-    const answer = await answerIn(said, "demo model");
+    const answer = await answerIn(said, "👍");
     await press(answer, "👍", slack.ben);
     await expect.poll(() => feedbackLines(), { timeout: 60_000 }).toHaveLength(1);
     expect((await feedbackLines())[0]).toContain("answer: good by Ben");
