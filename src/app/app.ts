@@ -8,6 +8,7 @@
  *   conversations   memory, context, approvals, turns
  *   commands, web, housekeeping
  */
+import { randomUUID } from "node:crypto";
 import { createAccess } from "../access/access.ts";
 import { createOwnerCheck } from "../approvals/authority.ts";
 import { accessRules } from "../config/derive.ts";
@@ -21,6 +22,8 @@ import type { UsageMeter } from "../ports/usage.ts";
 import type { ProviderStatus } from "../providers/select.ts";
 import { countSkills } from "../skill-runtime/library/library.ts";
 import { byAnyName } from "../skill-runtime/library/precedence.ts";
+import { createHealthHistory } from "../web/health-history.ts";
+import { createModelHealth } from "../web/model-health.ts";
 import { describeReadiness } from "../web/readiness.ts";
 import { statusLines } from "../web/status.ts";
 import { buildAnswers } from "./answers.ts";
@@ -140,13 +143,18 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     skillNamed: (asked, conversationId) => byAnyName(tools.toolbox.skillsFor(conversationId).skills).get(asked)?.name,
   });
   late.handlers.set(handlers);
+  const modelHealth = createModelHealth(state.events);
+  closing.add({ close: async () => modelHealth.close() });
   const status = () =>
     statusLines({
       platforms: [...platforms.byName.values()],
       models: models.statuses,
       sandbox: sandbox.report,
       redis: redisHealth(),
+      jobs: tools.queue.counts(),
+      problemOf: modelHealth.problemOf,
     });
+  const healthHistory = createHealthHistory({ ledger: state.ledger, role, status, newId: randomUUID });
   late.pages.set({
     commands: commands.list,
     home: async (person) => ({
@@ -154,9 +162,9 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       memory: (await memory.newest(`dm:${person.id}`, maxHomeEntries)).map(({ headline }) => headline),
     }),
   });
-  mountPages(server, options, state, { platforms, skills, tools, parts, status });
+  mountPages(server, options, state, { platforms, skills, models, tools, memory, parts, healthHistory, status });
   const housekeeping = buildHousekeeping(options, state, {
-    ...{ memory, chatLog, sandbox, skills, models, parts },
+    ...{ memory, chatLog, sandbox, skills, models, tools, parts, healthHistory },
     servePage: () => connections.servePage(handlers, ended.signal),
   });
 

@@ -1,13 +1,17 @@
-/** Connects the dashboard's pages with the parts that they show. */
+/** Connects the dashboard's pages with the parts that they show, and keeps the history of health. */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { join, relative, sep } from "node:path";
 import type { Hono } from "hono";
 import { readTurnLog } from "../audit/turn-log.ts";
 import { listSnapshots } from "../context/explain.ts";
+import type { OwnedMemory } from "../memory/memory.ts";
+import type { StatusLine } from "../ports/health.ts";
 import { mountDashboard } from "../web/dashboard.ts";
-import type { StatusLine } from "../web/status.ts";
+import type { SkillDesk } from "../web/endpoints/skills.ts";
+import type { HealthHistory } from "../web/health-history.ts";
 import type { ConversationParts } from "./conversations.ts";
+import type { Models } from "./models.ts";
 import type { AppOptions } from "./options.ts";
 import type { Skills } from "./skills.ts";
 import type { State } from "./state.ts";
@@ -17,19 +21,34 @@ const { version } = createRequire(import.meta.url)("../../package.json") as { ve
 
 export interface DashboardParts {
   skills: Skills;
+  models: Models;
   tools: Tools;
+  memory: OwnedMemory;
   parts: ConversationParts;
+  healthHistory: HealthHistory;
   status(): StatusLine[];
 }
 
 export function buildDashboard(
   app: Hono,
-  { settings: { workspace } }: AppOptions,
+  { settings }: AppOptions,
   { ledger, audit, auditLog, mask }: State,
-  { parts: { approvals, conversations, context, reports }, status }: DashboardParts,
+  { parts, memory, skills, models, tools, healthHistory, status }: DashboardParts,
 ): void {
+  const { approvals, conversations, context, reports, schedules } = parts;
+  const { workspace, configFile, sources } = settings;
   mountDashboard(app, {
-    ...{ version, startedAt: Date.now(), ledger, audit, mask, reports, approvals, conversations, status },
+    ...{ version, startedAt: Date.now(), ledger, audit, mask, status, history: healthHistory },
+    ...{ approvals, conversations, reports, schedules },
+    queue: tools.queue,
+    usage: models.usage,
+    limits: settings.config.limits,
+    memory: { ...memory.desk, search: memory.search },
+    skills: skillDesk(skills, tools),
+    settings: {
+      configFile: shortPath(configFile),
+      settings: sources.map((setting) => ({ ...setting, place: shortPath(setting.place) })),
+    },
     async prompts(turnId) {
       context.flush();
       const ofTurn = (await listSnapshots(workspace)).filter((snapshot) => snapshot.turnId === turnId);
@@ -40,4 +59,21 @@ export function buildDashboard(
       return await readTurnLog(join(workspace, "brain", "corpus"), { turnId, from, to });
     },
   });
+}
+
+/** Paths inside of the folder from which Remora runs are shown without it. */
+function shortPath(path: string): string {
+  return path.startsWith(`${process.cwd()}${sep}`) ? relative(process.cwd(), path) : path;
+}
+
+function skillDesk({ library, switches, isIsolated }: Skills, { toolbox }: Tools): SkillDesk {
+  return {
+    current: library.current,
+    isIsolated,
+    stateOf: (skill) => (toolbox.isAllowed(skill) ? (switches.isOn(skill) ? "on" : "off") : "denied"),
+    async turn(name, isOn) {
+      if (await switches.turn(name, isOn)) toolbox.applySwitches();
+    },
+    reload: library.reload,
+  };
 }

@@ -5,12 +5,14 @@ import { createHousekeeping, type Housekeeping } from "../engine/housekeeping.ts
 import { runIfDue } from "../lib/periodic.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import { pruneFiles } from "../storage/prune-files.ts";
+import type { HealthHistory } from "../web/health-history.ts";
 import type { ConversationParts } from "./conversations.ts";
 import type { Models } from "./models.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
 import type { SandboxParts } from "./sandbox.ts";
 import type { Skills } from "./skills.ts";
 import type { State } from "./state.ts";
+import type { Tools } from "./tools.ts";
 
 export interface HousekeepingParts {
   sandbox: SandboxParts;
@@ -18,7 +20,9 @@ export interface HousekeepingParts {
   models: Models;
   memory: OwnedMemory;
   chatLog: StoredChatLog;
+  tools: Tools;
   parts: ConversationParts;
+  healthHistory: HealthHistory;
   servePage(): Promise<void>;
 }
 
@@ -32,7 +36,7 @@ const outputsRetentionMs = 30 * dayMs;
 export function buildHousekeeping(
   { settings: { workspace, config }, role, log }: AppOptions,
   { ledger, store, auditLog }: State,
-  { memory, chatLog, sandbox, skills, models, parts, servePage }: HousekeepingParts,
+  { memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, servePage }: HousekeepingParts,
 ): Housekeeping {
   const { approvals, conversations, questions, schedules, history, registry } = parts;
   const pruneSummaries = async () => {
@@ -41,12 +45,17 @@ export function buildHousekeeping(
   };
   return createHousekeeping({
     sweeps: {
+      // Runs first, because the others may wait long for an unreachable Redis.
+      health: healthHistory.note,
       approvals: approvals.sweep,
       conversations: conversations.sweep,
       ...(takesTurns(role) ? { drafts: sandbox.drafts.sweep } : {}),
       questions: questions.sweep,
       schedules: schedules.sweep,
       plugins: skills.refreshFirstUse,
+      async skills() {
+        if (await skills.switches.refresh()) tools.toolbox.applySwitches();
+      },
       page: servePage,
       ...(takesTurns(role) ? { documents: followDocuments(memory) } : {}),
     },
@@ -56,6 +65,7 @@ export function buildHousekeeping(
       chatLog.prune,
       () => runIfDue(store, { name: "summaries", everyMs: dayMs, work: pruneSummaries }),
       models.usage.prune,
+      healthHistory.prune,
       () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxRetentionMs),
       () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsRetentionMs),
       // Runs last, because it writes: on a full disk, the other cleanups must free space first.

@@ -6,12 +6,14 @@ import type { Gate } from "../ports/gate.ts";
 import type { Skill } from "../ports/skill.ts";
 import { createFirstUse } from "../skill-runtime/library/first-use.ts";
 import { createSkillLibrary, gateRules, type SkillLibrary } from "../skill-runtime/library/library.ts";
+import { createSkillSwitches, type SkillSwitches } from "../skill-runtime/library/skill-switches.ts";
 import type { AppOptions } from "./options.ts";
 import type { State } from "./state.ts";
 
 export interface Skills {
   library: SkillLibrary;
   gate: Gate;
+  switches: SkillSwitches;
   warmUpGate(): void;
   isIsolated(skill: Skill): boolean;
   noteUse(skill: Skill): Promise<void>;
@@ -20,9 +22,11 @@ export interface Skills {
   close(): Promise<void>;
 }
 
-export async function buildSkills({ settings, log }: AppOptions, { store, events }: State): Promise<Skills> {
+export async function buildSkills({ settings, log }: AppOptions, { ledger, store, events }: State): Promise<Skills> {
   const library = createSkillLibrary({ roots: settings.skillRoots, log, events });
   await library.reload();
+  const switches = createSkillSwitches(ledger);
+  await switches.refresh();
   const isIsolated = (skill: Skill) => !isTrustedSkill(skill, settings);
   const firstUse = createFirstUse(store, isIsolated);
   await firstUse.refresh(library.current());
@@ -47,7 +51,7 @@ export async function buildSkills({ settings, log }: AppOptions, { store, events
   });
 
   return {
-    ...{ library, isIsolated, refreshFirstUse },
+    ...{ library, switches, isIsolated, refreshFirstUse },
     gate,
     warmUpGate: gate.warmUp,
     async noteUse(skill) {

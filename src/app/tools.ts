@@ -16,7 +16,7 @@ import type { Skills } from "./skills.ts";
 import type { State } from "./state.ts";
 
 export interface Tools {
-  toolbox: Toolbox & Pick<SkillToolbox, "skillsFor">;
+  toolbox: Toolbox & Pick<SkillToolbox, "skillsFor" | "isAllowed" | "applySwitches">;
   queue: ToolQueue;
   taskFiles: StoredTaskFiles;
   isOwnersCall(scope: ToolScope): Promise<boolean>;
@@ -54,6 +54,7 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
     outputsFolder: sandbox.outputsFolder,
     isolated: createIsolatedPlugins({ launcher: sandbox.pluginLauncher, env: settings.env, log }),
     isIsolated: skills.isIsolated,
+    isOn: skills.switches.isOn,
     scalePicture,
     noteUse: skills.noteUse,
     servicesFor: (call, signal) => services.get()(call, signal),
@@ -74,7 +75,12 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
 
   return {
     ...{ queue, isOwnersCall },
-    toolbox: { ...wrapped, skillsFor: toolbox.skillsFor },
+    toolbox: {
+      ...wrapped,
+      skillsFor: toolbox.skillsFor,
+      isAllowed: toolbox.isAllowed,
+      applySwitches: toolbox.applySwitches,
+    },
     taskFiles: createTaskFiles({ workspace, redact, log }),
     async close() {
       await queue.close();

@@ -43,6 +43,7 @@ export function withEnvironment(raw: unknown, env: Environment, problems: Config
 }
 
 export function overridingVariable(path: readonly PropertyKey[], env: Environment): string | undefined {
+  if (path.join("\n") === "web\nport" && readVariable(env, "REMORA_PORT") !== undefined) return "REMORA_PORT";
   const [name] = environmentKeys.find(([, keys]) => keys.join("\n") === path.join("\n")) ?? [];
   return name === undefined || readVariable(env, name) === undefined ? undefined : name;
 }

@@ -20,6 +20,7 @@ import { interpolate, readSource, readYaml } from "./read-yaml.ts";
 import { configSchema } from "./schema.ts";
 import { issueProblems } from "./schema-problems.ts";
 import { readSecretFiles } from "./secret-files.ts";
+import { listSettingSources } from "./setting-sources.ts";
 import { createSettings, type Settings } from "./settings.ts";
 
 export type LoadResult = { type: "ok"; settings: Settings } | { type: "invalid"; problems: ConfigProblem[] };
@@ -50,7 +51,13 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
     }
   }
   if (problems.length > 0 || !parsed.success) return { type: "invalid", problems };
-  const settings = createSettings(parsed.data, file, env, root);
+  const settings: Settings = {
+    ...createSettings(parsed.data, file, env, root),
+    sources: listSettingSources({
+      ...{ config: parsed.data, defaults: configSchema.parse({}), written: value },
+      ...{ placeOf, env, variables },
+    }),
+  };
   const exposed = exposedFolders(settings).map(({ path, message }) => ({
     place: placeOf(path),
     key: path.join("."),

@@ -4,6 +4,10 @@ import type { JsonObject } from "../ports/message.ts";
 
 const secretKey = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|authorization|credential|private[_-]?key/i;
 
+export function isSecretName(name: string): boolean {
+  return secretKey.test(name);
+}
+
 /** Counts the last word of a value such as `Bearer abc` as a secret too, because it can appear alone. */
 export function secretsIn(settings: { [skill: string]: JsonObject }, place: string): NamedSecret[] {
   const found = new Map<string, string>();
@@ -16,7 +20,7 @@ export function secretsIn(settings: { [skill: string]: JsonObject }, place: stri
       return;
     }
     if (typeof value !== "object" || value === null) return;
-    for (const [key, inner] of Object.entries(value)) visit(inner, `${name}.${key}`, isSecret || secretKey.test(key));
+    for (const [key, inner] of Object.entries(value)) visit(inner, `${name}.${key}`, isSecret || isSecretName(key));
   };
   visit(settings, place, false);
   return [...found].map(([value, name]) => ({ name, value }));

@@ -4,6 +4,7 @@ import type { NamedSecret } from "../lib/redact.ts";
 import { type Environment, readVariable } from "./environment.ts";
 import type { Config } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
+import type { SettingSource } from "./setting-sources.ts";
 
 export interface Settings {
   config: Config;
@@ -17,6 +18,8 @@ export interface Settings {
   redisUrl: string | null;
   preferredModel: string | null;
   env: Environment;
+  /** Every setting in force, without the values of secrets. */
+  sources: SettingSource[];
   /** Values that must never be shown. Each is named after its variable or setting. */
   secrets: NamedSecret[];
 }
@@ -36,7 +39,12 @@ export interface SlackAccess {
   userToken?: string;
 }
 
-export function createSettings(config: Config, configFile: string, env: Environment, root: string): Settings {
+export function createSettings(
+  config: Config,
+  configFile: string,
+  env: Environment,
+  root: string,
+): Omit<Settings, "sources"> {
   const workspace = resolve(root, readVariable(env, "REMORA_WORKSPACE") ?? "workspace");
   const extra = (readVariable(env, "REMORA_SKILLS") ?? "").split(delimiter).filter((folder) => folder !== "");
   const secretNames = [

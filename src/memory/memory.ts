@@ -14,6 +14,7 @@ import { createDocuments, type DocumentsReport, type ReadPages } from "./documen
 import { createEpisodeWriter } from "./episodes.ts";
 import { createFeedbackWriter } from "./feedback.ts";
 import { createKnowledge, type Knowledge } from "./knowledge.ts";
+import { createMemoryDesk, type MemoryDesk } from "./memory-desk.ts";
 import { type ExportedFile, exportMemory, type Forgotten, forgetMemory, type MemoryOwner } from "./ownership.ts";
 import { type RecentEntry, readRecentEntries } from "./recent-entries.ts";
 import { createSearch, type EmbeddingOptions, type EmbeddingStatus } from "./search.ts";
@@ -37,6 +38,8 @@ export interface MemoryOptions {
 }
 
 export interface OwnedMemory extends Memory {
+  /** For the operator. What is deleted is no longer in the search index when it resolves. */
+  desk: MemoryDesk;
   knowledge: Knowledge;
   /** Removes everything of a scope, or of a person, from files and index. Other people's entries are kept. */
   forget(owner: MemoryOwner): Promise<Forgotten>;
@@ -76,7 +79,22 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     ...(options.readPages === undefined ? {} : { readPages: options.readPages }),
   });
 
+  const desk = createMemoryDesk({ workspace, inOrder, redact });
+
   return {
+    desk: {
+      ...desk,
+      async correct(path, entryHash, text) {
+        const change = await desk.correct(path, entryHash, text);
+        if (change.type === "done") search.follow([change.scope]);
+        return change;
+      },
+      async remove(path, entryHash) {
+        const change = await desk.remove(path, entryHash);
+        if (change.type === "done") await search.purge();
+        return change;
+      },
+    },
     knowledge: createKnowledge({ workspace, inOrder, redact }),
     search: (query) => search.find(query),
     count: (scopes) => search.count(scopes),

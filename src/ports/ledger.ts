@@ -8,6 +8,7 @@ import type { ApprovalRecord, CardRecord, GrantRecord, GrantState } from "./appr
 import type { ApprovalState } from "./card.ts";
 import type { RegisteredConversation } from "./conversation.ts";
 import type { DraftRecord, DraftState } from "./draft.ts";
+import type { HealthChange } from "./health.ts";
 import type { InboundMessage } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { QuestionRecord } from "./question.ts";
@@ -106,6 +107,9 @@ export interface LedgerKinds {
   /** Which turn a message belongs to, where a reaction names only the message. */
   answer: { state: "posted"; body: { turnId: string } };
   pairing: { state: "open" | "paired"; body: PairingRecord };
+  /** `id` is the skill's name. An absent entry means on. */
+  "skill-switch": { state: "on" | "off"; body: Record<string, never> };
+  health: { state: "noted"; body: HealthChange };
   conversation: { state: "known"; body: RegisteredConversation };
 }
 

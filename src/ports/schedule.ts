@@ -30,6 +30,10 @@ export interface Schedules {
   /** Rejects with `schedule.invalid` if the time is past or never comes, or if the person has too many schedules. */
   add(schedule: NewSchedule): Promise<ShownSchedule>;
   list(owner: Pick<Author, "id">, scope: Scope): Promise<ShownSchedule[]>;
+  /** Active schedules of everybody, soonest first, for the operator. */
+  all(): Promise<ShownSchedule[]>;
+  /** Ends anybody's schedule. Resolves to false if it has already ended. */
+  end(id: string): Promise<boolean>;
   remove(id: string, owner: Pick<Author, "id">, scope: Scope): Promise<boolean>;
   sweep(now: number): Promise<void>;
 }

@@ -114,7 +114,7 @@ export type Permit =
   | AdmittedCall
   /** `sentence` says which limit was reached and when it resets. */
   | { type: "refused"; code: string; sentence: string }
-  /** The budget is used up, and people can add to it. `sentence` and `done`, the calls so far, are for the case that nobody does. */
+  /** The budget is used up, and people can add to it. `sentence` and `done`, what was and was not done, are for the case that nobody does. */
   | { type: "asks"; ask: BudgetAsk; code: string; sentence: string; done: string };
 
 export interface UsageMeter {

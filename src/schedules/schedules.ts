@@ -69,6 +69,11 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
       const entries = await active(scope, owner);
       return entries.map(({ id, body }) => ({ id, ...body })).toSorted((one, other) => one.nextAt - other.nextAt);
     },
+    async all() {
+      const entries = await ledger.list("schedule", { states: ["active"] });
+      return entries.map(({ id, body }) => ({ id, ...body })).toSorted((one, other) => one.nextAt - other.nextAt);
+    },
+    end: async (id) => (await ledger.transition("schedule", id, ["active"], "ended")) !== undefined,
     async remove(id, owner, scope) {
       const ended = await ledger.transition("schedule", id, ["active"], "ended", (stored) =>
         stored.owner.id === owner.id && stored.scope === scope ? stored : undefined,

@@ -59,6 +59,8 @@ export interface ToolboxOptions {
   scalePicture?: ScalePicture;
   isolated?: IsolatedPlugins;
   isIsolated?(skill: Skill): boolean;
+  /** False for skills that the operator has turned off. */
+  isOn?(skill: Skill): boolean;
   noteUse?(skill: Skill): Promise<void>;
 }
 
@@ -69,6 +71,10 @@ interface Owned {
 
 export interface SkillToolbox extends Toolbox {
   skillsFor(conversationId: string): SkillSet;
+  /** False if the settings deny the skill to everybody. */
+  isAllowed(skill: Skill): boolean;
+  /** Must be called after the operator has turned a skill on or off: starts or ends its plugin. */
+  applySwitches(): void;
   close(): Promise<void>;
 }
 
@@ -81,8 +87,9 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
   const guard = createPluginGuard(log);
   const isAllowed = createSkillAccess(config);
   const isIsolated = (skill: Skill) => options.isolated !== undefined && (options.isIsolated?.(skill) ?? false);
+  const isOn = options.isOn ?? (() => true);
   const skillsOf = (conversationId: string) =>
-    library.current().skills.filter((skill) => isAllowed(skill, conversationId));
+    library.current().skills.filter((skill) => isAllowed(skill, conversationId) && isOn(skill));
   const host = createPluginHost({
     workspace,
     outbox: join(workspace, "outbox"),
@@ -107,14 +114,15 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
     library,
     dataFolder,
     settings,
-    isAllowed: (skill) => isAllowed(skill, anywhere),
+    isAllowed: (skill) => isAllowed(skill, anywhere) && isOn(skill),
     start: host.start,
     log,
   });
-  const forgetChanges = library.onChange(({ skills }) => {
-    host.keepOnly(skills);
+  const applySwitches = () => {
+    host.keepOnly(library.current().skills.filter(isOn));
     providers.startAll();
-  });
+  };
+  const forgetChanges = library.onChange(applySwitches);
   providers.startAll();
 
   const ownersOf = (conversationId: string): Map<string, Owned> => toolsInForce(skillsOf(conversationId));
@@ -153,6 +161,8 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
   };
 
   return {
+    applySwitches,
+    isAllowed: (skill) => isAllowed(skill, anywhere),
     skillsFor: (conversationId) => ({ ...library.current(), skills: skillsOf(conversationId) }),
     specs: (conversationId) => [loadSkillSpec, ...[...ownersOf(conversationId).values()].map(({ spec }) => spec)],
     async run(call, scope, signal) {

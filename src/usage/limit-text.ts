@@ -57,6 +57,11 @@ function resetText(now: number): string {
   return `at 00:00 UTC, in ${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** Empty before the first step, when nothing is done yet. */
+export function restText({ steps }: TurnRecord): string {
+  return steps.length === 0 ? "" : " The rest of your request is not done.";
+}
+
 export function earlierCallsText(turn: TurnRecord): string {
   const ran = callsOf(turn).flatMap(({ call, result }) =>
     call === undefined || result === undefined ? [] : `\`${call.name}\` (${result.status})`,

@@ -14,7 +14,7 @@ import {
   withoutLapsed,
 } from "./budgets.ts";
 import type { Counter } from "./counter.ts";
-import { budgetOwner, busyText, earlierCallsText, usedUpBudgetText, usedUpTokensText } from "./limit-text.ts";
+import { budgetOwner, busyText, earlierCallsText, restText, usedUpBudgetText, usedUpTokensText } from "./limit-text.ts";
 
 export interface ReserverOptions {
   ledger: Ledger;
@@ -113,8 +113,12 @@ export function createReserver({ ledger, counter, step, now }: ReserverOptions):
       const by = declinedBy(record);
       if (ask !== undefined) {
         const sentence = usedUpBudgetText(ask, now());
-        if (by === undefined) return { type: "asks", ask, code, sentence, done: earlier };
-        return { type: "refused", code, sentence: `${sentence} ${by} decided not to add to it.${earlier}` };
+        if (by === undefined) return { type: "asks", ask, code, sentence, done: earlier + restText(turn) };
+        return {
+          type: "refused",
+          code,
+          sentence: `${sentence} ${by} decided not to add to it.${earlier}${restText(turn)}`,
+        };
       }
     }
     const { key, limit } = tokens ?? { key: "userTokensPerDay" as const, limit: 0 };

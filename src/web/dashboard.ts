@@ -11,16 +11,31 @@ import type { Context, Hono } from "hono";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { Audit } from "../ports/audit.ts";
 import type { Conversations } from "../ports/conversation.ts";
+import type { Schedules } from "../ports/schedule.ts";
+import type { UsageLimits, UsageMeter } from "../ports/usage.ts";
 import { mountApprovals } from "./endpoints/approvals.ts";
+import { mountGrants } from "./endpoints/grants.ts";
+import { type HealthOptions, mountHealth } from "./endpoints/health.ts";
 import { mountLiveTurns } from "./endpoints/live-turns.ts";
+import { type MemoryPages, mountMemory } from "./endpoints/memory.ts";
 import { mountNow, type NowOptions } from "./endpoints/now.ts";
 import { createOperate } from "./endpoints/operate.ts";
+import { mountSchedules } from "./endpoints/schedules.ts";
+import { mountSettings, type ShownSettings } from "./endpoints/settings.ts";
+import { mountSkills, type SkillDesk } from "./endpoints/skills.ts";
 import { mountTurnDetail, type TurnDetailOptions } from "./endpoints/turn-detail.ts";
 import { mountTurnSearch } from "./endpoints/turn-search.ts";
+import { mountUsage } from "./endpoints/usage.ts";
 
-export interface DashboardOptions extends NowOptions, TurnDetailOptions {
-  approvals: Pick<ApprovalDesk, "listOpen" | "decide" | "diffOf">;
+export interface DashboardOptions extends NowOptions, TurnDetailOptions, HealthOptions {
+  approvals: Pick<ApprovalDesk, "listOpen" | "decide" | "diffOf" | "listGrants" | "revokeGrant">;
   conversations: Pick<Conversations, "status" | "stopTurn">;
+  schedules: Pick<Schedules, "all" | "end">;
+  usage: Pick<UsageMeter, "overview">;
+  limits: UsageLimits;
+  memory: MemoryPages;
+  skills: SkillDesk;
+  settings: ShownSettings;
   audit: Audit;
 }
 
@@ -32,6 +47,13 @@ export function mountDashboard(app: Hono, options: DashboardOptions): void {
   mountLiveTurns(app, { conversations: options.conversations, operate });
   mountTurnSearch(app, options.ledger);
   mountTurnDetail(app, options);
+  mountGrants(app, { approvals: options.approvals, operate });
+  mountSchedules(app, { schedules: options.schedules, operate });
+  mountMemory(app, { memory: options.memory, operate });
+  mountSkills(app, { skills: options.skills, operate });
+  mountUsage(app, options);
+  mountSettings(app, options.settings);
+  mountHealth(app, options);
   mountFiles(app);
 }
 

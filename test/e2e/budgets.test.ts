@@ -99,3 +99,32 @@ test("at 100 % the request waits, and goes on after Continue", async () => {
   await answered(ann, said, "Done.");
   expect(asked).toBe(2);
 }, 30_000);
+
+test("at 100 % a no ends the request with what was done, without another model call", async () => {
+  await start("{ user: 1 }");
+  const said = await ann.say("twice please", dm);
+  const copy = await cardOf(ben, "Ann has used $1.00 of $1.00 today");
+  expect(await ben.click(copy, "deny")).toMatchObject({ text: "Noted. The budget stays at $1.00." });
+  const end = await answered(ann, said, "Ben decided not to add to it.");
+  expect(end.text).toContain("The budget of Ann for today is used up: $1.00 of $1.00. It resets at 00:00 UTC");
+  expect(end.text).toContain("Before that I had called: `schedule_list` (ok). The rest of your request is not done.");
+  expect(asked).toBe(1);
+}, 30_000);
+
+test("after a no at 80 %, a request gets one answer without tools from what is left", async () => {
+  await start("{ channel: 1.2 }");
+  await answered(ann, await ann.say("@remora hello"), "Done.");
+  await ben.click(await cardOf(ben, "$1.00 of $1.20"), "deny");
+  await answered(ann, await ann.say("@remora twice please"), "Without tools.");
+  expect(asked).toBe(2);
+}, 30_000);
+
+test("a request's own budget asks while it goes on, and its card closes when the request ends", async () => {
+  await start("{ turn: 1.2 }");
+  const said = await ann.say("@remora twice please");
+  const card = await cardOf(ann, "This request has used $1.00 of $1.20. Continue, +$2.00?");
+  await answered(ann, said, "Done.");
+  const closed = await ann.waitFor(({ id, state }) => id === card.id && state !== "waiting");
+  expect(closed.card?.items[0]?.choices).toEqual([]);
+  expect((await ben.click(card, "approve")).accepted).toBe(false);
+}, 30_000);

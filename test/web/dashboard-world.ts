@@ -1,8 +1,10 @@
 /** The real web server with the dashboard, over a ledger in memory. Cards, decisions and stops are the test's own. */
+import { configSchema } from "../../src/config/schema.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import type { OperatorDecision } from "../../src/ports/approval.ts";
 import type { ApprovalCard, CardItem, ShownChanges } from "../../src/ports/card.ts";
+import type { StatusLine } from "../../src/ports/health.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { AnswerReceipt } from "../../src/ports/message.ts";
 import type { TurnRecord, TurnState } from "../../src/ports/turn.ts";
@@ -11,7 +13,6 @@ import { createTurnReports } from "../../src/turn-report/create-report.ts";
 import { type DashboardOptions, mountDashboard } from "../../src/web/dashboard.ts";
 import { createMetrics } from "../../src/web/metrics.ts";
 import { createWebServer } from "../../src/web/server.ts";
-import type { StatusLine } from "../../src/web/status.ts";
 import { createRecordedAudit, type RecordedAudit } from "../doubles/audit.ts";
 import { turnRecord } from "../doubles/records.ts";
 
@@ -77,7 +78,23 @@ export async function createDashboardWorld(changes: Partial<DashboardOptions> = 
         return world.receipt;
       },
       diffOf: async (id) => (id === "a1" ? world.diff : undefined),
+      listGrants: async () => [],
+      revokeGrant: async () => ({ accepted: false, text: "No active grant has this id here." }),
     },
+    schedules: { all: async () => [], end: async () => false },
+    memory: {
+      ...{ scopes: () => [], files: () => [], read: async () => undefined, search: async () => [] },
+      ...{ correct: async () => ({ type: "gone" }), remove: async () => ({ type: "gone" }) },
+    },
+    skills: {
+      ...{ current: () => ({ skills: [], diagnostics: [] }), isIsolated: () => false, stateOf: () => "on" },
+      ...{ turn: async () => {}, reload: async () => ({ skills: [], diagnostics: [] }) },
+    },
+    settings: { configFile: "config/remora.yaml", settings: [] },
+    usage: { overview: async () => ({ today: "", days: [], people: [], channels: [], models: [], isComplete: true }) },
+    limits: configSchema.parse({}).limits,
+    queue: { counts: () => ({ running: 0, waiting: 0 }) },
+    history: { list: async () => ({ changes: [], older: null }) },
     conversations: {
       async stopTurn(turnId) {
         world.stopped.push(turnId);

@@ -147,7 +147,7 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
     await tab.getByText("No approvals waiting.").waitFor();
     await tab.getByText("Version 1.2.3, running for").waitFor();
     world.cards = [cardWith("a1")];
-    await tab.getByRole("button", { name: "Approve shell_exec, asked by Ann" }).waitFor();
+    await tab.getByRole("button", { name: "Approve: Run rm notes.txt, asked by Ann" }).waitFor();
     expect(problems).toEqual([]);
   });
 
@@ -158,7 +158,8 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
     await open();
     const row = tab.locator("li.approval").first();
     expect(await row.locator("pre").textContent()).toBe(call);
-    await row.getByText("it may change something (“rm” of skill shell)").waitFor();
+    await row.getByText("Why this asks").click();
+    await row.getByText("Skill shell asks: it may change something. Pattern “rm”.").waitFor();
     await row.getByText("A word mixes alphabets.").waitFor();
     await row.getByText("answers for 2 identical calls").waitFor();
     await row.getByText("Connects to registry.example:443").waitFor();
@@ -168,16 +169,16 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
     await tab.keyboard.type("not on a Friday");
     // The page looks for news meanwhile; what is half written stays.
     await tab.waitForResponse((response) => response.url().endsWith("/dashboard/data"));
-    world.cards = [...world.cards, cardWith("a3", { tool: "file_write" })];
-    await tab.getByRole("button", { name: "Approve file_write, asked by Ann" }).waitFor();
+    world.cards = [...world.cards, cardWith("a3", { headline: "Write `a.txt`" })];
+    await tab.getByRole("button", { name: "Approve: Write a.txt, asked by Ann" }).waitFor();
     await tab.keyboard.press("Enter");
-    await tab.getByRole("status").getByText("shell_exec: Denied.").waitFor();
+    await tab.getByRole("status").getByText("Run rm notes.txt: Denied.").waitFor();
     expect(world.decisions).toEqual([{ cardOrApprovalId: "a1", choice: "deny", reason: "not on a Friday" }]);
 
     world.receipt = { accepted: false, text: "Nothing left to answer. Approved by Ann." };
     await tab.locator("li.approval").nth(2).waitFor({ state: "detached" });
     expect(await tab.locator("li.approval").first().getByRole("textbox").inputValue()).toBe("");
-    await tab.getByRole("button", { name: "Approve shell_exec" }).focus();
+    await tab.getByRole("button", { name: "Approve: Run rm notes.txt" }).focus();
     await tab.keyboard.press("Enter");
     await tab.getByRole("status").getByText("Nothing left to answer. Approved by Ann.").waitFor();
     expect(world.decisions[1]).toEqual({ cardOrApprovalId: "a2", choice: "approve" });
@@ -214,7 +215,7 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
     await row.getByRole("checkbox", { name: "new.html" }).check();
     await row.getByRole("button", { name: "Keep 1 of 2" }).click();
     await expect.poll(() => world.decisions).toEqual([{ cardOrApprovalId: "a1", choice: "part", parts: [1] }]);
-    await row.getByRole("button", { name: "Keep website: 1 file deleted, 1 added, asked by Ann" }).click();
+    await row.getByRole("button", { name: "Keep: Delete 1 and add 1 file in website, asked by Ann" }).click();
     await expect.poll(() => world.decisions[1]).toEqual({ cardOrApprovalId: "a2", choice: "approve" });
   });
 

@@ -12,7 +12,6 @@ import { park } from "./park.ts";
 import { isLedgerAway, type TurnRun } from "./turn-store.ts";
 
 const maxNameCharacters = 80;
-const restText = "The rest of your request is not done.";
 
 type BudgetAnswer = { type: "continued" } | { type: "parked" } | { type: "failed"; sentence: string };
 
@@ -23,10 +22,10 @@ export async function waitForBudget(
   const opened = await run.deps.approvals.openBudget(requestFor(run, ask, true));
   if (opened.type === "closed") {
     if (opened.state === "continued") return { type: "continued" };
-    return { type: "failed", sentence: `${sentence} ${closedText(opened)}${done} ${restText}` };
+    return { type: "failed", sentence: `${sentence} ${closedText(opened)}${done}` };
   }
   if (!(await show(run, opened)))
-    return { type: "failed", sentence: `${sentence} I could not show a card to ask for more.${done} ${restText}` };
+    return { type: "failed", sentence: `${sentence} I could not show a card to ask for more.${done}` };
   await park(run, opened.card.id);
   return { type: "parked" };
 }

@@ -112,6 +112,8 @@ function runningParts(calls: readonly ShownCall[], holdUps: ReadonlyMap<string, 
   const waiting = calls.filter(({ state }) => state === "waiting");
   const parts: Part[] = [];
   const [first] = running;
+  // Before the running part, because the elapsed time follows the last part.
+  if (waiting.length > 0) parts.push({ text: "Waiting for approval", isCurrent: first === undefined });
   if (first !== undefined) {
     const more = running.length === 1 ? "" : ` and ${running.length - 1} more`;
     const holdUp = running.length === 1 ? holdUps.get(first.record.raw.id) : undefined;
@@ -120,7 +122,6 @@ function runningParts(calls: readonly ShownCall[], holdUps: ReadonlyMap<string, 
     // The hold-up says when it goes on, so the time since the call began would mislead.
     parts.push({ text, isCurrent: true, ...(holdUp === undefined ? { since } : {}) });
   }
-  if (waiting.length > 0) parts.push({ text: "Waiting for approval", isCurrent: first === undefined });
   return parts;
 }
 

@@ -66,9 +66,9 @@ export function createApprovals({ say, update, onAnswered }) {
         <form class="answers" @submit=${(event) => deny(approval, event)}>
           <label>Reason, with ${labels.deny} (optional)
             <input name="reason" type="text" maxlength="2000" autocomplete="off" ?disabled=${state.isBusy}></label>
-          <button type="button" class="approve" ?disabled=${state.isBusy} aria-label=${`${approveLabel} ${about}`}
+          <button type="button" class="approve" ?disabled=${state.isBusy} aria-label=${`${approveLabel}: ${about}`}
             @click=${() => approve(approval, state)}>${approveLabel}</button>
-          <button type="submit" class="deny" ?disabled=${state.isBusy} aria-label=${`${labels.deny} ${about}`}>${labels.deny}</button>
+          <button type="submit" class="deny" ?disabled=${state.isBusy} aria-label=${`${labels.deny}: ${about}`}>${labels.deny}</button>
           ${approval.choices.includes("diff") ? html`<button type="button" @click=${() => diff(approval)}>Show diff</button>` : nothing}
         </form>
         ${approval.why.length === 0 ? nothing : html`<details class="why"><summary>Why this asks</summary><ul class="reasons">${approval.why.map((line) => html`<li>${line}</li>`)}</ul></details>`}
@@ -120,8 +120,8 @@ function keptFiles({ changes }, left) {
   return left.size === 0 ? undefined : changes.files.flatMap((_file, index) => (left.has(index) ? [] : [index]));
 }
 
-function labelsOf({ changes }) {
-  return changes?.labels ?? { approve: "Approve", deny: "Deny" };
+function labelsOf({ labels }) {
+  return labels ?? { approve: "Approve", deny: "Deny" };
 }
 
 function titleOf({ headline }) {

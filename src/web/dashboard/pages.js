@@ -1,5 +1,12 @@
 /** The dashboard's pages, in the order of the navigation. */
+import { openGrants } from "./pages/grants.js";
+import { openHealth } from "./pages/health.js";
+import { openMemory } from "./pages/memory.js";
 import { openNow } from "./pages/now.js";
+import { openPeople } from "./pages/people.js";
+import { openSchedules } from "./pages/schedules.js";
+import { openSettings } from "./pages/settings.js";
+import { openSkills } from "./pages/skills.js";
 import { openTurn } from "./pages/turn.js";
 import { openTurns } from "./pages/turns.js";
 
@@ -8,4 +15,11 @@ export const routes = [
   { name: "approvals", title: "Approvals", hasId: false, isListed: false, open: openNow },
   { name: "turns", title: "Turns", hasId: false, isListed: true, open: openTurns },
   { name: "turns", title: "Turn", hasId: true, isListed: false, open: openTurn },
+  { name: "people", title: "People", hasId: false, isListed: true, open: openPeople },
+  { name: "grants", title: "Grants", hasId: false, isListed: true, open: openGrants },
+  { name: "schedules", title: "Schedules", hasId: false, isListed: true, open: openSchedules },
+  { name: "memory", title: "Memory", hasId: false, isListed: true, open: openMemory },
+  { name: "skills", title: "Skills", hasId: false, isListed: true, open: openSkills },
+  { name: "settings", title: "Settings", hasId: false, isListed: true, open: openSettings },
+  { name: "health", title: "Health", hasId: false, isListed: true, open: openHealth },
 ];

@@ -40,7 +40,7 @@ export function table(label, columns, rows, none) {
             ({ cells }) =>
               html`<tr>${cells.map(
                 (cell, index) =>
-                  html`<td data-label=${columns[index][0]} class=${columns[index][1] ? "short" : ""}>${cell}</td>`,
+                  html`<td data-label=${columns[index][0]} class=${columns[index][1] ? "short" : ""}><div>${cell}</div></td>`,
               )}</tr>`,
           )}
         </tbody>
@@ -60,4 +60,26 @@ export function turnLink(id, text = id) {
 /** Text of people, tools and models: on its own lines, with its line breaks, and no wider than the page. */
 export function block(text, label) {
   return html`<pre tabindex="0" role="region" aria-label=${label}>${text}</pre>`;
+}
+
+export function pageOf(query) {
+  return Math.max(1, Number.parseInt(query.get("page") ?? "1", 10) || 1);
+}
+
+/** Links to the pages before and after this one. */
+export function pageLinks(address, query, count, pageSize) {
+  const page = pageOf(query);
+  const last = Math.max(1, Math.ceil(count / pageSize));
+  if (last === 1 && page === 1) return nothing;
+  const to = (number) => {
+    const next = new URLSearchParams(query);
+    next.set("page", number);
+    return `${address}?${next}`;
+  };
+  return html`
+    <p class="paging">
+      ${page > 1 ? html`<a href=${to(Math.min(page - 1, last))}>Back</a>` : nothing}
+      <span>Page ${page} of ${last}</span>
+      ${page < last ? html`<a href=${to(page + 1)}>More</a>` : nothing}
+    </p>`;
 }

@@ -22,6 +22,8 @@ export interface ApprovalRow {
   facts: string[];
   /** Shown instead of `call` for changes to a folder. */
   changes: ShownChanges | null;
+  /** Button labels, if Approve and Deny would not say what they do. */
+  labels: { approve: string; deny: string } | null;
   /** Of these, the dashboard offers approve, deny, part and diff. */
   choices: AnswerChoice[];
   /** Number of identical calls. One answer settles all of them. */
@@ -79,6 +81,7 @@ function rowOf(card: ApprovalCard, item: CardItem): ApprovalRow {
     warning: item.warning ?? null,
     facts: item.facts ?? [],
     changes: item.changes ?? null,
+    labels: item.changes?.labels ?? item.labels ?? null,
     choices: item.choices,
     times: item.times,
     progress: item.progress ?? null,

@@ -52,6 +52,7 @@ export const methodRules: Record<string, MethodRule> = {
   "files.getUploadURLExternal": bot(tier4, "files:write"),
   "files.info": bot(tier4, "files:read"),
   "reactions.add": bot(tier3, "reactions:write"),
+  "reactions.remove": bot(tier2, "reactions:write"),
   "search.messages": { token: "user", scopes: ["search:read"], rate: tier2 },
   "team.info": bot(tier3, "team:read"),
   "usergroups.list": bot(tier2, "usergroups:read"),

@@ -64,6 +64,18 @@ export function peopleMethods(state: SlackState): Record<string, Method> {
       if (!addReaction(message, state.app.botUserId, name)) throw new SlackRefusal("already_reacted");
       return {};
     },
+    "reactions.remove"({ args }) {
+      const channel = channelFor(state, args.required("channel"));
+      const name = args.required("name");
+      const message = state.message(channel.id, args.required("timestamp"));
+      if (message === undefined) throw new SlackRefusal("message_not_found");
+      const known = message.reactions.find((reaction) => reaction.name === name);
+      if (known?.users.includes(state.app.botUserId) !== true) throw new SlackRefusal("no_reaction");
+      known.users = known.users.filter((user) => user !== state.app.botUserId);
+      message.reactions = message.reactions.filter(({ users }) => users.length > 0);
+      state.changed();
+      return {};
+    },
   };
 }
 

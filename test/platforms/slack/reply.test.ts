@@ -160,6 +160,64 @@ describe("a native stream", () => {
     expect(agents().map((each) => each.readable)).toEqual(["Found it."]);
   });
 
+  test("tools stand in a plan while they run, what they do can't call anybody, and the answer replaces them", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    const task = { id: "c1", title: `Reading <!channel> <@${slack.ben.id}>`, state: "running" as const };
+    const progress = { ...running("Reading a file"), tasks: [task] };
+    await reply.progress(progress);
+    await slack.until(() => agents()[0]?.blocks.some(({ type }) => type === "task_card"));
+    expect(agents()[0]?.blocks).toMatchObject([
+      { type: "plan", title: "Reading a file · 1 min" },
+      { type: "task_card", status: "in_progress" },
+    ]);
+    await reply.progress({ ...progress, tasks: [{ ...task, state: "done" }] });
+    await slack.until(() => agents()[0]?.blocks.some(({ status }) => status === "complete"));
+    expect(agents().flatMap(({ pings }) => pings)).toEqual([]);
+    await reply.write("Found");
+    await reply.finish("Found it.", []);
+    expect(agents()).toMatchObject([{ readable: "Found it.", streaming: "completed", blocks: [{ type: "markdown" }] }]);
+    expect(slack.callsOf("chat.startStream")[0]?.args).toMatchObject({ task_display_mode: "plan" });
+  });
+
+  test("where Slack takes no tasks, a line shows the work, and the text still streams later", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    slack.failNext("chat.startStream", { type: "error", error: "invalid_chunks" });
+    const reply = replyTo(world.platform, message);
+    const tasks = [{ id: "c1", title: "Reading a file", state: "running" as const }];
+    await reply.progress({ ...running("Reading a file"), tasks });
+    await slack.until(() => agents()[0]?.readable.startsWith("Reading a file · 1 min"));
+    await reply.finish("Found it.", []);
+    expect(agents()).toMatchObject([{ readable: "Found it." }]);
+    await world.platform.reply({ ...targetOf(message), turnId: "another" }, createPosts()).write("More");
+    expect(slack.callsOf("chat.startStream")).toHaveLength(2);
+  });
+
+  test("where Slack refuses the status, a line in the reply says what it does, and a parked turn leaves none", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    slack.failNext("assistant.threads.setStatus", { type: "error", error: "missing_scope" });
+    const reply = replyTo(world.platform, message);
+    await reply.progress(running("Thinking"));
+    await slack.until(async () => {
+      await reply.progress(running("Thinking"));
+      return agents()[0]?.readable.startsWith("Thinking · 1 min");
+    });
+    await reply.park();
+    expect(agents()).toEqual([]);
+  });
+
+  test("in a DM without a thread, a reaction is there at once, and goes away with the answer", async () => {
+    const message = await mentioned({}, inDm);
+    const { slack } = world;
+    const reactions = () => slack.see({ in: inDm(world) }).flatMap((each) => each.reactions.map(({ name }) => name));
+    await slack.until(() => reactions().includes("hourglass_flowing_sand"));
+    await replyTo(world.platform, message).finish("Done.", []);
+    await slack.until(() => reactions().length === 0);
+  });
+
   test("many at once share Slack's allowance: what is too much goes by edits, and every answer comes", async () => {
     const message = await mentioned();
     const { slack } = world;

@@ -2,7 +2,8 @@
  * The message of one segment of a reply. `show` sends the first words immediately, then the newest text and progress as
  * often as the rate limits allow. `close` sends the final text, which continues in a file if it is too long. The message is a native
  * stream if possible, and is edited otherwise. If a stream ends early (after four minutes, by size, or by Slack), edits
- * continue the same message, so a segment is always one message.
+ * continue the same message, so a segment is always one message. The file is over 250 lines because text, progress and the
+ * end share what the message shows.
  */
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";

@@ -27,7 +27,8 @@ export interface ReceiptsOptions {
 
 export const takenStatus = "is on it";
 const waitingReaction = "hourglass_flowing_sand";
-const maxReactionMs = 5_000;
+/** Slack lets an app take away fewer reactions than it lets it add, and one that stays would mislead. */
+const maxReactionMs = { "reactions.add": 5_000, "reactions.remove": 5 * 60_000 };
 const nothing = z.unknown();
 
 export function createReceipts({ api, statuses, ackReaction, log }: ReceiptsOptions): Receipts {
@@ -35,7 +36,7 @@ export function createReceipts({ api, statuses, ackReaction, log }: ReceiptsOpti
     const said = parseMessageId(messageId);
     if (said === undefined) return;
     const args = { channel: said.channel, timestamp: said.ts, name: emoji.replaceAll(":", "") };
-    await api.call(method, args, nothing, { maxRetryMs: maxReactionMs }).catch((thrown: unknown) => {
+    await api.call(method, args, nothing, { maxRetryMs: maxReactionMs[method] }).catch((thrown: unknown) => {
       if (isSlackError(thrown, "no_reaction", "already_reacted", "message_not_found")) return;
       log.debug({ error: messageOf(thrown) }, "could not change the acknowledgement reaction");
     });

@@ -1,0 +1,155 @@
+/** People read their place in the queue, in the message that the answer replaces. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { turnIdFor } from "../../src/engine/conversation/inbox.ts";
+import { createWaitingRoom, type WaitingRoomOptions } from "../../src/engine/conversation/waiting-room.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { Leases } from "../../src/ports/cluster.ts";
+import type { Ledger } from "../../src/ports/ledger.ts";
+import type { InboundMessage, ReplyTarget } from "../../src/ports/message.ts";
+import { createDelivery } from "../../src/response/deliver.ts";
+import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { createRecordingReply, type RecordingReply } from "../doubles/recording-reply.ts";
+import { inboundMessage, turnRecord } from "../doubles/records.ts";
+
+let ledger: Ledger;
+let leases: Leases;
+let replies: Map<string, RecordingReply>;
+let close: (() => Promise<void>)[];
+beforeEach(() => {
+  ledger = createSqliteLedger({ path: ":memory:" });
+  leases = createInMemoryLeases();
+  replies = new Map();
+  close = [];
+});
+afterEach(async () => {
+  for (const each of close) await each();
+  await ledger.close();
+});
+
+function createRoom(changes: Partial<WaitingRoomOptions> = {}) {
+  const room = createWaitingRoom({
+    ...{ ledger, leases, log: silentLog, isSteering: false, minWaitMs: () => 0 },
+    openReply: async (target: ReplyTarget) => {
+      const reply = createRecordingReply();
+      replies.set(target.turnId, reply);
+      return createDelivery({ reply, redact: (text) => text, log: silentLog });
+    },
+    ...changes,
+  });
+  close.push(() => room.close());
+  return room;
+}
+
+function said(id: string, conversationId: string, by = "Ann"): InboundMessage {
+  const author = { id: by.toLowerCase(), name: by, isBot: false, roles: [] };
+  return inboundMessage({ id, conversationId, author });
+}
+
+async function queue(...messages: InboundMessage[]): Promise<void> {
+  for (const body of messages)
+    await ledger.create("message", `test:${body.id}`, { state: "queued", body, group: body.conversationId });
+}
+
+async function run(conversationId: string, by = "Ann"): Promise<void> {
+  const body = turnRecord({ id: `turn-${conversationId}`, conversationId, messages: [said("r", conversationId, by)] });
+  await ledger.create("turn", body.id, { state: "running", body, group: conversationId });
+}
+
+const replyTo = (message: InboundMessage) => replies.get(turnIdFor(message));
+const linesOf = (message: InboundMessage) => replyTo(message)?.activities ?? [];
+
+test("everybody reads how many requests come first, and whose request here must finish", async () => {
+  await run("busy", "Ben");
+  await run("mine");
+  const [busy, mine, ...others] = [
+    said("1", "busy"),
+    said("2", "mine"),
+    said("3", "a"),
+    said("4", "b"),
+    said("5", "c"),
+  ];
+  const second = said("6", "busy", "Cleo");
+  if (busy === undefined || mine === undefined) throw new Error("no messages");
+  await queue(busy, mine, ...others, second);
+  createRoom().watch();
+  await vi.waitFor(() => expect(linesOf(second)).toHaveLength(1));
+  expect([busy, mine, ...others, second].map(linesOf)).toEqual([
+    ["Waiting for Ben's request here to finish"],
+    ["Waiting for your other request here to finish"],
+    ["Waiting: yours is next"],
+    ["Waiting: 1 request before yours"],
+    ["Waiting: 2 requests before yours"],
+    ["Waiting: 2 requests before yours here"],
+  ]);
+});
+
+test("further messages of the same person wait for the same turn, and a scheduled task waits silently", async () => {
+  const [first, more, task] = [said("1", "a"), said("2", "a"), said("schedule:s:1", "b")];
+  await run("a");
+  await queue(first, more, task);
+  createRoom().watch();
+  await vi.waitFor(() => expect(linesOf(first)).toHaveLength(1));
+  expect([...replies.keys()]).toEqual([turnIdFor(first)]);
+});
+
+test("a short wait shows nothing", async () => {
+  await queue(said("1", "a"));
+  const room = createRoom({ minWaitMs: () => 400 });
+  room.watch();
+  await ledger.transition("message", "test:1", ["queued"], "taken");
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(replies.size).toBe(0);
+});
+
+test("the line is released before its turn writes, and no check brings it back", async () => {
+  const message = said("1", "a");
+  await queue(message);
+  const room = createRoom();
+  room.watch();
+  await vi.waitFor(() => expect(linesOf(message)).toHaveLength(1));
+  const turn = turnRecord({ id: turnIdFor(message), conversationId: "a" });
+  await room.release(turn);
+  room.watch();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(linesOf(message)).toHaveLength(1);
+  expect(replyTo(message)?.end).toBe("open");
+});
+
+test("the line of a message that was withdrawn goes away", async () => {
+  const message = said("1", "a");
+  await queue(message);
+  createRoom().watch();
+  await vi.waitFor(() => expect(linesOf(message)).toHaveLength(1));
+  await ledger.transition("message", "test:1", ["queued"], "removed");
+  await vi.waitFor(() => expect(replyTo(message)).toMatchObject({ end: "finished", segments: [""] }), 5_000);
+});
+
+test("of two processes, one writes the line, and the turn in the other one waits until it is released", async () => {
+  const message = said("1", "a");
+  const turnId = turnIdFor(message);
+  await queue(message);
+  let opened = 0;
+  const openReply: WaitingRoomOptions["openReply"] = async () => {
+    opened += 1;
+    return createDelivery({ reply: createRecordingReply(), redact: (text) => text, log: silentLog });
+  };
+  const [one, other] = [createRoom({ openReply }), createRoom({ openReply })];
+  one.watch();
+  await vi.waitFor(() => expect(opened).toBe(1));
+  await vi.waitFor(async () => expect(await leases.acquire(`waiting:${turnId}`)).toBeUndefined());
+  await ledger.create("post", `${turnId}:text:0`, { state: "posted", body: { messageId: "m" }, group: turnId });
+  await ledger.transition("message", "test:1", ["queued"], "taken");
+  await ledger.create("turn", turnId, { state: "running", body: turnRecord({ id: turnId }), group: "a" });
+  await other.release(turnRecord({ id: turnId }));
+  const lease = await leases.acquire(`waiting:${turnId}`);
+  expect(lease).toBeDefined();
+  await lease?.release();
+});
+
+test("a reply that can't be opened costs nothing but the line", async () => {
+  await queue(said("1", "a"));
+  const warn = vi.fn();
+  createRoom({ log: { ...silentLog, warn }, openReply: () => Promise.reject(new Error("no way")) }).watch();
+  await vi.waitFor(() => expect(warn).toHaveBeenCalled());
+});
