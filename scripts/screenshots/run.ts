@@ -1,0 +1,105 @@
+/**
+ * Makes the pictures in `docs/images/`: the team's story on Slack, each kind of card on Slack and Discord, and the
+ * dashboard's pages, in both themes and two widths. `npm run screenshots` runs it, and prints the story's words.
+ */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { cardMessages as discordCard } from "../../src/platforms/discord/outbound/cards/card.ts";
+import { cardMessages as slackCard } from "../../src/platforms/slack/outbound/cards/card.ts";
+import type { ReplyTarget } from "../../src/ports/message.ts";
+import { launchBrowser } from "../../test/doubles/browser.ts";
+import { cardKinds, cardOfKind } from "../../test/fixtures/cards.ts";
+import { discordMessage } from "./discord-html.ts";
+import { framePage } from "./frame.ts";
+import { slackBlocks } from "./slack-html.ts";
+import { type Story, tellStory } from "./story.ts";
+
+const folder = join(import.meta.dirname, "../../docs/images");
+const themes = ["light", "dark"] as const;
+const widths = [1280, 390];
+
+const browser = await launchBrowser();
+await mkdir(folder, { recursive: true });
+const story = await tellStory();
+try {
+  printStory(story);
+  await drawStory(browser, story);
+  await drawCards(browser);
+  await drawDashboard(browser, story);
+} finally {
+  await story.close();
+  await browser.close();
+}
+
+function printStory({ moments }: Story): void {
+  for (const { caption, messages } of moments) {
+    console.log(`\n## ${caption}`);
+    for (const { author, readable } of messages) console.log(`\n**${author}:** ${readable}`);
+  }
+}
+
+async function drawStory(browser: Browser, { moments, names }: Story): Promise<void> {
+  const groups = moments.map(({ caption, messages }) => ({
+    caption,
+    messages: messages.map(({ author, blocks }) => ({ author, time: "", html: slackBlocks(blocks, names) })),
+  }));
+  for (const theme of themes) {
+    for (const width of widths)
+      await shoot(browser, framePage("slack", theme, groups), `slack-story-${theme}-${width}`, width);
+  }
+}
+
+const names = new Map([
+  ["ann", "Ann"],
+  ["ben", "Ben"],
+]);
+
+async function drawCards(browser: Browser): Promise<void> {
+  const target: ReplyTarget = { platform: "slack", conversationId: "c", turnId: "t", messageId: "m" };
+  const cards = cardKinds.map((kind) => ({ caption: kind, card: cardOfKind(kind, target) }));
+  const slack = cards.map(({ caption, card }) => ({
+    caption,
+    messages: slackCard(card, "shared").parts.map(({ blocks }) => ({
+      ...{ author: "Remora", time: "14:02" },
+      html: slackBlocks(blocks, names),
+    })),
+  }));
+  const discord = cards.map(({ caption, card }) => ({
+    caption,
+    messages: discordCard(card, { place: { thread: null }, style: "full" }).map((message) => ({
+      ...{ author: "Remora", time: "14:02" },
+      html: discordMessage(message, names),
+    })),
+  }));
+  for (const theme of themes) {
+    await shoot(browser, framePage("slack", theme, slack), `slack-cards-${theme}`, 760);
+    await shoot(browser, framePage("discord", theme, discord), `discord-cards-${theme}`, 760);
+  }
+}
+
+const dashboardPages = ["", "turns", "people", "grants", "schedules", "memory", "skills", "settings", "health"];
+
+async function drawDashboard(browser: Browser, { remora }: Story): Promise<void> {
+  for (const theme of themes) {
+    for (const width of widths) {
+      const context = await browser.newContext({ colorScheme: theme, viewport: { width, height: 900 } });
+      const page = await context.newPage();
+      await page.goto(`${remora.url}/dashboard?token=${remora.token}`);
+      for (const name of dashboardPages) {
+        await page.goto(`${remora.url}/dashboard#/${name}`);
+        await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => {});
+        const path = join(folder, `dashboard-${name === "" ? "now" : name}-${theme}-${width}.png`);
+        await page.screenshot({ path, fullPage: true });
+      }
+      await context.close();
+    }
+  }
+}
+
+async function shoot(browser: Browser, html: string, name: string, width: number): Promise<void> {
+  const page = await browser.newPage({ viewport: { width, height: 800 } });
+  await page.setContent(html);
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  await page.close();
+}

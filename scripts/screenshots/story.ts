@@ -1,0 +1,176 @@
+/**
+ * Twenty minutes of a team of three on Slack, played by the real process: Ann asks, Ben and Cara may approve, and Cara
+ * owns the bot. `readable` in each moment is word for word what people read.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { createHome, type RemoraProcess, startRemora } from "../../test/doubles/remora-process.ts";
+import { createSlackDouble, type SlackDouble } from "../../test/doubles/slack/double.ts";
+import type { SeenMessage } from "../../test/doubles/slack/see.ts";
+import type { Channel, Person } from "../../test/doubles/slack/state.ts";
+import { type Scene, startStoryModel } from "./story-model.ts";
+
+export interface Moment {
+  caption: string;
+  messages: { author: string; blocks: readonly unknown[]; readable: string }[];
+}
+
+export interface Story {
+  moments: Moment[];
+  names: Map<string, string>;
+  remora: RemoraProcess;
+  close(): Promise<void>;
+}
+
+const call = (tool: string, input: object) => ({ tool, input });
+
+const scenes: Scene[] = [
+  {
+    when: "does the checkout test pass",
+    thinkMs: 1_500,
+    steps: [
+      { calls: [call("read_file", { path: "package.json" }), call("read_file", { path: "test/checkout.test.js" })] },
+      { calls: [call("shell_exec", { command: "sleep 7 && node --test test/" })] },
+    ],
+    answer:
+      "Yes. `test/checkout.test.js` passes: 2 tests, 0 failures. The slow one is *pays with a card* (about a second).",
+  },
+  {
+    when: "add the date helper",
+    steps: [{ calls: [call("shell_exec", { command: "npm install date-fns", network: ["registry.example.com"] })] }],
+    answer:
+      "I could not install `date-fns`: the command ended with an error, because the registry did not answer. Nothing changed.",
+  },
+  {
+    when: "bump the version",
+    steps: [
+      {
+        calls: [
+          call("edit_file", { path: "package.json", old_text: '"version": "1.4.1"', new_text: '"version": "1.4.2"' }),
+        ],
+      },
+    ],
+    answer: "The version in `package.json` is 1.4.2 now, once somebody approves the change below.",
+  },
+  {
+    when: "tell #announcements",
+    steps: [
+      { calls: [call("chat_post", { channel: "announcements", text: "Release 1.4.2 is out. Thanks, everybody!" })] },
+    ],
+    answer: "Done: the release is announced in #announcements.",
+    answerIfDenied: "I did not announce it: Cara wants to wait for QA. Ask me again when they are done.",
+  },
+];
+
+export async function tellStory(): Promise<Story> {
+  const [slack, home, model] = await Promise.all([createSlackDouble(), createHome(), startStoryModel(scenes)]);
+  slack.limits.isEnforced = false;
+  const { ann, ben, general } = slack;
+  const cara = slack.workspace.addPerson({ name: "Cara" });
+  const announcements = slack.workspace.addChannel({ name: "announcements", members: [ann, ben, cara] });
+  const site = join(dirname(home.data), "website");
+  await createSite(site);
+  const config = join(dirname(home.data), "remora.yaml");
+  await writeFile(config, JSON.stringify(settings({ slack, site, ben, cara })));
+  const remora = await startRemora(home, {
+    REMORA_CONFIG: config,
+    ...{ ANTHROPIC_API_KEY: "story-key", ANTHROPIC_BASE_URL: model.url },
+    ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
+  });
+  const names = new Map([ann, ben, cara].map((person) => [person.id, person.displayName]));
+  names.set(announcements.id, "announcements").set(general.id, "general");
+  const moments: Moment[] = [];
+  await play({ slack, moments, names, ben, cara });
+  return {
+    ...{ moments, names, remora },
+    async close() {
+      await remora.kill();
+      await Promise.all([slack.stop(), model.close()]);
+      await home.remove();
+    },
+  };
+}
+
+async function createSite(site: string): Promise<void> {
+  await mkdir(join(site, "test"), { recursive: true });
+  await writeFile(join(site, "package.json"), '{\n  "name": "website",\n  "version": "1.4.1"\n}\n');
+  const tests = 'import { test } from "node:test";\ntest("adds up", () => {});\ntest("pays with a card", () => {});\n';
+  await writeFile(join(site, "test/checkout.test.js"), tests);
+}
+
+function settings({ slack, site, ben, cara }: { slack: SlackDouble; site: string; ben: Person; cara: Person }) {
+  return {
+    safety: { approvers: [`user:slack:${ben.id}`, `user:slack:${cara.id}`], owners: [`slack:${cara.id}`] },
+    folders: { [`slack:${slack.ann.teamId}:${slack.general.id}`]: site },
+    models: { prices: {} },
+  };
+}
+
+interface Stage {
+  slack: SlackDouble;
+  moments: Moment[];
+  names: ReadonlyMap<string, string>;
+  ben: Person;
+  cara: Person;
+}
+
+async function play({ slack, moments, names, ben, cara }: Stage): Promise<void> {
+  const { ann, general } = slack;
+  const seen = (channel: Channel, as: Person, thread?: string) =>
+    slack.see({ in: channel, as, ...(thread === undefined ? {} : { thread }) });
+  const keep = (caption: string, messages: SeenMessage[]) =>
+    moments.push({
+      caption,
+      messages: messages.map(({ userId, isAgents, blocks, readable, text }) => ({
+        author: isAgents ? "Remora" : (names.get(userId) ?? userId),
+        blocks: blocks.length > 0 ? [...blocks] : [{ type: "section", text: { type: "mrkdwn", text } }],
+        readable,
+      })),
+    });
+  const ask = (text: string) => slack.people.say({ as: ann, in: general, text: `@Remora ${text}` });
+  const inThread = (ts: string, as: Person = ann) => seen(general, as, ts);
+  const find = (ts: string, fits: (message: SeenMessage) => boolean, as: Person = ann) =>
+    slack.until(() => inThread(ts, as).find((message) => message.isAgents && fits(message)), 90_000);
+  const hasButton = (label: string) => (message: SeenMessage) =>
+    message.buttons.some((button) => button.label === label);
+  const says = (words: string) => (message: SeenMessage) => message.readable.includes(words);
+  const click = (as: Person, message: SeenMessage, button: string, channel: Channel = general) =>
+    slack.interactions.click({ as, on: { channel, ts: message.ts }, button }).acknowledged();
+
+  const tests = ask("does the checkout test pass?");
+  await slack.until(() => slack.callsOf("assistant.threads.setStatus").length > 0, 30_000);
+  await find(tests.ts, says("Yes."));
+  await find(tests.ts, hasButton("Details"));
+  keep("Ann asks, and watches the work", inThread(tests.ts));
+  await click(ann, await find(tests.ts, hasButton("Details")), "Details");
+  const details = await slack
+    .until(() => inThread(tests.ts).find((message) => message.isEphemeral), 30_000)
+    .catch(() => undefined);
+  if (details !== undefined) keep("What Details shows to Ann", [details]);
+
+  const install = ask("please add the date helper");
+  const card = await find(install.ts, hasButton("Approve"));
+  keep("A command needs the network: Ben and Cara are asked", inThread(install.ts));
+  const direct = slack.workspace.direct(cara);
+  await slack.until(() => seen(direct, cara).some(hasButton("Approve")), 30_000);
+  keep("Cara is not in the channel, so the card comes to her by direct message", seen(direct, cara));
+  await click(ben, card, "Approve");
+  await find(install.ts, says("I could not install"));
+  keep("Ben approves; the card shrinks to a line", inThread(install.ts));
+  await slack.until(() => !seen(direct, cara).some(hasButton("Approve")), 30_000);
+  keep("Cara's copy shrinks, too", seen(direct, cara));
+
+  const bump = ask("bump the version");
+  const changes = await find(bump.ts, hasButton("Approve"));
+  keep("A change to a shared folder waits below the answer", inThread(bump.ts));
+  await click(ben, changes, "Approve");
+  await find(bump.ts, hasButton("Undo"));
+  keep("Ben approves the change", inThread(bump.ts));
+
+  const announce = ask("tell #announcements that 1.4.2 is out");
+  const post = await find(announce.ts, hasButton("Approve"));
+  keep("A message to another channel", inThread(announce.ts));
+  await click(cara, post, "Deny");
+  await find(announce.ts, says("I did not announce it"));
+  keep("Cara denies", inThread(announce.ts));
+}
