@@ -47,6 +47,7 @@ describe("the cascade", () => {
     const { made, fallbacks } = cascade([one, two]);
     const events = await collect(made, asking("x"));
     expect(textIn(events)).toBe("Hi.");
+    expect(events[0]).toEqual({ type: "notice", text: "Asking another model" });
     expect(events.at(-1)).toMatchObject({ type: "end", model: "b/two" });
     expect(fallbacks()).toMatchObject([{ from: "a/one", to: "b/two", code: "provider.unreachable" }]);
   });
