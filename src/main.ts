@@ -91,6 +91,11 @@ approvals
     (await import("./cli/approvals.ts")).approvalsDecideCommand(process.env, root, "deny", id, options),
   );
 approvals
+  .command("why")
+  .argument("<id>", "id of a card or an approval, or its first characters")
+  .description("print the rules that ask, with their files and lines")
+  .action(async (id: string) => (await import("./cli/approvals.ts")).approvalsWhyCommand(process.env, root, id));
+approvals
   .command("diff")
   .argument("<id>", "id of a card about changes, or its first characters")
   .description("print the whole diff of a card")

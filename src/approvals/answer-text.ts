@@ -5,7 +5,8 @@ import type { ApprovalRow } from "./card.ts";
 import { cleaner } from "./card-text.ts";
 import type { Click } from "./click.ts";
 import type { ApprovalsContext } from "./context.ts";
-import { outcomeText } from "./outcome.ts";
+import { recordHeadline } from "./headline.ts";
+import { settledLine } from "./outcome.ts";
 import { whyLines } from "./why.ts";
 
 export const unknownCard = "This card is no longer valid, so nothing was changed. Ask again if you still need it.";
@@ -20,8 +21,11 @@ export function refused(text: string): AnswerReceipt {
 
 export async function alreadySettledText(context: ApprovalsContext, rows: ApprovalRow[]): Promise<string> {
   const now = await Promise.all(rows.map((row) => context.ledger.get("approval", row.id)));
-  const outcomes = new Set(now.flatMap((row) => (row === undefined ? [] : outcomeText(row))));
-  return cleaner(context.mask)(`Nothing left to answer. ${[...outcomes].join("; ")}.`);
+  const clean = cleaner(context.mask);
+  const outcomes = now.flatMap((row) =>
+    row === undefined ? [] : settledLine(row, recordHeadline(row.body, context.mask).text, clean),
+  );
+  return `Nothing left to answer. ${[...new Set(outcomes)].join("; ").replace(/\.$/, "")}.`;
 }
 
 export function notYoursText(context: ApprovalsContext, rows: ApprovalRow[], click: Click): string {

@@ -1,4 +1,4 @@
-/** What became of an approval: as a line on its card, which names the call, and as part of a receipt. Unescaped text. */
+/** What became of an approval, in one line: on its card, and in a receipt for a late click. */
 import { shorten } from "../lib/text/shorten.ts";
 import type { ApprovalRecord } from "../ports/approval.ts";
 import type { LedgerEntry } from "../ports/ledger.ts";
@@ -7,28 +7,6 @@ import { budgetLabels, budgetSentence } from "./budget-text.ts";
 export type SettledRow = Pick<LedgerEntry<"approval">, "body" | "state">;
 
 const maxNamedCharacters = 140;
-
-export function outcomeText({ body, state }: SettledRow): string {
-  const why = body.reason === undefined ? "" : `: ${body.reason}`;
-  switch (state) {
-    case "open":
-      return "Waiting for an answer";
-    case "approved":
-    case "consumed":
-      if (body.changes?.kind === "report") return body.changes.result ?? "Kept";
-      if (body.changes?.result !== undefined) return `Approved by ${deciderNames(body)}. ${body.changes.result}`;
-      if (body.grantIds.length > 0) return `Allowed in advance by ${deciderNames(body)}`;
-      return `${body.original === undefined ? "Approved" : "Edited and approved"} by ${deciderNames(body)}`;
-    case "denied":
-      return `${deniedWord(body)}${body.decidedBy === undefined ? "" : ` by ${body.decidedBy.name}`}${why}`;
-    case "expired":
-      return body.votes.length >= body.quorum ? "Expired before it ran" : "Expired: nobody answered in time";
-    case "cancelled":
-      return body.changes === undefined ? `Cancelled${why}` : (body.reason ?? "Cancelled");
-    default:
-      return state satisfies never;
-  }
-}
 
 /** The one line of a settled card. `headline` is the card's; `clean` makes all other text safe for a card. */
 export function settledLine({ body, state }: SettledRow, headline: string, clean: (text: string) => string): string {
@@ -43,7 +21,7 @@ export function settledLine({ body, state }: SettledRow, headline: string, clean
   }
   switch (state) {
     case "open":
-      return "";
+      return "Waiting for an answer";
     case "approved":
     case "consumed": {
       const { changes } = body;

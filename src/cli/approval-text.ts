@@ -31,8 +31,9 @@ export function cardsText(cards: ApprovalCard[]): string {
   const how =
     "To answer: `remora approvals approve ID` or `deny ID --reason TEXT`. The first characters of an id are enough. A card's id answers for the whole card.";
   const hasDiff = cards.some((card) => openItems(card).some((item) => item.changes !== undefined));
+  const why = " `remora approvals why ID` prints the rules that ask.";
   const diff = hasDiff ? " `remora approvals diff ID` prints the whole diff." : "";
-  return `${cards.map(cardText).join("\n")}\n${count} open. ${how}${diff}\n`;
+  return `${cards.map(cardText).join("\n")}\n${count} open. ${how}${why}${diff}\n`;
 }
 
 function cardText(card: ApprovalCard): string {

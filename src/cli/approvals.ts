@@ -64,6 +64,17 @@ export async function approvalsDecideCommand(
   if (!receipt.accepted) process.exitCode = 1;
 }
 
+export async function approvalsWhyCommand(env: Environment, root: string, written: string): Promise<void> {
+  const items = await withDesk(settingsFor(env, root), async (desk) => {
+    const open = await desk.listOpen();
+    const id = fullId(open, written);
+    return open.flatMap((card) => card.items.filter((item) => card.id === id || item.approvalId === id));
+  });
+  if (items.length === 0)
+    throw idError(written, "is no open card or approval. `remora approvals list` shows the open ones");
+  process.stdout.write(items.map(({ headline, why }) => `${[headline, ...why].join("\n  ")}\n`).join(""));
+}
+
 export async function approvalsDiffCommand(env: Environment, root: string, written: string): Promise<void> {
   const diff = await withDesk(settingsFor(env, root), async (desk) =>
     desk.diffOf(fullId(await desk.listOpen(), written)),

@@ -72,8 +72,12 @@ export interface ShownChange {
 
 export const maxShownFiles = 25;
 
-/** Stands before an item's outcome. */
-export const outcomeMarks: Readonly<Record<ApprovalState, string>> = {
+/** Stands before an item's outcome. What can run again was approved, but could not be kept. */
+export function outcomeMark({ state, choices }: Pick<CardItem, "state" | "choices">): string {
+  return choices.includes("again") ? "⚠️" : outcomeMarks[state];
+}
+
+const outcomeMarks: Readonly<Record<ApprovalState, string>> = {
   open: "",
   approved: "✅",
   consumed: "✅",

@@ -18,8 +18,8 @@ export interface ConversationsStatus {
 }
 
 export interface Conversations {
-  /** Resolves when the message is durably stored. Ignores a message that was already accepted. */
-  accept(message: InboundMessage): Promise<void>;
+  /** Resolves when the message is durably stored, to false if it was already accepted. */
+  accept(message: InboundMessage): Promise<boolean>;
   /** If `overlap` is `steer`, takes the requester's new messages into the running turn. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   wake(turnId: string): Promise<void>;

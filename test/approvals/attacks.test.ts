@@ -80,7 +80,7 @@ describe("old, late and double clicks", () => {
     await before.ledger.close();
     const after = setUp({}, createSqliteLedger({ path }));
     const receipt = await after.approvals.answer(click(cardId));
-    expect(receipt).toEqual({ accepted: false, text: "Nothing left to answer. Denied by Ann: no." });
+    expect(receipt).toEqual({ accepted: false, text: "Nothing left to answer. Ann denied `shell_exec`: no." });
     expect(await after.stateOf(approvalId)).toBe("denied");
     await after.ledger.close();
   });
@@ -174,7 +174,7 @@ describe("stale approvals", () => {
     const receipt = await desk.approvals.answer(click(cardId));
     expect(receipt).toEqual({
       accepted: false,
-      text: "Nothing left to answer. Expired: nobody answered in time.",
+      text: "Nothing left to answer. Nobody answered in time: `shell_exec`.",
     });
     expect(await desk.stateOf(approvalId)).toBe("expired");
     expect(desk.woken).toEqual(["t1"]);

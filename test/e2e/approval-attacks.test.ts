@@ -235,11 +235,11 @@ describe("attacks on approvals", () => {
       for (const choice of ["approve", "deny", "allow"] as const) {
         expect(await ann.click(approved.card, choice)).toMatchObject({
           accepted: false,
-          text: expect.stringMatching(/Approved by Ann/),
+          text: expect.stringMatching(/Ann approved/),
         });
         expect(await ann.click(denied.card, choice)).toMatchObject({
           accepted: false,
-          text: expect.stringMatching(/Denied by Ann/),
+          text: expect.stringMatching(/Ann denied/),
         });
       }
       if (start > 0) break;
@@ -464,19 +464,19 @@ describe("attacks on approvals", () => {
     expect(await written(call.mark)).toBe("edited\n");
     expect((await settled(call)).card?.items[0]).toMatchObject({
       editedFrom: expect.stringContaining("echo ran"),
-      outcome: expect.stringMatching(/^Edited and approved by Ann/),
+      outcome: expect.stringMatching(/^Ann edited and approved/),
     });
   });
 
   test("an approval expires on time, its card loses the buttons, and a late click is told so", async () => {
     const gone = await settled(short, short.ann);
     expect(gone.card?.items).toMatchObject([
-      { state: "expired", choices: [], outcome: expect.stringContaining("Expired") },
+      { state: "expired", choices: [], outcome: expect.stringContaining("Nobody answered in time") },
     ]);
     for (const choice of ["approve", "deny", "allow", "edit"] as const) {
       expect(await short.ann.click(short.card, choice)).toMatchObject({
         accepted: false,
-        text: expect.stringContaining("Expired"),
+        text: expect.stringContaining("Nobody answered in time"),
       });
     }
     expect((await endOf(short, short.ann, short.home)).text).toContain("expired");

@@ -91,7 +91,7 @@ test("a configured secret is shown by name, and only an owner can approve the ca
   const folder = join(home.workspace, "files", `channel:${slack.general.id}`);
   expect(await readdir(folder).catch(() => [])).not.toContain("secret.txt");
   await press(card, "Approve", slack.ben);
-  await settled(said, card, "Approved by Ben");
+  await settled(said, card, "Ben approved");
   await seen(said, (message) => labels(message).includes("Undo"));
   expect(await readFile(join(folder, "secret.txt"), "utf8")).toBe(`${cloudKey}\n`);
   expect(JSON.stringify(agentsIn(said))).not.toContain(cloudKey);

@@ -3,13 +3,11 @@ import { describe } from "vitest";
 import { createDiscordDouble } from "../doubles/discord/double.ts";
 import type { InteractionHandle } from "../doubles/discord/people-interactions.ts";
 import type { SeenMessage } from "../doubles/discord/view.ts";
+import { rendered } from "../platforms/discord/rendering.ts";
 import { type ChangesDriver, tellChanges } from "./changes-story.ts";
 
-const isCard = ({ embeds }: SeenMessage) => embeds.length > 0;
-const cardText = ({ content, embeds }: SeenMessage) =>
-  [content, ...embeds.map(({ title, description }) => `${title ?? ""}\n${description ?? ""}`)]
-    .join("\n")
-    .replaceAll(/\\([^\w\s])/g, "$1");
+const isCard = ({ components }: SeenMessage) => components?.some(({ type }) => type !== 1) === true;
+const cardText = (message: SeenMessage) => rendered(message).text;
 
 async function createDriver(): Promise<ChangesDriver> {
   const discord = await createDiscordDouble({ limits: { global: "none" } });

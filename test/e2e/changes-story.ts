@@ -133,7 +133,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     await thread.press("Approve", "Ben");
     expect(await folder()).toEqual(before);
     await thread.press("Approve");
-    await card(thread, /Approved by Ann/, ["Undo"]);
+    await card(thread, /Ann approved/, ["Undo"]);
     await folderIs(after);
     await noDraftIsLeft();
     expect(await toldNext(thread)).toContain("Ann approved the changes in site, and they were kept.");
@@ -145,7 +145,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
   test("Deny discards the changes, and the model is told", async () => {
     const thread = await edited();
     await thread.press("Deny");
-    await card(thread, /Denied by Ann/, []);
+    await card(thread, /Ann denied/, []);
     await noDraftIsLeft();
     expect(await folder()).toEqual(before);
     expect(await toldNext(thread)).toMatch(/The changes in site were not kept\. Ann denied the changes/);
@@ -203,7 +203,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     expect(text).not.toContain("outcome is unknown");
     expect([await folder(), await running()]).toEqual([before, []]);
     await thread.press(button);
-    await card(thread, button === "Keep" ? /Kept 1 file/ : /Discarded by Ann/, button === "Keep" ? ["Undo"] : []);
+    await card(thread, button === "Keep" ? /Kept 1 file/ : /Ann discarded/, button === "Keep" ? ["Undo"] : []);
     await folderIs(wanted);
     await noDraftIsLeft();
   });

@@ -8,6 +8,7 @@ import type { ChannelHandle } from "../doubles/discord/places.ts";
 import type { SeenMessage } from "../doubles/discord/view.ts";
 import { createFailingModel } from "../doubles/failing-model.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { rendered } from "../platforms/discord/rendering.ts";
 
 /** Longer than the 300 ms that people should wait at most, because tests share the machine. `bench/first-sign.ts` measures it. */
 const maxFirstSignMs = 2_000;
@@ -50,8 +51,8 @@ function cardIn(where: () => ChannelHandle | undefined): Promise<SeenMessage> {
 
 /** The card below the answer that lists the turn's changes. */
 function reportIn(where: () => ChannelHandle | undefined, words: string): Promise<SeenMessage> {
-  const isReport = ({ buttons, embeds }: SeenMessage) =>
-    buttons.some(({ label }) => label === "Undo") && JSON.stringify(embeds).replaceAll("\\", "").includes(words);
+  const isReport = (message: SeenMessage) =>
+    message.buttons.some(({ label }) => label === "Undo") && rendered(message).text.includes(words);
   return discord.until(() => own(where()).find(isReport), 60_000);
 }
 
@@ -62,6 +63,13 @@ function answerIn(where: () => ChannelHandle | undefined, wanted: RegExp): Promi
 async function receiptOf(interaction: InteractionHandle): Promise<string> {
   await discord.until(() => interaction.state() === "answered", 60_000);
   return interaction.reply()?.content ?? "";
+}
+
+/** Opens More… and presses a button of it. */
+async function chosen(card: SeenMessage, label: string, who = discord.ann): Promise<InteractionHandle> {
+  const menu = who.click(card, "More…");
+  await discord.until(() => menu.reply()?.buttons.length, 60_000);
+  return who.click(menu.reply() as SeenMessage, label);
 }
 
 function clicked(card: SeenMessage, label: string, who = discord.ann): Promise<string> {
@@ -77,7 +85,8 @@ test("a mention is answered in its thread, and a command runs after a click by t
   await answerIn(() => threadOf(hello), /demo model/);
   const said = mention("run echo ran >> once.txt && echo finished with network example.com");
   const card = await cardIn(() => threadOf(said));
-  expect(card.embeds[0]?.description).toContain("echo ran >> once.txt");
+  expect(rendered(card).text).toMatch(/^Run echo ran >> once\.txt/);
+  expect(rendered(card).text).toContain('command: "echo ran >> once.txt');
   expect(await clicked(card, "Approve", discord.ben)).toContain("can answer this");
   expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("");
   expect(await clicked(card, "Approve")).toContain("Approved");
@@ -86,7 +95,7 @@ test("a mention is answered in its thread, and a command runs after a click by t
   expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
   const settled = discord.message(card);
   expect(settled?.buttons).toEqual([]);
-  expect(settled?.embeds[0]?.description).toContain("Approved by Ann");
+  expect(rendered(settled as SeenMessage).text).toMatch(/^✅ Ann approved echo ran >> once\.txt .* · <t:\d+:t>$/);
 }, 60_000);
 
 test("a command runs without asking, the card below the answer says what it changed, and Undo reverts it", async () => {
@@ -225,13 +234,16 @@ test("an edited call runs as edited, and a grant skips the question until it is 
   const said = mention("run : npm install && echo one >> list.txt");
   const thread = () => threadOf(said);
   const card = await cardIn(thread);
-  const edit = discord.ann.click(card, "Edit…");
+  const edit = await chosen(card, "Edit…");
   await discord.until(() => edit.modal(), 60_000);
   const edited = discord.ann.submit(edit, { "json-0": '{ "command": "echo edited >> list.txt" }' });
   expect(await receiptOf(edited)).toContain("Edited and approved");
   await answerIn(thread, /is done/);
   discord.ann.say("run : npm install && echo two >> list.txt", { in: said.id });
-  expect(await clicked(await cardIn(thread), "Allow 30 min here")).toContain("for 30 minutes");
+  const allowed = await cardIn(thread);
+  const why = await receiptOf(await chosen(allowed, "Why this asks", discord.ben));
+  expect(why.replaceAll("\\", "")).toContain("Pattern “npm install” (shell/SKILL.md, line");
+  expect(await receiptOf(await chosen(allowed, "Allow without asking"))).toContain("for 30 minutes");
   await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 2, 60_000);
   discord.ann.say("run : npm install && echo three >> list.txt", { in: said.id });
   await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 3, 60_000);

@@ -155,7 +155,7 @@ export function tellNotifications(service: string, createDriver: () => Promise<N
         const isNote = point.startsWith("note");
         const safety = {
           approvers: [driver.approver("ben"), driver.approver("cara")],
-          ...(isNote ? { expiryMinutes: 0.3 } : {}),
+          ...(isNote ? { expiryMinutes: 1 } : {}),
         };
         const file = `killed-${point.replace(":", "-")}.txt`;
         await start(safety, { REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: point });
@@ -172,6 +172,8 @@ export function tellNotifications(service: string, createDriver: () => Promise<N
         expect(pingsIn(asked.thread())).toEqual(isNote ? ["ben", "ben"] : ["ben"]);
         expect(driver.dm("cara").filter(({ text }) => text.includes(file)).length).toBeLessThanOrEqual(1);
       },
+      // Half of the minute passes before the kill, and the rest must be enough for a restart.
+      180_000,
     );
   });
 }

@@ -66,14 +66,14 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     expect(await tab.title()).toBe("(1) #random · Remora");
     await tab.getByRole("radio", { name: "Ben" }).click();
     await tab.getByPlaceholder("Message #random as Ben").waitFor();
-    await expect.poll(() => tab.title()).toBe("#random · Remora");
+    await expect.poll(() => tab.title()).toMatch(/^(?!\()/);
     await tab.getByRole("radio", { name: "Ann" }).click();
     await tab.getByRole("button", { name: "Show it" }).click();
     const card = thread().getByRole("region", { name: "Approval needed" });
     await card.getByText("echo hello > made.txt").waitFor();
     await card.getByText("Reaches example.com").waitFor();
     await card.getByRole("button", { name: "Approve", exact: true }).click();
-    await thread().getByText("Approved by Ann").waitFor();
+    await thread().getByText("Ann approved").waitFor();
     await thread().getByText("is done. Output:").waitFor();
     await report().getByText("made.txt").waitFor();
     expect(await madeFile("made.txt")).toBe("hello\n");
@@ -83,7 +83,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     await start();
     await say("@remora run touch never.txt with network example.com");
     await thread().getByRole("button", { name: "Deny", exact: true }).click();
-    await thread().getByText("Denied by Ann").waitFor();
+    await thread().getByText("Ann denied").waitFor();
     await thread()
       .getByText(/denied/i)
       .last()
@@ -95,6 +95,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     await start();
     await say("@remora run echo one > edited.txt with network example.com");
     const card = thread().getByRole("region", { name: "Approval needed" });
+    await card.getByText("More…").click();
     await card.getByRole("button", { name: "Edit…" }).click();
     const editor = tab.getByRole("dialog").getByRole("textbox");
     await editor.fill('{ "command": "echo two > edited.txt", "network": ["example.org"] }');
@@ -102,7 +103,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
       .getByRole("dialog")
       .getByRole("button", { name: /approve/i })
       .click();
-    await thread().getByText("Approved by Ann", { exact: false }).first().waitFor();
+    await thread().getByText("Ann approved", { exact: false }).first().waitFor();
     await expect.poll(() => madeFile("edited.txt").catch(() => "")).toBe("two\n");
   });
 

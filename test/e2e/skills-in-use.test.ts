@@ -66,7 +66,9 @@ async function useKept(calls: string): Promise<{ answer: SeenMessage; paths: str
   const report = await ann.waitFor(({ type, thread, sequence }) => {
     return type === "card" && thread === answer.thread && sequence > answer.sequence;
   });
-  expect(report.card?.items).toMatchObject([{ state: "consumed", choices: ["undo"], outcome: "Kept" }]);
+  expect(report.card?.items).toMatchObject([
+    { state: "consumed", choices: ["undo"], outcome: expect.stringMatching(/^Kept — /) },
+  ]);
   return { answer, paths: report.card?.items[0]?.changes?.files.map(({ path }) => path) ?? [], report };
 }
 
@@ -130,7 +132,7 @@ test("a background job has its log in shell_jobs, and its changes are reported a
   await finished(said);
   const [id = ""] = /\b[0-9a-f]{8}\b/.exec((await finished(said)).text) ?? [];
   const report = await ann.changesFor(said);
-  expect(report.card?.items).toMatchObject([{ state: "consumed", outcome: "Kept" }]);
+  expect(report.card?.items).toMatchObject([{ state: "consumed", outcome: expect.stringMatching(/^Kept — /) }]);
   expect(await readFile(inFiles("job.txt"), "utf8")).toBe("from-the-job\n");
   const asked = await ann.say(`@remora ${call("shell_jobs", { read: id })}`, { channel: "general", thread: said.id });
   const answer = await ann.waitFor(({ author, thread, sequence, text, state }) => {

@@ -97,7 +97,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     const settled = await slack.until(() =>
       agentsIn(said).find((message) => message.ts === card.ts && message.buttons.length === 0),
     );
-    expect(settled.readable).toContain("Approved by Ann");
+    expect(settled.readable).toContain("Ann approved");
     await reportIn(said, "made.txt");
     expect(await filesHere()).toContain("made.txt");
   });
@@ -236,10 +236,28 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     // The other channel has files from the network, so its turns offer no grant.
     const clean = slack.workspace.addChannel({ name: "clean", members: [slack.ann] });
     const said = mention("run : npm install && touch one.txt", clean);
-    await press(await cardIn(said), "Allow 30 min here", slack.ann, clean);
+    const asked = await cardIn(said);
+    expect(asked.readable).toMatch(/^Run : npm install && touch one\.txt\nDownloads packages/);
+    const on = { channel: clean, ts: asked.ts };
+    slack.interactions.click({ as: slack.ann, on, option: "Allow here for 30 min…" });
+    const form = await slack.until(() => slack.views.stack(slack.ann)[0], 60_000);
+    slack.interactions.submit({ as: slack.ann, view: form });
     await answerIn(said, "is done");
     slack.people.say({ as: slack.ann, in: clean, thread: said, text: "run : npm install && touch two.txt" });
     await expect.poll(() => filesHere(clean), { timeout: 60_000 }).toEqual(["one.txt", "two.txt"]);
+    // The line says what it allows; once it is ended, the same rule asks again.
+    const line = () => agentsIn(said).find(({ ts }) => ts === asked.ts);
+    await slack.until(() => line()?.buttons.some(({ label }) => label === "End it"), 60_000);
+    expect(line()?.readable).toMatch(
+      /^✅ Ann approved : npm install && touch one\.txt · \d\d:\d\d UTC\nUntil .*, without asking: /,
+    );
+    slack.interactions.click({ as: slack.ann, on, button: "End it" });
+    await slack.until(() => line()?.buttons.length === 0, 60_000);
+    slack.people.say({ as: slack.ann, in: clean, thread: said, text: "run : npm install && touch four.txt" });
+    await slack.until(
+      () => agentsIn(said).some(({ buttons }) => buttons.some(({ label }) => label === "Approve")),
+      60_000,
+    );
     const waiting = mention("run touch three.txt with network example.com", clean);
     const open = await cardIn(waiting);
     slack.people.say({ as: slack.ann, in: clean, thread: waiting, text: "stop" });
@@ -285,7 +303,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
 
   onlyOnce("ratings are kept with the turn: the latest counts, with the person's words", async () => {
     const said = mention("help");
-    const answer = await answerIn(said, "demo model");
+    const answer = await answerIn(said, "👍");
     await press(answer, "👍", slack.ben);
     await expect.poll(() => feedbackLines(), { timeout: 60_000 }).toHaveLength(1);
     expect((await feedbackLines())[0]).toContain("answer: good by Ben");

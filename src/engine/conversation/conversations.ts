@@ -134,7 +134,7 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   return {
     async accept(message) {
-      if (!(await messages.keep(message))) return;
+      if (!(await messages.keep(message))) return false;
       events.emit("message.received", {
         messageId: message.id,
         platform: message.platform,
@@ -152,6 +152,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       }
       bus.publish({ type: "work", conversationId });
       waitingRoom.watch();
+      return true;
     },
     async takeSteering(turnId, conversationId) {
       if (options.overlap !== "steer") return [];

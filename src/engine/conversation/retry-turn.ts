@@ -15,7 +15,7 @@ export interface RetryOptions {
   ledger: Pick<Ledger, "get">;
   reports: Pick<TurnReports, "of">;
   access: Pick<Access, "check">;
-  accept(message: InboundMessage): Promise<void>;
+  accept(message: InboundMessage): Promise<boolean>;
   now?: () => number;
 }
 
@@ -23,6 +23,8 @@ const maxWaitMs = 10_000;
 const lookAgainMs = 200;
 const never = new AbortController().signal;
 const refused = (text: string): FooterReceipt => ({ accepted: false, text });
+
+const alreadyStarted = refused("I have already started this again.");
 
 export function createRetry({ ledger, reports, access, accept, now = Date.now }: RetryOptions) {
   /** The messages as they arrived, because the turn's own copies no longer say where their files are. */
@@ -47,8 +49,7 @@ export function createRetry({ ledger, reports, access, accept, now = Date.now }:
     const requester = requesterOf(turn);
     if (requester.id !== by.id) return refused(`Only ${requester.name} can start this again.`);
     const id = `retry:${turnId}`;
-    if ((await ledger.get("message", messageKey(turn.target.platform, id))) !== undefined)
-      return refused("I have already started this again.");
+    if ((await ledger.get("message", messageKey(turn.target.platform, id))) !== undefined) return alreadyStarted;
     if (!(await reports.of(turn, state)).isSafeToRetry)
       return refused(
         "This can't be started again by a button, because something may already have happened. Please ask again.",
@@ -57,7 +58,7 @@ export function createRetry({ ledger, reports, access, accept, now = Date.now }:
     if (newest === undefined) return refused("I no longer have this request. Please ask again.");
     const verdict = await access.check({ ...newest, author: by });
     if (verdict.type === "refused") return refused(verdict.notice?.text ?? `I can't do that: ${verdict.why}.`);
-    await accept({
+    const isFirst = await accept({
       ...newest,
       id,
       replyTo: turn.target.messageId,
@@ -66,7 +67,7 @@ export function createRetry({ ledger, reports, access, accept, now = Date.now }:
       attachments: messages.flatMap(({ attachments }) => attachments),
       at: now(),
     });
-    return { accepted: true, text: "I'm trying again." };
+    return isFirst ? { accepted: true, text: "I'm trying again." } : alreadyStarted;
   };
 }
 

@@ -27,7 +27,7 @@ export interface Click {
   /** An option of an overflow menu by its text; throws when there is none. */
   option?: string;
   /** Whatever a client may send instead, whether or not the message has it. */
-  forged?: { actionId: string; value?: string; blockId?: string };
+  forged?: { actionId: string; value?: string; blockId?: string; option?: string };
 }
 
 export interface Submission {
@@ -201,6 +201,11 @@ function chosenIn(message: StoredMessage | undefined, label: string): JsonObject
 }
 
 function forge(forged: NonNullable<Click["forged"]>): JsonObject {
+  if (forged.option !== undefined) {
+    const option = { text: { type: "plain_text", text: "?", emoji: true }, value: forged.option };
+    const menu = { type: "overflow", action_id: forged.actionId, block_id: forged.blockId ?? "forged" };
+    return { ...menu, selected_option: option };
+  }
   return {
     type: "button",
     action_id: forged.actionId,

@@ -89,7 +89,7 @@ describe.skipIf(missingRedis !== undefined)(`drafts on Redis${redisNote}${shareN
       const receipts = [here, (await there.json()) as { accepted: boolean }];
       expect(receipts.filter(({ accepted }) => accepted)).toHaveLength(1);
       const isKept = receipts[0]?.accepted === true || second === "approve";
-      const expected = isKept ? /Kept 2 files/ : /Denied/;
+      const expected = isKept ? /Kept 2 files/ : /denied/;
       await ann.waitFor(({ id, card: now }) => id === card.id && expected.test(now?.items[0]?.outcome ?? ""));
       await expectNothingLeft(world);
       const text = isKept ? "1\n2\n" : "1\n";

@@ -114,7 +114,7 @@ async function approvalsOf(world: DraftWorld, id: string): Promise<string> {
 }
 
 function outcomeOf(kind: Kind): RegExp {
-  if (kind === "deny") return /Denied by Ann/;
+  if (kind === "deny") return /Ann denied/;
   return kind.includes("undo") ? /undone by Ann/ : /Kept/;
 }
 

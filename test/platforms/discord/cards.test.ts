@@ -1,3 +1,4 @@
+import { MessageFlags } from "discord.js";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { formatButtonId, parseButtonId } from "../../../src/platforms/discord/interactions/custom-id.ts";
@@ -12,7 +13,7 @@ import { readMessage } from "../../doubles/discord/message-form.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
 import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts";
-import { rendered } from "./rendering.ts";
+import { rendered, textDisplays } from "./rendering.ts";
 
 let bot: DiscordBot;
 let agent: RecordingAgent;
@@ -38,7 +39,7 @@ function replyTo(message: InboundMessage, posts: Posts = createPosts()): Reply {
 function cards(): SeenMessage[] {
   const all = [discord.channel, ...discord.channel.threads()].flatMap((channel) => channel.messages());
   return all.filter(
-    ({ author, embeds, buttons }) => author.id === discord.bot.id && (embeds.length > 0 || buttons.length > 0),
+    ({ author, embeds, components }) => author.id === discord.bot.id && (embeds.length > 0 || components?.length !== 0),
   );
 }
 
@@ -66,39 +67,49 @@ async function clicked(message: SeenMessage, label: string, who = discord.ann) {
   return click;
 }
 
+/** Opens More… and presses a button of it. */
+async function chosen(message: SeenMessage, label: string, who = discord.ann) {
+  const menu = await clicked(message, "More…", who);
+  return who.click(menu.reply() as SeenMessage, label);
+}
+
 describe("what a card shows", () => {
-  test("tool, call, reasons, rule, who may answer, and when it expires as Discord counts it down", async () => {
+  test("what will happen, the call, who may answer, and when it expires as Discord counts it down", async () => {
     const message = await mentioned();
     const expiresAt = Date.now() + 3_600_000;
     const grantText = "For 45 minutes, in this conversation: calls that ask only because of “rm ” run without asking.";
-    const [one] = [item(message, { choices: ["approve", "deny", "edit", "allow"], editJson: "{}", grantText })];
+    const [one] = [item(message, { choices: ["approve", "deny", "edit", "allow", "why"], editJson: "{}", grantText })];
     await replyTo(message).ask({ ...createCard(message), expiresAt, items: [one as CardItem] });
     const [card] = cards();
     expect(card?.buttons.map(({ label, style }) => [label, style])).toEqual([
       ["Approve", 3],
       ["Deny", 4],
-      ["Edit…", 2],
-      ["Allow 45 min here", 2],
+      ["More…", 2],
     ]);
     const { text } = rendered(card as SeenMessage);
     for (const part of [
-      "shell_exec",
+      "Run rm -rf ./build",
+      "Asks before it deletes.",
       "rm -rf ./build",
-      "asks before it deletes",
-      "Ann may answer",
-      grantText,
+      "Asked by Ann · Can answer: Ann may answer",
       `<t:${Math.floor(expiresAt / 1000)}:R>`,
     ])
       expect(text).toContain(part);
+    for (const part of [grantText, "Pattern"]) expect(text).not.toContain(part);
+    const menu = (await clicked(card as SeenMessage, "More…")).reply() as SeenMessage;
+    expect(menu.isEphemeral).toBe(true);
+    expect(rendered(menu).text).toContain(grantText);
+    const labels = menu.buttons.map(({ label }) => label);
+    expect(labels).toEqual(["Edit…", "Allow without asking", "Deny with reason…", "Why this asks"]);
   });
 
   test("without an expiry none is shown, and a settled card has none either", async () => {
     const message = await mentioned();
     const reply = replyTo(message);
     await reply.ask({ ...createCard(message), expiresAt: null });
-    expect(cards()[0]?.embeds[0]?.description).not.toContain("<t:");
+    expect(rendered(cards()[0] as SeenMessage).text).not.toContain("<t:");
     await reply.settle(settled(createCard(message)));
-    expect(cards()[0]?.embeds[0]?.description).not.toContain("<t:");
+    expect(rendered(cards()[0] as SeenMessage).text).toBe("❌ Denied by Ann");
   });
 
   test("several calls share a card with a row each and one line for all", async () => {
@@ -106,14 +117,18 @@ describe("what a card shows", () => {
     await replyTo(message).ask(cardOf(message, 3));
     const [card, ...more] = cards();
     expect(more).toEqual([]);
-    expect(card?.embeds.map(({ title }) => title)).toEqual([1, 2, 3].map((n) => `${n}. Approval: shell\\_exec`));
+    const { text } = rendered(card as SeenMessage);
+    for (const number of [1, 2, 3]) expect(text).toContain(`${number}. Run rm -rf ./build`);
     expect(card?.buttons.map(({ label }) => label)).toEqual([
       "Approve 1",
       "Deny 1",
+      "More… 1",
       "Approve 2",
       "Deny 2",
+      "More… 2",
       "Approve 3",
       "Deny 3",
+      "More… 3",
       "Approve all",
       "Deny all",
     ]);
@@ -132,8 +147,8 @@ describe("what a card shows", () => {
     const card = cardOf(message, 11);
     await reply.ask(card);
     const shown = cards();
-    expect(shown.map(({ embeds }) => embeds.length)).toEqual([4, 5, 2]);
-    await clicked(shown[2] as SeenMessage, "Approve 11");
+    expect(shown.map(({ components }) => components?.filter(({ type }) => type === 17).length)).toEqual([3, 3, 3, 2]);
+    await clicked(shown[3] as SeenMessage, "Approve 11");
     expect(agent.answers).toMatchObject([{ cardOrApprovalId: "approval-11", messageId: shown[0]?.id }]);
     await bot.restart();
     await replyTo(message, posts).settle(settled(card));
@@ -144,20 +159,21 @@ describe("what a card shows", () => {
     }
   });
 
-  test("a long call is shown with head and tail, attached whole, and still whole once it is settled", async () => {
+  test("a long call is shown with head and tail and attached whole, and is gone once it is settled", async () => {
     const message = await mentioned();
     const reply = replyTo(message);
     const callText = `shell_exec\ncommand: "${"x".repeat(30_000)} && rm -rf the-tail"`;
     await reply.ask(createCard(message, { callText }));
     const [card] = cards();
     expect(rendered(card as SeenMessage).text).toMatch(
-      /^Approval: shell_exec\nshell_exec\ncommand: "xx[\s\S]*characters left out, see call-1\.txt[\s\S]*rm -rf the-tail"/,
+      /^Run rm -rf \.\/build\nAsks before it deletes\.\nshell_exec\ncommand: "xx[\s\S]*characters left out, see call-1\.txt[\s\S]*rm -rf the-tail"/,
     );
     expect(rendered(card as SeenMessage).text).toContain("attached as call-1.txt");
     expect(card?.files.map(({ name }) => name)).toEqual(["call-1.txt"]);
     expect(card?.files[0]?.text).toContain(callText);
     await reply.settle(createCard(message, { callText, state: "denied", choices: [], outcome: "Denied by Ann" }));
-    expect(cards()[0]?.files.map(({ text }) => text.includes(callText))).toEqual([true]);
+    expect(rendered(cards()[0] as SeenMessage).text).toBe("❌ Denied by Ann");
+    expect(cards()[0]?.files).toEqual([]);
   });
 
   test("where no file may be attached, what is not seen whole can't be approved, and what is can", async () => {
@@ -166,20 +182,27 @@ describe("what a card shows", () => {
     const items = [item(message, { callText: "x".repeat(30_000) }), item(message, { approvalId: "approval-2" })];
     await replyTo(message).ask({ ...createCard(message), items });
     const [card] = cards();
-    expect(card?.buttons.map(({ label }) => label)).toEqual(["Deny 1", "Approve 2", "Deny 2", "Deny all"]);
+    expect(card?.buttons.map(({ label }) => label)).toEqual([
+      "Deny 1",
+      "More… 1",
+      "Approve 2",
+      "Deny 2",
+      "More… 2",
+      "Deny all",
+    ]);
     expect(rendered(card as SeenMessage).text).toContain("can't be approved here");
   });
 
-  test("where embeds are not allowed the card is text, and settled as such", async () => {
+  test("where embeds and files are not allowed the card is whole all the same", async () => {
     discord.channel.permit(discord.bot, { deny: ["EmbedLinks", "AttachFiles"] });
     const message = await mentioned();
     const reply = replyTo(message);
     await reply.ask(createCard(message, { choices: ["approve", "deny"], reason: "https://evil.example **x**" }));
     const [card] = cards();
     expect(card?.embeds).toEqual([]);
-    expect(card?.content).toContain("rm -rf ./build");
+    expect(rendered(card as SeenMessage).text).toContain("rm -rf ./build");
     expect(rendered(card as SeenMessage).effects).toEqual([]);
-    expect(card?.buttons.map(({ label }) => label)).toEqual(["Approve", "Deny"]);
+    expect(card?.buttons.map(({ label }) => label)).toEqual(["Approve", "Deny", "More…"]);
   });
 
   const text = fc.oneof(
@@ -227,16 +250,18 @@ describe("what a card shows", () => {
               filename: name,
               bytes: Buffer.from(String(data)),
             }));
-            const { content = "", embeds = [] } = readMessage({ ...each, files: undefined }, files);
-            expect(embeds.length > 0 || content !== "").toBe(true);
-            expect(
-              rendered({
-                content,
-                embeds,
-                pings: { users: [], roles: [], everyone: false },
-                previews: [],
-              } as unknown as SeenMessage).effects,
-            ).toEqual([]);
+            const flags = MessageFlags.IsComponentsV2;
+            const { components = [] } = readMessage({ ...each, files: undefined, flags }, files);
+            expect(components).not.toEqual([]);
+            const { effects } = rendered({
+              content: "",
+              embeds: [],
+              components,
+              pings: { users: [], roles: [], everyone: false },
+              previews: [],
+            } as unknown as SeenMessage);
+            // A channel's name notifies nobody.
+            expect(effects.filter((effect) => effect !== "mentions <#123456789012345678>")).toEqual([]);
           }
         },
       ),
@@ -261,7 +286,7 @@ describe("what a card shows", () => {
           const all: string[] = [];
           for (const each of cardMessages(card, { place: { thread: null }, style })) {
             const files = (each.files ?? []).map(({ data }) => String(data)).join("\n");
-            const seen = `${each.content ?? ""}${(each.embeds ?? []).map(({ description }) => description).join("\n")}${files}`;
+            const seen = `${(each.components ?? []).flatMap(textDisplays).join("\n")}${files}`;
             const offered = JSON.stringify(each.components).match(/approve\|\|\|approval-\d+/g) ?? [];
             if (style === "full") all.push(...offered);
             for (const id of offered) expect(seen).toContain(items[Number(id.split("-")[1])]?.callText);
@@ -378,7 +403,7 @@ test("a card that is settled while its message is not known yet is rewritten as 
   const posts = createPosts();
   // The turn goes on with the card as it was read, while the click has settled it already.
   await replyTo(message, posts).settle(settled(createCard(message)));
-  expect(cards()[0]?.buttons).toHaveLength(2);
+  expect(cards()[0]?.buttons).toHaveLength(3);
   await replyTo(message, posts).ask(createCard(message));
   expect(cards()).toHaveLength(1);
   expect(cards()[0]?.buttons).toEqual([]);
@@ -405,7 +430,7 @@ describe("Edit…", () => {
   }
 
   async function opened(card: SeenMessage) {
-    const click = discord.ann.click(card, "Edit…");
+    const click = await chosen(card, "Edit…");
     await discord.until(() => click.modal());
     return click;
   }
@@ -446,9 +471,49 @@ describe("Edit…", () => {
     const card = await asked();
     bot.store.values.clear();
     agent.receipt = { accepted: false, text: "Nothing left to answer." };
-    const click = await clicked(card, "Edit…");
+    const click = await chosen(card, "Edit…");
+    await discord.until(() => click.state() === "answered");
     expect(click.reply()?.content).toBe("Nothing left to answer\\.");
     expect(agent.answers[0]).not.toHaveProperty("editedJson");
+  });
+});
+
+describe("More…", () => {
+  test("Deny with reason asks for one, also after a restart, and hands it in for the card", async () => {
+    const message = await mentioned();
+    await replyTo(message).ask(createCard(message));
+    const [card] = cards();
+    await bot.restart();
+    await bot.platform.connect(agent.handlers, new AbortController().signal);
+    const form = await chosen(card as SeenMessage, "Deny with reason…");
+    await discord.until(() => form.modal());
+    const [input] = form.modal()?.inputs ?? [];
+    const sent = discord.ann.submit(form, { [input?.customId ?? ""]: "Not on a Friday." });
+    await discord.until(() => sent.state() === "answered");
+    expect(agent.answers).toMatchObject([
+      { choice: "deny", reason: "Not on a Friday.", cardOrApprovalId: "approval-1", messageId: card?.id },
+    ]);
+  });
+
+  test("Why this asks is told to the person alone, and names the card's message", async () => {
+    const message = await mentioned();
+    await replyTo(message).ask(createCard(message, { choices: ["approve", "deny", "why"] }));
+    const [card] = cards();
+    agent.receipt = { accepted: true, text: "Skill shell asks: it *deletes*." };
+    const click = await chosen(card as SeenMessage, "Why this asks", discord.ben);
+    await discord.until(() => click.state() === "answered");
+    expect(click.reply()).toMatchObject({ isEphemeral: true, content: "Skill shell asks\\: it \\*deletes\\*\\." });
+    expect(agent.answers).toMatchObject([{ choice: "why", messageId: card?.id, by: { id: discord.ben.id } }]);
+  });
+
+  test("Allow is not offered if what it would allow can't be read", async () => {
+    const message = await mentioned();
+    await replyTo(message).ask(
+      createCard(message, { choices: ["approve", "deny", "allow"], grantText: "For a while" }),
+    );
+    bot.store.values.clear();
+    const menu = (await clicked(cards()[0] as SeenMessage, "More…")).reply();
+    expect(menu?.buttons.map(({ label }) => label)).toEqual(["Deny with reason…"]);
   });
 });
 

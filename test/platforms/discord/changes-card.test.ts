@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
 import { type ChangesWorld, files, openChangesWorld } from "./changes-world.ts";
-import { rendered } from "./rendering.ts";
+import { rendered, textDisplays } from "./rendering.ts";
 
 let bot: ChangesWorld["bot"];
 let discord: ChangesWorld["discord"];
@@ -35,20 +35,19 @@ describe("a card that asks about changes", () => {
       "$ npm test — exit code 0",
       "ok 1\nok 2",
       "-one",
-      "Allow: For 30 minutes",
       "Ann may answer",
     ].map((part) => text.indexOf(part));
     expect(order.every((at) => at >= 0)).toBe(true);
     expect(order).toEqual(order.toSorted((one, other) => one - other));
     expect(effects).toEqual([]);
     expect(card().files).toEqual([]);
-    expect(card().embeds[0]?.description).toContain("```diff\n--- a/x");
-    expect(labels()).toEqual(["Approve", "Deny", "Allow 30 min here", "Choose files…", "Show diff"]);
+    expect((card().components ?? []).flatMap(textDisplays).join()).toContain("```diff\n--- a/x");
+    expect(labels()).toEqual(["Approve", "Deny", "Choose files…", "Show diff", "More…"]);
   });
 
   test("calls its buttons as the card says", async () => {
     await reply.ask(cardOf({ labels: { approve: "Keep", deny: "Discard" } }, { choices: ["approve", "deny"] }));
-    expect(labels()).toEqual(["Keep", "Discard"]);
+    expect(labels()).toEqual(["Keep", "Discard", "More…"]);
     await ended(discord.ann.click(card(), "Discard"));
     expect(agent.answers).toMatchObject([{ choice: "deny", cardOrApprovalId: "approval-1" }]);
   });
@@ -86,30 +85,28 @@ describe("a card that asks about changes", () => {
     discord.channel.permit(discord.bot, { deny: ["AttachFiles"] });
     const diff = "+added\n".repeat(2_000);
     await reply.ask(cardOf({ diff }, { choices: ["approve", "deny", "part"] }));
-    expect(labels()).toEqual(["Deny"]);
+    expect(labels()).toEqual(["Deny", "More…"]);
     expect(rendered(card()).text).toContain("can't be approved here");
     await reply.settle(cardOf({ diff }, { choices: ["approve", "deny", "part", "diff"] }));
-    expect(labels()).toEqual(["Approve", "Deny", "Choose files…", "Show diff"]);
+    expect(labels()).toEqual(["Approve", "Deny", "Choose files…", "Show diff", "More…"]);
   });
 
-  test("is text where embeds are not allowed, and keeps Show diff even when it does not fit", async () => {
+  test("needs no permission for embeds, and keeps Show diff even when it does not fit", async () => {
     discord.channel.permit(discord.bot, { deny: ["EmbedLinks", "AttachFiles"] });
     await reply.ask(cardOf({}, { choices: ["approve", "deny", "diff"] }));
-    expect(card()).toMatchObject({ embeds: [], content: expect.stringContaining("deleted  old/readme.md") });
-    expect(labels()).toEqual(["Approve", "Deny", "Show diff"]);
+    expect(rendered(card()).text).toContain("deleted  old/readme.md");
+    expect(labels()).toEqual(["Approve", "Deny", "Show diff", "More…"]);
     const long = "*".repeat(400);
     await reply.settle({ ...cardOf({ title: long, summary: long }), approversText: long });
-    expect(card().content.length).toBeLessThanOrEqual(2_000);
     expect(labels()).toContain("Show diff");
   });
 
   test("facts are prominent lines, on a card about a call too", async () => {
     const facts = ["Reaches github.com and *.example.com", "Takes along the changed file a.txt"];
     await reply.ask(createCard(message, { facts }));
-    const text = card().embeds[0]?.description ?? "";
+    const text = (card().components ?? []).flatMap(textDisplays).join("\n");
     expect(text).toContain("**Reaches github\\.com and \\*\\.example\\.com**");
     for (const fact of facts) expect(rendered(card()).text).toContain(fact);
-    expect(text.indexOf("Reaches")).toBeLessThan(text.indexOf("Why: "));
     await reply.settle(cardOf({}, { facts }));
     for (const fact of facts) expect(rendered(card()).text).toContain(fact);
   });
@@ -123,7 +120,7 @@ describe("a card that asks about changes", () => {
 });
 
 describe("a card that reports changes, or is settled", () => {
-  const report = { state: "consumed", outcome: "Kept" } as const;
+  const report = { state: "consumed", outcome: "Kept — website: 1 file deleted, 1 changed, 1 added" } as const;
 
   test("is few lines: title, outcome, some names of each kind, and how many more", async () => {
     const many = Array.from({ length: 20 }, (_, index) => ({
@@ -133,8 +130,7 @@ describe("a card that reports changes, or is settled", () => {
     }));
     await reply.ask(cardOf({ files: [...files, ...many], moreFiles: 7 }, { ...report, choices: ["undo"] }));
     expect(rendered(card()).text.split("\n")).toEqual([
-      "website: 1 file deleted, 1 changed, 1 added",
-      "Kept",
+      "✅ Kept — website: 1 file deleted, 1 changed, 1 added",
       "The folder was given by the configuration.",
       "🗑️ deleted: old/readme.md",
       "✏️ changed: src/*index*.ts",
@@ -147,14 +143,13 @@ describe("a card that reports changes, or is settled", () => {
     expect(agent.answers).toMatchObject([{ choice: "undo", messageId: card().id, by: { id: discord.ben.id } }]);
   });
 
-  test("shrinks once it is answered, and keeps its title and outcome", async () => {
+  test("shrinks to its outcome once it is answered", async () => {
     await reply.ask(cardOf());
     const before = rendered(card()).text.length;
     const outcome = "Nothing was kept: a.txt changed in the meantime";
     await reply.settle(cardOf({}, { state: "cancelled", outcome, choices: ["again"] }));
     const { text } = rendered(card());
-    expect(text).toContain("website: 1 file deleted");
-    expect(text).toContain(outcome);
+    expect(text).toBe(`⚠️ ${outcome}`);
     for (const gone of ["npm test", "ok 2", "-one", "may answer"]) expect(text).not.toContain(gone);
     expect(text.length).toBeLessThan(before);
     expect(labels()).toEqual(["Run again"]);
@@ -169,7 +164,7 @@ describe("a card that reports changes, or is settled", () => {
     const contents = discord.channel
       .threads()
       .flatMap((thread) => thread.messages())
-      .map(({ content, embeds }) => content || embeds[0]?.title);
+      .map((each) => rendered(each).text);
     expect(contents.slice(-2)).toEqual(["I changed three files.", expect.stringContaining("website")]);
   });
 

@@ -54,8 +54,8 @@ export async function openChangesWorld(): Promise<ChangesWorld> {
 
   function card(): SeenMessage {
     const all = [discord.channel, ...discord.channel.threads()].flatMap((channel) => channel.messages());
-    const [found, ...more] = all.filter(({ author, buttons, embeds }) => {
-      return author.id === discord.bot.id && (embeds.length > 0 || buttons.length > 0);
+    const [found, ...more] = all.filter(({ author, components }) => {
+      return author.id === discord.bot.id && components?.some(({ type }) => type !== 1) === true;
     });
     if (found === undefined || more.length > 0) throw new Error(`there are ${more.length + 1} cards`);
     return found;
@@ -76,7 +76,13 @@ export async function openChangesWorld(): Promise<ChangesWorld> {
     cardOf(changes = {}, item = {}) {
       const choices: AnswerChoice[] = ["approve", "deny", "allow", "part", "diff"];
       const grantText = "For 30 minutes, changes here are kept without asking.";
-      const own = { callText: "", why: [], choices, grantText };
+      const own = {
+        callText: "",
+        headline: changesOf(changes).headline ?? changesOf(changes).title,
+        why: [],
+        choices,
+        grantText,
+      };
       return createCard(message, { ...own, ...item, changes: changesOf(changes) });
     },
   };

@@ -202,9 +202,9 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await card.waitFor();
     const text = await card.textContent();
     for (const part of [
-      "shell_exec",
+      "Run ls -la && cat <b>notes</b>.txt",
+      "Runs a command.",
       "ls -la && cat <b>notes</b>.txt",
-      "SKILL.md:14",
       "Ann may answer",
       "expires in 60 min",
     ])
@@ -232,9 +232,42 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await thread().getByText("Then I leave it.").waitFor();
   });
 
-  test("Deny, because… sends the reason along", async () => {
+  test("Why this asks shows the rules, to anybody, and nothing else does", async () => {
     await write("@remora ask");
-    await thread().getByRole("button", { name: "Deny, because…" }).click();
+    await thread().getByText("More…").click();
+    const why = thread().getByRole("list", { name: "Why this asks" });
+    expect(await why.isVisible()).toBe(false);
+    await thread().getByRole("button", { name: "Why this asks" }).click();
+    await why.getByText("SKILL.md:14").waitFor();
+    expect(agent.answers).toEqual([]);
+  });
+
+  test("the menu opens, moves and closes by keyboard", async () => {
+    await write("@remora ask");
+    const menu = thread().getByText("More…");
+    await menu.focus();
+    await tab.keyboard.press("Enter");
+    await tab.keyboard.press("ArrowDown");
+    expect(
+      await thread()
+        .getByRole("button", { name: "Edit…" })
+        .evaluate((button) => button.matches(":focus")),
+    ).toBe(true);
+    await tab.keyboard.press("ArrowUp");
+    expect(
+      await thread()
+        .getByRole("button", { name: "Why this asks" })
+        .evaluate((button) => button.matches(":focus")),
+    ).toBe(true);
+    await tab.keyboard.press("Escape");
+    expect(await thread().getByRole("button", { name: "Edit…" }).isVisible()).toBe(false);
+    expect(await menu.evaluate((summary) => summary.matches(":focus"))).toBe(true);
+  });
+
+  test("Deny with reason sends the reason along", async () => {
+    await write("@remora ask");
+    await thread().getByText("More…").click();
+    await thread().getByRole("button", { name: "Deny with reason…" }).click();
     await tab.getByRole("dialog").getByLabel("Reason").fill("it is the wrong folder");
     await tab.getByRole("dialog").getByRole("button", { name: "Deny" }).click();
     await thread().getByText("Denied by Ann").waitFor();
@@ -243,13 +276,18 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
 
   test("Allow for a while shows the rule that it saves, and sends it", async () => {
     await write("@remora ask");
-    await thread().getByText("saves this rule: shell: every shell command").waitFor();
-    await thread().getByRole("button", { name: "Allow 30 min here" }).click();
+    await thread().getByText("More…").click();
+    await thread().getByRole("button", { name: "Allow here for a while…" }).click();
+    const dialog = tab.getByRole("dialog");
+    await dialog.getByText("shell: every shell command").waitFor();
+    expect(agent.answers).toEqual([]);
+    await dialog.getByRole("button", { name: "Allow" }).click();
     await vi.waitFor(() => expect(agent.answers).toMatchObject([{ choice: "allow" }]));
   });
 
   test("Edit takes JSON only, and sends what was edited", async () => {
     await write("@remora ask");
+    await thread().getByText("More…").click();
     await thread().getByRole("button", { name: "Edit…" }).click();
     const dialog = tab.getByRole("dialog");
     await dialog.getByRole("textbox", { name: "Arguments (JSON)" }).fill("{ nonsense");

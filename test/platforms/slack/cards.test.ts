@@ -35,6 +35,10 @@ function click(button: string, as = world.slack.ann, on = only()) {
   return world.slack.interactions.click({ as, on: { channel: world.slack.general, ts: on.ts }, button });
 }
 
+function choose(option: string, as = world.slack.ann, on = only()) {
+  return world.slack.interactions.click({ as, on: { channel: world.slack.general, ts: on.ts }, option });
+}
+
 function told(as = world.slack.ann): string[] {
   return world.slack
     .see({ in: world.slack.general, as })
@@ -43,18 +47,23 @@ function told(as = world.slack.ann): string[] {
 }
 
 describe("a card", () => {
-  test("buttons carry the approval's id and the choice, nothing else; the rule that Allow would save stands on the card", async () => {
+  test("buttons and the menu carry the approval's id and the choice, nothing else; what is rarely needed is in the menu", async () => {
     const grantText = "For 30 minutes, in this conversation: calls that ask only because of “rm ” run without asking.";
     await replyTo(world.platform, message).ask(
-      createCard(message, { choices: ["approve", "deny", "edit", "allow"], editJson: "{}", grantText }),
+      createCard(message, { choices: ["approve", "deny", "edit", "allow", "why"], editJson: "{}", grantText }),
     );
     expect(only().buttons).toEqual([
       { label: "Approve", actionId: "remora_approve", value: "approval-1", style: "primary" },
       { label: "Deny", actionId: "remora_deny", value: "approval-1", style: "danger" },
-      { label: "Edit…", actionId: "remora_edit", value: "approval-1", style: undefined },
-      { label: "Allow 30 min here", actionId: "remora_allow", value: "approval-1", style: undefined },
     ]);
-    expect(only().readable).toContain(grantText);
+    expect(only().options).toEqual([
+      { label: "Edit…", value: "edit|approval-1" },
+      { label: "Allow here for 30 min…", value: "allow|approval-1" },
+      { label: "Deny with reason…", value: "reason|approval-1" },
+      { label: "Why this asks", value: "why|approval-1" },
+    ]);
+    expect(only().readable).not.toContain(grantText);
+    expect(only().readable).not.toContain("Pattern");
   });
 
   test("it says until when, in each reader's own time", async () => {
@@ -204,7 +213,7 @@ describe("Edit…", () => {
     // Also after a restart the arguments are there.
     await world.restart();
     await world.platform.connect(agent.handlers, new AbortController().signal);
-    await click("Edit…").acknowledged();
+    await choose("Edit…").acknowledged();
     await world.slack.until(() => world.slack.views.stack(world.slack.ann).length === 1);
   }
 
@@ -262,7 +271,7 @@ describe("Edit…", () => {
 
   test("a stranger's edit is handed in as theirs", async () => {
     await askToEdit("{}");
-    await click("Edit…", world.slack.ben).acknowledged();
+    await choose("Edit…", world.slack.ben).acknowledged();
     const view = await world.slack.until(() => world.slack.views.stack(world.slack.ben)[0]);
     agent.receipt = { accepted: false, text: "Not yours." };
     await world.slack.interactions.submit({ as: world.slack.ben, view }).acknowledged();
@@ -275,7 +284,7 @@ describe("Edit…", () => {
     await world.platform.connect(agent.handlers, new AbortController().signal);
     const { slack } = world;
     const before = slack.callsOf("users.info").length;
-    await click("Edit…").acknowledged();
+    await choose("Edit…").acknowledged();
     await slack.until(() => slack.views.stack(slack.ann)[0]);
     expect(slack.callsOf("users.info")).toHaveLength(before);
   });
@@ -283,8 +292,66 @@ describe("Edit…", () => {
   test("a trigger that has expired is told", async () => {
     await replyTo(world.platform, message).ask(createCard(message, { choices: ["edit"], editJson: "{}" }));
     world.slack.failNext("views.open", { type: "error", error: "expired_trigger_id" });
-    await click("Edit…").acknowledged();
+    await choose("Edit…").acknowledged();
     await expect.poll(() => told()[0]).toContain("nothing changed");
+  });
+});
+
+describe("the menu", () => {
+  async function opened(option: string) {
+    const grantText = "For 30 minutes in this conversation: removals run without asking, for requests by Ann.";
+    const choices = ["approve", "deny", "allow", "why"] as const;
+    await replyTo(world.platform, message).ask(createCard(message, { choices: [...choices], grantText }));
+    // The menu and its forms need nothing that a restart forgets.
+    await world.restart();
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    await choose(option).acknowledged();
+    return await world.slack.until(() => world.slack.views.stack(world.slack.ann)[0]);
+  }
+
+  test("Deny with reason asks for one, and hands it in as the person's denial", async () => {
+    const view = await opened("Deny with reason…");
+    await world.slack.interactions
+      .submit({ as: world.slack.ann, view, values: { reason: "Not on a Friday." } })
+      .acknowledged();
+    expect(agent.answers).toMatchObject([
+      { choice: "deny", reason: "Not on a Friday.", messageId: `${world.slack.general.id}:${only().ts}` },
+    ]);
+  });
+
+  test("Allow says what it would allow, and allows it only after that", async () => {
+    const view = await opened("Allow here for 30 min…");
+    expect(JSON.stringify(view.view)).toContain("removals run without asking");
+    expect(agent.answers).toEqual([]);
+    await world.slack.interactions.submit({ as: world.slack.ann, view }).acknowledged();
+    expect(agent.answers).toMatchObject([{ choice: "allow", cardOrApprovalId: "approval-1" }]);
+  });
+
+  test("a refused Allow is said in the modal", async () => {
+    const view = await opened("Allow here for 30 min…");
+    agent.receipt = { accepted: false, text: "Only Ben can answer this." };
+    await world.slack.interactions.submit({ as: world.slack.ann, view }).acknowledged();
+    await expect.poll(() => JSON.stringify(world.slack.views.stack(world.slack.ann)[0]?.view)).toContain("Only Ben");
+  });
+
+  test("Why this asks is told to the person alone, whoever asks", async () => {
+    await replyTo(world.platform, message).ask(createCard(message, { choices: ["approve", "deny", "why"] }));
+    agent.receipt = { accepted: true, text: "Skill shell asks: it deletes." };
+    await choose("Why this asks", world.slack.ben).acknowledged();
+    await expect.poll(() => told(world.slack.ben)).toEqual(["Skill shell asks: it deletes."]);
+    expect(told()).toEqual([]);
+    expect(agent.answers).toMatchObject([{ choice: "why", by: { id: world.slack.ben.id } }]);
+  });
+
+  test("what nobody offered is answered, and nothing is handed in", async () => {
+    await replyTo(world.platform, message).ask(createCard(message));
+    const on = { channel: world.slack.general, ts: only().ts };
+    for (const value of ["approve|approval-1", "end|approval-1", "x", ""]) {
+      const forged = { actionId: "remora_more", option: value };
+      await world.slack.interactions.click({ as: world.slack.ann, on, forged }).acknowledged();
+    }
+    await expect.poll(() => told()).toHaveLength(4);
+    expect(agent.answers).toEqual([]);
   });
 });
 

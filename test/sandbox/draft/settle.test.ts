@@ -40,13 +40,13 @@ describe("a turn in the conversation's own folder", () => {
     await bench.run(turn, "echo after > a.txt; echo new > b.txt");
     await bench.end(turn);
     const [item] = bench.shown.at(-1)?.items ?? [];
-    expect(item).toMatchObject({ state: "consumed", outcome: "Kept" });
+    expect(item).toMatchObject({ state: "consumed", outcome: "Kept — Working folder: 1 file changed, 1 added" });
     expect(item?.choices).toContain("undo");
     expect(item?.changes?.title).toBe("Working folder: 1 file changed, 1 added");
     expect(await bench.click("undo")).toMatchObject({ accepted: true, text: expect.stringContaining("Undone") });
     expect(await contentOf("a.txt")).toBe("before\n");
     expect(await namesIn()).toEqual(["a.txt"]);
-    expect(await outcomeNow()).toBe("Kept, then undone by Ann.");
+    expect(await outcomeNow()).toBe("Kept, then undone by Ann. — Working folder: 1 file changed, 1 added");
   });
 
   test("that overwrites what somebody else wrote while its command ran asks", async () => {
@@ -122,7 +122,7 @@ describe("a turn in a folder that people configured", () => {
     expect((await bench.click("approve")).accepted).toBe(true);
     expect(await contentOf("a.txt", given)).toBe("one\ntwo\n");
     expect((await namesIn(given)).toSorted()).toEqual(["a.txt", "c.txt"]);
-    expect(await outcomeNow()).toBe("Approved by Ann. Kept 3 files.");
+    expect(await outcomeNow()).toBe("Ann approved “Delete 1, change 1 and add 1 file in website”. Kept 3 files.");
     const next = await bench.startTurn(given);
     expect(await bench.drafts.news(next)).toEqual(["Ann approved the changes in website, and they were kept."]);
     expect(await bench.drafts.news(next)).toHaveLength(1);
@@ -279,7 +279,10 @@ describe("two conversations with one folder", () => {
     await bench.run(other, "echo 2 > other.txt");
     await Promise.all([bench.end(first), bench.end(other)]);
     expect((await namesIn()).toSorted()).toEqual(["first.txt", "other.txt"]);
-    expect(bench.shown.map(({ items }) => items[0]?.outcome)).toEqual(["Kept", "Kept"]);
+    expect(bench.shown.map(({ items }) => items[0]?.outcome)).toEqual([
+      expect.stringMatching(/^Kept — /),
+      expect.stringMatching(/^Kept — /),
+    ]);
   });
 });
 

@@ -56,6 +56,8 @@ function menu(choices, item, { send, why }) {
   view.append(element("div", { class: "card-menu" }, ...options));
   view.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && view.open) {
+      // Escape also closes the thread.
+      event.stopPropagation();
       close();
       summary.focus();
     }

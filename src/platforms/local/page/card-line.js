@@ -23,12 +23,14 @@ export function headlineOf({ headline, changes, tool }) {
   return headline ?? changes?.title ?? tool;
 }
 
-export function settledLine({ state, outcome, settledAt, grant }) {
+export function settledLine({ state, choices, outcome, settledAt, grant }) {
+  // What can run again was approved, but could not be kept.
+  const mark = choices.includes("again") ? "⚠️" : marks[state];
   return [
     element(
       "p",
       { class: `outcome ${state}` },
-      element("span", { "aria-hidden": "true", text: `${marks[state]} ` }),
+      element("span", { "aria-hidden": "true", text: `${mark} ` }),
       element("span", {}, ...lineParts(outcome ?? words[state])),
       settledAt !== undefined && " · ",
       settledAt !== undefined && time(settledAt),

@@ -27,7 +27,11 @@ export function cardView(message, me) {
   const title = open.length > 1 ? `${open.length} calls need approval` : "Approval needed";
   const view = element(
     "section",
-    { class: isOpen ? "card waiting" : "card report", tabindex: "-1", "aria-label": isOpen ? title : "Answered card" },
+    {
+      class: isOpen ? "card waiting" : "card report",
+      tabindex: "-1",
+      "aria-label": isOpen ? title : settledTitle(card),
+    },
     isOpen &&
       element(
         "div",
@@ -41,6 +45,10 @@ export function cardView(message, me) {
     element("div", { class: "card-foot" }, isOpen && element("span", { text: whoText(card) }), receipt),
   );
   return view;
+}
+
+function settledTitle({ items }) {
+  return items.every((item) => item.changes !== undefined) ? "Changes" : "Answered card";
 }
 
 /** Who is asked, and on a copy who asks and where. */

@@ -1,6 +1,6 @@
 /** The first line of an item, and the only line of a settled one. Nothing in an argument formats, links or mentions. */
 import { shorten } from "../../../../lib/text/shorten.ts";
-import { type CardItem, type HeadlinePart, headlineParts, outcomeMarks } from "../../../../ports/card.ts";
+import { type CardItem, type HeadlinePart, headlineParts, outcomeMark } from "../../../../ports/card.ts";
 import { escapePlain } from "../plain-text.ts";
 
 const maxOutcomeLength = 500;
@@ -10,12 +10,13 @@ export function headlineText({ headline, channels }: Pick<CardItem, "headline" |
 }
 
 /** For example ``✅ Ben approved `npm install` · 14:02``, with the time in the reader's zone. */
-export function settledText({ state, outcome = "", channels, settledAt, grant }: CardItem): string {
+export function settledText(item: CardItem): string {
+  const { outcome = "", channels, settledAt, grant } = item;
   const line = headlineParts(shorten(outcome, maxOutcomeLength), channels).map(partText).join("");
   const time = settledAt === undefined ? "" : ` · ${timeText(settledAt)}`;
   const until =
     grant === undefined ? "" : `\n-# Until ${timeText(grant.until)}, without asking: ${escapePlain(grant.text)}`;
-  return `${outcomeMarks[state]} ${line}${time}${until}`.trim();
+  return `${outcomeMark(item)} ${line}${time}${until}`.trim();
 }
 
 function timeText(at: number): string {

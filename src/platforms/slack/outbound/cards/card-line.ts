@@ -1,5 +1,5 @@
 /** The first line of an item: what will happen while it is open, and what became of it once it is settled. */
-import { type CardItem, headlineParts, outcomeMarks } from "../../../../ports/card.ts";
+import { type CardItem, headlineParts, outcomeMark } from "../../../../ports/card.ts";
 import type { Block } from "../render.ts";
 import { bold, channelLink, code, dateText, plain, type RichElement, richText } from "../rich-text.ts";
 import { beginningOf } from "../safe-text.ts";
@@ -15,9 +15,10 @@ export function headlineElements({ headline, channels }: Pick<CardItem, "headlin
 }
 
 /** One line such as ``✅ Ben approved `npm install` · 14:02``, with the time in the reader's zone. */
-export function settledBlocks({ state, outcome = "", channels, settledAt, grant }: CardItem): Block[] {
+export function settledBlocks(item: CardItem): Block[] {
+  const { outcome = "", channels, settledAt, grant } = item;
   const line = [
-    plain(`${outcomeMarks[state]} `),
+    plain(`${outcomeMark(item)} `),
     ...headlineParts(beginningOf(outcome, maxOutcomeLength), channels).map(({ text, kind }) => {
       if (kind === "code") return code(text);
       return kind === "channel" && /^[CG]/.test(text) ? channelLink(text) : plain(text);
