@@ -5,7 +5,7 @@ import { formatButtonId } from "../interactions/custom-id.ts";
 import { maxMessageLength } from "../limits.ts";
 import { escapePlain } from "./plain-text.ts";
 
-export const footerMark = "-# ▸ ";
+const footerMark = "-# ▸ ";
 /** Subtext that begins with the mark, or with a similar one, whatever is before and between. */
 const forgedMark = /-#(?=[^\p{L}\p{N}\n]*[▸▹▶▷►▻‣⏵❯›])/gu;
 const labels = { details: "Details", retry: "Retry" } as const;

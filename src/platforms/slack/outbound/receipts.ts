@@ -25,7 +25,7 @@ export interface ReceiptsOptions {
   log: Log;
 }
 
-export const takenStatus = "is on it";
+const takenStatus = "is on it";
 const waitingReaction = "hourglass_flowing_sand";
 /** Slack lets an app take away fewer reactions than it lets it add, and one that stays would mislead. */
 const maxReactionMs = { "reactions.add": 5_000, "reactions.remove": 5 * 60_000 };
