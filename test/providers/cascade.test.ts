@@ -52,6 +52,14 @@ describe("the cascade", () => {
     expect(fallbacks()).toMatchObject([{ from: "a/one", to: "b/two", code: "provider.unreachable" }]);
   });
 
+  test("asks no other model if none may answer instead", async () => {
+    const [one, two] = [provider("a/one", down(), down()), provider("b/two", says("Hi.", "b/two"))];
+    const { made } = cascade([one, two]);
+    const events = await collect(made, { ...asking("x"), isWithoutFallback: true });
+    expect(failureIn(events)).toMatchObject({ code: "provider.unreachable" });
+    expect(two.requests).toHaveLength(0);
+  });
+
   test("does not move on for a failure that will not pass", async () => {
     const [one, two] = [provider("a/one", wrongKey()), provider("b/two")];
     const { made } = cascade([one, two]);
