@@ -55,7 +55,7 @@ function deniedWord({ changes }: ApprovalRecord): string {
   return changes?.shown.labels.deny === "Discard" ? "Discarded" : "Denied";
 }
 
-export function deciderNames({ votes, decidedBy }: ApprovalRecord): string {
+function deciderNames({ votes, decidedBy }: ApprovalRecord): string {
   const names = votes.length > 0 ? votes.map((vote) => vote.by.name) : [decidedBy?.name ?? "somebody"];
   return [...new Set(names)].join(", ");
 }

@@ -7,7 +7,7 @@ export type AskPiece = { type: "words"; text: string } | { type: "value"; path: 
 
 export type AskTemplate = { type: "template"; pieces: AskPiece[] } | { type: "problem"; problem: string };
 
-export const maxAskCharacters = 200;
+const maxAskCharacters = 200;
 
 const placeholder = /\{([^{}]*)\}/g;
 const argumentPath = /^[\p{L}\p{N}_$-]+(?:\.[\p{L}\p{N}_$-]+)*$/u;

@@ -10,10 +10,6 @@ export const maxRequestBytes = 25 * 1024 * 1024;
 /** One file; boosted servers accept more: https://discord.com/developers/docs/reference#uploading-files */
 export const maxAttachmentBytes = 10 * 1024 * 1024;
 
-/** All embeds of a message together: https://discord.com/developers/docs/resources/message#embed-object-embed-limits */
-export const maxEmbedLength = 6_000;
-export const maxEmbedTitleLength = 256;
-
 /** All text of a message that consists of components: https://discord.com/developers/docs/components/reference#text-display */
 export const maxLayoutTextLength = 4_000;
 /** https://discord.com/developers/docs/components/reference#action-row */
