@@ -162,7 +162,17 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       memory: (await memory.newest(`dm:${person.id}`, maxHomeEntries)).map(({ headline }) => headline),
     }),
   });
-  mountPages(server, options, state, { platforms, skills, models, tools, memory, parts, healthHistory, status });
+  mountPages(server, options, state, {
+    platforms,
+    skills,
+    models,
+    tools,
+    answers,
+    memory,
+    parts,
+    healthHistory,
+    status,
+  });
   const housekeeping = buildHousekeeping(options, state, {
     ...{ memory, chatLog, sandbox, skills, models, tools, parts, healthHistory },
     servePage: () => connections.servePage(handlers, ended.signal),

@@ -7,6 +7,7 @@ import { readTurnLog } from "../audit/turn-log.ts";
 import { listSnapshots } from "../context/explain.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import type { StatusLine } from "../ports/health.ts";
+import type { Ratings } from "../ports/rating.ts";
 import { mountDashboard } from "../web/dashboard.ts";
 import type { SkillDesk } from "../web/endpoints/skills.ts";
 import type { HealthHistory } from "../web/health-history.ts";
@@ -22,6 +23,7 @@ const { version } = createRequire(import.meta.url)("../../package.json") as { ve
 export interface DashboardParts {
   skills: Skills;
   models: Models;
+  answers: { ratings: Ratings };
   tools: Tools;
   memory: OwnedMemory;
   parts: ConversationParts;
@@ -33,7 +35,7 @@ export function buildDashboard(
   app: Hono,
   { settings }: AppOptions,
   { ledger, audit, auditLog, mask }: State,
-  { parts, memory, skills, models, tools, healthHistory, status }: DashboardParts,
+  { parts, memory, skills, models, tools, answers, healthHistory, status }: DashboardParts,
 ): void {
   const { approvals, conversations, context, reports, schedules } = parts;
   const { workspace, configFile, sources } = settings;
@@ -42,6 +44,7 @@ export function buildDashboard(
     ...{ approvals, conversations, reports, schedules },
     queue: tools.queue,
     usage: models.usage,
+    ratings: answers.ratings,
     limits: settings.config.limits,
     memory: { ...memory.desk, search: memory.search },
     skills: skillDesk(skills, tools),

@@ -4,7 +4,7 @@ import { approverNames } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
 import { cleaner } from "./card-text.ts";
 import type { Click } from "./click.ts";
-import type { ApprovalsContext } from "./context.ts";
+import { type ApprovalsContext, knownNames } from "./context.ts";
 import { recordHeadline } from "./headline.ts";
 import { settledLine } from "./outcome.ts";
 import { whyLines } from "./why.ts";
@@ -28,8 +28,10 @@ export async function alreadySettledText(context: ApprovalsContext, rows: Approv
   return `Nothing left to answer. ${[...new Set(outcomes)].join("; ").replace(/\.$/, "")}.`;
 }
 
-export function notYoursText(context: ApprovalsContext, rows: ApprovalRow[], click: Click): string {
-  const names = [...new Set(rows.map(({ body }) => approverNames(body, body.requester.name)))].join(" or ");
+export async function notYoursText(context: ApprovalsContext, rows: ApprovalRow[], click: Click): Promise<string> {
+  const card = await context.ledger.get("card", rows[0]?.body.cardId ?? "");
+  const known = knownNames(card?.body ?? {});
+  const names = [...new Set(rows.map(({ body }) => approverNames(body, body.requester.name, known)))].join(" or ");
   const isAsker = rows.some(({ body }) => body.notRequester && body.requester.id === click.by.id);
   const why = isAsker ? "You asked for this, so somebody else must approve it. " : "";
   const who = names === "" ? "Nobody can answer this." : `Only ${names} can answer this.`;

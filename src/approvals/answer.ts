@@ -58,7 +58,7 @@ async function answerRows(
   if (click.choice === "reask") return await askAgain(context, cardId, await rowsNow(context, rows), click);
   if (open.length === 0) return refused(await alreadySettledText(context, rows));
   const answerable = open.filter((row) => mayAnswer(context, row, click));
-  if (answerable.length === 0) return refused(notYoursText(context, open, click));
+  if (answerable.length === 0) return refused(await notYoursText(context, open, click));
   const isAboutBudget = answerable.every(({ body }) => body.budget !== undefined);
   if (isAboutBudget && (click.choice === "approve" || click.choice === "deny"))
     return await answerBudget(context, cardId, answerable, click);

@@ -139,13 +139,18 @@ export function impossibilityOf(rule: AnswerRule): string | undefined {
   return undefined;
 }
 
-/** Names people and roles, such as `Ann (who asked) or user b2`. The result is unescaped, and empty for nobody. */
-export function approverNames(rule: AnswerRule, requesterName: string): string {
+/** The current names of people and roles, by id. */
+export type KnownNames = ReadonlyMap<string, string>;
+
+/** Names people and roles, such as `Ann (who asked) or Ben`. The result is unescaped, and empty for nobody. */
+export function approverNames(rule: AnswerRule, requesterName: string, known: KnownNames = new Map()): string {
   const names = rule.approvers
     .filter((entry) => entry !== "requester" || !rule.notRequester)
     .map((entry) => {
       if (entry === "requester") return `${requesterName} (who asked)`;
       if (entry === atTheMachine) return "the operator, on the dashboard or the command line";
+      const name = known.get(entry.slice(entry.lastIndexOf(":") + 1));
+      if (name !== undefined) return entry.startsWith("role:") ? `anyone in ${name}` : name;
       return entry.startsWith("role:") ? `anyone with role ${entry.slice(5)}` : `user ${entry.replace(/^user:/, "")}`;
     });
   const last = names.pop() ?? "";
@@ -153,8 +158,8 @@ export function approverNames(rule: AnswerRule, requesterName: string): string {
 }
 
 /** Describes the complete rule. Names are not escaped. */
-export function approversText(rule: AnswerRule, requesterName: string): string {
-  const parts = [approverNames(rule, requesterName) || "nobody"];
+export function approversText(rule: AnswerRule, requesterName: string, known?: KnownNames): string {
+  const parts = [approverNames(rule, requesterName, known) || "nobody"];
   if (rule.quorum > 1) parts.push(`${rule.quorum} people must approve`);
   if (rule.notRequester) parts.push(`not ${requesterName}, who asked`);
   return parts.join("; ");

@@ -7,7 +7,7 @@ import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState, CardItem } from "../ports/card.ts";
 import type { LedgerEntry } from "../ports/ledger.ts";
 import type { AnswerChoice, ReplyTarget } from "../ports/message.ts";
-import { approversText } from "./authority.ts";
+import { approversText, type KnownNames } from "./authority.ts";
 import { budgetItem } from "./budget-text.ts";
 import { callText, callWarning, cleaner, editableJson, isMasked } from "./card-text.ts";
 import { changesText, openChangesChoices, settledChangesChoices } from "./changes-card.ts";
@@ -21,6 +21,8 @@ export type ApprovalRow = LedgerEntry<"approval">;
 export interface CardView {
   mask: Mask;
   grantMs: number;
+  /** The names of the people and roles that were looked up for the card. */
+  names?: KnownNames;
 }
 
 /**
@@ -41,19 +43,19 @@ export function buildCard(
     id,
     target,
     requesterName: clean(first.body.requester.name),
-    approversText: clean(whoMayAnswer(rows)),
+    approversText: clean(whoMayAnswer(rows, view.names)),
     expiresAt: first.body.expiresAt,
     items: groupIdentical(rows).map((group) => groupItem(group, view, grants)),
   };
 }
 
 /** Lists each distinct group of approvers once, with the tools it decides on. */
-function whoMayAnswer(rows: ApprovalRow[]): string {
+function whoMayAnswer(rows: ApprovalRow[], names: KnownNames | undefined): string {
   const open = rows.filter((row) => row.state === "open");
   const asked = open.length === 0 ? rows : open;
   const byText = new Map<string, Set<string>>();
   for (const { body } of asked) {
-    const text = approversText(body, body.requester.name);
+    const text = approversText(body, body.requester.name, names);
     byText.set(text, (byText.get(text) ?? new Set()).add(body.call.name));
   }
   if (byText.size === 1) return [...byText.keys()].join("");

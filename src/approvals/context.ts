@@ -12,7 +12,15 @@ import type { Feedback } from "../ports/memory.ts";
 import type { Author, InboundMessage, JsonObject, ReplyTarget } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 import type { BudgetDecisions } from "../ports/usage.ts";
-import { type AnswerRule, type ApprovalPolicy, budgetRule, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
+import {
+  type AnswerRule,
+  type ApprovalPolicy,
+  budgetRule,
+  type KnownNames,
+  requesterOf,
+  ruleFor,
+  ruleForAll,
+} from "./authority.ts";
 import { type ApprovalRow, buildCard, hidesSecrets } from "./card.ts";
 import type { DecisionOutbox } from "./decision-outbox.ts";
 import type { Grants } from "./grants.ts";
@@ -105,9 +113,15 @@ export async function cardsOf(context: ApprovalsContext, cardId: string): Promis
   const isApproved = rows.some(({ state }) => state === "approved" || state === "consumed");
   const grants = isApproved ? await context.grants.list(card.conversationId) : [];
   const given = grants.filter(({ origin }) => origin.cardId === cardId);
+  const view = { mask: context.mask, grantMs: context.grantMs, names: knownNames(card) };
   return [...targets.values(), ...copyTargets(cardId, card)].map((target) =>
-    withNotify(context.mask, buildCard(cardId, rows, target, context, given), card, rows),
+    withNotify(context.mask, buildCard(cardId, rows, target, view, given), card, rows),
   );
+}
+
+/** Known once it is decided who is told about the card. */
+export function knownNames({ notify }: Pick<CardRecord, "notify">): KnownNames {
+  return new Map([...(notify?.people ?? []), ...(notify?.roles ?? [])].map(({ id, name }) => [id, name]));
 }
 
 type Settled = Exclude<ApprovalState, "open" | "consumed">;

@@ -11,6 +11,7 @@ import type { Context, Hono } from "hono";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { Audit } from "../ports/audit.ts";
 import type { Conversations } from "../ports/conversation.ts";
+import type { Ratings } from "../ports/rating.ts";
 import type { Schedules } from "../ports/schedule.ts";
 import type { UsageLimits, UsageMeter } from "../ports/usage.ts";
 import { mountApprovals } from "./endpoints/approvals.ts";
@@ -33,6 +34,7 @@ export interface DashboardOptions extends NowOptions, TurnDetailOptions, HealthO
   schedules: Pick<Schedules, "all" | "end">;
   usage: Pick<UsageMeter, "overview">;
   limits: UsageLimits;
+  ratings: Ratings;
   memory: MemoryPages;
   skills: SkillDesk;
   settings: ShownSettings;

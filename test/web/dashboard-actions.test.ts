@@ -205,3 +205,38 @@ test("skills are turned off and on with an audit line, and none is invented", as
     { action: "skills.reload", subject: "all skills" },
   ]);
 });
+
+test("usage names people and says what people think, without characters that hide or turn a name", async () => {
+  const amount = { day: "2026-11-22", calls: 2, cost: 0.5, unpricedCalls: 1, addedMs: 1 };
+  const count = { ...amount, inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const person = { id: "u1", platform: "slack", name: "An\u202Enn\n", today: count, total: count };
+  const rating = {
+    turnId: "t1",
+    platform: "slack",
+    conversationId: "c",
+    scope: "channel:c" as const,
+    at: 1,
+    hasWords: true,
+  };
+  world = await createDashboardWorld({
+    usage: {
+      overview: async () => ({
+        today: "",
+        days: [count],
+        people: [person],
+        channels: [],
+        models: [],
+        isComplete: true,
+      }),
+    },
+    ratings: {
+      counts: async () => ({ good: 3, bad: 1 }),
+      recent: async () => [{ ...rating, by: { id: "u1", name: "Ann\u202E" }, state: "bad" }],
+    },
+  });
+  expect(await (await world.get("/dashboard/data/usage")).json()).toMatchObject({
+    people: [{ name: "Annn", total: { tokens: 15, cost: 0.5, calls: 2, unpricedCalls: 1 } }],
+    days: [{ day: "2026-11-22", tokens: 15 }],
+    ratings: { good: 3, bad: 1, recent: [{ who: "Ann", state: "bad", hasWords: true }] },
+  });
+});

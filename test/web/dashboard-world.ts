@@ -93,6 +93,7 @@ export async function createDashboardWorld(changes: Partial<DashboardOptions> = 
     settings: { configFile: "config/remora.yaml", settings: [] },
     usage: { overview: async () => ({ today: "", days: [], people: [], channels: [], models: [], isComplete: true }) },
     limits: configSchema.parse({}).limits,
+    ratings: { counts: async () => ({ good: 0, bad: 0 }), recent: async () => [] },
     queue: { counts: () => ({ running: 0, waiting: 0 }) },
     history: { list: async () => ({ changes: [], older: null }) },
     conversations: {

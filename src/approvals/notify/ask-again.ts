@@ -26,7 +26,7 @@ export async function askAgain(
   const asked = expired.find(({ body }) => body.askedAgain !== undefined)?.body.askedAgain;
   if (asked !== undefined) return refused(cleaner(context.mask)(`${asked.name} has already asked again.`));
   const own = expired.filter(({ body }) => mayTakeBack(body, click.by, click.isOperator));
-  if (own.length === 0) return refused(notYoursText(context, expired, click));
+  if (own.length === 0) return refused(await notYoursText(context, expired, click));
   for (const [turnId, ofTurn] of Map.groupBy(own, ({ body }) => body.turnId)) {
     const message = await messageFor(context, turnId, ofTurn);
     if (message === undefined) return refused(gone);

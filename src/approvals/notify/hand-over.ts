@@ -38,7 +38,7 @@ export async function handOver(
   if (person === undefined) return refused("I can't find that person here, so nothing changed.");
   const clean = cleaner(context.mask);
   if (!rows.some((row) => mayApprove(context, row, person))) {
-    const who = notYoursText(context, rows, { ...click, by: person });
+    const who = await notYoursText(context, rows, { ...click, by: person });
     return refused(`${clean(`${person.name} can't approve this, so nothing changed.`)} ${who}`);
   }
   const record = (await context.ledger.get("card", cardId))?.body.notify;

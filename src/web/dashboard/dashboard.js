@@ -68,6 +68,8 @@ function navigate() {
     scrollTo(0, 0);
     queueMicrotask(() => document.getElementById("title")?.focus());
   }
+  // On a narrow screen, the navigation scrolls.
+  queueMicrotask(() => document.querySelector('nav [aria-current="page"]')?.scrollIntoView({ block: "nearest" }));
 }
 
 function missing() {

@@ -1,7 +1,8 @@
-/** People, channels, models and days with what they used, and the budgets that apply. */
+/** People, channels, models and days with what they used, the budgets that apply, and what people think of answers. */
 import type { Hono } from "hono";
 import { z } from "zod";
 import { oneLine } from "../../lib/text/sanitize.ts";
+import type { Ratings } from "../../ports/rating.ts";
 import { tokensOf, type UsageCount, type UsageLimits, type UsageMeter, type UsageRow } from "../../ports/usage.ts";
 import { reading } from "./respond.ts";
 
@@ -21,6 +22,18 @@ export interface UsageData {
   /** False if older entries are missing. */
   isComplete: boolean;
   limits: UsageLimits;
+  /** Of the last 30 days. */
+  ratings: { good: number; bad: number; recent: RatingRow[] };
+}
+
+export interface RatingRow {
+  turnId: string;
+  state: "good" | "bad" | "said";
+  who: string;
+  conversationId: string;
+  at: number;
+  /** The sentence itself is in memory, among the decisions of that day. */
+  hasWords: boolean;
 }
 
 interface UsedRow {
@@ -32,15 +45,28 @@ interface UsedRow {
 }
 
 const maxNameCharacters = 200;
+const maxRatings = 20;
 
 export function mountUsage(
   app: Hono,
-  { usage, limits }: { usage: Pick<UsageMeter, "overview">; limits: UsageLimits },
+  { usage, limits, ratings }: { usage: Pick<UsageMeter, "overview">; limits: UsageLimits; ratings: Ratings },
 ): void {
   reading(app, "/dashboard/data/usage", z.object({}), async (): Promise<UsageData> => {
-    const { days, people, channels, models, isComplete } = await usage.overview();
+    const [overview, counts, recent] = await Promise.all([
+      usage.overview(),
+      ratings.counts(),
+      ratings.recent(maxRatings),
+    ]);
+    const { days, people, channels, models, isComplete } = overview;
     return {
       ...{ isComplete, limits },
+      ratings: {
+        ...counts,
+        recent: recent.map(({ turnId, state, by, conversationId, at, hasWords }) => ({
+          ...{ turnId, state, conversationId, at, hasWords },
+          who: oneLine(by.name, maxNameCharacters),
+        })),
+      },
       days: days.map((count) => ({ day: count.day, ...amountOf(count) })),
       people: people.map(rowOf),
       channels: channels.map(rowOf),

@@ -5,7 +5,7 @@ import { formatButtonId } from "../interactions/custom-id.ts";
 import { maxMessageLength } from "../limits.ts";
 import { escapePlain } from "./plain-text.ts";
 
-export const footerMark = "-# ▸ ";
+const footerMark = "-# ▸ ";
 const labels = { details: "Details", retry: "Retry" } as const;
 
 export interface RenderedFooter {

@@ -4,7 +4,7 @@ import { z } from "zod";
 export const wordsCallback = "remora.footer.words";
 const fieldBlock = "words";
 const fieldAction = "text";
-export const maxWordsLength = 1_000;
+const maxWordsLength = 1_000;
 
 const valuesSchema = z.object({
   [fieldBlock]: z.object({ [fieldAction]: z.object({ value: z.string().nullish() }) }),

@@ -1,9 +1,9 @@
-/** People and channels with what they used, by day and by model, and the budgets in force. */
+/** People and channels with what they used, by day and by model, the budgets in force, and what people think. */
 import { count, dollars } from "../format.js";
 import { html, nothing } from "../lit.js";
-import { section, table, waiting } from "../parts.js";
+import { section, table, time, turnLink, waiting } from "../parts.js";
 
-const everyMs = 5_000;
+const everyMs = 10_000;
 const budgetNames = {
   turn: "one request",
   user: "a person per day",
@@ -16,7 +16,7 @@ export function openPeople({ watch }) {
   const found = watch(() => "/dashboard/data/usage", everyMs);
   return () => {
     if (found.data === undefined) return waiting(found);
-    const { days, people, channels, models, isComplete, limits } = found.data;
+    const { days, people, channels, models, isComplete, limits, ratings } = found.data;
     return html`
       ${isComplete ? nothing : html`<p class="banner">There are too many entries to show all of them, so older ones are missing here.</p>`}
       ${section("People", usageTable("People", people, personView), "most expensive first")}
@@ -26,6 +26,7 @@ export function openPeople({ watch }) {
         usageTable("Models", models, ({ id }) => html`<code>${id}</code>`),
       )}
       ${section("Days", daysTable(days), "in UTC")}
+      ${section("What people think of answers", ratingsView(ratings), `${ratings.good} 👍, ${ratings.bad} 👎 in 30 days`)}
       ${section("Budgets", budgetsView(limits))}`;
   };
 }
@@ -83,6 +84,26 @@ function cost({ cost: amount, calls, unpricedCalls }) {
   return unpricedCalls === 0
     ? dollars(amount)
     : html`${dollars(amount)} <span class="quiet">+ ${count(unpricedCalls)} without a price</span>`;
+}
+
+const thumbs = { good: "👍 good", bad: "👎 bad", said: "said something" };
+
+function ratingsView({ recent }) {
+  const rows = recent.map(({ turnId, state, who, conversationId, at, hasWords }) => ({
+    key: `${turnId} ${who}`,
+    cells: [
+      thumbs[state],
+      html`${who} <span class="quiet">${conversationId}</span>`,
+      html`${time(at)}${hasWords ? " · with a sentence, in memory" : ""}`,
+      turnLink(turnId, "turn"),
+    ],
+  }));
+  return table(
+    "Ratings",
+    [["Rating", true], ["Who"], ["When"], ["Turn", true]],
+    rows,
+    "Nobody has rated an answer yet.",
+  );
 }
 
 function budgetsView({ dollars: budgets, userTokensPerDay, channelTokensPerDay }) {
