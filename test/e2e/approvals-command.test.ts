@@ -119,7 +119,10 @@ test("the list shows the whole call, approve with an id prefix runs it, and the 
 
   const again = await approvals("approve", approvalId, "--json");
   expect(again.code).toBe(1);
-  expect(JSON.parse(again.stdout)).toMatchObject({ accepted: false, text: expect.stringContaining("the operator") });
+  expect(JSON.parse(again.stdout)).toMatchObject({
+    accepted: false,
+    text: expect.stringContaining("The operator approved"),
+  });
   expect(await filesOf("channel:general")).toEqual(["from-afar.txt"]);
 });
 

@@ -57,7 +57,7 @@ test("text between PEM markers or after sk- is on the card", async () => {
   const card = await seen(said, (message) => labels(message).includes("Approve"));
   expect(card.readable).toContain(command);
   await press(card, "Deny");
-  await settled(said, card, "Denied");
+  await settled(said, card, "Ann denied");
 });
 
 test("a 40 KB call is uploaded before it can be approved; if that fails, only Deny is offered", async () => {
@@ -68,14 +68,14 @@ test("a 40 KB call is uploaded before it can be approved; if that fails, only De
   expect(labels(withoutFile)).toEqual(["Deny"]);
   expect(withoutFile.readable).toContain("couldn't upload the file with the full call, so this can't be approved here");
   await press(withoutFile, "Deny");
-  await settled(refused, withoutFile, "Denied");
+  await settled(refused, withoutFile, "Ann denied");
 
   const said = mention(`run ${command} two`);
   const card = await seen(said, (message) => labels(message).includes("Approve"));
   const files = agentsIn(said).flatMap((message) => message.files);
   expect(files.map(({ content }) => content)).toEqual([expect.stringContaining(`${command} two`)]);
   await press(card, "Deny");
-  await settled(said, card, "Denied");
+  await settled(said, card, "Ann denied");
 });
 
 test("a configured secret is shown by name, and only an owner can approve the call", async () => {

@@ -32,6 +32,8 @@ async function createDriver(): Promise<ChangesDriver> {
       const newest = async () => await discord.until(() => own().findLast(isCard), 20_000);
       return {
         async say(more) {
+          // The thread is opened with the first words in it.
+          await discord.until(() => discord.channel.threads().some(({ id }) => id === said.id), 20_000);
           discord.ann.say(more, { in: said.id });
         },
         answers: async () =>

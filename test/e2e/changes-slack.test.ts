@@ -6,7 +6,9 @@ import type { StoredView } from "../doubles/slack/state.ts";
 import { isObject, type JsonObject, objectsIn } from "../doubles/slack/wire.ts";
 import { type ChangesDriver, tellChanges } from "./changes-story.ts";
 
-const isCard = ({ readable, buttons }: SeenMessage) => buttons.length > 0 || /^site: /.test(readable);
+/** Answers have buttons too. */
+const isCard = ({ metadata }: SeenMessage) =>
+  isObject(metadata?.event_payload) && String(metadata.event_payload.key).startsWith("card:");
 
 /** The ticked boxes of the form, as the client sends them: the options that name one of these paths. */
 function ticked(view: StoredView, paths: string[]): Record<string, JsonObject> {

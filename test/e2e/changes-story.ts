@@ -105,7 +105,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
 
   async function edited(): Promise<Thread> {
     const thread = await driver.ask(edits);
-    const { text } = await card(thread, /site: 1 file deleted, 1 changed, 1 added/, [
+    const { text } = await card(thread, /Delete 1, change 1 and add 1 file in site/, [
       "Approve",
       "Deny",
       "Choose files…",
@@ -170,7 +170,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     expect(text).toContain("a.txt");
     expect(await folder()).toEqual({ ...before, "a.txt": "by hand\ntwo\n" });
     await thread.press("Run again");
-    await card(thread, /site: 1 file deleted, 1 changed, 1 added/, ["Approve", "Deny"], 2);
+    await card(thread, /Delete 1, change 1 and add 1 file in site/, ["Approve", "Deny"], 2);
     expect(await folder()).toEqual({ ...before, "a.txt": "by hand\ntwo\n" });
     await thread.press("Approve");
     await folderIs({ ...after, "a.txt": "by hand\ntwo\nthree\n" });
@@ -179,7 +179,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
   test("the thread's next message continues the draft, and one card shows all of it", async () => {
     const thread = await edited();
     await thread.say(run("cat a.txt; echo four | tee d.txt"));
-    await card(thread, /site: 1 file deleted, 1 changed, 2 added/, ["Approve"], 2);
+    await card(thread, /Delete 1, change 1 and add 2 files in site/, ["Approve"], 2);
     expect((await thread.cards())[0]?.buttons).toEqual([]);
     expect((await thread.cards())[0]?.text).toContain("Continued below");
     expect(await folder()).toEqual(before);
@@ -197,7 +197,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     await vi.waitFor(async () => expect(await running()).not.toEqual([]), pollMs);
     await thread.say("stop");
     const { text } = await card(thread, /stopped, so nothing was kept/, ["Keep", "Discard"]);
-    expect(text).toMatch(/site: 1 file deleted$/m);
+    expect(text).toMatch(/^Delete 1 file in site$/m);
     expect(text).toContain(`touch late.txt; sleep ${seconds} — stopped`);
     // The queue's note about an interrupted call is not command output.
     expect(text).not.toContain("outcome is unknown");

@@ -202,7 +202,7 @@ export function contentOf({ skills }: SkillSet, tool: string): string | undefine
   const { path, version, tools, rules, offered, renamedTools } = owner;
   const isOffered = (name: string) => offered?.current.includes(name) === true;
   // The words on a card don't change what the tool does.
-  const withoutWords = ({ ask: _ask, ...spec }: ToolSpec) => spec;
+  const withoutWords = ({ ask: _ask, phrases: _phrases, ...spec }: ToolSpec) => spec;
   return isOffered(tool)
     ? JSON.stringify([path, version, tools.find(({ name }) => name === tool), renamedTools[tool], rules])
     : JSON.stringify([path, version, tools.filter(({ name }) => !isOffered(name)).map(withoutWords), rules]);
