@@ -134,6 +134,26 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     expect(await page.messages("person=ann&place=channel:random")).toEqual([]);
   });
 
+  test("a mention that is accepted late does not lead away from the place that was opened meanwhile", async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await tab.route("**/local/api/messages", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await write("@remora hello");
+    await tab.getByRole("button", { name: "random" }).click();
+    await tab.getByPlaceholder("Message #random as Ann").waitFor();
+    const accepted = tab.waitForResponse("**/local/api/messages");
+    release();
+    await (await accepted).finished();
+    await tab.getByRole("button", { name: "general" }).click();
+    await tab.getByRole("main").getByText("1 reply").waitFor();
+    expect(await thread().isVisible()).toBe(false);
+  });
+
   test("the link leaves no token in the address, and the first look says what to try", async () => {
     expect(new URL(tab.url()).search).toBe("");
     await tab.getByRole("button", { name: "@remora run touch hello.txt" }).click();

@@ -29,7 +29,8 @@ export function createPanes({ chat, open, go, actions, render, loadOlder }) {
     const taken = ({ message }) => {
       chat.merge(message);
       const isNewThread = message.place.startsWith("channel:") && message.thread === null && message.isAddressed;
-      if (isNewThread) go(message.place, message.id);
+      // The person may have opened another place meanwhile.
+      if (isNewThread && open().place === message.place) go(message.place, message.id);
       render();
       log.toEnd();
     };
