@@ -20,6 +20,10 @@ export function buildTurnReports(
         const ask = specs(conversationId).find(({ name }) => name === call.name)?.ask;
         return ask === undefined ? undefined : callHeadline(call, ask, mask).text;
       },
+      actsOutside(tool, conversationId) {
+        const spec = specs(conversationId).find(({ name }) => name === tool);
+        return spec?.isOutward === true && !spec.isReadOnly;
+      },
     },
   });
 }

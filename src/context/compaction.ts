@@ -127,7 +127,8 @@ export function createCompactor(options: CompactorOptions): Compactor {
     const limits = { promptTokens: options.contextTokens, summaryTokens: maxTokens, ...options };
     const { request, taken } = createSummaryRequest(previous, older, limits);
     const preferredModel = await options.preferredModel?.(conversationId, scope);
-    const asked = preferredModel === undefined ? request : { ...request, preferredModel };
+    const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
+    const asked = { ...request, ...alone, ...(preferredModel === undefined ? {} : { preferredModel }) };
     const answer = await options.readModel(options.provider.stream(asked, signal), [], new Set(), { onText: () => {} });
     if (answer.type === "failed") throw answer.error;
     const { text, model, usage: used } = answer;

@@ -46,6 +46,8 @@ export interface ModelRequest {
   maxOutputTokens: number;
   /** The `provider/model` that a person chose for this conversation. */
   preferredModel?: string;
+  /** No other model may answer instead. */
+  isWithoutFallback?: boolean;
 }
 
 /** Tokens as the provider counted them; 0 if it does not say. */

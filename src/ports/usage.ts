@@ -105,6 +105,8 @@ export interface AdmittedCall {
   asks: BudgetAsk[];
   /** Who declined to add to a budget of which most is used. The call must be the turn's last one. */
   declinedBy?: string;
+  /** Admitted although a budget is used up, because the model is free. No other model may answer instead. */
+  isWithoutFallback?: boolean;
   count(call: ModelCall): Promise<CountedCall>;
   /** Releases what is left of the reservation. Calling it again does no harm. */
   end(): Promise<void>;
@@ -218,8 +220,8 @@ export function costOfTurn({ steps, brokenCost }: Pick<TurnRecord, "steps" | "br
   return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0);
 }
 
-/** The schedule that started the turn, or undefined. */
+/** The schedule that started the turn, or undefined. A person's click that repeats a request is no schedule. */
 export function scheduleOf({ messages }: Pick<TurnRecord, "messages">): string | undefined {
-  const [, id] = /^schedule:([^:]+):/.exec(messages[0]?.id ?? "") ?? [];
+  const [, id] = /^schedule:(?!reask-|again-)([^:]+):/.exec(messages[0]?.id ?? "") ?? [];
   return id;
 }

@@ -42,7 +42,8 @@ export function createCascade(options: CascadeOptions): Provider {
   const breaker = createCircuitBreaker(now);
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
-    const candidates = candidatesOf(providers, request.preferredModel);
+    const all = candidatesOf(providers, request.preferredModel);
+    const candidates = request.isWithoutFallback === true ? all.slice(0, 1) : all;
     const failed: Attempt[] = [];
     for (const candidate of awake(candidates, breaker)) {
       const before = failed.at(-1);

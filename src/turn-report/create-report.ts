@@ -1,7 +1,7 @@
 /** Builds a turn's report from its record and the approvals in the ledger. Old records may lack newer fields. */
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import { callsOf, requesterOf, type TurnRecord, type TurnState } from "../ports/turn.ts";
+import { type CallRecord, callsOf, requesterOf, type TurnRecord, type TurnState } from "../ports/turn.ts";
 import type { TurnReport, TurnReports } from "../ports/turn-report.ts";
 import { tokensOf } from "../ports/usage.ts";
 import { originsOfSteps } from "./others-texts.ts";
@@ -28,6 +28,14 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
       if (row !== undefined) rows.set(row.id, row);
     }
     return rows;
+  }
+
+  /** Doing it again could do it twice. */
+  function hasActed(record: CallRecord, conversationId: string): boolean {
+    if (isOfUnknownOutcome(record)) return true;
+    if (record.startedAt === undefined) return false;
+    const wasAsked = record.verdict?.class === "confirm" || record.isUnconfined === true;
+    return wasAsked || texts.actsOutside?.(record.raw.name, conversationId) === true;
   }
 
   async function of(turn: TurnRecord, stored: TurnState): Promise<TurnReport> {
@@ -76,7 +84,10 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
       changes: [...approvals.values()].flatMap((row) => changesReport(row, texts) ?? []),
       othersTexts: originsOfSteps(turn.steps).map(texts.line),
       ...(turn.failure === undefined ? {} : { failure: oneLine(texts.line(turn.failure), maxFailureCharacters) }),
-      isSafeToRetry: (state === "failed" || state === "stopped") && !calls.some(isOfUnknownOutcome),
+      isSafeToRetry:
+        (state === "failed" || state === "stopped") &&
+        !turn.isDelivered &&
+        !calls.some((record) => hasActed(record, turn.conversationId)),
     };
   }
 

@@ -53,7 +53,7 @@ export function isShortened(report: TurnReport): boolean {
 
 function headText(report: TurnReport, { withCost }: RecordView): string {
   const { requester, startedAt, workedMs, waitedMs, waitedFor, cost, unpricedSteps, state } = report;
-  const who = waitedFor.length === 0 ? "" : ` for ${namesText(waitedFor)}`;
+  const who = waitedFor.length === 0 ? "" : ` for ${namesText(waitedFor.map(literal))}`;
   const amounts = [
     duration(workedMs),
     ...(waitedMs < 1_000 ? [] : [`waited ${duration(waitedMs)}${who}`]),
@@ -62,7 +62,7 @@ function headText(report: TurnReport, { withCost }: RecordView): string {
       : []),
   ];
   const did = state === "running" || state === "parked" ? "What I have done so far" : "What I did";
-  return `**${did} for ${requester.name}** at ${clock(startedAt)} (${amounts.join(", ")})`;
+  return `**${did} for ${literal(requester.name)}** at ${clock(startedAt)} (${amounts.join(", ")})`;
 }
 
 function callLines({ steps }: TurnReport, view: RecordView): string[] {
@@ -78,7 +78,7 @@ function callText(call: CallReport, view: RecordView): string {
     `${codeSpan(call.headline.replaceAll("`", ""))}${took}.`,
     ...whyText(call),
     ...approvalText(call),
-    ...(call.editedBy === undefined ? [] : [`${call.editedBy} changed it first.`]),
+    ...(call.editedBy === undefined ? [] : [`${literal(call.editedBy)} changed it first.`]),
     ...outcomeText(call),
     ...resultText(call, view),
   ];
@@ -96,7 +96,7 @@ function whyText({ verdict, why }: CallReport): string[] {
 function approvalText({ approval }: CallReport): string[] {
   if (approval === undefined) return [];
   const { state, by, decidedAt, isInAdvance, reason } = approval;
-  const who = namesText(by.map(({ name }) => name));
+  const who = namesText(by.map(({ name }) => literal(name)));
   const at = decidedAt === undefined ? "" : ` at ${clock(decidedAt)}`;
   const because = reason === undefined ? "" : `: ${codeSpan(oneLine(reason, maxReasonCharacters))}`;
   switch (state) {
@@ -148,11 +148,11 @@ function resultText({ result, startedAt, files }: CallReport, { withResults }: R
 
 function changesText({ title, state, by, decidedAt, result }: ChangesReport): string {
   const at = decidedAt === undefined ? "" : ` at ${clock(decidedAt)}`;
-  const who = by === undefined ? "" : ` by ${by}`;
+  const who = by === undefined ? "" : ` by ${literal(by)}`;
   const then = / then undone by .*$/.exec(result)?.[0] ?? "";
   const ending = {
     waiting: "waiting for an answer",
-    kept: `kept${who}${at}${then === "" ? "" : `,${then}`}`,
+    kept: `kept${who}${at}${then === "" ? "" : `,${literal(then)}`}`,
     discarded: `not kept${result === "" ? "" : ` (${oneLine(result, maxReasonCharacters)})`}`,
   }[state];
   return `- Files: ${codeSpan(title)} — ${ending.replace(/\.$/, "")}.`;
@@ -169,6 +169,11 @@ function closing({ othersTexts, failure, state, steps }: TurnReport): string[] {
     ...(others.length === 0 ? [] : [`- I had also read: ${others.join(", ")}${more}.`]),
     ...(models.length === 0 ? [] : [`- ${counted(steps.length, "step")} with ${namesText(models)}.`]),
   ];
+}
+
+/** A name can't format, link or mention. */
+function literal(name: string): string {
+  return name.replace(/[\\`*_~[\]<>|#@]|:(?=\/\/)/g, "\\$&");
 }
 
 function fenced(text: string): string {

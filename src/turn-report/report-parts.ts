@@ -24,7 +24,9 @@ export function callReport(
   const text = record.call === undefined ? texts.lines(`${raw.name}\n${raw.inputJson}`) : texts.call(call);
   const matches = (verdict?.matches ?? []).filter(isBehind(verdict?.class)).slice(0, maxRules);
   const hasRun = startedAt !== undefined;
-  const shown = shorten(result?.text ?? "", maxResultCharacters);
+  // Mask the whole text before shortening it, or a part of a secret could remain.
+  const whole = texts.lines(result?.text ?? "");
+  const shown = shorten(whole, maxResultCharacters);
   return {
     id: raw.id,
     tool: texts.line(raw.name),
@@ -41,8 +43,8 @@ export function callReport(
     ...(startedAt === undefined ? {} : { startedAt }),
     ...(hasRun && result !== undefined ? { durationMs: result.durationMs } : {}),
     attempts: result?.attempts ?? 0,
-    result: texts.lines(shown),
-    isResultCut: shown.length < (result?.text.length ?? 0),
+    result: shown,
+    isResultCut: shown.length < whole.length,
     files: (result?.files ?? []).slice(0, maxFiles).map(({ name }) => texts.line(name)),
   };
 }

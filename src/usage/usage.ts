@@ -95,8 +95,23 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
     const hasBudget = all.some(({ dollars }) => dollars !== undefined);
     if (hasBudget && unpriced === "refuse" && model !== undefined && priceOf(model) === undefined)
       return { type: "refused", code: "usage.unpriced", sentence: unpricedText(model) + earlierCallsText(turn) };
-    if (hasBudget && model !== undefined && isFreeModel(model))
-      return await admitWithin(turn, day, all.flatMap(withoutBudget), signal);
+    if (hasBudget && model !== undefined && isFreeModel(model)) {
+      const hasPaidFallback = options.estimate?.fallbacks().some((other) => !isFreeModel(other)) === true;
+      const permit = hasPaidFallback ? await admitReserved(turn, day, all, model, signal) : undefined;
+      if (permit?.type === "admitted") return permit;
+      const free = await admitReserved(turn, day, all.flatMap(withoutBudget), model, signal);
+      return hasPaidFallback && free.type === "admitted" ? { ...free, isWithoutFallback: true } : free;
+    }
+    return await admitReserved(turn, day, all, model, signal);
+  }
+
+  async function admitReserved(
+    turn: TurnRecord,
+    day: string,
+    all: readonly Watched[],
+    model: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<Permit> {
     const reservation: Reservation = {
       ...{ id: randomUUID(), turnId: turn.id, tokens: 0 },
       ...estimatedUse(options.estimate, model, priceOf),

@@ -42,7 +42,8 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
   const thread = () => tab.getByRole("complementary", { name: "Thread" });
   const madeFile = (name: string) => readFile(join(home.workspace, "files", "channel:general", name), "utf8");
 
-  const report = () => thread().getByRole("region", { name: "Changes", exact: true });
+  const settled = (name: string) => thread().getByRole("region", { name, exact: true });
+  const report = () => settled("Changes");
 
   test("README's first example runs without asking, the card says what changed, and Undo reverts it", async () => {
     await start();
@@ -70,10 +71,10 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     await tab.getByRole("radio", { name: "Ann" }).click();
     await tab.getByRole("button", { name: "Show it" }).click();
     const card = thread().getByRole("region", { name: "Approval needed" });
-    await card.getByText("echo hello > made.txt").waitFor();
+    await card.getByRole("heading", { name: "Run echo hello > made.txt && cat made.txt", exact: true }).waitFor();
     await card.getByText("Reaches example.com").waitFor();
     await card.getByRole("button", { name: "Approve", exact: true }).click();
-    await thread().getByText("Ann approved").waitFor();
+    await settled("Approved request").getByText("Ann approved").waitFor();
     await thread().getByText("is done. Output:").waitFor();
     await report().getByText("made.txt").waitFor();
     expect(await madeFile("made.txt")).toBe("hello\n");
@@ -83,7 +84,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
     await start();
     await say("@remora run touch never.txt with network example.com");
     await thread().getByRole("button", { name: "Deny", exact: true }).click();
-    await thread().getByText("Ann denied").waitFor();
+    await settled("Denied request").getByText("Ann denied").waitFor();
     await thread()
       .getByText(/denied/i)
       .last()
@@ -103,7 +104,7 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
       .getByRole("dialog")
       .getByRole("button", { name: /approve/i })
       .click();
-    await thread().getByText("Ann approved", { exact: false }).first().waitFor();
+    await settled("Approved request").getByText("Ann edited and approved echo two > edited.txt").waitFor();
     await expect.poll(() => madeFile("edited.txt").catch(() => "")).toBe("two\n");
   });
 

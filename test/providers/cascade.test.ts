@@ -47,8 +47,17 @@ describe("the cascade", () => {
     const { made, fallbacks } = cascade([one, two]);
     const events = await collect(made, asking("x"));
     expect(textIn(events)).toBe("Hi.");
+    expect(events[0]).toEqual({ type: "notice", text: "Asking another model" });
     expect(events.at(-1)).toMatchObject({ type: "end", model: "b/two" });
     expect(fallbacks()).toMatchObject([{ from: "a/one", to: "b/two", code: "provider.unreachable" }]);
+  });
+
+  test("asks no other model if none may answer instead", async () => {
+    const [one, two] = [provider("a/one", down(), down()), provider("b/two", says("Hi.", "b/two"))];
+    const { made } = cascade([one, two]);
+    const events = await collect(made, { ...asking("x"), isWithoutFallback: true });
+    expect(failureIn(events)).toMatchObject({ code: "provider.unreachable" });
+    expect(two.requests).toHaveLength(0);
   });
 
   test("does not move on for a failure that will not pass", async () => {

@@ -33,7 +33,12 @@ function openReports() {
   const mask = createMasker([{ name: "VAULT_KEY", value: "hunter2secret" }]);
   const reports = createTurnReports({
     ledger: desk.ledger,
-    texts: { line: cleaner(mask), lines: (text) => escapeHiddenLines(mask(text)), call: (one) => callText(one, mask) },
+    texts: {
+      line: cleaner(mask),
+      lines: (text) => escapeHiddenLines(mask(text)),
+      call: (one) => callText(one, mask),
+      actsOutside: (tool) => tool === "chat_post",
+    },
     now: () => desk.clock.now,
   });
   const turn = (changes: Partial<TurnRecord>) => turnRecord({ startedAt: start, endedAt: start + 9_000, ...changes });
@@ -105,6 +110,29 @@ describe("a report", () => {
     expect((await reports.of(turn({ steps: [step([started])] }), "failed")).isSafeToRetry).toBe(false);
     expect((await reports.of(turn({ steps: [step([cut])] }), "stopped")).isSafeToRetry).toBe(false);
     expect((await reports.of(turn({ steps: [] }), "done")).isSafeToRetry).toBe(false);
+  });
+
+  test("offers no retry after something has happened, or after the answer", async () => {
+    const { reports, turn } = openReports();
+    const isSafe = async (calls: CallRecord[], changes: Partial<TurnRecord> = {}) =>
+      (await reports.of(turn({ steps: [step(calls)], ...changes }), "failed")).isSafeToRetry;
+    const raw = { id: "c1", name: "chat_post", inputJson: "{}" };
+    const { startedAt: _at, result: _result, ...notRun } = ran("c1", { raw });
+
+    expect(await isSafe([notRun])).toBe(true);
+    expect(await isSafe([ran("c1", { raw })])).toBe(false);
+    expect(await isSafe([ran("c1", { verdict: { class: "confirm", matches: [asks], tags: [] } })])).toBe(false);
+    expect(await isSafe([ran("c1", { isUnconfined: true })])).toBe(false);
+    // For example, because it could not be saved to memory.
+    expect(await isSafe([ran("c1")], { isDelivered: true })).toBe(false);
+  });
+
+  test("masks a secret that the end of a shortened result would cut", async () => {
+    const { reports, turn } = openReports();
+    const text = `${"x".repeat(1_490)}hunter2secret${"y".repeat(3_000)}`;
+    const report = await reports.of(turn({ steps: [step([ran("c1", {}, text)])] }), "done");
+    expect(report.steps[0]?.calls[0]?.result).toMatch(/^x+/);
+    expect(report.steps[0]?.calls[0]?.result).not.toContain("hunter");
   });
 
   test("works for a record of an earlier version, and is absent if the record is gone", async () => {

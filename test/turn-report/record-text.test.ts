@@ -1,5 +1,6 @@
 /** What people read about a turn. */
 import { expect, test } from "vitest";
+import { toMrkdwn } from "../../src/platforms/slack/outbound/mrkdwn.ts";
 import type { CallReport, TurnReport } from "../../src/ports/turn-report.ts";
 import { recordFile, recordText } from "../../src/turn-report/record-text.ts";
 import { createRecords, goneText } from "../../src/turn-report/show-record.ts";
@@ -88,4 +89,16 @@ test("a thousand calls are the beginning in chat and all of them in a file, and 
   expect(receipt.text).toContain("All of it is in the file");
   expect(receipt.file?.text.match(/^## \d/gm)).toHaveLength(1_000);
   expect(recordFile(whole, { withResults: false, withCost: true })).toContain("````text\n``` @everyone");
+});
+
+test("a person's name can't format, link or mention", () => {
+  const name = "[**Ben**](https://evil.example) <@U1> @here";
+  const approval = { state: "approved", askedAt: at, decidedAt: at, isInAdvance: false } as const;
+  const hostile = report([call({ approval: { ...approval, by: [{ name, at, isOperator: false }] } })], {
+    requester: { id: "ann", name },
+  });
+  const text = recordText(hostile, { withResults: true, withCost: true });
+  expect(text).toContain("\\[\\*\\*Ben\\*\\*\\](https\\://evil.example) \\<\\@U1\\> \\@here approved");
+  expect(text.split("\n")[0]).toMatch(/^\*\*What I did for \\\[/);
+  expect(toMrkdwn(text)).not.toMatch(/<https|<@|\*Ben\*/);
 });

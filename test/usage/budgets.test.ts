@@ -145,6 +145,40 @@ test("after a no, the rest can be used without tools, and then people read who d
   });
 });
 
+test("a request that a person repeats by a click has the budget of a request, not of a schedule", async () => {
+  const meter = meterWith({ turn: 1, scheduleRun: 50, schedule: 50 });
+  for (const id of ["schedule:reask-a1:1", "schedule:again-a1:1"]) {
+    const turn = turnOf({ messages: [inboundMessage({ author, id })] });
+    await spend(meter, turn, 1);
+    expect(await askOf(meter, turn)).toMatchObject({ kind: "turn", limit: 1 });
+  }
+});
+
+test("a free model answers after a budget is used up, and then no paid model may answer instead", async () => {
+  const prices: Record<string, Price> = { "a/one": { input: 0, output: 0 }, "b/paid": { input: 1, output: 1 } };
+  const estimate = { promptTokens: 100_000, outputTokens: 400_000, modelOf: async () => "a/one" };
+  const meter = (fallbacks: string[]) =>
+    meterWith(
+      { user: 1, turn: 1 },
+      { priceOf: (m) => prices[m], estimate: { ...estimate, fallbacks: () => fallbacks } },
+    );
+  const turn = turnOf();
+  const before = await meter(["a/one", "b/paid"]).admit(turn);
+  if (before.type !== "admitted") throw new Error(before.type);
+  expect(before.isWithoutFallback).toBeUndefined();
+  // The free model has failed, and the paid one has answered.
+  await before.count({ model: "b/paid", usage: { ...noUsage, outputTokens: 1_000_000 }, addedMs: 0 });
+  expect(await meter([]).budgets({ ...place, turnId: turn.id })).toMatchObject([
+    { kind: "turn", used: 1 },
+    { used: 1 },
+  ]);
+
+  expect(await meter(["a/one", "b/paid"]).admit(turn)).toMatchObject({ type: "admitted", isWithoutFallback: true });
+  const alone = await meter(["a/one"]).admit(turn);
+  expect(alone).toMatchObject({ type: "admitted" });
+  expect(alone).not.toHaveProperty("isWithoutFallback");
+});
+
 describe("bad input", () => {
   test("a budget of nothing asks before the first paid call, and lets free calls pass", async () => {
     const meter = meterWith({ user: 0 });

@@ -61,7 +61,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   });
   const addedMs = performance.now() - beganBuilding;
   const began = Date.now();
-  const answer = await readAnswer(run, built.request, tools);
+  const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
+  const answer = await readAnswer(run, { ...built.request, ...alone }, tools);
   if (answer.type === "failed") {
     turn.unfinishedText = answer.text;
     await countBroken(run, permit, answer.text, built);

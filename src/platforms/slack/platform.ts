@@ -99,7 +99,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const chatAccess = createChatAccess(api, people);
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log, now });
   const statuses = createThreadStatuses({ api, rateLimiter, log, now });
-  const receipts = createReceipts({ api, statuses, ackReaction: options.ackReaction, log });
+  const receipts = createReceipts({ api, statuses, store, ackReaction: options.ackReaction, log });
   const http: HttpReceiver | undefined =
     transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log, now }) : undefined;
   const search =

@@ -65,7 +65,7 @@ async function describeTurn(
   { body: turn, state }: LedgerEntry<"turn">,
   { mask, reports, prompts }: TurnDetailOptions,
 ): Promise<TurnDetail> {
-  const shown = (text: string) => mask(asPlain(text.slice(0, maxTextCharacters)));
+  const shown = (text: string) => mask(asPlain(text)).slice(0, maxTextCharacters);
   const [report, stored] = await Promise.all([reports.of(turn, state), prompts(turn.id)]);
   return {
     report,

@@ -15,12 +15,22 @@ interface PageNode {
 const { document } = parseHTML("<!doctype html><html><body></body></html>") as unknown as { document: object };
 Object.assign(globalThis, { document });
 const path = new URL("../../../src/platforms/local/page/card-view.js", import.meta.url).href;
-const { cardView }: { cardView: (message: StoredMessage, me: { id: string }) => PageNode } = await import(path);
+const { cardView }: { cardView: (message: Pick<StoredMessage, "id" | "card">, me: { id: string }) => PageNode } =
+  await import(path);
 
-export function viewOf(message: StoredMessage): { text: string; choices: AnswerChoice[]; labels: string[] } {
+export interface CardSeen {
+  /** What a screen reader calls the card. */
+  name: string | null;
+  text: string;
+  choices: AnswerChoice[];
+  labels: string[];
+}
+
+export function viewOf(message: Pick<StoredMessage, "id" | "card">): CardSeen {
   const view = cardView(message, { id: "ann" });
   const buttons = [...view.querySelectorAll("button[data-choice]")];
   return {
+    name: view.getAttribute("aria-label"),
     text: textOf(view),
     choices: buttons.map((button) => button.getAttribute("data-choice") as AnswerChoice),
     labels: buttons.map((button) => button.textContent),

@@ -214,6 +214,9 @@ describe("a native stream", () => {
     const { slack } = world;
     const reactions = () => slack.see({ in: inDm(world) }).flatMap((each) => each.reactions.map(({ name }) => name));
     await slack.until(() => reactions().includes("hourglass_flowing_sand"));
+    slack.people.say({ as: slack.ann, in: inDm(world), text: "and this" });
+    await slack.until(() => reactions().length === 2);
+    // The second message may have joined the turn of the first one.
     await replyTo(world.platform, message).finish("Done.", []);
     await slack.until(() => reactions().length === 0);
   });

@@ -6,6 +6,8 @@ import { maxMessageLength } from "../limits.ts";
 import { escapePlain } from "./plain-text.ts";
 
 const footerMark = "-# ▸ ";
+/** Subtext that begins with the mark, or with a similar one, whatever is before and between. */
+const forgedMark = /-#(?=[^\p{L}\p{N}\n]*[▸▹▶▷►▻‣⏵❯›])/gu;
 const labels = { details: "Details", retry: "Retry" } as const;
 
 export interface RenderedFooter {
@@ -32,7 +34,7 @@ export function renderFooter(footer: AnswerFooter | undefined, thread: string | 
 /** Adds the line to the last part, or as a part of its own if it does not fit. */
 export function withFooterLine(texts: readonly string[], { line }: RenderedFooter): string[] {
   // The text itself must not look as if it had such a line.
-  const parts = texts.map((text) => text.replace(/^-# (?=▸)/gm, "\\-# "));
+  const parts = texts.map((text) => text.replace(forgedMark, "\\-#"));
   const last = parts.at(-1);
   if (line === "" || last === undefined) return [...parts];
   const both = `${last}\n${line}`;

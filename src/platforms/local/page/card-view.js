@@ -6,6 +6,14 @@ import { click } from "./click.js";
 import { showDiff } from "./diff-view.js";
 import { element } from "./dom.js";
 
+const settledWords = {
+  approved: "Approved",
+  consumed: "Approved",
+  denied: "Denied",
+  expired: "Expired",
+  cancelled: "Cancelled",
+};
+
 export function cardView(message, me) {
   const { card } = message;
   const open = card.items.filter((item) => item.state === "open");
@@ -47,8 +55,11 @@ export function cardView(message, me) {
   return view;
 }
 
+/** What a screen reader calls the card. The calls of one card can end differently. */
 function settledTitle({ items }) {
-  return items.every((item) => item.changes !== undefined) ? "Changes" : "Answered card";
+  if (items.every((item) => item.changes !== undefined)) return "Changes";
+  const [word, ...others] = new Set(items.map(({ state }) => settledWords[state]));
+  return others.length === 0 ? `${word} ${items.length === 1 ? "request" : "requests"}` : "Answered requests";
 }
 
 /** Who is asked, and on a copy who asks and where. */

@@ -138,7 +138,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     segment = undefined;
     latestText = undefined;
     // Do not wait: whoever reads the message sees enough.
-    if (destination.thread === null) void options.receipts.end(target.messageId);
+    if (destination.thread === null) void options.receipts.end(target.conversationId);
     return closed;
   }
 
