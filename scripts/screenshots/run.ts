@@ -5,6 +5,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
+import sharp from "sharp";
 import { cardMessages as discordCard } from "../../src/platforms/discord/outbound/cards/card.ts";
 import { cardMessages as slackCard } from "../../src/platforms/slack/outbound/cards/card.ts";
 import type { ReplyTarget } from "../../src/ports/message.ts";
@@ -18,6 +19,11 @@ import { type Story, tellStory } from "./story.ts";
 const folder = join(import.meta.dirname, "../../docs/images");
 const themes = ["light", "dark"] as const;
 const widths = [1280, 390];
+const cardNames = new Map([
+  ["ann", "Ann"],
+  ["ben", "Ben"],
+]);
+const dashboardPages = ["", "turns", "people", "grants", "schedules", "memory", "skills", "settings", "health"];
 
 const browser = await launchBrowser();
 await mkdir(folder, { recursive: true });
@@ -50,11 +56,6 @@ async function drawStory(browser: Browser, { moments, names }: Story): Promise<v
   }
 }
 
-const names = new Map([
-  ["ann", "Ann"],
-  ["ben", "Ben"],
-]);
-
 async function drawCards(browser: Browser): Promise<void> {
   const target: ReplyTarget = { platform: "slack", conversationId: "c", turnId: "t", messageId: "m" };
   const cards = cardKinds.map((kind) => ({ caption: kind, card: cardOfKind(kind, target) }));
@@ -62,14 +63,14 @@ async function drawCards(browser: Browser): Promise<void> {
     caption,
     messages: slackCard(card, "shared").parts.map(({ blocks }) => ({
       ...{ author: "Remora", time: "14:02" },
-      html: slackBlocks(blocks, names),
+      html: slackBlocks(blocks, cardNames),
     })),
   }));
   const discord = cards.map(({ caption, card }) => ({
     caption,
     messages: discordCard(card, { place: { thread: null }, style: "full" }).map((message) => ({
       ...{ author: "Remora", time: "14:02" },
-      html: discordMessage(message, names),
+      html: discordMessage(message, cardNames),
     })),
   }));
   for (const theme of themes) {
@@ -77,8 +78,6 @@ async function drawCards(browser: Browser): Promise<void> {
     await shoot(browser, framePage("discord", theme, discord), `discord-cards-${theme}`, 760);
   }
 }
-
-const dashboardPages = ["", "turns", "people", "grants", "schedules", "memory", "skills", "settings", "health"];
 
 async function drawDashboard(browser: Browser, { remora }: Story): Promise<void> {
   for (const theme of themes) {
@@ -89,8 +88,10 @@ async function drawDashboard(browser: Browser, { remora }: Story): Promise<void>
       for (const name of dashboardPages) {
         await page.goto(`${remora.url}/dashboard#/${name}`);
         await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => {});
-        const path = join(folder, `dashboard-${name === "" ? "now" : name}-${theme}-${width}.png`);
-        await page.screenshot({ path, fullPage: true });
+        await save(
+          await page.screenshot({ fullPage: true }),
+          `dashboard-${name === "" ? "now" : name}-${theme}-${width}`,
+        );
       }
       await context.close();
     }
@@ -100,6 +101,13 @@ async function drawDashboard(browser: Browser, { remora }: Story): Promise<void>
 async function shoot(browser: Browser, html: string, name: string, width: number): Promise<void> {
   const page = await browser.newPage({ viewport: { width, height: 800 } });
   await page.setContent(html);
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  await save(await page.screenshot({ fullPage: true }), name);
   await page.close();
+}
+
+/** With few colours, a picture takes a fifth of the room. */
+async function save(picture: Buffer, name: string): Promise<void> {
+  await sharp(picture)
+    .png({ palette: true, colours: 64, effort: 10 })
+    .toFile(join(folder, `${name}.png`));
 }
