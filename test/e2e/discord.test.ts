@@ -10,9 +10,6 @@ import { createFailingModel } from "../doubles/failing-model.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 import { rendered } from "../platforms/discord/rendering.ts";
 
-/** Longer than the 300 ms that people should wait at most, because tests share the machine. `bench/first-sign.ts` measures it. */
-const maxFirstSignMs = 2_000;
-
 let discord: DiscordDouble;
 let home: RemoraHome;
 let remora: RemoraProcess;
@@ -134,11 +131,11 @@ test("after a kill with an open card, the click counts once, and missed messages
 }, 90_000);
 
 test("work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing", async () => {
-  const began = performance.now();
   const said = mention("run sleep 7 && echo finished");
   const thread = () => threadOf(said);
   await discord.until(() => discord.channel.typing().length > 0);
-  expect(performance.now() - began).toBeLessThan(maxFirstSignMs);
+  // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
+  expect(own(thread())).toEqual([]);
   await discord.until(
     () => own(thread()).find(({ content }) => /-# ⏳ Running sleep 7 && echo finished · [5-9] s$/.test(content)),
     60_000,
