@@ -345,7 +345,7 @@ describe("attacks on approvals", () => {
     const card = await ann.cardFor(said);
     const [item] = card.card?.items ?? [];
     expect(item?.callText).toContain(`echo [skills.settings.cloud.apiKey, ${cloudKey.length} characters] >>`);
-    expect(item?.choices).toEqual(["approve", "deny"]);
+    expect(item?.choices).toEqual(["approve", "deny", "why"]);
     expect(item?.facts?.[0]).toContain("Only an owner can approve");
     expect(card.card?.approversText).toContain("the operator");
     for (const client of [ann, ben]) expect((await client.click(card, "approve")).accepted).toBe(false);
@@ -471,7 +471,7 @@ describe("attacks on approvals", () => {
   test("an approval expires on time, its card loses the buttons, and a late click is told so", async () => {
     const gone = await settled(short, short.ann);
     expect(gone.card?.items).toMatchObject([
-      { state: "expired", choices: [], outcome: expect.stringContaining("Nobody answered in time") },
+      { state: "expired", choices: ["reask"], outcome: expect.stringContaining("Nobody answered in time") },
     ]);
     for (const choice of ["approve", "deny", "allow", "edit"] as const) {
       expect(await short.ann.click(short.card, choice)).toMatchObject({
@@ -634,7 +634,7 @@ describe("skills that change while a call waits", () => {
     await mkdir(folder, { recursive: true });
     for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text);
     const look = async () => {
-      const data = await client.request("GET", "/dashboard/data");
+      const data = await client.request("GET", "/dashboard/data/skills");
       expect(await data.text()).toContain(seen);
     };
     await vi.waitFor(look, { timeout: 10_000 });
