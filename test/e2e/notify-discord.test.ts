@@ -70,4 +70,4 @@ async function createDriver(): Promise<NotifyDriver> {
   };
 }
 
-tellNotifications("Discord", createDriver);
+tellNotifications("Discord", createDriver, ["card-kept", "card-posted:2"]);

@@ -71,4 +71,4 @@ async function createDriver(): Promise<NotifyDriver> {
   };
 }
 
-tellNotifications("Slack", createDriver);
+tellNotifications("Slack", createDriver, ["card-posted", "copy-opened", "note-posted"]);
