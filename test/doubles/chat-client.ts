@@ -110,6 +110,8 @@ export async function createChatClient(url: string, token: string, person = "ann
           isReplyTo(said)(message) &&
           message.type === "message" &&
           message.state !== "streaming" &&
+          // The progress above a card has been removed.
+          !message.isDeleted &&
           !hasCardAfter(message),
       ),
     cardFor: (said) =>
