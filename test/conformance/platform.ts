@@ -199,7 +199,8 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
           since: Date.now() - 60_000,
           tasks: [],
         });
-        await vi.waitFor(async () => expect((await agentsMessages())[0]?.text).toContain("Running a tool"), {
+        // Slack's status follows the agent's name: "Remora is running a tool".
+        await vi.waitFor(async () => expect((await agentsMessages())[0]?.text).toMatch(/running a tool/i), {
           timeout: 5000,
         });
         await reply.finish("Done.", []);

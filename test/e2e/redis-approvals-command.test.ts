@@ -63,7 +63,7 @@ describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNot
     const { stdout } = await approvals("list");
     expect(stdout).toContain(approvalId);
     expect(stdout).toContain(id);
-    expect(stdout).toContain("asks for the test");
+    expect(stdout).toContain("Asks for the test");
     expect(await approvals("approve", approvalId.slice(0, 8))).toMatchObject({ code: 0, stdout: "Approved.\n" });
     expect(await answerIn(world, id)).toContain(`effect ${id}`);
     expect(world.effects(id)).toBe(1);
