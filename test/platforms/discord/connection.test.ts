@@ -44,10 +44,10 @@ function cursorOf(channelId: string): string | undefined {
 describe("connecting", () => {
   test("only the intents that are needed are asked for", async () => {
     await connect();
-    const { Guilds, GuildMessages, DirectMessages, MessageContent } = (await import("discord.js")).GatewayIntentBits;
-    expect(discord.gateway.attempts).toMatchObject([
-      { type: "identify", intents: Guilds | GuildMessages | DirectMessages | MessageContent, outcome: "ready" },
-    ]);
+    const bits = (await import("discord.js")).GatewayIntentBits;
+    const messages = bits.Guilds | bits.GuildMessages | bits.DirectMessages | bits.MessageContent;
+    const intents = messages | bits.GuildMessageReactions | bits.DirectMessageReactions;
+    expect(discord.gateway.attempts).toMatchObject([{ type: "identify", intents, outcome: "ready" }]);
     expect(bot.platform.health()).toEqual({ isConnected: true, detail: "connected as Remora in 1 server" });
   });
 
