@@ -70,4 +70,4 @@ async function createDriver(): Promise<NotifyDriver> {
   };
 }
 
-tellNotifications("Discord", createDriver, ["card-kept", "card-posted:2"]);
+tellNotifications("Discord", createDriver, ["card-kept", "copy-opened"]);
