@@ -41,3 +41,18 @@ export function codeOf(thrown: unknown): string | undefined {
 export function isAbort(thrown: unknown): boolean {
   return thrown instanceof Error && (thrown.name === "AbortError" || codeOf(thrown) === "ABORT_ERR");
 }
+
+/** Finds a RemoraError among an error's causes, because libraries wrap errors and lose their messages. */
+export function remoraErrorIn(thrown: unknown): RemoraError | undefined {
+  const seen = new Set<unknown>();
+  for (let link = thrown; link instanceof Error && !seen.has(link); link = originalOf(link)) {
+    if (link instanceof RemoraError) return link;
+    seen.add(link);
+  }
+  return undefined;
+}
+
+/** Slack's libraries use `original` for a cause. */
+function originalOf(link: Error): unknown {
+  return link.cause ?? ("original" in link ? link.original : undefined);
+}

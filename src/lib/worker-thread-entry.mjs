@@ -6,4 +6,5 @@ import { enableCompileCache } from "node:module";
 import { workerData } from "node:worker_threads";
 
 if (workerData.cacheFolder !== undefined) enableCompileCache(workerData.cacheFolder);
+await import("./installed-typescript.mjs");
 await import(workerData.module);

@@ -1,5 +1,6 @@
 import type { CommandHandler } from "./command.ts";
 import type { Author, InboundMessage, Notice } from "./message.ts";
+import type { TurnRecord } from "./turn.ts";
 
 export interface PairingRecord {
   platform: string;
@@ -15,6 +16,22 @@ export type Visit = Pick<
   InboundMessage,
   "platform" | "author" | "isDirect" | "channelId" | "spaceId" | "conversationId"
 >;
+
+/**
+ * Decides whether a click may start a turn's request again. Looks its requester up, because rights and membership may have
+ * changed since. `text` is for the person who clicked.
+ */
+export type MayRepeat = (
+  turn: TurnRecord,
+  clickedBy: Author,
+) => Promise<{ type: "allowed"; requester: Author } | { type: "refused"; text: string }>;
+
+/** What it takes to start a request again. */
+export interface Repeats {
+  mayRepeat: MayRepeat;
+  /** Stores a message like one that somebody wrote. Must ignore one that is already known. */
+  accept(message: InboundMessage): Promise<unknown>;
+}
 
 export interface Access {
   check(visit: Visit): Promise<AccessVerdict>;

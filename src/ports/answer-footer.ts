@@ -25,6 +25,8 @@ export interface InboundFooterClick {
   text?: string;
   /** For `withdraw`: only if the person's rating is this one, because a removed reaction may not be the latest. */
   withdraws?: "good" | "bad";
+  /** A rating that was found later. It never replaces a sentence, or a rating that the person has taken back. */
+  isMissed?: true;
   by: Author;
   at: number;
 }

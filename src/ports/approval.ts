@@ -10,6 +10,14 @@ export interface ApprovalVote {
   by: Author;
   at: number;
   isOperator: boolean;
+  /** Where `by` is an identity. Absent if it is the platform of the card. */
+  platform?: string;
+}
+
+/** A person who has signed in to the dashboard. `by.id` is an identity on `platform`. */
+export interface AnsweringPerson {
+  platform: string;
+  by: Author;
 }
 
 export interface ApprovalRecord {
@@ -50,6 +58,8 @@ export interface ApprovalRecord {
   /** Why the call did not run: the denier's own words, or the problem that was found. */
   reason?: string;
   facts?: string[];
+  /** Whether it can be undone, in one sentence. Absent in old records, and if it is not known. */
+  undo?: string;
   /** The card shows the name of a configured secret instead of its value, so only owners may approve. */
   isMasked?: boolean;
   /** Who asked again after it had expired. */
@@ -156,6 +166,7 @@ export interface ChangesRequest {
   changes: ChangesRecord;
   /** Absent if the changes can't be approved in advance. */
   grant?: { pattern: string; reason: string };
+  undo?: string;
   expiresAt: number | null;
 }
 
@@ -172,7 +183,14 @@ export interface ApprovalRequest {
   requester: Author;
   alsoAsked?: string[];
   workingFolder: string;
-  calls: { call: ToolCall; matches: GateMatch[]; extraTags?: string[]; isTainted?: boolean; facts?: string[] }[];
+  calls: {
+    call: ToolCall;
+    matches: GateMatch[];
+    extraTags?: string[];
+    isTainted?: boolean;
+    facts?: string[];
+    undo?: string;
+  }[];
 }
 
 export interface Approvals {
@@ -253,6 +271,10 @@ export interface ApprovalDesk extends Approvals, ChangeApprovals, BudgetApproval
   posted(cardId: string, turnId: string, messageId: string): Promise<void>;
   /** If nobody may answer, the operator may not either. */
   decide(decision: OperatorDecision): Promise<AnswerReceipt>;
+  /** Counts as this person's own answer: the same people may give it as in the chat. */
+  decideAs(person: AnsweringPerson, decision: OperatorDecision): Promise<AnswerReceipt>;
+  /** Ids of the open approvals on these cards that this person may answer now. */
+  answerable(person: AnsweringPerson, cardIds: readonly string[]): Promise<Set<string>>;
   /** Returns the diff, escaped for terminals. */
   diffOf(cardOrApprovalId: string): Promise<string | undefined>;
   /** True if an answer of this person to an open row of the card would count. */

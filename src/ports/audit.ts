@@ -25,7 +25,9 @@ export interface AuditMap {
     tool: string;
     input: string;
     shown: ShownCard;
-    /** For `allow`, nobody is asked about `rules` until `grantedUntil`. For `grant`, `grantIds` allowed the call. */
+    /** The identity of a person who has signed in, such as `slack:U123`. Present for their answers on the dashboard. */
+    onDashboardAs?: string;
+    /** For `allow`, calls that match `rules` run without asking until `grantedUntil`. For `grant`, `grantIds` allowed the call. */
     rules?: string[];
     grantedUntil?: number;
     grantIds?: string[];
@@ -56,8 +58,15 @@ export interface AuditMap {
     /** Absent if the rules kept the changes without asking. */
     approvalId?: string;
   };
-  /** The operator has used the dashboard. `subject` is an id, a name or a path; `detail` says more about the change. */
-  "operator.acted": { action: OperatorAction; subject: string; detail?: string };
+  /**
+   * The operator has used the dashboard. `subject` is an id, a name or a path; `detail` says more about the change. `by` is
+   * the identity of a person who has signed in, such as `slack:U123`; it is absent for the person at the machine.
+   */
+  "operator.acted": { action: OperatorAction; subject: string; detail?: string; by?: Pick<Author, "id" | "name"> };
+  /** A person has signed in to the dashboard, or out. */
+  "session.changed": { identity: string; name: string; change: "signed-in" | "signed-out" | "signed-out-everywhere" };
+  /** A safety setting is about to change while Remora runs. The values of secrets are never shown. */
+  "settings.changing": { key: string; from: string; to: string; file: string };
   "changes.undoing": { draftId: string; undoId: string; approvalId: string; by: string };
 }
 

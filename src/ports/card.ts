@@ -17,7 +17,9 @@ export interface CardItem {
   channels?: string[];
   /** The complete call as multi-line text. Invisible characters are escaped, so nothing is hidden. */
   callText: string;
-  /** Why people are asked, in one or two plain sentences without rules. */
+  /** The headline shows every argument unchanged, so platforms need not show `callText` too. */
+  isHeadlineWhole?: boolean;
+  /** Why people are asked, in plain sentences without rules. Begins with `riskLead` if a skill warns of a risk. */
   reason?: string;
   /** The rules that ask: skill, file, line and pattern, one line each. Show it only if somebody asks why. */
   why: string[];
@@ -33,14 +35,16 @@ export interface CardItem {
   /** The rule that the choice `allow` would save, in words. */
   grantText?: string;
   editedFrom?: string;
-  /** For example `1 of 2 approvals: Ann`, while more approvals are needed. */
+  /** For example `Ann approved. 1 more approval is needed.` */
   progress?: string;
   /** What became of it, in one line with `headline` shortened, such as ``Ben approved `npm install` ``. */
   outcome?: string;
   settledAt?: number;
-  /** What has been allowed in advance with this item. The choice `end` ends it. */
+  /** What was allowed in advance with this item, after `Until 14:32, `. The choice `end` ends it. */
   grant?: { text: string; until: number };
   facts?: string[];
+  /** Whether it can be undone, in one sentence. */
+  undo?: string;
   /** Shown instead of `callText`. */
   changes?: ShownChanges;
 }
@@ -70,7 +74,26 @@ export interface ShownChange {
   detail: string;
 }
 
+/** The label of the choice `allow`, from its `grantText`: `Allow here for 30 min…`. */
+export function allowLabel(grantText = ""): string {
+  const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText) ?? [];
+  return minutes === undefined ? "Allow here for a while…" : `Allow here for ${minutes} min…`;
+}
+
 export const maxShownFiles = 25;
+
+export const riskLead = "Risk:";
+
+/** The reason in two parts: the lead to stress, or nothing, and the rest. */
+export function reasonParts({ reason = "" }: Pick<CardItem, "reason">): { lead: string; rest: string } {
+  const isRisk = reason.startsWith(riskLead);
+  return { lead: isRisk ? riskLead : "", rest: isRisk ? reason.slice(riskLead.length) : reason };
+}
+
+/** Calls and changes that still need an answer, in words: `3 actions need approval`. */
+export function openCountText(open: number): string {
+  return open === 1 ? "1 action needs approval" : `${open} actions need approval`;
+}
 
 /** Stands before an item's outcome. What can run again was approved, but could not be kept. */
 export function outcomeMark({ state, choices }: Pick<CardItem, "state" | "choices">): string {
@@ -146,7 +169,7 @@ export function noteText(line: readonly NotePart[]): string {
 
 /** Set on a copy that one person got by direct message. */
 export interface CardCopy {
-  /** Who asks, and where: `Ann asks for your answer in #ops.` */
+  /** Who asks, and where: `Ann needs an answer from you or Ben in #ops.` Once it is settled, `Ann’s request in #ops.` */
   text: string;
   /** A link to the card in its conversation. */
   link?: string;
@@ -156,6 +179,7 @@ export interface ApprovalCard {
   id: string;
   target: ReplyTarget;
   requesterName: string;
+  /** Who can answer, such as `Ben or Cara can answer`. Follows `Asked by Ann · `. */
   approversText: string;
   expiresAt: number | null;
   items: CardItem[];

@@ -4,6 +4,9 @@ import type { JsonObject } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ToolSpec } from "./tool.ts";
 
+/** The reason to ask about a call that names hosts, which its card lists. */
+export const reachesNetwork = "It reaches the network.";
+
 export interface CallState {
   isUnconfined: boolean;
   untrusted: readonly Origin[];
@@ -19,4 +22,6 @@ export interface Containment {
   reasons(spec: ToolSpec | undefined, input: JsonObject, state: CallState): GateMatch[];
   /** Lists what the call could send out of the draft. */
   facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;
+  /** Whether what the call does can be undone, as a sentence for people. Undefined if that is not known. */
+  undo(spec: ToolSpec | undefined, input: JsonObject, isUnconfined: boolean): string | undefined;
 }

@@ -15,3 +15,22 @@ export interface HealthChange extends StatusLine {
   role: string;
   at: number;
 }
+
+/** One fact that startup, `doctor` and `/readyz` share. */
+export interface HealthCheck {
+  /** One or two words, such as `disk data` or `model anthropic/claude`. */
+  name: string;
+  /** `broken` means that messages can't be answered; `warning`, that something needs attention. */
+  state: "ok" | "warning" | "broken";
+  what: string;
+  why?: string;
+  todo?: string;
+  /** Repairs it. Resolves to what was done. Only `doctor --fix` calls it. */
+  fix?: { question: string; run(): Promise<string> };
+}
+
+export function checkText({ what, why, todo }: Pick<HealthCheck, "what" | "why" | "todo">): string {
+  return [what, why, todo]
+    .flatMap((part) => (part === undefined || part === "" ? [] : [part.replace(/[.\s]+$/, "")]))
+    .join(". ");
+}

@@ -4,6 +4,7 @@
  * change is on disk (or in Redis) and survives `kill -9`.
  */
 import type { PairingRecord } from "./access.ts";
+import type { AccountRecord, SessionRecord, SignInRecord } from "./account.ts";
 import type { ApprovalRecord, CardRecord, GrantRecord, GrantState } from "./approval.ts";
 import type { ApprovalState } from "./card.ts";
 import type { RegisteredConversation } from "./conversation.ts";
@@ -111,6 +112,10 @@ export interface LedgerKinds {
   "skill-switch": { state: "on" | "off"; body: Record<string, never> };
   health: { state: "noted"; body: HealthChange };
   conversation: { state: "known"; body: RegisteredConversation };
+  account: { state: "active" | "removed"; body: AccountRecord };
+  /** Grouped by identity. */
+  session: { state: "active" | "ended"; body: SessionRecord };
+  "sign-in": { state: "open" | "used"; body: SignInRecord };
 }
 
 export type LedgerKind = keyof LedgerKinds;

@@ -3,6 +3,7 @@ import type { Author, MemoryScope, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
 import type { TurnState } from "./turn.ts";
+import type { Payer } from "./usage.ts";
 
 export interface MemoryHit {
   /** Relative to the workspace, `/`-separated. */
@@ -21,6 +22,8 @@ export interface MemoryQuery {
   query: string;
   scopes: MemoryScope[];
   limit: number;
+  /** Who pays for finding by meaning. Absent if it is nobody in particular. */
+  payer?: Payer;
 }
 
 export interface Episode {

@@ -95,6 +95,8 @@ export interface Platform {
    * do if the file was deleted or the service refuses it.
    */
   openFile?(attachment: Attachment, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  /** Asks the service whether the token still works. The answer is part of `health`. Rejects if there is none. */
+  probe?(signal: AbortSignal): Promise<void>;
   health(): PlatformHealth;
   close(): Promise<void>;
 }

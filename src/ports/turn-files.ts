@@ -1,11 +1,14 @@
 /** Brings the files of messages into the working folder: before the model is asked, and when a tool asks for one. */
 import type { Attachment, InboundMessage } from "./message.ts";
+import type { Payer } from "./usage.ts";
 
 export interface WantedFile {
   message: Pick<InboundMessage, "platform" | "id" | "conversationId" | "attachments">;
   /** The attachment in `message.attachments`; it has a `source`. */
   index: number;
   workingFolder: string;
+  /** Who pays for listening to it. */
+  payer: Payer;
 }
 
 export interface TurnFiles {
@@ -17,11 +20,21 @@ export interface TurnFiles {
   fetch(file: WantedFile, signal: AbortSignal): Promise<Attachment>;
 }
 
-/** Turns speech into text. A failure is returned as a sentence for people. */
-export type Transcribe = (
-  file: { path: string; name: string; mimeType: string },
-  signal: AbortSignal,
-) => Promise<{ text: string } | { problem: string }>;
+export interface Recording {
+  path: string;
+  name: string;
+  mimeType: string;
+}
+
+export interface PaidRecording extends Recording {
+  bytes: number;
+  /** As its sender's client says. */
+  seconds?: number;
+  payer: Payer;
+}
+
+/** Turns speech into text, within the limits of who pays for it. A failure is returned as a sentence for people. */
+export type Transcribe = (file: PaidRecording, signal: AbortSignal) => Promise<{ text: string } | { problem: string }>;
 
 export const transcriptionIsOff =
   "I can't listen to recordings. An operator must set `transcription` in the configuration. Please write instead.";

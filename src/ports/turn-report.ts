@@ -57,7 +57,7 @@ export type CallOutcome = ToolStatus | "waiting" | "running" | "not-run";
 export interface CallReport {
   id: string;
   tool: string;
-  /** What the call does, in plain words; otherwise the beginning of the call. */
+  /** What the call does or did, in plain words; otherwise the beginning of the call. Pairs of backticks mark code. */
   headline: string;
   /** The whole call on several lines, as on cards. Very long ones end with a note of how much is missing. */
   callText: string;

@@ -1,7 +1,7 @@
 /** Counts model use per UTC day and subject, and holds calls within the limits on tokens and dollars. */
-import type { Author, Scope } from "./message.ts";
+import type { Author, InboundMessage, Scope } from "./message.ts";
 import type { Usage } from "./provider.ts";
-import type { TurnRecord } from "./turn.ts";
+import { requesterOf, type TurnRecord } from "./turn.ts";
 
 export interface UsageCount extends Usage {
   /** For example `2026-11-21`, in UTC. */
@@ -31,7 +31,10 @@ export interface UsageRecord extends UsageCount {
 /** Reserved for a running call, until its real use is counted. */
 export interface Reservation {
   id: string;
+  /** Empty for a call before its turn. */
   turnId: string;
+  /** Of a call besides the turn's steps, so no later step replaces it. */
+  isAside?: true;
   tokens: number;
   dollars: number;
   /** Counted if the call's process dies, because its provider has probably charged the prompt. */
@@ -90,6 +93,19 @@ export interface ModelCall {
   answerCharacters?: number;
   /** The call broke off after it had begun to answer, so its usage is unknown. */
   isBroken?: boolean;
+  /** US dollars. Absent if they follow from the tokens. */
+  cost?: number;
+}
+
+/** A call besides the steps of a turn, which can run at the same time as they do. */
+export interface SideCall {
+  /** Absent if it is the model of the conversation. Other models count as calls only for themselves and for everyone. */
+  model?: string;
+  /** The most that a call of `model` can cost, or the most tokens of its prompt. */
+  dollars?: number;
+  promptTokens?: number;
+  /** False: while running calls may use up the rest, it is refused at once. */
+  waits?: boolean;
 }
 
 export interface CountedCall {
@@ -122,10 +138,12 @@ export type Permit =
 export interface UsageMeter {
   /** Checks the limits and reserves the most that the call can use. */
   admit(turn: TurnRecord, signal?: AbortSignal): Promise<Permit>;
+  /** Like `admit`, for a call besides the turn's steps. A model without a price is not refused. */
+  admitAside(payer: Payer, call: SideCall, signal?: AbortSignal): Promise<Permit>;
   /** The budgets of the turn's day of which most is used, and of which nobody has been asked yet. */
   asks(turn: TurnRecord): Promise<BudgetAsk[]>;
   /** Counts a call that belongs to no turn, for everyone. Never rejects. */
-  record(call: { model: string; usage: Usage; cost?: number }): Promise<void>;
+  record(call: { model: string; usage: Usage }): Promise<void>;
   days(subject: string): Promise<UsageRecord[]>;
   budgets(place: BudgetPlace): Promise<BudgetState[]>;
   overview(): Promise<UsageOverview>;
@@ -139,6 +157,11 @@ export interface BudgetPlace {
   scope: Scope;
   turnId?: string;
   scheduleId?: string;
+}
+
+/** Whom a call is counted for. */
+export interface Payer extends BudgetPlace {
+  conversationId: string;
 }
 
 export interface BudgetState {
@@ -220,8 +243,24 @@ export function costOfTurn({ steps, brokenCost }: Pick<TurnRecord, "steps" | "br
   return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0);
 }
 
-/** The schedule that started the turn, or undefined. A person's click that repeats a request is no schedule. */
-export function scheduleOf({ messages }: Pick<TurnRecord, "messages">): string | undefined {
-  const [, id] = /^schedule:(?!reask-|again-)([^:]+):/.exec(messages[0]?.id ?? "") ?? [];
-  return id;
+export function payerOf(turn: TurnRecord): Payer {
+  const scheduleId = scheduleOf(turn);
+  return {
+    ...{ platform: turn.target.platform, user: requesterOf(turn), scope: turn.scope, turnId: turn.id },
+    ...(scheduleId === undefined ? {} : { scheduleId }),
+    conversationId: turn.conversationId,
+  };
+}
+
+/** For a message before its turn. */
+export function payerOfMessage(message: InboundMessage): Payer {
+  const { platform, author: user, scope, conversationId } = message;
+  const scheduleId = scheduleOf({ messages: [message] });
+  return { platform, user, scope, conversationId, ...(scheduleId === undefined ? {} : { scheduleId }) };
+}
+
+/** The schedule that started the turn, or the run that the turn repeats. Otherwise undefined. */
+export function scheduleOf({ messages: [first] }: Pick<TurnRecord, "messages">): string | undefined {
+  const [, id] = /^schedule:(?!reask-|again-)([^:]+):/.exec(first?.id ?? "") ?? [];
+  return first?.scheduleId ?? id;
 }

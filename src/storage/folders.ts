@@ -18,3 +18,8 @@ export async function makeFolders(workspace: string, data: string): Promise<void
     }
   }
 }
+
+/** The log of every process that uses this data folder, a file per day. */
+export function logsFolderOf(data: string): string {
+  return join(data, "logs");
+}

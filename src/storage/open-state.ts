@@ -10,6 +10,14 @@ import { createInMemoryBus, createInMemoryLeases } from "./in-memory-cluster.ts"
 import { createKeyvStore } from "./keyv/store.ts";
 import { lockData } from "./sqlite/data-lock.ts";
 import { createSqliteLedger } from "./sqlite/ledger.ts";
+import { refuseDamaged } from "./sqlite/quick-check.ts";
+
+/** Checked at every start. Larger files are checked in the background (app/health.ts), so that they don't delay it. */
+export const maxCheckedBytes = 64 * 1024 * 1024;
+export const wholeFiles = [
+  ["ledger.db", "ledger"],
+  ["store.db", "store"],
+] as const;
 
 export interface StateOptions {
   data: string;
@@ -39,6 +47,7 @@ export function ledgerFile(data: string): string {
 
 function openEmbedded(data: string, log: Log): DurableState {
   const lock = lockData(data);
+  for (const [file, name] of wholeFiles) refuseDamaged(join(data, file), name, maxCheckedBytes);
   const ledger = createSqliteLedger({ path: ledgerFile(data) });
   const store = createKeyvStore({ path: join(data, "store.db") });
   const [leases, bus] = [createInMemoryLeases(), createInMemoryBus(log)];

@@ -17,7 +17,7 @@
  */
 import { createScript } from "./script.ts";
 
-const layoutVersion = 1;
+export const layoutVersion = 1;
 
 /** ARGV: prefix, kind, then the arguments of the script. */
 const opening = `

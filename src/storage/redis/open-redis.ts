@@ -96,6 +96,6 @@ function ownFolderBelow(data: string): { folder: string; lock: DataLock } {
 }
 
 /** Puts the prefix in braces so that all keys are in one slot of a cluster and a script may use several keys. */
-function keyPrefix({ prefix }: RedisSettings): string {
+export function keyPrefix({ prefix }: RedisSettings): string {
   return `{${prefix}}:`;
 }

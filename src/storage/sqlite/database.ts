@@ -91,8 +91,8 @@ export function asStorageError(thrown: unknown, place: string): unknown {
 }
 
 const corrupt =
-  "is damaged or is not a SQLite database. Nothing was changed. Stop Remora, move the file and its -wal and -shm " +
-  "files away (or put a backup in their place) and start again. Without a backup, running and waiting work is lost";
+  "is damaged or is not a SQLite database. Nothing was changed. Go back to a backup: npm run -s remora -- restore FILE " +
+  "--replace. Without a backup, stop Remora and move the file away, with its -wal and -shm files: what it holds is lost";
 const busy = `has been locked by another process for more than ${busyTimeoutMs / 1000} s. Find out what else has it open, and try again`;
 const full = "can't be written because the disk is full. Free some space. Nothing was written in part";
 const unreachable = "can't be opened or written. Check that the folder exists and that this user may write to it";
