@@ -80,6 +80,18 @@ export function backfillLimits({ config: { context } }: Settings) {
   return { messages, bytes: kilobytes * 1_024, channelMessages, channelMs: channelMinutes * 60_000 };
 }
 
+/** The doubles of tests stand at the addresses of the APIs. */
+export function signInSettings({ config: { web }, slack, discord }: Settings) {
+  const { slack: ofSlack, discord: ofDiscord, oidc } = web.signIn;
+  const issuer = slack?.apiUrl === undefined ? "https://slack.com" : new URL(slack.apiUrl).origin;
+  const apiUrl = discord?.apiUrl ?? "https://discord.com/api";
+  return {
+    slack: ofSlack === null ? null : { ...ofSlack, issuer },
+    discord: ofDiscord === null ? null : { ...ofDiscord, apiUrl },
+    oidc,
+  };
+}
+
 export function redisSettings({ redisUrl, config: { redis } }: Settings) {
   return redisUrl === null ? null : { url: redisUrl, ...redis };
 }

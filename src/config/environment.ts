@@ -20,6 +20,9 @@ const environmentKeys: readonly (readonly [name: string, path: readonly string[]
   ["OPENAI_BASE_URL", ["models", "openai", "baseUrl"]],
   ["OLLAMA_HOST", ["models", "ollama", "host"]],
   ["LOG_LEVEL", ["log", "level"]],
+  ["OTEL_EXPORTER_OTLP_ENDPOINT", ["tracing", "endpoint"]],
+  ["OTEL_EXPORTER_OTLP_HEADERS", ["tracing", "headers"]],
+  ["OTEL_SERVICE_NAME", ["tracing", "serviceName"]],
 ];
 
 export function withEnvironment(raw: unknown, env: Environment, problems: ConfigProblem[]): unknown {

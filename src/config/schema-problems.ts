@@ -1,5 +1,6 @@
 /** Explains schema problems to people, with suggestions of known keys. */
 import { z } from "zod";
+import { closestName } from "../lib/closest-name.ts";
 import type { ConfigProblem } from "./environment.ts";
 import { configSchema } from "./schema.ts";
 
@@ -25,7 +26,9 @@ export function issueProblems(
 
 function nearestKeys(path: readonly PropertyKey[], unknownKey: string): string {
   const known = knownKeys(path);
-  const near = known.find((key) => key.toLowerCase().startsWith(unknownKey.toLowerCase().slice(0, 3)));
+  const near =
+    closestName(unknownKey, known) ??
+    known.find((key) => key.toLowerCase().startsWith(unknownKey.toLowerCase().slice(0, 3)));
   const hint = near === undefined ? "" : `Did you mean "${near}"? `;
   return known.length === 0 ? "Remove it." : `${hint}Known keys here: ${known.join(", ")}.`;
 }

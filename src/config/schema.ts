@@ -3,6 +3,7 @@
  * 250 lines because it lists every setting.
  */
 import { z } from "zod";
+import { web } from "./web-schema.ts";
 
 const milliseconds = z.number().int().min(0).max(86_400_000);
 const count = z.number().int().min(1);
@@ -293,12 +294,14 @@ export const configSchema = z.strictObject({
   folders: z.record(z.string(), text).default({}),
   files,
   transcription,
-  web: z
+  health: z
     .strictObject({
-      host: z.enum(["127.0.0.1", "0.0.0.0", "::1"]).default("127.0.0.1"),
-      port: z.number().int().min(0).max(65_535).default(4180),
+      minFreeMegabytes: z.number().int().min(0).max(1_000_000).default(100),
+      everySeconds: z.number().min(0.1).max(3_600).default(30),
+      modelCall: z.boolean().default(true),
     })
     .prefault({}),
+  web,
   discord,
   slack,
   redis: z
@@ -312,8 +315,32 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   local: z.strictObject({ enabled: z.boolean().default(true) }).prefault({}),
-  log: z.strictObject({ level: z.enum(["trace", "debug", "info", "warn", "error"]).default("info") }).prefault({}),
+  log: z
+    .strictObject({
+      level: z.enum(["trace", "debug", "info", "warn", "error"]).default("info"),
+      keepDays: z.number().int().min(0).max(3_650).default(14),
+    })
+    .prefault({}),
+  tracing: z
+    .strictObject({
+      endpoint: z
+        .url({ protocol: /^https?$/, error: "use the collector's address, such as http://127.0.0.1:4318" })
+        .nullable()
+        .default(null),
+      headers: z
+        .string()
+        .refine(isHeaderList, "write name=value, several separated by commas, percent-encoded")
+        .nullable()
+        .default(null),
+      serviceName: text.default("remora"),
+    })
+    .prefault({}),
   shutdown: z.strictObject({ graceMs: milliseconds.default(10_000) }).prefault({}),
 });
+
+/** As in OTEL_EXPORTER_OTLP_HEADERS. */
+function isHeaderList(list: string): boolean {
+  return list.split(",").every((pair) => /^\s*[\w-]+\s*=(?:[^%]|%[\da-fA-F]{2})*$/.test(pair));
+}
 
 export type Config = z.infer<typeof configSchema>;

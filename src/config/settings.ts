@@ -2,13 +2,22 @@
 import { delimiter, resolve } from "node:path";
 import type { NamedSecret } from "../lib/redact.ts";
 import { type Environment, readVariable } from "./environment.ts";
+import { type ProxySettings, proxyPasswords, readProxies } from "./proxies.ts";
 import type { Config } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
 import type { SettingSource } from "./setting-sources.ts";
 
+/** Remora's own files, which are elsewhere than its working folder if npm has installed it. */
+export const packageFolder = resolve(import.meta.dirname, "../..");
+const shippedSkills = resolve(packageFolder, "skills");
+
 export interface Settings {
   config: Config;
   configFile: string;
+  /** May be missing. */
+  envFile: string;
+  /** What does not stop the start, but needs attention. */
+  warnings: string[];
   workspace: string;
   data: string;
   /** Later folders take precedence: shipped skills, workspace, `.agents/skills`, `skills.folders`, REMORA_SKILLS. */
@@ -17,6 +26,7 @@ export interface Settings {
   slack: SlackAccess | null;
   redisUrl: string | null;
   preferredModel: string | null;
+  proxies: ProxySettings;
   env: Environment;
   /** Every setting in force, without the values of secrets. */
   sources: SettingSource[];
@@ -44,7 +54,7 @@ export function createSettings(
   configFile: string,
   env: Environment,
   root: string,
-): Omit<Settings, "sources"> {
+): Omit<Settings, "sources" | "envFile" | "warnings"> {
   const workspace = resolve(root, readVariable(env, "REMORA_WORKSPACE") ?? "workspace");
   const extra = (readVariable(env, "REMORA_SKILLS") ?? "").split(delimiter).filter((folder) => folder !== "");
   const secretNames = [
@@ -55,13 +65,14 @@ export function createSettings(
     "SLACK_USER_TOKEN",
   ];
   const redisUrl = readVariable(env, "REDIS_URL") ?? null;
+  const { proxies } = readProxies(env);
   return {
     config,
     configFile,
     workspace,
     data: resolve(root, readVariable(env, "REMORA_DATA") ?? "data"),
     skillRoots: [
-      resolve(root, "skills"),
+      shippedSkills,
       resolve(workspace, "skills"),
       resolve(root, ".agents", "skills"),
       resolve(workspace, ".agents", "skills"),
@@ -72,18 +83,34 @@ export function createSettings(
     slack: slackAccess(env),
     redisUrl,
     preferredModel: readVariable(env, "REMORA_MODEL") ?? null,
+    proxies,
     env,
     secrets: [
       ...named("ANTHROPIC_API_KEY", config.models.anthropic.apiKey),
       ...named("OPENAI_API_KEY", config.models.openai.apiKey),
       ...named("memory.embeddings.apiKey", config.memory.embeddings?.apiKey),
       ...named("transcription.apiKey", config.transcription?.apiKey),
+      ...named("web.signIn.slack.clientSecret", config.web.signIn.slack?.clientSecret),
+      ...named("web.signIn.discord.clientSecret", config.web.signIn.discord?.clientSecret),
+      ...named("web.signIn.oidc.clientSecret", config.web.signIn.oidc?.clientSecret),
       ...named("password of REDIS_URL", urlPassword(redisUrl)),
+      ...headerSecrets(config.tracing.headers),
+      ...proxyPasswords(proxies),
       ...secretsIn(config.skills.settings, "skills.settings"),
       ...secretsIn({ secrets: config.sandbox.network.secrets }, "sandbox.network"),
       ...secretNames.flatMap((name) => named(name, readVariable(env, name))),
     ],
   };
+}
+
+/** Every value, because a collector's header can have any name. */
+function headerSecrets(headers: string | null): NamedSecret[] {
+  const values = (headers ?? "").split(",").map((pair) => pair.slice(pair.indexOf("=") + 1).trim());
+  return values
+    .filter((value) => value !== "")
+    .flatMap((value) =>
+      [...new Set([value, decodeURIComponent(value)])].map((one) => ({ name: "tracing.headers", value: one })),
+    );
 }
 
 function named(name: string, value: string | null | undefined): NamedSecret[] {

@@ -41,7 +41,9 @@ function variables(): string[] {
   );
   const pattern = /"((?:REMORA|DISCORD|SLACK|ANTHROPIC|OPENAI|OLLAMA|REDIS|LOG)_[A-Z_]*[A-Z])"/g;
   const found = files.flatMap((name) => [...readFileSync(join(project, "src", name), "utf8").matchAll(pattern)]);
-  return [...new Set(found.map(([, name = ""]) => name))].sort();
+  const names = new Set(found.map(([, name = ""]) => name));
+  // The page says once that every secret can come from a file.
+  return [...names].filter((name) => !names.has(name.replace(/_FILE$/, "")) || !name.endsWith("_FILE")).sort();
 }
 
 test("the variables are looked for where the code is", () => {

@@ -248,6 +248,9 @@ describe("secrets in files", () => {
       expect.stringMatching(/^OPENAI_API_KEY_FILE the file can't be read: ENOENT/),
     ]);
     expect(places({ REDIS_URL_FILE: fileWith("\n") })).toEqual([expect.stringContaining("is empty")]);
+    expect(places({ REDIS_URL_FILE: folder })[0]).toContain("is not a file");
+    expect(places({ DISCORD_TOKEN_FILE: fileWith("token-one\ntoken-two\n") })[0]).toContain("has several lines");
+    expect(places({ DISCORD_TOKEN_FILE: fileWith("x".repeat(70_000)) })[0]).toContain("has more than 64 KiB");
     expect(places({ REDIS_URL: "redis://a", REDIS_URL_FILE: fileWith("redis://b") })).toEqual([
       expect.stringContaining("REDIS_URL is set too"),
     ]);

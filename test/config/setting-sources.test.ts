@@ -42,6 +42,8 @@ test("no secret is in the list, wherever it comes from", () => {
     "token-of-discord",
     "pass-of-redis",
     "pass-in-url",
+    "token in a list",
+    "token of a service",
   ];
   const tokenFile = join(folder, "token");
   writeFileSync(tokenFile, "token-of-discord\n");
@@ -51,6 +53,9 @@ test("no secret is in the list, wherever it comes from", () => {
     "skills:",
     "  settings:",
     "    mcp: { servers: { one: { headers: { Authorization: Bearer token-of-mcp } } } }",
+    "    web: { apiKey: 'token in a list', addresses: ['https://x.example/?key=token%20in%20a%20list'] }",
+    "    other: { apiKey: 'token of a service', start: 'run --with \"token of a service\"' }",
+    `    long: { words: ['${"x".repeat(380)} token in a list'] }`,
   ].join("\n");
   const { sources, of } = sourcesOf(yaml, {
     MY_KEY: "key-of-openai",
