@@ -21,9 +21,8 @@ export function refused(text: string): AnswerReceipt {
 
 export async function alreadySettledText(context: ApprovalsContext, rows: ApprovalRow[]): Promise<string> {
   const now = await Promise.all(rows.map((row) => context.ledger.get("approval", row.id)));
-  const clean = cleaner(context.mask);
   const outcomes = now.flatMap((row) =>
-    row === undefined ? [] : settledLine(row, recordHeadline(row.body, context.mask).text, clean),
+    row === undefined ? [] : settledLine(row, recordHeadline(row.body, context.mask).text, context.mask),
   );
   return `Nothing left to answer. ${[...new Set(outcomes)].join("; ").replace(/\.$/, "")}.`;
 }

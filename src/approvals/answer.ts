@@ -3,16 +3,16 @@
  * conversation or message is treated like an unknown id. Clicks on one card run one by one, so "approve all" and "deny
  * all" never mix.
  */
-import type { AnswerReceipt, Author } from "../ports/message.ts";
+import type { AnswerReceipt } from "../ports/message.ts";
 import { accepted, alreadySettledText, notYoursText, refused, unknownCard, whyText } from "./answer-text.ts";
-import { fits, requesterOf } from "./authority.ts";
 import { answerBudget } from "./budget.ts";
 import { type ApprovalRow, groupIdentical } from "./card.ts";
 import { actOnChanges, isChangeAction } from "./change-action.ts";
 import type { Click } from "./click.ts";
-import { type ApprovalsContext, type CardRows, cardRows, expireDue, isExpired, ruleNow } from "./context.ts";
+import { type ApprovalsContext, type CardRows, cardRows, expireDue, isExpired } from "./context.ts";
 import { allow, approve, deny, edit, keepChosenFiles, turnIdsOf } from "./decide.ts";
 import { endGrants } from "./end-grant.ts";
+import { mayAnswer } from "./may-answer.ts";
 import { askAgain } from "./notify/ask-again.ts";
 import { handOver } from "./notify/hand-over.ts";
 import { copyTargets } from "./notify/shown.ts";
@@ -34,8 +34,8 @@ export async function answerCard(context: ApprovalsContext, click: Click): Promi
 }
 
 /** Checks the message id only if the ids of all messages that show the card in this conversation are known. */
-function isFromCard({ card }: CardRows, { id, from, isOperator }: Click): boolean {
-  if (isOperator) return true;
+function isFromCard({ card }: CardRows, { id, from, isOperator, platform }: Click): boolean {
+  if (isOperator || platform !== undefined) return true;
   if (from?.platform !== card.platform) return false;
   const copies = copyTargets(id, card).filter(({ conversationId }) => conversationId === from.conversationId);
   if (from.conversationId !== card.conversationId && copies.length === 0) return false;
@@ -91,24 +91,4 @@ async function answerRows(
 async function rowsNow({ ledger }: ApprovalsContext, rows: ApprovalRow[]): Promise<ApprovalRow[]> {
   const now = await Promise.all(rows.map(({ id }) => ledger.get("approval", id)));
   return now.filter((row) => row !== undefined);
-}
-
-/** True if an approval or a denial by this person would count now. */
-export function mayStillAnswer(context: ApprovalsContext, row: ApprovalRow, by: Author): boolean {
-  if (row.state !== "open" || isExpired(row.body, context.now()) || by.isBot) return false;
-  if (row.body.votes.some((vote) => !vote.isOperator && vote.by.id === by.id)) return false;
-  const { id } = row;
-  return (["approve", "deny"] as const).some((choice) =>
-    mayAnswer(context, row, { id, choice, by, isOperator: false }),
-  );
-}
-
-/** The person must satisfy both the rule recorded with the request and the current rule. */
-function mayAnswer(context: ApprovalsContext, { body }: ApprovalRow, { by, isOperator, choice }: Click): boolean {
-  const rule = ruleNow(context, body);
-  if (isOperator) return body.approvers.length > 0 && rule.approvers.length > 0;
-  const requester = requesterOf(body);
-  const person = { platform: requester.platform, by };
-  const wanted = choice === "deny" ? "deny" : "approve";
-  return fits(body, person, requester, wanted) && fits(rule, person, requester, wanted);
 }

@@ -5,9 +5,11 @@
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
 import type { ApprovalCard } from "../ports/card.ts";
-import { answerCard, mayStillAnswer } from "./answer.ts";
+import { answerCard } from "./answer.ts";
+import { answerAs, answerableBy } from "./answer-as.ts";
 import { expiryMsOf } from "./authority.ts";
-import { applyContinue, closeBudgets, openBudget } from "./budget.ts";
+import { closeBudgets, openBudget } from "./budget.ts";
+import { applyContinue } from "./budget-twins.ts";
 import type { ApprovalRow } from "./card.ts";
 import { escapeHiddenLines } from "./card-text.ts";
 import { finishChanges, mayTakeBack, openChanges, redeemChanges, replaceChanges } from "./changes.ts";
@@ -25,6 +27,7 @@ import {
 import { createDecisionOutbox } from "./decision-outbox.ts";
 import { endGrant } from "./end-grant.ts";
 import { createGrants } from "./grants.ts";
+import { mayStillAnswer } from "./may-answer.ts";
 import { createNotifier, isCopyTurn } from "./notify/notifier.ts";
 import { planNotify } from "./notify/plan.ts";
 import { openApprovals } from "./open.ts";
@@ -46,9 +49,11 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
   const record = (cardId: string) => recordCard(context, cardId);
   const settled = (cardId: string) => notifier.settled(cardId);
   const notices = createDecisionOutbox({ ledger, log, onSettled, settled, wake, cards, record });
-  const grantMs = options.policy.grantMs ?? defaultGrantMs;
   const context: ApprovalsContext = {
-    ...{ ...options, now, grants, notices, records, grantMs, serial: createKeyedMutex() },
+    ...{ ...options, now, grants, notices, records, serial: createKeyedMutex() },
+    get grantMs() {
+      return options.policy.grantMs ?? defaultGrantMs;
+    },
     tellPeople: (cardId) => notifier.start(cardId),
   };
   const notifier = createNotifier(context);
@@ -132,6 +137,8 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
         ...(reason === undefined ? {} : { reason }),
         ...(parts === undefined ? {} : { parts }),
       }),
+    decideAs: (person, decision) => answerAs(context, person, decision),
+    answerable: (person, cardIds) => answerableBy(context, person, cardIds),
     redeem: (approvalId, call, workingFolder) => redeemApproval(context, approvalId, call, workingFolder),
     hashOf: (call, workingFolder) => hashOfCall(context, call, workingFolder),
     async openChanges(request) {
@@ -146,7 +153,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     finishChanges: (approvalId, outcome) => finishChanges(context, approvalId, outcome),
     async mayTakeBack(approvalId, by) {
       const row = await ledger.get("approval", approvalId);
-      return row !== undefined && mayTakeBack(row.body, by, false);
+      return row !== undefined && mayTakeBack(context, row.body, by, false);
     },
     async mayAnswer(cardId, platform, by) {
       const found = await cardRows(ledger, cardId);

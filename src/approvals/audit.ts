@@ -14,6 +14,8 @@ export interface RecordedAnswer {
   choice: AuditMap["approval.answered"]["choice"];
   by: Author;
   isOperator: boolean;
+  /** Where `by` is an identity, if the answer was given on the dashboard. */
+  platform?: string;
   /** The new arguments as JSON; present only with `edit`. */
   input?: string;
 }
@@ -36,7 +38,7 @@ export async function recordAnswer(
 function answerFields(
   context: ApprovalsContext,
   row: Pick<ApprovalRow, "body">,
-  { choice, by, isOperator, input }: RecordedAnswer,
+  { choice, by, isOperator, input, platform }: RecordedAnswer,
 ): AuditMap["approval.answered"] {
   const { id: approvalId, turnId, conversationId, call, callHash, requester, grantIds } = row.body;
   const rules = choice === "allow" ? (grantableRules(row.body.matches) ?? []).map(describeRule) : [];
@@ -44,6 +46,7 @@ function answerFields(
     ...{ turnId, conversationId, approvalId, callId: call.id, callHash, requester: personOf(requester) },
     ...{ by: personOf(by), isOperator, choice, tool: call.name, input: input ?? JSON.stringify(call.input) },
     shown: shownCard(context, row),
+    ...(platform === undefined ? {} : { onDashboardAs: `${platform}:${by.id}` }),
     ...(choice === "allow" ? { rules, grantedUntil: context.now() + context.grantMs } : {}),
     ...(choice === "grant" ? { grantIds } : {}),
   };

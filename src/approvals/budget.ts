@@ -1,7 +1,8 @@
 /**
  * Asks people to add to a budget in dollars, by the same rules as for calls: records, cards, authority, audit, and the
  * first answer wins. All turns that meet the budget share its card in a conversation, and an answer in one conversation
- * settles the cards in the others. An addition counts once, however often it is applied.
+ * also counts in the others, as far as their own rules allow it to the same people. An addition counts once, however
+ * often it is applied.
  */
 import { createHash } from "node:crypto";
 import { formatDollars } from "../lib/text/format-dollars.ts";
@@ -10,10 +11,11 @@ import type { AnswerReceipt, JsonObject } from "../ports/message.ts";
 import type { BudgetAsk } from "../ports/usage.ts";
 import { accepted } from "./answer-text.ts";
 import { type AnswerRule, budgetRule, budgetTool, expiryMsOf, impossibilityOf } from "./authority.ts";
+import { answerElsewhere, applyContinue, openTwins } from "./budget-twins.ts";
 import type { ApprovalRow } from "./card.ts";
 import type { Click } from "./click.ts";
 import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle } from "./context.ts";
-import { approve, deny, turnIdsOf } from "./decide.ts";
+import { approve, deny } from "./decide.ts";
 import { createApprovalId } from "./hash.ts";
 import { saveCard } from "./save-card.ts";
 
@@ -127,13 +129,6 @@ function shownInput({ kind, used, limit, step }: BudgetAsk): JsonObject {
   return { budget: kind, used: formatDollars(used), limit: formatDollars(limit), adds: formatDollars(step) };
 }
 
-async function openTwins(context: ApprovalsContext, hash: string): Promise<ApprovalRow[]> {
-  const open = await context.ledger.list("approval", { states: ["open"] });
-  return open.filter(
-    ({ body }) => body.callHash === hash && body.budget !== undefined && !isExpired(body, context.now()),
-  );
-}
-
 /** `rows` are open, and the person may answer them. */
 export async function answerBudget(
   context: ApprovalsContext,
@@ -151,19 +146,13 @@ export async function answerBudget(
   // A vote that counts but does not decide leaves the rows open.
   if (decided.some((row) => row?.state === "open")) return receipt;
   if (!isContinue) await context.budgets?.declined(ask, click.by.name);
-  await settleElsewhere(context, rows, click);
+  const settled = decided.find((row) => row !== undefined);
+  if (settled !== undefined) await answerElsewhere(context, settled, click);
   return accepted(
     isContinue
       ? `Added ${formatDollars(ask.step)}. The budget is now ${formatDollars(ask.limit + ask.step)}.`
       : `Noted. The budget stays at ${formatDollars(ask.limit)}.`,
   );
-}
-
-/** Repeating it changes nothing. */
-export async function applyContinue(context: ApprovalsContext, { id, body }: ApprovalRow): Promise<void> {
-  if (body.budget === undefined || context.budgets === undefined) return;
-  await context.budgets.continued(body.budget, body.decidedBy?.name ?? "", body.decidedAt ?? context.now());
-  await context.ledger.transition("approval", id, ["approved"], "consumed");
 }
 
 /** Closes the cards about the turn's own budget, because the turn has ended. */
@@ -180,26 +169,4 @@ export async function closeBudgets(context: ApprovalsContext, turnId: string): P
       }));
       return closed === undefined ? [] : [closed];
     });
-}
-
-/** Settles the cards about the same addition in other conversations, and wakes their turns. */
-async function settleElsewhere(context: ApprovalsContext, rows: ApprovalRow[], { by, choice }: Click): Promise<void> {
-  const [first] = rows;
-  if (first === undefined) return;
-  const twins = (await openTwins(context, first.body.callHash)).filter(({ body }) => body.cardId !== first.body.cardId);
-  const to = choice === "deny" ? "denied" : "approved";
-  const at = context.now();
-  const votes = choice === "deny" ? [] : [{ by, at, isOperator: false }];
-  for (const [cardId, ofCard] of Map.groupBy(twins, ({ body }) => body.cardId)) {
-    await context.notices.around(cardId, turnIdsOf(ofCard), true, async () => {
-      const settled = await Promise.all(
-        ofCard.map((row) =>
-          settle(context, row, ["open"], to, (body) => ({ ...body, votes, decidedBy: by, decidedAt: at })),
-        ),
-      );
-      const changed = settled.filter((row) => row !== undefined);
-      if (to === "approved") for (const row of changed) await applyContinue(context, row);
-      return changed;
-    });
-  }
 }

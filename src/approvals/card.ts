@@ -3,16 +3,18 @@
  * configured secrets, but nothing that only looks like one. Identical calls share a row, whose id answers for all.
  */
 import type { Mask } from "../lib/redact.ts";
+import { namesText } from "../lib/text/names-text.ts";
 import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState, CardItem } from "../ports/card.ts";
 import type { LedgerEntry } from "../ports/ledger.ts";
 import type { AnswerChoice, ReplyTarget } from "../ports/message.ts";
 import { approversText, type KnownNames } from "./authority.ts";
 import { budgetItem } from "./budget-text.ts";
-import { callText, callWarning, cleaner, editableJson, isMasked } from "./card-text.ts";
+import { callWarning } from "./call-warning.ts";
+import { callText, cleaner, editableJson, isMasked } from "./card-text.ts";
 import { changesText, openChangesChoices, settledChangesChoices } from "./changes-card.ts";
 import { grantableRules } from "./grants.ts";
-import { recordHeadline } from "./headline.ts";
+import { isWholeCall, recordHeadline } from "./headline.ts";
 import { settledLine } from "./outcome.ts";
 import { allowedText, grantText, reasonSentences, whyLines } from "./why.ts";
 
@@ -55,7 +57,7 @@ function whoMayAnswer(rows: ApprovalRow[], names: KnownNames | undefined): strin
   const asked = open.length === 0 ? rows : open;
   const byText = new Map<string, Set<string>>();
   for (const { body } of asked) {
-    const text = approversText(body, body.requester.name, names);
+    const text = approversText(body, names);
     byText.set(text, (byText.get(text) ?? new Set()).add(body.call.name));
   }
   if (byText.size === 1) return [...byText.keys()].join("");
@@ -107,16 +109,18 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
   const { changes } = body;
   const facts = [...maskedFacts(body, mask), ...(body.facts ?? []).map(clean)];
   const { text: headline, channels } = recordHeadline(body, mask);
-  const reason = changes === undefined ? reasonSentences(body.matches) : undefined;
+  const reason = changes === undefined ? reasonSentences(body.matches, body.facts) : undefined;
   return {
     approvalId,
     tool: clean(body.call.name),
     headline,
     ...(channels.length === 0 ? {} : { channels }),
     callText: changes === undefined ? callText(body.call, mask) : "",
+    ...(changes === undefined && isWholeCall(body.call, body.ask, mask) ? { isHeadlineWhole: true } : {}),
     ...(reason === undefined ? {} : { reason: clean(reason) }),
     why: whyLines(body.matches).map(clean),
     ...(facts.length === 0 ? {} : { facts }),
+    ...(state === "open" && body.undo !== undefined ? { undo: clean(body.undo) } : {}),
     ...(changes === undefined ? {} : { changes: changesText(changes, state, mask) }),
     ...(warning === undefined ? {} : { warning }),
     times,
@@ -126,7 +130,7 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
     ...(choices.includes("allow") ? { grantText: clean(grantText(body, grantMs)) } : {}),
     ...(body.original === undefined ? {} : { editedFrom: callText(body.original, mask) }),
     ...(state === "open" && body.votes.length > 0 ? { progress: clean(progressText(body)) } : {}),
-    ...(state === "open" ? {} : { outcome: settledLine(shown, headline, clean) }),
+    ...(state === "open" ? {} : { outcome: settledLine(shown, headline, mask) }),
     ...(state === "open" || body.decidedAt === undefined ? {} : { settledAt: body.decidedAt }),
     ...(body.budget === undefined ? {} : budgetItem(body.budget)),
   };
@@ -142,8 +146,8 @@ export function hidesSecrets(
 
 function maskedFacts(body: ApprovalRecord, mask: Mask): string[] {
   if (!hidesSecrets(body, mask)) return [];
-  const what = body.changes === undefined ? "This call contains" : "These changes contain";
-  return [`${what} configured secrets, shown here by name and length only. Only an owner can approve.`];
+  const what = body.changes === undefined ? "The real values of secrets are used" : "The changes contain secrets";
+  return [`${what}, but hidden here. Only an owner can approve.`];
 }
 
 /** `answer` accepts exactly the choices that the card offers. */
@@ -169,6 +173,9 @@ export function openItem(body: ApprovalRecord, view: CardView): CardItem {
   return rowItem(body.id, 1, { body, state: "open" }, view);
 }
 
+/** For example `Ben approved. 1 more approval is needed.` */
 export function progressText({ votes, quorum }: ApprovalRecord): string {
-  return `${votes.length} of ${quorum} approvals: ${votes.map((vote) => vote.by.name).join(", ")}`;
+  const left = quorum - votes.length;
+  const more = left === 1 ? "1 more approval is" : `${left} more approvals are`;
+  return `${namesText(votes.map(({ by }) => by.name))} approved. ${more} needed.`;
 }

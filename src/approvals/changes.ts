@@ -11,7 +11,7 @@ import { recordAnswer } from "./audit.ts";
 import { fits, impossibilityOf, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
 import { areChangesMasked } from "./changes-card.ts";
-import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle } from "./context.ts";
+import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, ruleNow, settle } from "./context.ts";
 import { createApprovalId } from "./hash.ts";
 import { problemWithVotes } from "./redeem.ts";
 
@@ -72,7 +72,7 @@ async function changesRecord(
   request: ChangesRequest,
   cardId: string,
 ): Promise<ApprovalRecord> {
-  const { turnId, target, scope, requester, alsoAsked = [], workingFolder, changes, grant, expiresAt } = request;
+  const { turnId, target, scope, requester, alsoAsked = [], workingFolder, changes, grant, undo, expiresAt } = request;
   const isMasked = changes.kind === "ask" && (await isHidingSecrets(context, request));
   const asked = { platform: target.platform, by: requester, alsoAsked };
   const rule = ruleForAll(ruleFor(context.policy, keepChangesTool, isMasked), asked);
@@ -85,6 +85,7 @@ async function changesRecord(
     ...{ id: createApprovalId(), cardId, turnId, conversationId: target.conversationId, scope, target },
     ...{ requester, alsoAsked, workingFolder, matches, changes, ...rule, createdAt, expiresAt },
     ...(isMasked ? { isMasked } : {}),
+    ...(undo === undefined ? {} : { undo }),
     call: { id: `changes:${changes.draftId}`, name: keepChangesTool, input: { changes: changes.shown.title } },
     ...{ callHash: changes.hash, requestedHash: changes.hash, extraTags: [], votes: [], grantIds: [] },
   };
@@ -214,10 +215,16 @@ export async function replaceChanges(context: ApprovalsContext, approvalId: stri
   );
 }
 
-/** The requester and everybody who may approve can undo. */
-export function mayTakeBack(record: ApprovalRecord, by: Author, isOperator: boolean): boolean {
+/** The requester and everybody who could approve then and can now. */
+export function mayTakeBack(
+  context: ApprovalsContext,
+  record: ApprovalRecord,
+  by: Author,
+  isOperator: boolean,
+): boolean {
   if (isOperator) return true;
   const requester = requesterOf(record);
   const person = { platform: requester.platform, by };
-  return !by.isBot && (requester.by.id === by.id || fits(record, person, requester, "deny"));
+  if (by.isBot || requester.by.id === by.id) return !by.isBot;
+  return [record, ruleNow(context, record)].every((rule) => fits(rule, person, requester, "deny"));
 }

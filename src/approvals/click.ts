@@ -6,6 +6,8 @@ export interface Click {
   choice: AnswerChoice;
   by: Author;
   isOperator: boolean;
+  /** Where `by` is an identity, if the answer was given on the dashboard. It then needs no `from`. */
+  platform?: string;
   from?: { platform: string; conversationId: string; messageId?: string };
   reason?: string;
   editedJson?: string;

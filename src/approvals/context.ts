@@ -2,6 +2,7 @@
 import type { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { Mask } from "../lib/redact.ts";
+import type { Repeats } from "../ports/access.ts";
 import type { ApprovalRecord, CardRecord, ChangesActions } from "../ports/approval.ts";
 import type { Audit } from "../ports/audit.ts";
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
@@ -9,7 +10,7 @@ import type { Events } from "../ports/events.ts";
 import type { Gate } from "../ports/gate.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Feedback } from "../ports/memory.ts";
-import type { Author, InboundMessage, JsonObject, ReplyTarget } from "../ports/message.ts";
+import type { Author, JsonObject, ReplyTarget } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 import type { BudgetDecisions } from "../ports/usage.ts";
 import {
@@ -50,11 +51,11 @@ export interface ApprovalsOptions {
   /** Checks edited arguments against the tool's schema. Resolves to an error message if they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
   changes?: ChangesActions;
-  /** Stores a message like one that somebody wrote. If absent, nobody can ask again. */
-  accept?(message: InboundMessage): Promise<unknown>;
+  /** If absent, nobody can ask again. */
+  repeats?: Repeats;
   /** If absent, there are no budgets. */
   budgets?: BudgetDecisions;
-  /** If absent, nobody is told about cards. */
+  /** If absent, cards notify nobody. */
   notify?: NotifyOptions | undefined;
   /** Identifies the current content of the tool's skill. Undefined for a tool without a skill. */
   skillFile?(tool: string): string | undefined;

@@ -9,6 +9,7 @@ import type { Click } from "./click.ts";
 import { type ApprovalsContext, isExpired, settle } from "./context.ts";
 import { editRows } from "./edit.ts";
 import { grantableRules } from "./grants.ts";
+import { hasVoted } from "./has-voted.ts";
 import { granted } from "./record.ts";
 import { minutesText } from "./why.ts";
 
@@ -30,14 +31,15 @@ export async function approve(
   if (approved.length > 0) return accepted(`Approved${countText(approved)}.`);
   const [counted] = changed;
   const clean = cleaner(context.mask);
-  if (counted !== undefined) return accepted(clean(`Your approval counts. ${progressText(counted.body)}.`));
+  if (counted !== undefined) return accepted(clean(`Your approval counts. ${progressText(counted.body)}`));
   const repeated = rows.find((row) => hasVoted(row, click));
   if (repeated === undefined) return refused(await alreadySettledText(context, rows));
   return refused(clean(`You have already approved. Others must approve too. ${progressText(repeated.body)}.`));
 }
 
-function auditAnswer({ choice, by, isOperator }: Click): RecordedAnswer {
-  return { choice: choice === "allow" || choice === "part" || choice === "deny" ? choice : "approve", by, isOperator };
+function auditAnswer({ choice, by, isOperator, platform }: Click): RecordedAnswer {
+  const known = choice === "allow" || choice === "part" || choice === "deny" ? choice : "approve";
+  return { choice: known, by, isOperator, ...(platform === undefined ? {} : { platform }) };
 }
 
 export async function keepChosenFiles(
@@ -61,7 +63,7 @@ async function vote(context: ApprovalsContext, row: ApprovalRow, click: Click): 
   const at = context.now();
   for (let seen: ApprovalRow | undefined = row; seen !== undefined; seen = await stillOpen(context, seen)) {
     if (hasVoted(seen, click) || isExpired(seen.body, at)) return undefined;
-    const votes: ApprovalVote[] = [...seen.body.votes, { by: click.by, at, isOperator: click.isOperator }];
+    const votes: ApprovalVote[] = [...seen.body.votes, voteOf(seen, click, at)];
     const before = seen.body.votes.length;
     if (votes.length < seen.body.quorum) {
       const counted = await context.ledger.transition("approval", row.id, ["open"], "open", (body) =>
@@ -90,8 +92,9 @@ async function stillOpen({ ledger }: ApprovalsContext, row: ApprovalRow): Promis
   return now?.state === "open" ? now : undefined;
 }
 
-function hasVoted({ body }: ApprovalRow, { by, isOperator }: Click): boolean {
-  return body.votes.some((earlier) => earlier.by.id === by.id && earlier.isOperator === isOperator);
+function voteOf({ body }: ApprovalRow, { by, isOperator, platform }: Click, at: number): ApprovalVote {
+  const isElsewhere = platform !== undefined && platform !== body.target.platform;
+  return { by, at, isOperator, ...(isElsewhere ? { platform } : {}) };
 }
 
 export async function deny(

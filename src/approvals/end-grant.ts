@@ -6,7 +6,7 @@ import type { ApprovalRow } from "./card.ts";
 import { type ApprovalsContext, cardRows } from "./context.ts";
 import { grantDecisionsOf } from "./record.ts";
 
-/** `End it` on a card. Anyone who sees the card may end the grants of its rows, as with `/remora grants revoke`. */
+/** `End this permission` on a card. Anyone who sees the card may end the grants of its rows, as with `/remora grants revoke`. */
 export async function endGrants(
   context: ApprovalsContext,
   cardId: string,

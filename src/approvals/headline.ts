@@ -18,6 +18,7 @@ const maxListedItems = 10;
 /** A person's eye takes an apostrophe for a backtick. */
 const tickSubstitute = "'";
 const lineBreakMark = " ⏎ ";
+const singleWord = /^[\w#@./-]+$/;
 
 export interface Headline {
   text: string;
@@ -38,6 +39,36 @@ export function callHeadline(call: ToolCall, ask: string | undefined, mask: Mask
   // Two parts can form one secret.
   const text = mask(texts.join("")).replace(/\s+/g, " ").trim();
   return { text: shortenLine(text), channels };
+}
+
+/**
+ * True if the headline shows every argument unchanged and unambiguously: all arguments but the last are single words, and
+ * the last one ends the line or is code.
+ */
+export function isWholeCall(call: ToolCall, ask: string | undefined, mask: Mask): boolean {
+  const template = ask === undefined ? undefined : parseAskTemplate(ask);
+  if (template?.type !== "template") return false;
+  const { pieces } = template;
+  const named = pieces.filter((piece) => piece.type === "value" && Object.hasOwn(call.input, piece.path[0] ?? ""));
+  if (
+    new Set(named.map((piece) => (piece.type === "value" ? piece.path[0] : ""))).size !== Object.keys(call.input).length
+  )
+    return false;
+  const isShown = named.every((piece, index) => {
+    const value = piece.type === "value" && piece.path.length === 1 ? valueAt(call.input, piece.path) : undefined;
+    if (typeof value !== "string" || value === "" || plainValue(value, mask) !== value || /^\s|\s{2}|\s$/.test(value))
+      return false;
+    return index === named.length - 1 ? endsClearly(pieces, piece) : singleWord.test(value);
+  });
+  return isShown && [...callHeadline(call, ask, mask).text].length < maxHeadlineCharacters - 2;
+}
+
+function endsClearly(pieces: readonly AskPiece[], last: AskPiece): boolean {
+  const at = pieces.lastIndexOf(last);
+  const [before, after] = [pieces[at - 1], pieces[at + 1]];
+  const isCode =
+    before?.type === "words" && before.text.endsWith("`") && after?.type === "words" && after.text.startsWith("`");
+  return isCode || at === pieces.length - 1;
 }
 
 function defaultPieces(tool: string): AskPiece[] {

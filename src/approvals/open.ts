@@ -165,6 +165,7 @@ function callRecord(
     extraTags: asked.extraTags ?? [],
     ...(asked.isTainted === true ? { isTainted: true } : {}),
     ...(asked.facts === undefined || asked.facts.length === 0 ? {} : { facts: asked.facts }),
+    ...(asked.undo === undefined ? {} : { undo: asked.undo }),
     ...(isMasked ? { isMasked } : {}),
     ...rule,
     votes: [],

@@ -118,29 +118,30 @@ async function authorityProblem(context: ApprovalsContext, record: ApprovalRecor
   for (const vote of record.votes) {
     const by = await lookUp(context, vote, record);
     if (typeof by === "string") return by;
-    if (by !== undefined && mayApprove(record, rule, { ...vote, by })) valid.add(by.id);
+    if (by !== undefined && mayApprove(record, rule, { ...vote, by }))
+      valid.add(`${vote.isOperator}:${vote.platform ?? ""}:${by.id}`);
   }
   if (valid.size >= Math.max(record.quorum, rule.quorum, 1)) return undefined;
   const names = [...new Set(record.votes.map((vote) => vote.by.name))].join(", ");
   return `The approval by ${names === "" ? "nobody" : names} no longer counts: the right to approve this call is gone.`;
 }
 
-function mayApprove(record: ApprovalRecord, rule: AnswerRule, { by, isOperator }: ApprovalVote): boolean {
-  if (isOperator) return rule.approvers.length > 0;
+function mayApprove(record: ApprovalRecord, rule: AnswerRule, vote: ApprovalVote): boolean {
+  if (vote.isOperator) return rule.approvers.length > 0;
   const requester = requesterOf(record);
-  const person = { platform: requester.platform, by };
+  const person = { platform: vote.platform ?? requester.platform, by: vote.by };
   return fits(record, person, requester, "approve") && fits(rule, person, requester, "approve");
 }
 
 /** Resolves to an error message if the look-up fails. The approval then does not count. */
 async function lookUp(
   { authority, log }: ApprovalsContext,
-  { by, isOperator }: ApprovalVote,
+  { by, isOperator, platform }: ApprovalVote,
   { target }: ApprovalRecord,
 ): Promise<Author | string | undefined> {
   if (isOperator || authority === undefined) return by;
   try {
-    const found = await authority(by, target);
+    const found = await authority(by, platform === undefined ? target : { ...target, platform });
     return found?.id === by.id ? found : undefined;
   } catch (thrown) {
     log.warn({ person: by.id, error: messageOf(thrown) }, "could not check whether an approver may still approve");

@@ -1,19 +1,25 @@
-/** Why a call asks: as plain sentences for its card, as rules for whoever wants to know, and as what Allow would allow. */
+/** Why a call asks: as plain sentences for its card, and as rules on request. Also says what Allow would allow. */
 import { basename, dirname } from "node:path";
 import { describePattern, describeRule } from "../lib/text/describe-rule.ts";
 import type { ApprovalRecord } from "../ports/approval.ts";
+import { riskLead } from "../ports/card.ts";
+import { reachesNetwork } from "../ports/containment.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import { grantableRules } from "./grants.ts";
 
 const maxReasonSentences = 3;
 
-/** The skills' reasons as sentences, without rules. Undefined if no rule gives a reason. */
-export function reasonSentences(matches: readonly GateMatch[]): string | undefined {
-  const reasons = [...new Set(matches.flatMap(({ reason = "" }) => reason.trim() || []))];
+/** The reasons as sentences, without rules. Undefined if no rule gives one. Leaves out what the facts of a card say better. */
+export function reasonSentences(matches: readonly GateMatch[], facts: readonly string[] = []): string | undefined {
+  const isSaid = ({ reason }: GateMatch) => reason === reachesNetwork && facts.length > 0;
+  const shownMatches = matches.filter((match) => !isSaid(match));
+  const reasons = [...new Set(shownMatches.flatMap(({ reason = "" }) => reason.trim() || []))];
   if (reasons.length === 0) return undefined;
   const shown = reasons.slice(0, maxReasonSentences).map(sentence);
   const more = reasons.length - shown.length;
-  return [...shown, ...(more > 0 ? [`And ${more} more ${more === 1 ? "reason" : "reasons"}.`] : [])].join(" ");
+  const text = [...shown, ...(more > 0 ? [`And ${more} more ${more === 1 ? "reason" : "reasons"}.`] : [])].join(" ");
+  // Only skills warn of risks. Remora itself also asks because of the settings.
+  return shownMatches.some(({ file, reason }) => file !== "" && reason !== undefined) ? `${riskLead} ${text}` : text;
 }
 
 function sentence(text: string): string {
@@ -39,26 +45,21 @@ function whyLine({ skill, file, line, pattern, reason, form }: GateMatch): strin
 }
 
 /** What Allow would allow, so that a person can decide. Names a pattern only if its skill gives no reason. */
-export function grantText({ matches, changes, requester }: ApprovalRecord, grantMs: number): string {
-  const time = `For ${minutesText(grantMs)} in this conversation`;
-  if (changes !== undefined) {
-    const what = matches.map(({ reason = "" }) => reason).join(" and ");
-    return `${time}: ${what} without asking, for requests by ${requester.name}.`;
-  }
-  const rules = (grantableRules(matches) ?? []).map(describeRule).join(" and ");
-  return `${time}: run calls that ask only because of ${rules} without asking, for requests by ${requester.name}.`;
+export function grantText(record: ApprovalRecord, grantMs: number): string {
+  return `For ${minutesText(grantMs)}, ${allowedText(record)}.`;
 }
 
-/** What has been allowed, for the line of a settled card: it follows `Until 14:32, without asking:`. */
-export function allowedText({ matches, changes, requester }: ApprovalRecord): string {
-  const reasons = [
-    ...new Set(matches.map(({ reason, skill }) => (reason === undefined ? `a rule of skill ${skill}` : `“${reason}”`))),
+/** What has been allowed, after a time such as `Until 14:32, `. */
+export function allowedText({ matches, changes, requester: { name } }: ApprovalRecord): string {
+  const reasons = [...new Set(matches.map(({ reason = "" }) => reason))].filter((reason) => reason !== "");
+  if (changes !== undefined) return `Remora won't ask again here to ${reasons.join(" and ")}, when ${name} asks for it`;
+  const rules = [
+    ...reasons.filter((reason) => !/[.!?]$/.test(reason)),
+    ...(grantableRules(matches) ?? [])
+      .filter(({ reason }) => reason === undefined || /[.!?]$/.test(reason))
+      .map((rule) => `matches ${describeRule(rule)}`),
   ];
-  const what =
-    changes === undefined
-      ? `calls that ask only because of ${reasons.join(" and ")}`
-      : matches.map(({ reason = "" }) => reason).join(" and ");
-  return `${what}, for requests by ${requester.name}`;
+  return `Remora won't ask again here when a call for ${name} only ${rules.join(" and ")}`;
 }
 
 export function minutesText(milliseconds: number): string {

@@ -10,7 +10,7 @@ import type { Log } from "../lib/log.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import type { Events } from "../ports/events.ts";
-import type { Transcribe } from "../ports/turn-files.ts";
+import type { Recording } from "../ports/turn-files.ts";
 import { maxAttemptMs, maxRetries, maxTranscriptCharacters, maxUploadBytes } from "./limits.ts";
 
 export interface TranscriptionOptions {
@@ -26,11 +26,14 @@ export interface TranscriptionOptions {
   timeoutMs?: number;
 }
 
-export function createTranscription(options: TranscriptionOptions): Transcribe {
+/** `seconds` is what the service says that it has heard. It is also there if it has heard no words. */
+export type Heard = ({ text: string } | { problem: string }) & { isHeard: boolean; seconds?: number };
+
+export function createTranscription(options: TranscriptionOptions) {
   const { model, language, events, log } = options;
   let client: Promise<OpenAI> | undefined;
 
-  return async ({ path, name, mimeType }, signal) => {
+  return async ({ path, name, mimeType }: Recording, signal: AbortSignal): Promise<Heard> => {
     const began = Date.now();
     let size = 0;
     try {
@@ -46,7 +49,8 @@ export function createTranscription(options: TranscriptionOptions): Transcribe {
       if (heard === undefined) return problem(`${whereOf(options)} did not answer as expected. ${settings}`);
       const { text, seconds } = heard;
       events.emit("file.transcribed", { model, bytes: size, durationMs: Date.now() - began, ...seconds });
-      return text === "" ? problem("I can't hear any words in the recording.") : { text };
+      const said = text === "" ? { problem: "I can't hear any words in the recording." } : { text };
+      return { ...said, isHeard: true, ...seconds };
     } catch (thrown) {
       signal.throwIfAborted();
       log.warn({ model, bytes: size, error: messageOf(thrown) }, "could not transcribe a recording");
@@ -121,6 +125,6 @@ function lowerFirst(text: string): string {
   return text.slice(0, 1).toLowerCase() + text.slice(1);
 }
 
-function problem(text: string): { problem: string } {
-  return { problem: text };
+function problem(text: string): Heard {
+  return { problem: text, isHeard: false };
 }

@@ -1,4 +1,4 @@
-/** Records in a budget what people decide about it. An addition counts once, whoever repeats it. */
+/** Records in a budget what people decide about it. An addition counts once, however often it is repeated. */
 import type { Ledger } from "../ports/ledger.ts";
 import { type BudgetDecisions, dayOf, type UsageRecord } from "../ports/usage.ts";
 import { emptyRecord } from "./budgets.ts";

@@ -1,12 +1,10 @@
 /** Decides which limits apply to a turn, and what is left of a budget. */
 import type { Scope } from "../ports/message.ts";
-import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import {
   type BudgetAsk,
   type BudgetKind,
   type BudgetPlace,
   type Reservation,
-  scheduleOf,
   tokensOf,
   type UsageLimits,
   type UsageRecord,
@@ -32,14 +30,6 @@ export const dayMs = 86_400_000;
 const askingShare = 0.8;
 /** In US dollars. Sums of binary fractions are inexact. */
 const tolerance = 1e-9;
-
-export function placeOf(turn: TurnRecord): BudgetPlace {
-  const scheduleId = scheduleOf(turn);
-  return {
-    ...{ platform: turn.target.platform, user: requesterOf(turn), scope: turn.scope, turnId: turn.id },
-    ...(scheduleId === undefined ? {} : { scheduleId }),
-  };
-}
 
 export function dailyId(day: string, subject: string): string {
   return `${day} ${subject}`;
@@ -112,10 +102,10 @@ export function budgetLimit(limit: number, { continued = [] }: UsageRecord): num
   return continued.reduce((sum, { dollars }) => sum + dollars, limit);
 }
 
-/** Removes reservations of dead processes: those that expired, and earlier ones of the same turn. */
+/** Removes reservations of dead processes: those that expired, and earlier steps of the turn `turnId`. */
 export function withoutLapsed(record: UsageRecord, at: number, turnId?: string): UsageRecord {
   const { held = [], ...rest } = record;
-  const hasLapsed = (one: Reservation) => at >= one.expiresAt || one.turnId === turnId;
+  const hasLapsed = (one: Reservation) => at >= one.expiresAt || (one.turnId === turnId && one.isAside !== true);
   const lapsed = held.filter(hasLapsed);
   if (lapsed.length === 0) return record;
   const kept = held.filter((one) => !hasLapsed(one));

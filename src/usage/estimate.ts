@@ -1,6 +1,5 @@
 /** Estimates the use of calls: the most that a call can cost, and the use of a call whose provider reported none. */
-import type { TurnRecord } from "../ports/turn.ts";
-import { type CountedCall, type ModelCall, type Reservation, tokensOf } from "../ports/usage.ts";
+import { type CountedCall, type ModelCall, type Payer, type Reservation, tokensOf } from "../ports/usage.ts";
 import type { TokenPrices } from "./price-table.ts";
 import { costOf, isFree, type PriceOf } from "./prices.ts";
 
@@ -9,7 +8,7 @@ export interface Estimate {
   promptTokens: number;
   outputTokens: number;
   /** The `provider/model` that is asked first. */
-  modelOf(turn: Pick<TurnRecord, "conversationId" | "scope">): Promise<string>;
+  modelOf(place: Pick<Payer, "conversationId" | "scope">): Promise<string>;
   /** All models that may answer instead. */
   fallbacks(): readonly string[];
 }
@@ -41,6 +40,7 @@ export function estimatedUse(
 /** A call that broke off has probably been charged for its prompt and for what it had answered. */
 export function countedCall(call: ModelCall, priceOf: PriceOf): CountedCall {
   const { model, promptTokens = 0, answerCharacters = 0, isBroken = false } = call;
+  if (call.cost !== undefined) return { usage: call.usage, cost: call.cost };
   const price = priceOf(model);
   const isUnknown = isBroken || (tokensOf(call.usage) === 0 && (price === undefined || !isFree(price)));
   const estimated = {

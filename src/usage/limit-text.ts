@@ -58,11 +58,12 @@ function resetText(now: number): string {
 }
 
 /** Empty before the first step, when nothing is done yet. */
-export function restText({ steps }: TurnRecord): string {
-  return steps.length === 0 ? "" : " The rest of your request is not done.";
+export function restText(turn?: TurnRecord): string {
+  return turn === undefined || turn.steps.length === 0 ? "" : " The rest of your request is not done.";
 }
 
-export function earlierCallsText(turn: TurnRecord): string {
+export function earlierCallsText(turn?: TurnRecord): string {
+  if (turn === undefined) return "";
   const ran = callsOf(turn).flatMap(({ call, result }) =>
     call === undefined || result === undefined ? [] : `\`${call.name}\` (${result.status})`,
   );

@@ -30,7 +30,8 @@ export type Reserved =
   | { type: "held-back"; permit: Exclude<Permit, { type: "admitted" }>; isBusy: boolean };
 
 export interface Reserver {
-  reserveAll(turn: TurnRecord, all: readonly Watched[], reservation: Reservation): Promise<Reserved>;
+  /** Without a turn for a call besides its steps. */
+  reserveAll(turn: TurnRecord | undefined, all: readonly Watched[], reservation: Reservation): Promise<Reserved>;
   release(all: readonly Watched[], reservationId: string): Promise<void>;
 }
 
@@ -46,7 +47,7 @@ export function createReserver({ ledger, counter, step, now }: ReserverOptions):
     for (;;) {
       let seen: { verdict: Verdict; record: UsageRecord } | undefined;
       const change = (known: UsageRecord): UsageRecord | undefined => {
-        const record = withoutLapsed(known, now(), reservation.turnId);
+        const record = withoutLapsed(known, now(), reservation.isAside === true ? undefined : reservation.turnId);
         const verdict = judge(record, watched);
         seen = { verdict, record };
         if (verdict.type !== "fits") return undefined;
@@ -71,7 +72,7 @@ export function createReserver({ ledger, counter, step, now }: ReserverOptions):
   }
 
   /** Reserves in all entries or in none. */
-  async function reserveAll(turn: TurnRecord, all: readonly Watched[], reservation: Reservation) {
+  async function reserveAll(turn: TurnRecord | undefined, all: readonly Watched[], reservation: Reservation) {
     const asks: BudgetAsk[] = [];
     let declined: string | undefined;
     for (const [index, watched] of all.entries()) {
@@ -93,7 +94,7 @@ export function createReserver({ ledger, counter, step, now }: ReserverOptions):
   }
 
   function heldBack(
-    turn: TurnRecord,
+    turn: TurnRecord | undefined,
     watched: Watched,
     record: UsageRecord,
     verdict: Exclude<Verdict, { type: "fits" }>,

@@ -13,21 +13,20 @@ import { pause } from "../lib/backoff.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import {
   type AdmittedCall,
   type BudgetAsk,
   type BudgetDecisions,
   dayOf,
-  type ModelCall,
   type Permit,
+  payerOf,
   type Reservation,
-  scheduleOf,
   type UsageLimits,
   type UsageMeter,
   type UsageRecord,
   usageSubject,
 } from "../ports/usage.ts";
+import { additionsOf, type Caller } from "./additions.ts";
 import { createBudgetDecisions } from "./budget-decisions.ts";
 import {
   askFor,
@@ -36,7 +35,6 @@ import {
   declinedBy,
   emptyRecord,
   isAsked,
-  placeOf,
   type Watched,
   watchedFor,
   withoutBudget,
@@ -46,7 +44,7 @@ import { createCounter } from "./counter.ts";
 import { countedCall, type Estimate, estimatedUse } from "./estimate.ts";
 import { earlierCallsText, unpricedText } from "./limit-text.ts";
 import { createOverview } from "./overview.ts";
-import { isFree, type PriceOf } from "./prices.ts";
+import { costOf, isFree, type PriceOf } from "./prices.ts";
 import { createReserver } from "./reserve.ts";
 
 export interface UsageOptions {
@@ -85,52 +83,79 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
     return withoutLapsed(entry?.body ?? emptyRecord(dayOf(now())), now(), turnId);
   }
 
+  async function admitCaller(caller: Caller, signal?: AbortSignal): Promise<Permit> {
+    const day = dayOf(now());
+    const all = watchedFor(caller.payer, limits, day);
+    if (all.length === 0) return admitted(caller, day, all, "");
+    try {
+      return await admitWithin(caller, day, all, signal);
+    } catch (thrown) {
+      // Without its record, a budget in dollars can't hold, so the call must not happen.
+      if (all.some(({ dollars }) => dollars !== undefined)) throw thrown;
+      log.error({ error: messageOf(thrown) }, "could not look up usage");
+      return admitted(caller, day, [], "");
+    }
+  }
+
   async function admitWithin(
-    turn: TurnRecord,
+    caller: Caller,
     day: string,
     all: readonly Watched[],
     signal?: AbortSignal,
   ): Promise<Permit> {
-    const model = await options.estimate?.modelOf(turn);
+    const { payer, turn, side } = caller;
     const hasBudget = all.some(({ dollars }) => dollars !== undefined);
+    if (side?.model !== undefined) {
+      const isFreeCall = hasBudget && isFreeModel(side.model);
+      return await admitReserved(caller, day, isFreeCall ? all.flatMap(withoutBudget) : all, side.model, signal);
+    }
+    const model = await options.estimate?.modelOf(payer);
     if (hasBudget && unpriced === "refuse" && model !== undefined && priceOf(model) === undefined)
       return { type: "refused", code: "usage.unpriced", sentence: unpricedText(model) + earlierCallsText(turn) };
     if (hasBudget && model !== undefined && isFreeModel(model)) {
       const hasPaidFallback = options.estimate?.fallbacks().some((other) => !isFreeModel(other)) === true;
-      const permit = hasPaidFallback ? await admitReserved(turn, day, all, model, signal) : undefined;
+      const permit = hasPaidFallback ? await admitReserved(caller, day, all, model, signal) : undefined;
       if (permit?.type === "admitted") return permit;
-      const free = await admitReserved(turn, day, all.flatMap(withoutBudget), model, signal);
+      const free = await admitReserved(caller, day, all.flatMap(withoutBudget), model, signal);
       return hasPaidFallback && free.type === "admitted" ? { ...free, isWithoutFallback: true } : free;
     }
-    return await admitReserved(turn, day, all, model, signal);
+    return await admitReserved(caller, day, all, model, signal);
   }
 
   async function admitReserved(
-    turn: TurnRecord,
+    caller: Caller,
     day: string,
     all: readonly Watched[],
     model: string | undefined,
     signal?: AbortSignal,
   ): Promise<Permit> {
     const reservation: Reservation = {
-      ...{ id: randomUUID(), turnId: turn.id, tokens: 0 },
-      ...estimatedUse(options.estimate, model, priceOf),
+      ...{ id: randomUUID(), turnId: caller.payer.turnId ?? "", tokens: 0 },
+      ...(caller.side === undefined ? {} : { isAside: true }),
+      ...mostUsed(caller, model),
       expiresAt: now() + reservationMs,
     };
-    const until = performance.now() + busyWaitMs;
+    const until = performance.now() + (caller.side?.waits === false ? 0 : busyWaitMs);
     for (;;) {
-      const reserved = await reserveAll(turn, all, reservation);
+      const reserved = await reserveAll(caller.turn, all, reservation);
       if (reserved.type === "reserved") {
         const { asks, declined } = reserved;
         const extra = declined === undefined ? {} : { declinedBy: declined };
-        return { ...admitted(turn, day, all, reservation.id), asks, ...extra };
+        return { ...admitted(caller, day, all, reservation.id), asks, ...extra };
       }
       if (!reserved.isBusy || performance.now() >= until || signal?.aborted === true) return reserved.permit;
       await pause(busyPollMs, signal ?? new AbortController().signal);
     }
   }
 
-  function admitted(turn: TurnRecord, day: string, held: readonly Watched[], reservationId: string): AdmittedCall {
+  function mostUsed({ side }: Caller, model: string | undefined) {
+    if (side?.model === undefined) return estimatedUse(options.estimate, model, priceOf);
+    const prompt = { inputTokens: side.promptTokens ?? 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const dollars = side.dollars ?? costOf(side.model, prompt, priceOf) ?? 0;
+    return { dollars, promptTokens: 0, promptDollars: dollars };
+  }
+
+  function admitted(caller: Caller, day: string, held: readonly Watched[], reservationId: string): AdmittedCall {
     let isOver = false;
     return {
       type: "admitted",
@@ -138,7 +163,8 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
       async count(call) {
         isOver = true;
         const counted = countedCall(call, priceOf);
-        await add(turn, day, { ...call, ...counted }, held, reservationId);
+        const used = { ...call, ...counted, day };
+        await counter.add(additionsOf(caller, used, held, reservationId));
         return counted;
       },
       async end() {
@@ -148,57 +174,12 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
     };
   }
 
-  async function add(
-    turn: TurnRecord,
-    day: string,
-    { model, usage, cost, addedMs, isEstimated }: ModelCall & { cost?: number; isEstimated?: boolean },
-    held: readonly Watched[],
-    releases: string,
-  ): Promise<void> {
-    const { platform } = turn.target;
-    const { id: userId, name } = requesterOf(turn);
-    const more = {
-      ...{ day, calls: 1, ...usage, addedMs, cost: cost ?? 0, unpricedCalls: cost === undefined ? 1 : 0 },
-      ...(isEstimated === true ? { estimatedCalls: 1 } : {}),
-    };
-    const scheduleId = scheduleOf(turn);
-    const user = usageSubject.user(platform, userId);
-    const subjects = [
-      user,
-      usageSubject.scope(platform, turn.scope),
-      usageSubject.conversation(turn.conversationId),
-      usageSubject.model(model),
-      ...(scheduleId === undefined ? [] : [usageSubject.schedule(scheduleId)]),
-      usageSubject.everyone,
-    ];
-    // The entries that hold the reservation come first, so that a failure in between does not leave them uncounted.
-    const ids = new Map(held.map(({ id, subject }) => [id, subject]));
-    for (const subject of subjects) ids.set(dailyId(day, subject), subject);
-    await counter.add(
-      [...ids].map(([id, subject]) => ({
-        ...{ id, subject, more, releases },
-        ...(subject === user ? { name } : {}),
-      })),
-    );
-  }
-
   return {
-    async admit(turn, signal) {
-      const day = dayOf(now());
-      const all = watchedFor(placeOf(turn), limits, day);
-      if (all.length === 0) return admitted(turn, day, all, "");
-      try {
-        return await admitWithin(turn, day, all, signal);
-      } catch (thrown) {
-        // Without its record, a budget in dollars can't hold, so the call must not happen.
-        if (all.some(({ dollars }) => dollars !== undefined)) throw thrown;
-        log.error({ error: messageOf(thrown) }, "could not look up usage");
-        return admitted(turn, day, [], "");
-      }
-    },
+    admit: (turn, signal) => admitCaller({ payer: payerOf(turn), turn }, signal),
+    admitAside: (payer, side, signal) => admitCaller({ payer, side }, signal),
     async asks(turn) {
       const found: BudgetAsk[] = [];
-      for (const watched of watchedFor(placeOf(turn), limits, dayOf(now()))) {
+      for (const watched of watchedFor(payerOf(turn), limits, dayOf(now()))) {
         if (watched.dollars === undefined) continue;
         const record = await recordOf(watched);
         const ask = askFor(record, watched, step, now());
@@ -206,9 +187,9 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
       }
       return found;
     },
-    async record({ model, usage, cost = undefined }) {
+    async record({ model, usage }) {
       const day = dayOf(now());
-      const counted = cost === undefined ? countedCall({ model, usage, addedMs: 0 }, priceOf) : { usage, cost };
+      const counted = countedCall({ model, usage, addedMs: 0 }, priceOf);
       const more = {
         ...{ day, calls: 1, ...counted.usage, addedMs: 0, cost: counted.cost ?? 0 },
         unpricedCalls: counted.cost === undefined ? 1 : 0,

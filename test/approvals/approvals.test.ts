@@ -101,7 +101,7 @@ describe("answering", () => {
     const outcome = await desk.approvals.redeem(approvalId, call("c1"), folder);
     expect(outcome).toEqual({ type: "refused", state: "denied", by: ann, reason: "use the trash\ninstead" });
     expect((await desk.approvals.card(cardId))?.items[0]?.outcome).toBe(
-      "Ann denied `shell_exec`: use the trash instead",
+      "Ann denied `shell_exec`: “use the trash instead” It did not run.",
     );
     expect(desk.names()).toEqual(["safety.denied"]);
   });
@@ -183,7 +183,7 @@ describe("who may answer", () => {
     const desk = setUp({ policy });
     const shell = await desk.ask("t1");
     const mail = await desk.ask("t2", call("c1", { to: "rm x" }, "mail_send"));
-    expect(shell.card.approversText).toBe("user ben");
+    expect(shell.card.approversText).toBe("user ben can answer");
     expect((await desk.approvals.answer(click(shell.cardId))).accepted).toBe(false);
     expect((await desk.approvals.answer(click(mail.cardId))).accepted).toBe(true);
     expect((await desk.approvals.answer(click(shell.cardId, { by: ben }))).accepted).toBe(true);
@@ -203,12 +203,14 @@ describe("who may answer", () => {
     const desk = setUp({ policy: { approvers: ["requester", "user:ben", "user:cleo"], quorum: 2 } });
     const { approvalId, cardId, card } = await desk.ask();
     expect(card.items[0]?.choices).toEqual(["approve", "deny", "why"]);
-    expect((await desk.approvals.answer(click(cardId))).text).toContain("1 of 2 approvals: Ann");
+    expect((await desk.approvals.answer(click(cardId))).text).toContain(
+      "Your approval counts. Ann approved. 1 more approval is needed.",
+    );
     expect((await desk.approvals.answer(click(cardId))).accepted).toBe(false);
     expect(await desk.approvals.redeem(approvalId, call("c1"), folder)).toEqual({ type: "waiting" });
-    expect((await desk.approvals.card(cardId))?.items[0]?.progress).toBe("1 of 2 approvals: Ann");
+    expect((await desk.approvals.card(cardId))?.items[0]?.progress).toBe("Ann approved. 1 more approval is needed.");
     expect((await desk.approvals.answer(click(cardId, { by: ben }))).accepted).toBe(true);
-    expect((await desk.approvals.card(cardId))?.items[0]?.outcome).toBe("Ann, Ben approved `shell_exec`");
+    expect((await desk.approvals.card(cardId))?.items[0]?.outcome).toBe("Ann and Ben approved `shell_exec`");
     expect(desk.woken).toEqual(["t1"]);
     const again = await desk.ask("t2");
     await desk.approvals.answer(click(again.cardId));
@@ -395,7 +397,7 @@ describe("a call with a configured secret", () => {
     const { card, cardId, approvalId } = await desk.ask("t1", secret);
     expect(card.items[0]?.callText).toContain("[VAULT_KEY, 13 characters]");
     expect(card.items[0]?.facts?.[0]).toContain("Only an owner can approve");
-    expect(card.approversText).toBe("user ben");
+    expect(card.approversText).toBe("user ben can answer");
     expect((await desk.approvals.answer(click(cardId))).accepted).toBe(false);
     expect((await desk.approvals.answer(click(cardId, { by: ben }))).accepted).toBe(true);
     expect((await desk.approvals.redeem(approvalId, secret, folder)).type).toBe("approved");
@@ -445,7 +447,10 @@ describe("ends without an answer", () => {
     await desk.approvals.sweep(desk.clock.now);
     await desk.approvals.whenIdle();
     expect(desk.woken).toEqual(["t1"]);
-    expect(desk.shown[0]?.items[0]).toMatchObject({ outcome: "Nobody answered in time: `shell_exec`", choices: [] });
+    expect(desk.shown[0]?.items[0]).toMatchObject({
+      outcome: "Nobody answered in time: `shell_exec` for Ann. It did not run.",
+      choices: [],
+    });
     expect(await desk.approvals.redeem(approvalId, call("c1"), folder)).toEqual({ type: "refused", state: "expired" });
     expect(desk.names()).toEqual(["safety.expired"]);
   });
@@ -470,8 +475,8 @@ describe("ends without an answer", () => {
     expect(await Promise.all(approvalIds.map(desk.stateOf))).toEqual(["cancelled", "cancelled"]);
     expect(await desk.stateOf(other.approvalId)).toBe("open");
     expect(desk.shown.at(-1)?.items.map((item) => item.outcome)).toEqual([
-      "Cancelled `shell_exec`: Stopped by Ann.",
-      "Cancelled `shell_exec`: Stopped by Ann.",
+      "Cancelled: `shell_exec`. It did not run. Stopped by Ann.",
+      "Cancelled: `shell_exec` for Ann. It did not run. Stopped by Ann.",
     ]);
     expect((await desk.approvals.answer(click(card.id))).text).toContain("Cancelled");
     const outcome = await desk.approvals.redeem(approvalIds[0] ?? "", call("c1"), folder);
@@ -572,7 +577,7 @@ describe("reasons", () => {
     const desk = setUp();
     const matches = [asks, { ...asks, reason: "hidden removal", form: "decoded", line: 14 }];
     const { card } = await desk.approvals.open({ ...request("t1", []), calls: [{ call: call("c1"), matches }] });
-    expect(card.items[0]?.reason).toBe("Removes files. Hidden removal.");
+    expect(card.items[0]?.reason).toBe("Risk: Removes files. Hidden removal.");
     expect(card.items[0]?.why).toEqual([
       "Skill shell asks: removes files. Pattern “rm ” (shell/SKILL.md, line 12).",
       "Skill shell asks: hidden removal. Pattern “rm ” (shell/SKILL.md, line 14, found in its decoded form).",

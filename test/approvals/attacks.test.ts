@@ -80,7 +80,10 @@ describe("old, late and double clicks", () => {
     await before.ledger.close();
     const after = setUp({}, createSqliteLedger({ path }));
     const receipt = await after.approvals.answer(click(cardId));
-    expect(receipt).toEqual({ accepted: false, text: "Nothing left to answer. Ann denied `shell_exec`: no." });
+    expect(receipt).toEqual({
+      accepted: false,
+      text: "Nothing left to answer. Ann denied `shell_exec`: “no” It did not run.",
+    });
     expect(await after.stateOf(approvalId)).toBe("denied");
     await after.ledger.close();
   });
@@ -174,7 +177,7 @@ describe("stale approvals", () => {
     const receipt = await desk.approvals.answer(click(cardId));
     expect(receipt).toEqual({
       accepted: false,
-      text: "Nothing left to answer. Nobody answered in time: `shell_exec`.",
+      text: "Nothing left to answer. Nobody answered in time: `shell_exec` for Ann. It did not run.",
     });
     expect(await desk.stateOf(approvalId)).toBe("expired");
     expect(desk.woken).toEqual(["t1"]);
@@ -189,7 +192,9 @@ describe("stale approvals", () => {
     const outcome = await desk.approvals.redeem(approvalId, call("c1"), folder);
     expect(outcome).toEqual({ type: "refused", state: "expired" });
     await desk.approvals.whenIdle();
-    expect(desk.shown.at(-1)?.items[0]?.outcome).toBe("Expired before it ran: `shell_exec`");
+    expect(desk.shown.at(-1)?.items[0]?.outcome).toBe(
+      "Ann approved `shell_exec`, but it expired first. It did not run.",
+    );
   });
 
   test("a clock set back brings nothing back, and makes nobody wait a negative time", async () => {
@@ -306,7 +311,7 @@ describe("what changes between approval and execution", () => {
     const outcome = await desk.approvals.redeem(approvalId, call("c1"), folder);
     expect(outcome).toMatchObject({ state: "cancelled", reason: expect.stringContaining("safety rules of shell") });
     await desk.approvals.whenIdle();
-    expect(desk.shown.at(-1)?.items[0]?.outcome).toContain("Cancelled `shell_exec`: The safety rules");
+    expect(desk.shown.at(-1)?.items[0]?.outcome).toContain("Cancelled: `shell_exec`. It did not run. The safety rules");
   });
 
   const people: [string, () => Promise<Author | undefined>][] = [
@@ -446,7 +451,7 @@ describe("cards that can't be shown or rewritten", () => {
     const next = setUp({}, createSqliteLedger({ path }));
     await next.approvals.sweep(next.clock.now);
     await next.approvals.whenIdle();
-    expect(next.shown.map((card) => card.items[0]?.outcome)).toEqual(["Ann denied `shell_exec`"]);
+    expect(next.shown.map((card) => card.items[0]?.outcome)).toEqual(["Ann denied `shell_exec`. It did not run."]);
     expect(next.woken).toEqual(["t1"]);
     await next.ledger.close();
   });
@@ -481,7 +486,7 @@ describe("grants", () => {
     const desk = setUp();
     const { card, cardId, approvalId } = await desk.ask();
     expect(card.items[0]?.grantText).toBe(
-      "For 30 minutes in this conversation: run calls that ask only because of “removes files” without asking, for requests by Ann.",
+      "For 30 minutes, Remora won't ask again here when a call for Ann only removes files.",
     );
     expect((await desk.approvals.answer(click(cardId, allow))).text).toContain("30 minutes");
     expect(await desk.stateOf(approvalId)).toBe("approved");

@@ -2,7 +2,9 @@
 import { describe, expect, test } from "vitest";
 import type { ApprovalsOptions } from "../../src/approvals/context.ts";
 import type { BudgetRequest, OpenedBudget } from "../../src/ports/approval.ts";
+import type { Ledger } from "../../src/ports/ledger.ts";
 import type { BudgetAsk } from "../../src/ports/usage.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { ann, ben, click, folder, hour, person, setUp, target } from "./approvals-fixture.ts";
 
 const ask: BudgetAsk = {
@@ -18,14 +20,14 @@ function open(turnId: string, changes: Partial<BudgetRequest> = {}): BudgetReque
   };
 }
 
-function world(policy: ApprovalsOptions["policy"] = { owners: ["user:ben"] }) {
+function world(policy: ApprovalsOptions["policy"] = { owners: ["user:ben"] }, ledger?: Ledger) {
   const decided: string[] = [];
   const budgets: NonNullable<ApprovalsOptions["budgets"]> = {
     asked: async () => true,
     continued: async ({ addition }, by) => void decided.push(`${by} continued ${addition}`),
     declined: async ({ addition }, by) => void decided.push(`${by} declined ${addition}`),
   };
-  return { ...setUp({ policy, budgets }), decided };
+  return { ...setUp({ policy, budgets }, ledger), decided };
 }
 
 function cardOf(opened: OpenedBudget) {
@@ -79,6 +81,54 @@ test.each([
   await approvals.answer(click(one.item.approvalId, { by: ben, choice }));
   expect(await approvals.openBudget(other)).toEqual({ type: "closed", state, by: "Ben" });
   expect(woken).toContain("t9");
+});
+
+describe("an answer in one conversation counts in another only by that card's own rule:", () => {
+  const notOwn = {
+    owners: ["user:ann", "user:ben"],
+    tools: { budget: { approvers: ["user:ann", "user:ben"], notRequester: true } },
+  };
+
+  test("who may not approve their own request stays unable to", async () => {
+    const { approvals, decided, woken } = world(notOwn);
+    const ofBen = cardOf(await approvals.openBudget(open("t1", { requester: ben })));
+    const ofAnn = open("t9", { target: elsewhere, requester: ann });
+    const own = cardOf(await approvals.openBudget(ofAnn));
+    const at = { platform: "test", conversationId: "test:C2" };
+    expect((await approvals.answer(click(own.item.approvalId, { by: ann, ...at }))).accepted).toBe(false);
+    expect((await approvals.answer(click(ofBen.item.approvalId, { by: ann }))).accepted).toBe(true);
+    expect(await approvals.openBudget(ofAnn)).toMatchObject({ type: "open" });
+    expect(woken).not.toContain("t9");
+    expect((await approvals.answer(click(own.item.approvalId, { by: ben, ...at }))).accepted).toBe(true);
+    expect(await approvals.openBudget(ofAnn)).toEqual({ type: "closed", state: "continued", by: "Ben" });
+    expect(decided.every((line) => line.endsWith("continued 0"))).toBe(true);
+  });
+
+  test("a card that needs two people is not decided by one, and all votes are carried over", async () => {
+    const leads = ["cara", "dora"].map((id) => person(id));
+    const approvers = leads.map(({ id }) => `user:${id}`);
+    const ledger = createSqliteLedger({ path: ":memory:" });
+    const desk = (quorum: number) => world({ tools: { budget: { approvers, quorum } } }, ledger).approvals;
+    const two = desk(2);
+    const strict = open("t9", { target: elsewhere });
+    await two.openBudget(strict);
+    // A card from before the policy asked for two people.
+    const early = cardOf(await desk(1).openBudget(open("t1")));
+    await desk(1).answer(click(early.item.approvalId, { by: leads[0] ?? ben }));
+    const card = cardOf(await two.openBudget(strict));
+    expect((await ledger.get("approval", card.item.approvalId))?.body.votes).toMatchObject([{ by: { id: "cara" } }]);
+  });
+
+  test("an operator's answer is stored as one, with a line in the audit for each card", async () => {
+    const { approvals, ledger, audit } = world({});
+    const one = cardOf(await approvals.openBudget(open("t1")));
+    const other = cardOf(await approvals.openBudget(open("t9", { target: elsewhere })));
+    await approvals.decide({ cardOrApprovalId: one.item.approvalId, choice: "approve" });
+    const row = await ledger.get("approval", other.item.approvalId);
+    expect(row?.state).toBe("consumed");
+    expect(row?.body.votes).toMatchObject([{ isOperator: true }]);
+    expect(audit.lines.filter(({ name }) => name === "approval.answered")).toHaveLength(2);
+  });
 });
 
 test("the policy can name others, and how many must agree", async () => {

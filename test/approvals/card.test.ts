@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { callText, callWarning, editableJson, escapeHidden } from "../../src/approvals/card-text.ts";
+import { callWarning } from "../../src/approvals/call-warning.ts";
+import { callText, editableJson, escapeHidden } from "../../src/approvals/card-text.ts";
 import { canonicalJson, hashOf } from "../../src/approvals/hash.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
 import { call, person, setUp, target } from "./approvals-fixture.ts";
@@ -192,7 +193,11 @@ describe("warnings", () => {
     ["a tag character", "ls\u{e0072}", "U+E0072"],
     ["full-width letters", "ｒｍ -rf", "U+FF52"],
     ["a no-break space", "rm\u00a0-rf", "U+00A0"],
-    ["a Cyrillic letter in a Latin word", "sudо ls", "\\u{43E}"],
+    [
+      "a Cyrillic letter in a Latin word",
+      "sudо ls",
+      "This is not “sudo”. It has a look-alike letter, U+043E (Cyrillic).",
+    ],
     ["blanks that push the tail out of sight", `ls${" ".repeat(80)}; rm -rf /`, "long run of blanks"],
     ["empty lines that push the tail out of sight", `ls${"\n".repeat(40)}rm -rf /`, "long run of blanks"],
   ];

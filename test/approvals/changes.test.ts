@@ -169,7 +169,7 @@ describe("answering", () => {
     await desk.press(approvalId, "approve", ann);
     expect((await desk.press(approvalId, "approve", ann)).accepted).toBe(false);
     expect(await desk.approvals.redeemChanges(approvalId)).toEqual({ type: "waiting" });
-    expect((await desk.itemOf(card.id)).progress).toContain("1 of 2");
+    expect((await desk.itemOf(card.id)).progress).toBe("Ann approved. 1 more approval is needed.");
     await desk.press(approvalId, "approve", carl);
     expect(await desk.approvals.redeemChanges(approvalId)).toMatchObject({ type: "keep", by: carl });
   });
@@ -283,7 +283,7 @@ describe("a grant", () => {
   test("keeps the same kind of change in the same folder for the same person, until it runs out or is revoked", async () => {
     const desk = openDesk();
     const first = await desk.ask("t1", { grant });
-    expect(first.card.items[0]?.grantText).toContain("for requests by Ann");
+    expect(first.card.items[0]?.grantText).toContain("when Ann asks for it");
     expect((await desk.press(first.approvalId, "allow")).accepted).toBe(true);
     const second = await desk.ask("t2", { grant });
     expect(second.state).toBe("approved");
@@ -378,7 +378,7 @@ describe("once it was decided", () => {
     const item = await itemOf(cardId);
     expect(item).toMatchObject({
       choices: ["undo"],
-      outcome: "The operator approved “website: 1 file deleted, 1 changed”. Kept 2 files.",
+      outcome: "The operator approved “website: 1 file deleted, 1 changed” for Ann. Kept 2 files.",
     });
     expect(item.changes).toMatchObject({ title: shownWith().title, summary: "", commands: [] });
     expect(item.changes).not.toHaveProperty("diff");
@@ -409,7 +409,7 @@ describe("once it was decided", () => {
     expect(undone).toEqual([]);
   });
 
-  test("what could not be kept offers Run again to the same people", async () => {
+  test("what could not be kept offers Do it again to the same people", async () => {
     const desk = openDesk();
     const { approvalId } = await desk.ask();
     await desk.press(approvalId, "approve");
@@ -458,7 +458,10 @@ describe("a report", () => {
     await desk.approvals.sweep(desk.clock.now);
     await desk.approvals.whenIdle();
     expect(state).toBe("consumed");
-    expect(card.items[0]).toMatchObject({ outcome: "Kept — website: 1 file deleted, 1 changed", choices: ["undo"] });
+    expect(card.items[0]).toMatchObject({
+      outcome: "Kept without asking — website: 1 file deleted, 1 changed",
+      choices: ["undo"],
+    });
     expect(await desk.approvals.redeemChanges(approvalId)).toEqual({ type: "waiting" });
     expect((await desk.press(approvalId, "approve")).accepted).toBe(false);
     expect(desk.names()).toEqual([]);

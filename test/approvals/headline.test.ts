@@ -186,13 +186,13 @@ describe("every kind of card", () => {
   });
 
   test.each([
-    ["approved", "Ben approved `npm install`"],
-    ["edited", "Ben edited and approved `npm install`"],
-    ["denied", "Ben denied `npm install`: Not on a Friday."],
-    ["expired", "Nobody answered in time: `npm install`"],
-    ["cancelled", "Cancelled `npm install`: Stopped by Ann."],
-    ["changes kept", "Ben approved “Delete 1, change 1 and add 1 file in website”. Kept 3 files."],
-    ["report", "Kept — website: 1 file deleted, 1 changed, 1 added"],
+    ["approved", "Ben approved `npm install` for Ann"],
+    ["edited", "Ben changed `npm i` to `npm install` for Ann and approved it"],
+    ["denied", "Ben denied `npm install` for Ann: “Not on a Friday.” It did not run."],
+    ["expired", "Nobody answered in time: `npm install` for Ann. It did not run."],
+    ["cancelled", "Cancelled: `npm install` for Ann. It did not run. Stopped by Ann."],
+    ["changes kept", "Ben approved “Delete 1, change 1 and add 1 file in website” for Ann. Kept 3 files."],
+    ["report", "Kept without asking — website: 1 file deleted, 1 changed, 1 added"],
   ] as const)("%s is one line", (kind, outcome) => {
     expect(cardOfKind(kind, target("t1")).items[0]?.outcome).toBe(outcome);
   });
@@ -222,7 +222,7 @@ describe("Why this asks", () => {
   });
 });
 
-describe("End it", () => {
+describe("End this permission", () => {
   test("stands on the line of what was allowed, ends it for everybody, and goes away", async () => {
     const desk = setUp();
     const { cardId, approvalId } = await desk.ask();
@@ -232,7 +232,7 @@ describe("End it", () => {
     expect(item).toMatchObject({
       choices: ["end"],
       grant: {
-        text: "calls that ask only because of “removes files”, for requests by Ann",
+        text: "Remora won't ask again here when a call for Ann only removes files",
         until: desk.clock.now + 1_800_000,
       },
     });

@@ -8,6 +8,7 @@ import type { Ledger } from "../../src/ports/ledger.ts";
 import type { InboundMessage } from "../../src/ports/message.ts";
 import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { createRepeats, notAnyMore } from "../doubles/repeats.ts";
 import { ann, ben, call, click, conversationId, hour, person, request, setUp } from "./approvals-fixture.ts";
 
 interface World {
@@ -15,6 +16,7 @@ interface World {
   people: Record<string, { isHere?: boolean; isBot?: boolean }>;
   closed?: string[];
   isDown?: boolean;
+  isRepeatRefused?: boolean;
 }
 
 function desk(
@@ -59,8 +61,8 @@ function desk(
     },
     ...notify,
   };
-  const accept = async (message: InboundMessage) => void accepted.push(message);
-  const made = setUp({ notify: options, accept, ...changes }, ledger);
+  const repeats = createRepeats(accepted, () => world.isRepeatRefused === true);
+  const made = setUp({ notify: options, repeats, ...changes }, ledger);
   return {
     ...made,
     ...{ posted, said, accepted, asked },
@@ -140,8 +142,11 @@ test("a copy says who asks and where, counts like the card, and a forged place d
   const made = desk({ people: { ben: { isHere: false }, cara: {} } }, approvers("ben", "cara"));
   const { approvalId } = await made.askAndPost();
   const [copy] = made.posted;
-  expect(copy?.copy).toEqual({ text: "Ann asks for your answer in #general.", link: "https://chat.example/1" });
-  expect(copy?.notify?.userIds).toEqual([]);
+  expect(copy?.copy).toEqual({
+    text: "Ann needs an answer from you or Cara in #general.",
+    link: "https://chat.example/1",
+  });
+  expect(copy?.notify).toBeUndefined();
   const at = { conversationId: "test:dm:ben" };
   const other = await made.approvals.answer(click(approvalId, { by: ben, ...at, messageId: "another" }));
   const elsewhere = await made.approvals.answer(click(approvalId, { by: ben, conversationId: "test:dm:cara" }));
@@ -183,7 +188,8 @@ test("one reminder at half-time, for those who have not voted, and none without 
 });
 
 test("an expiry is told once, and only the requester and approvers can ask again, once", async () => {
-  const made = desk({ people: { ben: {} } }, approvers("ben"));
+  const world: World = { people: { ben: {} } };
+  const made = desk(world, approvers("ben"));
   const { approvalId, cardId } = await made.askAndPost();
   await made.ledger.create("turn", "t1", { state: "parked", body: turnOf("t1"), group: conversationId });
   made.clock.now += hour;
@@ -194,6 +200,9 @@ test("an expiry is told once, and only the requester and approvers can ask again
   expect((await made.approvals.card(cardId))?.items[0]?.choices).toEqual(["reask"]);
   const reask = (by = ann) => made.approvals.answer(click(approvalId, { by, choice: "reask" }));
   expect(await reask(person("dora"))).toMatchObject({ accepted: false });
+  world.isRepeatRefused = true;
+  expect(await reask()).toMatchObject({ accepted: false, text: notAnyMore });
+  world.isRepeatRefused = false;
   expect(await reask()).toMatchObject({ accepted: true });
   expect((await reask(ben)).text).toContain("Ann has already asked again");
   expect(made.accepted).toMatchObject([{ author: { id: "ann" }, askAgain: [approvalId] }]);

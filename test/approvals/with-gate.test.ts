@@ -36,7 +36,7 @@ async function asked(rules: GateRule[], command: string) {
 describe("approvals with the real gate", () => {
   test("the card gives the rule's reason and skill, and the approved call runs", async () => {
     const { desk, card, one, approvalId } = await asked([confirmRm, blockForce], "rm notes.txt");
-    expect(card.items[0]?.reason).toBe("Removes files.");
+    expect(card.items[0]?.reason).toBe("Risk: Removes files.");
     expect(card.items[0]?.why).toEqual([
       expect.stringMatching(/^Skill shell asks: removes files\. Pattern “.+” \(.*line \d+\)\.$/),
     ]);

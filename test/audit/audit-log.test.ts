@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type AuditLog, createAuditLog } from "../../src/audit/audit-log.ts";
 import { exportAudit } from "../../src/audit/export.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
@@ -34,8 +34,13 @@ beforeEach(() => {
   corpus = join(home, "corpus");
   headsFolder = join(home, "heads");
   clock = Date.UTC(2026, 10, 21, 12);
+  // Events have the time of the machine.
+  vi.useFakeTimers({ toFake: ["Date"], now: clock });
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(home, { recursive: true, force: true });
+});
 
 function start(log: Log = silentLog) {
   const events = createEvents();

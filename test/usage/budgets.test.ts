@@ -5,11 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/lib/log.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { TurnRecord } from "../../src/ports/turn.ts";
-import { type DollarLimits, usageSubject } from "../../src/ports/usage.ts";
+import { type AdmittedCall, type DollarLimits, payerOf, usageSubject } from "../../src/ports/usage.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import type { Price } from "../../src/usage/price-table.ts";
 import { createUsageMeter, type UsageOptions } from "../../src/usage/usage.ts";
@@ -234,6 +235,60 @@ describe("bad input", () => {
     time += 16 * 60_000;
     expect(await spend(meter, turnOf(), 0.1)).toBe("admitted");
     expect((await meter.budgets(place))[0]?.used).toBeCloseTo(0.4);
+  });
+
+  test("a summary and a running step of the same turn keep each other's reservation", async () => {
+    const meter = meterWith({ user: 0.5 });
+    const turn = turnOf();
+    const step = await meter.admit(turn);
+    expect(step.type).toBe("admitted");
+    expect((await meter.admitAside(payerOf(turn), {})).type).toBe("refused");
+    if (step.type === "admitted") await step.end();
+    const aside = await meter.admitAside(payerOf(turn), {});
+    expect(aside.type).toBe("admitted");
+    expect((await meter.admit(turn)).type).toBe("refused");
+    expect(await meter.budgets(place)).toMatchObject([{ used: 0 }]);
+  });
+
+  test("steps, summaries and recordings of few turns at once never exceed a budget by more than one call", async () => {
+    const begin = fc.record({ turn: fc.nat(2), kind: fc.constantFrom("step", "summary", "recording") });
+    const end = fc.record({ ends: fc.nat(20), share: fc.double({ min: 0, max: 1, noNaN: true }) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(begin, end), { minLength: 5, maxLength: 40 }), async (actions) => {
+        const own = createSqliteLedger({ path: ":memory:" });
+        const meter = meterWith({ user: 1 }, { ledger: own });
+        const all = [0, 1, 2].map(() => turnOf());
+        const stepping = new Set<TurnRecord>();
+        let running: { permit: AdmittedCall; turn: TurnRecord; kind: string }[] = [];
+        const finish = async (one: (typeof running)[number] | undefined, share: number) => {
+          if (one === undefined) return;
+          running = running.filter((other) => other !== one);
+          if (one.kind === "step") stepping.delete(one.turn);
+          const usage = { ...noUsage, outputTokens: Math.floor(share * 500_000) };
+          await one.permit.count({ model: "a/one", usage, promptTokens: 0, addedMs: 0 });
+        };
+        for (const action of actions) {
+          if ("ends" in action) {
+            await finish(running[action.ends % Math.max(1, running.length)], action.share);
+            continue;
+          }
+          const turn = all[action.turn] ?? turnOf();
+          // A turn does one step after the other.
+          if (action.kind === "step" && stepping.has(turn)) continue;
+          const side = action.kind === "summary" ? {} : { model: "b/speech", dollars: 0.5 };
+          const wanted = action.kind === "step" ? meter.admit(turn) : meter.admitAside(payerOf(turn), side);
+          const permit = await wanted;
+          if (permit.type !== "admitted") continue;
+          if (action.kind === "step") stepping.add(turn);
+          running.push({ permit, turn, kind: action.kind });
+        }
+        while (running.length > 0) await finish(running[0], 1);
+        const [{ used } = { used: 0 }] = await meter.budgets(place);
+        expect(used).toBeLessThanOrEqual(1.5);
+        await own.close();
+      }),
+      { numRuns: 60 },
+    );
   });
 
   test("a ledger that can't be read stops calls where a budget in dollars applies", async () => {

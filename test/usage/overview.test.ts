@@ -24,7 +24,7 @@ test("sums up by day, person, channel and model, the highest cost first, and sta
   await use("ben", 5);
   for (let number = 0; number < 30; number += 1) await use(`p${number}`, 0.1);
   await use("ben", 1, "a/free");
-  await meter.record({ model: "openai/whisper-1", usage: noUsage, cost: 0.5 });
+  await meter.record({ model: "e/words", usage: { ...noUsage, outputTokens: 500_000 } });
 
   const overview = await meter.overview();
   expect(overview.today).toBe("2026-11-21");
@@ -36,7 +36,7 @@ test("sums up by day, person, channel and model, the highest cost first, and sta
   expect(overview.people[0]).toMatchObject({ id: "ben", platform: "test", name: "BEN", total: { unpricedCalls: 1 } });
   expect(overview.people[1]).toMatchObject({ id: "ann", today: { cost: 1 }, total: { cost: 2, calls: 2 } });
   expect(overview.channels).toMatchObject([{ id: "channel:c1", platform: "test" }]);
-  expect(overview.models.map(({ id }) => id)).toEqual(["a/one", "openai/whisper-1", "a/free"]);
+  expect(overview.models.map(({ id }) => id)).toEqual(["a/one", "e/words", "a/free"]);
   expect(overview.isComplete).toBe(true);
   await ledger.close();
 });

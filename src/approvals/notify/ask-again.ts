@@ -3,8 +3,9 @@
  * gate judges them anew, a new card asks, and nothing runs without its approval.
  */
 import { messageOf } from "../../lib/errors.ts";
-import type { AnswerReceipt, InboundMessage } from "../../ports/message.ts";
-import { requesterOf } from "../../ports/turn.ts";
+import type { AnswerReceipt, Author, InboundMessage } from "../../ports/message.ts";
+import type { TurnRecord } from "../../ports/turn.ts";
+import { scheduleOf } from "../../ports/usage.ts";
 import { accepted, alreadySettledText, notYoursText, refused } from "../answer-text.ts";
 import type { ApprovalRow } from "../card.ts";
 import { cleaner } from "../card-text.ts";
@@ -22,16 +23,25 @@ export async function askAgain(
   click: Click,
 ): Promise<AnswerReceipt> {
   const expired = rows.filter(isExpiredCall);
-  if (context.accept === undefined || expired.length === 0) return refused(await alreadySettledText(context, rows));
+  const { repeats } = context;
+  if (repeats === undefined || expired.length === 0) return refused(await alreadySettledText(context, rows));
   const asked = expired.find(({ body }) => body.askedAgain !== undefined)?.body.askedAgain;
   if (asked !== undefined) return refused(cleaner(context.mask)(`${asked.name} has already asked again.`));
-  const own = expired.filter(({ body }) => mayTakeBack(body, click.by, click.isOperator));
+  const own = expired.filter(({ body }) => mayTakeBack(context, body, click.by, click.isOperator));
   if (own.length === 0) return refused(await notYoursText(context, expired, click));
+  const messages: InboundMessage[] = [];
   for (const [turnId, ofTurn] of Map.groupBy(own, ({ body }) => body.turnId)) {
-    const message = await messageFor(context, turnId, ofTurn);
+    const turn = (await context.ledger.get("turn", turnId))?.body;
+    if (turn === undefined) return refused(gone);
+    const verdict = await repeats.mayRepeat(turn, click.by);
+    if (verdict.type === "refused") return refused(cleaner(context.mask)(verdict.text));
+    const message = messageFor(context, turn, verdict.requester, ofTurn);
     if (message === undefined) return refused(gone);
+    messages.push(message);
+  }
+  for (const message of messages) {
     // The id of the message is fixed, so a second click after a crash starts no second turn.
-    await context.accept(message).catch((thrown: unknown) => {
+    await repeats.accept(message).catch((thrown: unknown) => {
       context.log.error({ cardId, error: messageOf(thrown) }, "could not ask again about an expired call");
       throw thrown;
     });
@@ -49,19 +59,21 @@ export async function askAgain(
   return accepted("Asking again. A new card is on its way.");
 }
 
-async function messageFor(
-  { ledger, now }: ApprovalsContext,
-  turnId: string,
+function messageFor(
+  { now }: ApprovalsContext,
+  turn: TurnRecord,
+  author: Author,
   rows: ApprovalRow[],
-): Promise<InboundMessage | undefined> {
-  const turn = (await ledger.get("turn", turnId))?.body;
-  const [first] = turn?.messages ?? [];
+): InboundMessage | undefined {
+  const [first] = turn.messages;
   const [row] = rows;
-  if (turn === undefined || first === undefined || row === undefined) return undefined;
+  if (first === undefined || row === undefined) return undefined;
+  const scheduleId = scheduleOf(turn);
   return {
     ...first,
     id: `schedule:reask-${row.id}:${row.body.createdAt}`,
-    author: requesterOf(turn),
+    author,
+    ...(scheduleId === undefined ? {} : { scheduleId }),
     text: turn.messages.map(({ text }) => text).join("\n\n"),
     attachments: turn.messages.flatMap(({ attachments }) => attachments),
     at: now(),

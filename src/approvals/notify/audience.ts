@@ -1,6 +1,6 @@
 /**
  * Finds who should be told about a card, from the rules that are recorded with its calls. The requester is never among
- * them. Nobody is told about a call that the requester may approve alone.
+ * them. A call that the requester may approve alone notifies nobody.
  */
 import { type AnswerRule, fits, requesterOf } from "../authority.ts";
 import type { ApprovalRow } from "../card.ts";

@@ -1,6 +1,6 @@
 /**
- * An approver asks another approver to answer. This gives no authority: only people who may approve can be asked. The
- * audit log has it before anybody is told.
+ * An approver asks another approver to answer. This gives no authority: only people who may approve can be asked. It is
+ * in the audit log before the other approver hears of it.
  */
 import { messageOf } from "../../lib/errors.ts";
 import type { NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
@@ -93,7 +93,10 @@ async function recordHandOver(
     const who = { by: person(by), to: person(to) };
     await audit.record("approval.handed-over", { turnId, conversationId, approvalId, ...who });
   } catch (thrown) {
-    log.error({ error: messageOf(thrown) }, "could not record that a card was handed over, so nobody is told");
+    log.error(
+      { error: messageOf(thrown) },
+      "could not record a hand-over in the audit log, so the card was not handed over",
+    );
     return `Nothing was changed: ${messageOf(thrown)}.`;
   }
   events.emit("safety.handed-over", { turnId, conversationId, userId: requester.id, approvalId, by: by.id, to: to.id });

@@ -49,11 +49,11 @@ export function expiryLine(context: ApprovalsContext, { card, rows }: CardRows):
   const { requester, scope, changes, createdAt, expiresAt } = first.body;
   const within = minutesText((expiresAt ?? createdAt) - createdAt);
   const asked = [
-    ...(card.notify?.people ?? []).map(({ name, isMentioned }) => name + (isMentioned ? "" : " (direct message)")),
+    ...(card.notify?.people ?? []).map(({ name, isMentioned }) => name + (isMentioned ? "" : " (by direct message)")),
     ...(card.notify?.roles ?? []).map(({ name }) => `@${name}`),
   ].map(clean);
-  const what = changes === undefined ? "Nothing was run." : "The changes were discarded.";
-  const more = changes === undefined ? " Use Ask again on the card to ask once more." : "";
+  const what = changes === undefined ? "It did not run." : "The changes were discarded.";
+  const more = changes === undefined ? " To ask once more, click Ask again on the card." : "";
   const said = `obody answered within ${within}. Asked: ${asked.join(", ")}. ${what}${more}`;
   return scope.startsWith("dm:") ? [`N${said}`] : [mention(context, requester), `: n${said}`];
 }

@@ -1,4 +1,4 @@
-/** What the approvals need in order to tell people about cards. */
+/** What the approvals need to tell people about cards. */
 import type { ApprovalCard, CardNote } from "../../ports/card.ts";
 import type { Leases } from "../../ports/cluster.ts";
 import type { ReplyTarget } from "../../ports/message.ts";

@@ -7,6 +7,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Reach, ReachedPerson } from "../../ports/reach.ts";
+import { isDashboardEntry } from "../authority.ts";
 import type { ApprovalRow } from "../card.ts";
 import { type ApprovalsContext, cardRows, settle } from "../context.ts";
 import { type Approver, audienceOf } from "./audience.ts";
@@ -29,7 +30,7 @@ export async function planNotify(context: ApprovalsContext, cardId: string): Pro
   if (notify.where !== "off" && approvers.length > 0) {
     const chosen = await choose(context, notify, first.body.target, approvers);
     if (chosen.areAllKnown && chosen.people.length + chosen.roles.length < Math.max(needed, 1)) {
-      if (!hasRole(approvers)) return await refuse(context, cardId, open);
+      if (!hasRole(approvers) && !namesDashboardPeople(open)) return await refuse(context, cardId, open);
       log.warn({ cardId }, "nobody who may answer a card can be told about it");
     }
     const { people, roles, others } = chosen;
@@ -89,6 +90,11 @@ function howToTell({ id, name, isHere }: ReachedPerson, where: NotifyOptions["wh
   const isMentioned = isHere && where !== "dm";
   const isCopied = !isHere || where !== "thread";
   return { id, name, isMentioned, ...(isCopied ? { copy: {} } : {}) };
+}
+
+/** They are not told in a chat, but they can answer. */
+function namesDashboardPeople(rows: ApprovalRow[]): boolean {
+  return rows.some(({ body }) => body.approvers.some(isDashboardEntry));
 }
 
 function hasRole(approvers: Approver[]): boolean {

@@ -1,5 +1,6 @@
 /** Adds to a card whom its message mentions, and to a copy who asks and where. */
 import type { Mask } from "../../lib/redact.ts";
+import { namesText } from "../../lib/text/names-text.ts";
 import type { CardRecord, NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
 import { type ApprovalCard, type CardItem, type CardNotify, type NotePart, noteText } from "../../ports/card.ts";
 import { copyTurnId } from "../../ports/copies.ts";
@@ -37,11 +38,11 @@ export function withNotify(
   if (notify === undefined) return card;
   const [first = ""] = turnIds;
   const clean = cleaner(mask);
-  const isCopy = notify.people.some(({ id }) => copyTurnId(first, id) === card.target.turnId);
-  const copy = isCopy ? { copy: copyOf(card.requesterName, notify, clean) } : {};
+  const reader = notify.people.find(({ id }) => copyTurnId(first, id) === card.target.turnId);
+  const copy = reader === undefined ? {} : { copy: copyOf(card.requesterName, notify, rows, reader, clean) };
   // A second turn that shares the card shows it too. That must not ping again.
-  const mentions = !isCopy && card.target.turnId === first;
-  const shown = isOpen ? cardNotify(notify, rows, mentions, clean) : undefined;
+  const mentions = card.target.turnId === first;
+  const shown = isOpen ? cardNotify(notify, rows, { mentions, isCopy: reader !== undefined }, clean) : undefined;
   const items = card.items.map((item) => ({ ...item, choices: [...item.choices, ...moreChoices(item, card, rows)] }));
   return { ...card, items, ...copy, ...(shown === undefined ? {} : { notify: shown }) };
 }
@@ -60,16 +61,31 @@ function hasOtherApprovers({ body: { approvers, notRequester } }: ApprovalRow): 
   return entries.length > 1 || entries.some((entry) => entry.startsWith("role:"));
 }
 
-function copyOf(requesterName: string, { place }: NotifyRecord, clean: (text: string) => string) {
+/** `reader` got the copy. Once nobody waits for the reader, the copy only says whose request it is. */
+function copyOf(
+  requesterName: string,
+  { place, people, roles, others }: NotifyRecord,
+  rows: ApprovalRow[],
+  reader: NotifiedPerson,
+  clean: (text: string) => string,
+) {
   const where = place === undefined ? "" : ` in ${clean(place.name)}`;
   const link = place?.link === undefined ? {} : { link: place.link };
-  return { text: `${requesterName} asks for your answer${where}.`, ...link };
+  const { approvers, needed } = audienceOf(rows);
+  const isAsked = (id: string) => approvers.some((one) => one.type === "user" && one.id === id);
+  if (!isAsked(reader.id) && !approvers.some(({ type }) => type === "role"))
+    return { text: `${requesterName}’s request${where}.`, ...link };
+  const others_ = people.filter(({ id }) => id !== reader.id && isAsked(id)).map(({ name }) => clean(name));
+  const more = others === 0 ? [] : [others === 1 ? "one other person" : `${others} others`];
+  const names = namesText(["you", ...others_, ...roles.map(({ name }) => `@${clean(name)}`), ...more], "or");
+  const what = needed <= 1 ? "an answer from" : `${needed} approvals${where}, from`;
+  return { text: `${requesterName} needs ${what} ${names}${needed <= 1 ? where : ""}.`, ...link };
 }
 
 function cardNotify(
   record: NotifyRecord,
   rows: ApprovalRow[],
-  mentions: boolean,
+  { mentions, isCopy }: { mentions: boolean; isCopy: boolean },
   clean: (text: string) => string,
 ): CardNotify | undefined {
   const { approvers, needed } = audienceOf(rows);
@@ -77,12 +93,14 @@ function cardNotify(
   const people = record.people.filter(({ id }) => waiting.has(id));
   const isMentioned = (person: NotifiedPerson) => mentions && person.isMentioned;
   const names: NotePart[] = [
-    ...people.map((person) => (isMentioned(person) ? mention(person, clean) : nameOf(person, clean))),
+    ...people.map((person) => (isMentioned(person) ? mention(person, clean) : clean(person.name))),
     ...record.roles.map((role) => (mentions ? { roleId: role.id, name: clean(role.name) } : `@${clean(role.name)}`)),
   ];
-  const handed = (record.handed ?? []).map(({ by, to }) => clean(` ${by.name} handed this to ${to.name}.`).trim());
-  if (names.length + handed.length === 0) return undefined;
-  const waitingLine = names.length === 0 ? [] : waitingFor(names, needed, record.others);
+  const handed = (record.handed ?? []).map(({ by, to }) => clean(`${by.name} handed this to ${to.name}.`));
+  // A copy begins with who is asked.
+  const waitingLine =
+    names.length === 0 || isCopy ? [] : waitingFor(names, needed, record.others, copiedTo(people, clean));
+  if (waitingLine.length + handed.length === 0) return undefined;
   const line = [...waitingLine, ...handed.map((text, index) => (waitingLine.length + index === 0 ? text : ` ${text}`))];
   return {
     userIds: people.filter(isMentioned).map(({ id }) => id),
@@ -92,15 +110,21 @@ function cardNotify(
   };
 }
 
+/** For example ` Cara was asked by direct message.` */
+function copiedTo(people: NotifiedPerson[], clean: (text: string) => string): string {
+  const names = people
+    .filter(({ isMentioned, copy }) => !isMentioned && copy !== undefined)
+    .map(({ name }) => clean(name));
+  return names.length === 0
+    ? ""
+    : ` ${namesText(names)} ${names.length === 1 ? "was" : "were"} asked by direct message.`;
+}
+
 function mention({ id, name }: NotifiedPerson, clean: (text: string) => string): NotePart {
   return { userId: id, name: clean(name) };
 }
 
-function nameOf({ name, copy }: NotifiedPerson, clean: (text: string) => string): string {
-  return copy === undefined ? clean(name) : `${clean(name)} (direct message)`;
-}
-
-function waitingFor(names: NotePart[], needed: number, others: number): NotePart[] {
+function waitingFor(names: NotePart[], needed: number, others: number, copied: string): NotePart[] {
   const more = others === 0 ? "" : ` ${others === 1 ? "One other person" : `${others} others`} may answer too.`;
   const isOr = needed <= 1;
   const listed = names.flatMap((name, index) => {
@@ -108,5 +132,5 @@ function waitingFor(names: NotePart[], needed: number, others: number): NotePart
     return index === 0 ? [name] : [isLast && isOr ? " or " : ", ", name];
   });
   const lead = isOr ? "Waiting for " : `${needed} people must approve. Asked: `;
-  return [lead, ...listed, `.${more}`];
+  return [lead, ...listed, `.${copied}${more}`];
 }
