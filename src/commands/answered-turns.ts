@@ -5,7 +5,7 @@ import type { TurnRecord } from "../ports/turn.ts";
 
 export interface AnsweredTurnsOptions {
   ledger: Pick<Ledger, "list">;
-  mayRead(turn: TurnRecord, by: Author): Promise<boolean>;
+  mayRead(turn: TurnRecord, platform: string, by: Author): Promise<boolean>;
 }
 
 export type AnsweredTurns = (command: InboundCommand, wanted: number) => Promise<TurnRecord[]>;
@@ -17,7 +17,7 @@ const maxSearchedTurns = 200;
  * commands in a thread.
  */
 export function createAnsweredTurns({ ledger, mayRead }: AnsweredTurnsOptions): AnsweredTurns {
-  return async ({ conversationId, scope, by }, wanted) => {
+  return async ({ platform, conversationId, scope, by }, wanted) => {
     const here = await ledger.list("turn", { group: conversationId, order: "newest", limit: wanted });
     if (here.length > 0) return here.map(({ body }) => body);
     const all = await ledger.list("turn", { order: "newest", limit: maxSearchedTurns });
@@ -25,7 +25,7 @@ export function createAnsweredTurns({ ledger, mayRead }: AnsweredTurnsOptions): 
     const found: TurnRecord[] = [];
     for (const turn of around) {
       if (found.length >= wanted) break;
-      if (await mayRead(turn, by)) found.push(turn);
+      if (await mayRead(turn, platform, by)) found.push(turn);
     }
     return found;
   };

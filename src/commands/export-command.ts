@@ -3,9 +3,10 @@
  * in a direct message.
  */
 import type { CommandHandler } from "../ports/command.ts";
+import type { Author } from "../ports/message.ts";
 
 export interface MemoryExport {
-  exportAll(owner: { platform: string; userId: string }): Promise<{ path: string; text: string }[]>;
+  exportAll(platform: string, by: Author): Promise<{ path: string; text: string }[]>;
 }
 
 /** Platforms show long texts in several messages or as a file. */
@@ -19,7 +20,7 @@ export function exportCommand(memory: MemoryExport): CommandHandler {
       // An export is private, and not every platform can show text to only one person.
       if (scope !== `dm:${by.id}`)
         return "Ask me for your export in a direct message: it contains what you said in private.";
-      const files = await memory.exportAll({ platform, userId: by.id });
+      const files = await memory.exportAll(platform, by);
       if (files.length === 0) return "I remember nothing about you.";
       const parts = splitParts(files.map(({ path, text }) => `<!-- ${path} -->\n${text.trim()}\n`).join("\n"));
       const wanted = rest.trim() === "" ? 1 : Number(rest.trim());

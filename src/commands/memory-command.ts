@@ -41,8 +41,9 @@ export function memoryCommand(memory: ReadableMemory): CommandHandler {
     ].join("\n");
   }
 
-  async function search(query: string, { scope }: InboundCommand): Promise<string> {
-    const hits = await memory.search({ query, scopes: [scope, "shared"], limit: maxHits });
+  async function search(query: string, { scope, platform, by, conversationId }: InboundCommand): Promise<string> {
+    const payer = { platform, user: by, scope, conversationId };
+    const hits = await memory.search({ query, scopes: [scope, "shared"], limit: maxHits, payer });
     if (hits.length === 0) return `I remember nothing here about ${asCode(query, maxNameCharacters)}.`;
     return hits.map(hitText).join("\n");
   }

@@ -6,7 +6,7 @@ import type { AnsweredTurns } from "./answered-turns.ts";
 
 export interface WhyCommandOptions {
   turnsHere: AnsweredTurns;
-  show(turnId: string, by: Author): Promise<FooterReceipt>;
+  show(turnId: string, platform: string, by: Author): Promise<FooterReceipt>;
 }
 
 const maxBack = 50;
@@ -26,7 +26,7 @@ export function whyCommand({ turnsHere, show }: WhyCommandOptions): CommandHandl
         if (turns.length === 0) return nothingHere;
         return `I have answered only ${turns.length === 1 ? "once" : `${turns.length} times`} here in the last 30 days.`;
       }
-      const { text, file } = await show(turn.id, command.by);
+      const { text, file } = await show(turn.id, command.platform, command.by);
       return { text, ...(file === undefined ? {} : { file }) };
     },
   };

@@ -16,9 +16,3 @@ export function clock(at: number): string {
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
-
-/** `Ann`, `Ann and Ben`, or `Ann, Ben and Cara`. */
-export function namesText(names: readonly string[]): string {
-  if (names.length <= 1) return names.join("");
-  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
-}

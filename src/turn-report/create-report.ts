@@ -3,7 +3,7 @@ import { oneLine } from "../lib/text/sanitize.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import { type CallRecord, callsOf, requesterOf, type TurnRecord, type TurnState } from "../ports/turn.ts";
 import type { TurnReport, TurnReports } from "../ports/turn-report.ts";
-import { tokensOf } from "../ports/usage.ts";
+import { costOfTurn, tokensOf } from "../ports/usage.ts";
 import { originsOfSteps } from "./others-texts.ts";
 import { callReport, changesReport, isOfUnknownOutcome } from "./report-parts.ts";
 import type { ApprovalRow, ReportTexts } from "./report-texts.ts";
@@ -47,7 +47,7 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
     const asked = calls.flatMap(({ approvalId }) => approvals.get(approvalId ?? "") ?? []);
     const endedAt = turn.endedAt ?? now();
     const { waitedMs, waitedFor } = waitsOf(asked, { from: turn.startedAt, to: endedAt });
-    const priced = turn.steps.flatMap(({ cost }) => cost ?? []);
+    const cost = costOfTurn(turn);
     const hasEnded = state !== "running" && state !== "parked";
     return {
       turnId: turn.id,
@@ -63,8 +63,8 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
       waitedMs,
       waitedFor: waitedFor.map(texts.line),
       tokens: turn.steps.reduce((sum, { usage }) => sum + tokensOf(usage), 0),
-      ...(priced.length === 0 ? {} : { cost: priced.reduce((sum, cost) => sum + cost, 0) }),
-      unpricedSteps: turn.steps.length - priced.length,
+      ...(cost === undefined ? {} : { cost }),
+      unpricedSteps: turn.steps.filter((step) => step.cost === undefined).length,
       steps: turn.steps.map((step, index) => ({
         number: index + 1,
         at: step.at,

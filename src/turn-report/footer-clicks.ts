@@ -5,18 +5,18 @@ import type { Records } from "./show-record.ts";
 
 export interface FooterClicksOptions {
   records: Pick<Records, "show">;
-  retry(turnId: string, by: Author): Promise<FooterReceipt>;
+  retry(turnId: string, platform: string, by: Author): Promise<FooterReceipt>;
   rate(click: InboundFooterClick): Promise<FooterReceipt>;
 }
 
 export function createFooterClicks({ records, retry, rate }: FooterClicksOptions) {
   return async (click: InboundFooterClick): Promise<FooterReceipt> => {
-    const { action, turnId = "", by } = click;
+    const { action, turnId = "", platform, by } = click;
     switch (action) {
       case "details":
-        return await records.show(turnId, by);
+        return await records.show(turnId, platform, by);
       case "retry":
-        return await retry(turnId, by);
+        return await retry(turnId, platform, by);
       case "good":
       case "bad":
       case "withdraw":

@@ -1,7 +1,8 @@
-/** The quiet line under an answer, such as `▸ 4 steps · 2 tools · 1 approved by Ben · 9 s · $0.03`. */
+/** The quiet line under an answer, such as `4 actions · 1 approved by Ben · 9 s, waited 3 s for Ben · $0.03`. */
 import { formatDollars } from "../lib/text/format-dollars.ts";
+import { namesText } from "../lib/text/names-text.ts";
 import type { CallReport, TurnReport } from "../ports/turn-report.ts";
-import { counted, duration, namesText } from "./amounts.ts";
+import { counted, duration } from "./amounts.ts";
 
 export interface FooterSettings {
   /** `auto` leaves the line out under a quick answer for which nothing was done. */
@@ -20,47 +21,48 @@ export function footerLine(report: TurnReport, settings: FooterSettings): string
   const calls = report.steps.flatMap((step) => step.calls);
   const isPlain = calls.length === 0 && report.workedMs < minWorthMs;
   if (settings.footer === "off" || (settings.footer === "auto" && isPlain)) return "";
+  const one = calls.length === 1;
   const parts = [
-    counted(report.steps.length, "step"),
-    ...toolsText(calls),
-    ...decisionsText(calls),
-    ...count(calls, ({ outcome }) => outcome === "blocked", "blocked"),
-    ...count(calls, ({ outcome }) => outcome === "failed", "failed"),
-    ...count(calls, ({ outcome }) => outcome === "interrupted", "interrupted"),
+    ...(calls.length === 0 ? [] : [counted(calls.length, "action")]),
+    ...decisionsText(calls, one),
+    ...count(calls, ({ outcome }) => outcome === "blocked", "blocked", one),
+    ...count(calls, ({ outcome }) => outcome === "failed", "failed", one),
+    ...count(calls, ({ outcome }) => outcome === "interrupted", "interrupted", one),
     timeText(report),
     ...(settings.cost && report.cost !== undefined && report.cost > 0 ? [formatDollars(report.cost)] : []),
   ];
-  return `▸ ${parts.join(" · ")}`;
+  return parts.join(" · ");
 }
 
-function toolsText(calls: readonly CallReport[]): string[] {
-  const ran = calls.filter(({ startedAt }) => startedAt !== undefined).length;
-  return ran === 0 ? [] : [counted(ran, "tool")];
-}
-
-function decisionsText(calls: readonly CallReport[]): string[] {
+/** With a single call, its number says nothing. */
+function decisionsText(calls: readonly CallReport[], one: boolean): string[] {
   const inState = (state: string) => calls.filter(({ approval }) => approval?.state === state);
   const approved = inState("approved");
   const byPeople = approved.filter(({ approval }) => approval?.isInAdvance === false);
   return [
-    ...decided(byPeople, "approved"),
-    ...count(approved, ({ approval }) => approval?.isInAdvance === true, "allowed in advance"),
-    ...decided(inState("denied"), "denied"),
-    ...count(inState("expired"), () => true, "not answered"),
+    ...decided(byPeople, "approved", one),
+    ...count(approved, ({ approval }) => approval?.isInAdvance === true, "allowed in advance", one),
+    ...decided(inState("denied"), "denied", one),
+    ...count(inState("expired"), () => true, "not answered", one),
   ];
 }
 
-function decided(calls: readonly CallReport[], word: string): string[] {
+function decided(calls: readonly CallReport[], word: string, one: boolean): string[] {
   if (calls.length === 0) return [];
   const names = [...new Set(calls.flatMap(({ approval }) => approval?.by.map(({ name }) => name) ?? []))];
   const shown = names.slice(0, maxNames).map((name) => shortName(name));
   const who = names.length > maxNames ? [...shown, `${names.length - maxNames} more`] : shown;
-  return [`${calls.length} ${word}${who.length === 0 ? "" : ` by ${namesText(who)}`}`];
+  return [`${one ? "" : `${calls.length} `}${word}${who.length === 0 ? "" : ` by ${namesText(who)}`}`];
 }
 
-function count(calls: readonly CallReport[], test: (call: CallReport) => boolean, word: string): string[] {
+function count(
+  calls: readonly CallReport[],
+  test: (call: CallReport) => boolean,
+  word: string,
+  one: boolean,
+): string[] {
   const found = calls.filter(test).length;
-  return found === 0 ? [] : [`${found} ${word}`];
+  return found === 0 ? [] : [one ? word : `${found} ${word}`];
 }
 
 /** Waiting for people is not work. */

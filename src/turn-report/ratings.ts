@@ -81,24 +81,29 @@ export function createRatings({ ledger, memory, records, isOn, now = Date.now }:
     return { accepted: true, text: thanks[state] };
   }
 
-  async function refusal(turn: TurnRecord, platform: string, by: Author): Promise<FooterReceipt | undefined> {
+  async function refusal(
+    turn: TurnRecord,
+    platform: string,
+    by: Author,
+    isMissed = false,
+  ): Promise<FooterReceipt | undefined> {
     if (!isOn) return off;
-    if (turn.target.platform !== platform || !(await records.mayRead(turn, by)))
-      return { accepted: false, text: notYours };
-    return isFlood(platform, by) ? tooMany : undefined;
+    if (!(await records.mayRead(turn, platform, by))) return { accepted: false, text: notYours };
+    return !isMissed && isFlood(platform, by) ? tooMany : undefined;
   }
 
   return {
     async rate(click) {
-      const { platform, action, by, text = "", withdraws } = click;
+      const { platform, action, by, text = "", withdraws, isMissed } = click;
       const turn = await turnOf(click);
       if (turn === undefined) return { accepted: false, text: goneText };
       const current = await ledger.get("rating", ratingId(turn, by));
       const state: RatingState = action === "good" || action === "bad" ? action : "withdrawn";
       if (withdraws !== undefined && current?.state !== withdraws) return { accepted: true, text: "" };
+      if (isMissed && current !== undefined && !isPlainThumb(current)) return { accepted: true, text: "" };
       const isSame = current?.state === state && text === "";
       if (isSame || (current === undefined && state === "withdrawn")) return { accepted: true, text: thanks[state] };
-      return (await refusal(turn, platform, by)) ?? (await keep(turn, by, state, text));
+      return (await refusal(turn, platform, by, isMissed)) ?? (await keep(turn, by, state, text));
     },
     async say(turn, by, text) {
       const current = await ledger.get("rating", ratingId(turn, by));
@@ -124,6 +129,10 @@ export function createRatings({ ledger, memory, records, isOn, now = Date.now }:
       return entries.flatMap(({ state, body }) => (state === "withdrawn" ? [] : [{ ...body, state }]));
     },
   };
+}
+
+function isPlainThumb({ state, body }: { state: RatingState; body: RatingRecord }): boolean {
+  return (state === "good" || state === "bad") && !body.hasWords;
 }
 
 function ratingId({ id }: TurnRecord, by: Author): string {

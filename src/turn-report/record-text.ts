@@ -3,9 +3,11 @@
  * as a channel that only the requester sees. So only the requester and the operator see results.
  */
 import { formatDollars } from "../lib/text/format-dollars.ts";
+import { namesText } from "../lib/text/names-text.ts";
 import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
+import { headlineParts } from "../ports/card.ts";
 import type { CallReport, ChangesReport, TurnReport } from "../ports/turn-report.ts";
-import { clock, counted, duration, namesText } from "./amounts.ts";
+import { clock, counted, duration } from "./amounts.ts";
 
 export interface RecordView {
   withResults: boolean;
@@ -48,7 +50,7 @@ export function recordFile(report: TurnReport, view: RecordView): string {
 
 /** True if the short form leaves out a part of a call. */
 export function isShortened(report: TurnReport): boolean {
-  return report.steps.some(({ calls }) => calls.some(({ headline }) => headline.endsWith("…")));
+  return report.steps.some(({ calls }) => calls.some(({ headline }) => headline.includes("…")));
 }
 
 function headText(report: TurnReport, { withCost }: RecordView): string {
@@ -75,14 +77,21 @@ function callText(call: CallReport, view: RecordView): string {
   const attempts = call.attempts > 1 ? `, after ${call.attempts} attempts` : "";
   const took = call.durationMs === undefined ? "" : ` (${duration(call.durationMs)}${attempts})`;
   const parts = [
-    `${codeSpan(call.headline.replaceAll("`", ""))}${took}.`,
+    `${headlineText(call.headline)}${took}.`,
     ...whyText(call),
     ...approvalText(call),
     ...(call.editedBy === undefined ? [] : [`${literal(call.editedBy)} changed it first.`]),
     ...outcomeText(call),
     ...resultText(call, view),
   ];
-  return parts.join(" ");
+  return parts.join(" ").replaceAll(" \n", "\n");
+}
+
+/** Values are code, and words can't format. */
+function headlineText(headline: string): string {
+  return headlineParts(headline)
+    .map(({ text, kind }) => (kind === "code" ? codeSpan(text) : literal(text)))
+    .join("");
 }
 
 function whyText({ verdict, why }: CallReport): string[] {
@@ -143,7 +152,7 @@ function resultText({ result, startedAt, files }: CallReport, { withResults }: R
   const sent =
     files.length === 0 ? [] : [`It made ${namesText(files.slice(0, maxFiles).map((name) => codeSpan(name)))}.`];
   if (!withResults || startedAt === undefined || result.trim() === "") return sent;
-  return [...sent, `Result: ${codeSpan(oneLine(result, maxResultCharacters))}`];
+  return [...sent, `\n   Result: ${codeSpan(oneLine(result, maxResultCharacters))}`];
 }
 
 function changesText({ title, state, by, decidedAt, result }: ChangesReport): string {
@@ -167,7 +176,7 @@ function closing({ othersTexts, failure, state, steps }: TurnReport): string[] {
       ? []
       : [`- ${state === "stopped" ? "It was stopped" : "It failed"}: ${codeSpan(failure)}`]),
     ...(others.length === 0 ? [] : [`- I had also read: ${others.join(", ")}${more}.`]),
-    ...(models.length === 0 ? [] : [`- ${counted(steps.length, "step")} with ${namesText(models)}.`]),
+    ...(models.length === 0 ? [] : [`- Model: ${namesText(models)}, ${counted(steps.length, "request")}.`]),
   ];
 }
 

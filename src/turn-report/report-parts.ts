@@ -3,6 +3,7 @@ import { describePattern } from "../lib/text/describe-rule.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import type { GateMatch } from "../ports/gate.ts";
+import type { ToolCall } from "../ports/tool.ts";
 import type { CallRecord } from "../ports/turn.ts";
 import type { ApprovalReport, CallOutcome, CallReport, ChangesReport } from "../ports/turn-report.ts";
 import type { ApprovalRow, ReportTexts } from "./report-texts.ts";
@@ -30,7 +31,7 @@ export function callReport(
   return {
     id: raw.id,
     tool: texts.line(raw.name),
-    headline: oneLine(texts.headline?.(call, conversationId) ?? text.replace(/\n\s*/g, " "), maxHeadlineCharacters),
+    headline: headlineOf(call, text, hasRun, conversationId, texts),
     callText: withLimit(text),
     verdict: verdictOf(verdict?.class),
     why: [...new Set(matches.map(({ reason, pattern }) => texts.line(reason ?? describePattern(pattern))))],
@@ -47,6 +48,19 @@ export function callReport(
     isResultCut: shown.length < whole.length,
     files: (result?.files ?? []).slice(0, maxFiles).map(({ name }) => texts.line(name)),
   };
+}
+
+/** What ran is told in the past tense. Without words from its skill, the call itself is shown as code. */
+function headlineOf(
+  call: ToolCall,
+  text: string,
+  hasRun: boolean,
+  conversationId: string,
+  { headline, done }: ReportTexts,
+): string {
+  const words = (hasRun ? done?.(call, conversationId) : undefined) ?? headline?.(call, conversationId);
+  if (words !== undefined) return oneLine(words, maxHeadlineCharacters);
+  return `\`${oneLine(text.replace(/\n\s*/g, " ").replaceAll("`", "'"), maxHeadlineCharacters)}\``;
 }
 
 /** A blocked call lists only the rules that blocked it. */

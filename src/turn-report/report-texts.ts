@@ -13,6 +13,8 @@ export interface ReportTexts {
   call(call: ToolCall): string;
   /** The call in plain words, if its skill says how. */
   headline?(call: ToolCall, conversationId: string): string | undefined;
+  /** The call in the past tense, such as ``Ran `npm install` ``, if its skill says how. */
+  done?(call: ToolCall, conversationId: string): string | undefined;
   /** The tool can change something that other people see. */
   actsOutside?(tool: string, conversationId: string): boolean;
 }

@@ -1,4 +1,5 @@
 /** Shows a turn's record to a person who can read its conversation, and to nobody else. */
+import type { Access } from "../ports/access.ts";
 import type { FooterReceipt } from "../ports/answer-footer.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Author } from "../ports/message.ts";
@@ -12,12 +13,14 @@ export interface RecordsOptions {
   reports: TurnReports;
   /** Undefined if the platform can't say. */
   mayRead(platform: string, conversationId: string, person: Author): Promise<boolean | undefined>;
-  withCost: boolean;
+  access: Pick<Access, "check">;
+  withCost(): boolean;
 }
 
 export interface Records {
-  show(turnId: string, by: Author): Promise<FooterReceipt>;
-  mayRead(turn: TurnRecord, by: Author): Promise<boolean>;
+  show(turnId: string, platform: string, by: Author): Promise<FooterReceipt>;
+  /** Ids of people mean somebody only together with the platform. */
+  mayRead(turn: TurnRecord, platform: string, by: Author): Promise<boolean>;
 }
 
 export const goneText = "I no longer have the record of this answer: records are kept for 30 days.";
@@ -25,22 +28,32 @@ export const notYours = "You can't read that conversation, so I can't do that fo
 /** About one screen. The complete record is then a file. */
 const maxShownCharacters = 3_000;
 
-export function createRecords({ ledger, reports, mayRead, withCost }: RecordsOptions): Records {
-  async function canRead(turn: TurnRecord, by: Author): Promise<boolean> {
-    if (by.isBot) return false;
+export function createRecords({ ledger, reports, mayRead, access, withCost }: RecordsOptions): Records {
+  async function canRead(turn: TurnRecord, platform: string, by: Author): Promise<boolean> {
+    if (by.isBot || turn.target.platform !== platform) return false;
     if (turn.scope.startsWith("dm:")) return turn.scope === `dm:${by.id}`;
-    return (await mayRead(turn.target.platform, turn.conversationId, by)) === true;
+    return (await mayRead(platform, turn.conversationId, by)) === true;
+  }
+
+  /** Who may read a conversation may still be barred from using the agent. */
+  async function refusalOf({ messages }: TurnRecord, by: Author): Promise<string | undefined> {
+    const newest = messages.at(-1);
+    if (newest === undefined) return goneText;
+    const verdict = await access.check({ ...newest, author: by });
+    return verdict.type === "allowed" ? undefined : (verdict.notice?.text ?? `I can't do that: ${verdict.why}.`);
   }
 
   return {
     mayRead: canRead,
-    async show(turnId, by) {
+    async show(turnId, platform, by) {
       const turn = (await ledger.get("turn", turnId))?.body;
       if (turn === undefined) return { accepted: false, text: goneText };
-      if (!(await canRead(turn, by))) return { accepted: false, text: notYours };
+      if (!(await canRead(turn, platform, by))) return { accepted: false, text: notYours };
+      const refusal = await refusalOf(turn, by);
+      if (refusal !== undefined) return { accepted: false, text: refusal };
       const report = await reports.read(turnId);
       if (report === undefined) return { accepted: false, text: goneText };
-      const view = { withResults: requesterOf(turn).id === by.id, withCost };
+      const view = { withResults: requesterOf(turn).id === by.id, withCost: withCost() };
       const text = recordText(report, view);
       if (text.length <= maxShownCharacters && !isShortened(report)) return { accepted: true, text };
       const file = { name: "record.md", text: recordFile(report, view) };

@@ -44,7 +44,12 @@ describe("memory and export", () => {
 
   test("an empty memory says so", async () => {
     expect(await asking(memoryCommand(fixture.memory))()).toContain("Remembered in this channel: 0 entries");
-    expect(await asking(exportCommand(fixture.memory))("", dm)).toBe("I remember nothing about you.");
+    expect(
+      await asking(exportCommand({ exportAll: (_platform, { id }) => fixture.memory.exportAll({ userId: id }) }))(
+        "",
+        dm,
+      ),
+    ).toBe("I remember nothing about you.");
   });
 
   test("counts, newest entries and notes are those of the place and of what is shared", async () => {
@@ -80,7 +85,7 @@ describe("memory and export", () => {
     for (const [index, text] of words.entries()) {
       await fixture.memory.saveEpisode(episode({ scope: "dm:U1", turnId: `t${index}`, userText: text }));
     }
-    const run = asking(exportCommand(fixture.memory));
+    const run = asking(exportCommand({ exportAll: (_platform, { id }) => fixture.memory.exportAll({ userId: id }) }));
     const first = await run("", dm);
     const [, count = "0"] = /^Part 1 of (\d+)/.exec(first) ?? [];
     expect(Number(count)).toBeGreaterThan(1);

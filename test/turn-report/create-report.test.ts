@@ -54,11 +54,15 @@ describe("a report", () => {
     const verdict = { class: "confirm", matches: [asks], tags: [] } as const;
     const record = ran("c1", { approvalId, verdict: { ...verdict, matches: [asks], tags: [] } });
     const report = await reports.of(
-      turn({ endedAt: start + 189_000, steps: [step([record], { cost: 0.02 }), step([], { cost: 0.01 })] }),
+      turn({
+        endedAt: start + 189_000,
+        steps: [step([record], { cost: 0.02 }), step([], { cost: 0.01 })],
+        brokenCost: 0.04,
+      }),
       "done",
     );
 
-    expect(report).toMatchObject({ workedMs: 9_000, waitedMs: 180_000, waitedFor: ["Ben"], cost: 0.03, tokens: 220 });
+    expect(report).toMatchObject({ workedMs: 9_000, waitedMs: 180_000, waitedFor: ["Ben"], cost: 0.07, tokens: 220 });
     expect(report.steps[0]?.calls[0]).toMatchObject({
       verdict: "asked",
       why: ["removes files"],
@@ -66,9 +70,7 @@ describe("a report", () => {
       approval: { state: "approved", by: [{ name: "Ben", at: start + 180_000, isOperator: false }] },
       outcome: "ok",
     });
-    expect(footerLine(report, settings)).toBe(
-      "▸ 2 steps · 1 tool · 1 approved by Ben · 9 s, waited 3 min for Ben · $0.03",
-    );
+    expect(footerLine(report, settings)).toBe("1 action · approved by Ben · 9 s, waited 3 min for Ben · $0.07");
     expect(footerLine(report, { footer: "off", cost: true })).toBe("");
     expect(footerLine(report, { footer: "auto", cost: false })).not.toContain("$");
   });
@@ -150,10 +152,10 @@ describe("a report", () => {
     const { reports, turn } = openReports();
     const calls = Array.from({ length: 1_000 }, (_none, index) => ran(`c${index}`));
     const report = await reports.of(turn({ steps: [step(calls)] }), "done");
-    expect(footerLine(report, settings)).toBe("▸ 1 step · 1,000 tools · 9 s");
+    expect(footerLine(report, settings)).toBe("1,000 actions · 9 s");
 
     const plain = await reports.of(turn({ steps: [step([])] }), "done");
     expect(footerLine(plain, settings)).toBe("");
-    expect(footerLine(plain, { footer: "always", cost: true })).toBe("▸ 1 step · 9 s");
+    expect(footerLine(plain, { footer: "always", cost: true })).toBe("9 s");
   });
 });

@@ -7,6 +7,7 @@ import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createMemory, type OwnedMemory } from "../../src/memory/memory.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
+import type { TurnRecord } from "../../src/ports/turn.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createRatings, type KeptRatings } from "../../src/turn-report/ratings.ts";
 import { turnRecord } from "../doubles/records.ts";
@@ -29,7 +30,10 @@ beforeEach(async () => {
   });
   readers = ["ben"];
   now = start;
-  const records = { mayRead: async (_turn: unknown, by: { id: string }) => readers.includes(by.id) };
+  const records = {
+    mayRead: async (turn: TurnRecord, platform: string, by: { id: string }) =>
+      turn.target.platform === platform && readers.includes(by.id),
+  };
   ratings = createRatings({ ledger, memory, records, isOn: true, now: () => now });
   const turn = turnRecord({ startedAt: start });
   await ledger.create("turn", turn.id, { state: "done", body: turn, group: turn.conversationId });
@@ -72,6 +76,21 @@ test("a withdrawn rating leaves nothing, and a removed reaction withdraws only i
   await ratings.rate({ platform: "test", messageId: "m9", action: "withdraw", withdraws: "bad", by: ben, at: now });
   expect(await lines()).toEqual([]);
   expect(await ratings.counts()).toEqual({ good: 0, bad: 0 });
+});
+
+test("a rating that was found later is kept once, and replaces no sentence and nothing that was taken back", async () => {
+  const found = (action: "good" | "bad") =>
+    ratings.rate({ platform: "test", messageId: "m9", action, by: ben, at: now, isMissed: true });
+  for (let count = 0; count < 30; count++) expect(await found("good")).toMatchObject({ accepted: true });
+  expect(await lines()).toHaveLength(1);
+  await found("bad");
+  expect(await ratings.counts()).toEqual({ good: 0, bad: 1 });
+  await click("bad", { text: "wrong year" });
+  await found("good");
+  expect((await lines())[0]).toContain("bad by Ben (ben) — `turn t1, asked: hello — said: wrong year");
+  await click("withdraw");
+  await found("good");
+  expect(await lines()).toEqual([]);
 });
 
 test("outsiders, bots of other platforms, pruned turns and floods change nothing", async () => {

@@ -11,7 +11,7 @@ const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteT
 
 function call(changes: Partial<CallReport> = {}): CallReport {
   return {
-    ...{ id: "c1", tool: "shell_exec", headline: "Run npm install", callText: 'shell_exec\ncommand: "npm install"' },
+    ...{ id: "c1", tool: "shell_exec", headline: "Ran `npm install`", callText: 'shell_exec\ncommand: "npm install"' },
     ...{ verdict: "allowed", why: [], rules: [], outcome: "ok", startedAt: at, durationMs: 8_000, attempts: 1 },
     ...{ result: "exit code 0", isResultCut: false, files: [] },
     ...changes,
@@ -39,7 +39,7 @@ test("reads like a person's account: what, who approved, what was blocked, what 
           approval: { ...approval, by: [{ name: "Ben", at, isOperator: false }] },
         }),
         call({
-          headline: "Run rm -rf /",
+          headline: "Run `rm -rf /`",
           verdict: "blocked",
           why: ["deletes everything"],
           outcome: "blocked",
@@ -53,27 +53,35 @@ test("reads like a person's account: what, who approved, what was blocked, what 
   );
   expect(text.split("\n")).toEqual([
     "**What I did for Ann** at 14:02 UTC (9 s, $0.03)",
-    "1. `Run npm install` (8 s). I asked first, because: `installs packages`. Ben approved at 14:03 UTC. Result: `exit code 0`",
-    "2. `Run rm -rf /`. **Blocked**: this is never allowed (`deletes everything`).",
+    "1. Ran `npm install` (8 s). I asked first, because: `installs packages`. Ben approved at 14:03 UTC.",
+    "   Result: `exit code 0`",
+    "2. Run `rm -rf /`. **Blocked**: this is never allowed (`deletes everything`).",
     "- Files: `website: 2 changed` — kept.",
-    "- 1 step with `anthropic/claude`.",
+    "- Model: `anthropic/claude`, 1 request.",
   ]);
 });
 
 test("only the requester sees results, nobody sees a turn that they can't read, and a pruned one says so", async () => {
   const turn = turnRecord();
   const whole = report([call({ result: "the secret of another channel" })]);
-  const show = (by: string, reader: boolean, stored = true) =>
+  const show = (by: string, reader: boolean, { stored = true, platform = "test", isListed = true } = {}) =>
     createRecords({
       ledger: { get: async () => (stored ? { body: turn } : undefined), list: async () => [] } as never,
       reports: { read: async () => whole } as never,
       mayRead: async () => reader,
-      withCost: true,
-    }).show("t1", { id: by, name: by, isBot: false, roles: [] });
+      access: { check: async () => (isListed ? { type: "allowed" } : { type: "refused", why: "you are barred" }) },
+      withCost: () => true,
+    }).show("t1", platform, { id: by, name: by, isBot: false, roles: [] });
   expect((await show("ann", true)).text).toContain("the secret");
   expect((await show("ben", true)).text).not.toContain("the secret");
   expect(await show("ben", false)).toMatchObject({ accepted: false, text: expect.stringContaining("can't read") });
-  expect(await show("ann", true, false)).toEqual({ accepted: false, text: goneText });
+  expect(await show("ann", true, { isListed: false })).toEqual({
+    accepted: false,
+    text: "I can't do that: you are barred.",
+  });
+  // The same id on another platform is another person.
+  expect(await show("ann", true, { platform: "other" })).toMatchObject({ accepted: false });
+  expect(await show("ann", true, { stored: false })).toEqual({ accepted: false, text: goneText });
 });
 
 test("a thousand calls are the beginning in chat and all of them in a file, and hostile text stays code", async () => {
@@ -83,8 +91,9 @@ test("a thousand calls are the beginning in chat and all of them in a file, and 
     ledger: { get: async () => ({ body: turnRecord() }), list: async () => [] } as never,
     reports: { read: async () => whole } as never,
     mayRead: async () => true,
-    withCost: true,
-  }).show("t1", { id: "ann", name: "Ann", isBot: false, roles: [] });
+    access: { check: async () => ({ type: "allowed" }) },
+    withCost: () => true,
+  }).show("t1", "test", { id: "ann", name: "Ann", isBot: false, roles: [] });
   expect(receipt.text.length).toBeLessThan(3_200);
   expect(receipt.text).toContain("All of it is in the file");
   expect(receipt.file?.text.match(/^## \d/gm)).toHaveLength(1_000);
