@@ -524,6 +524,26 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(shown[2]?.text).toBe("I looked.");
       });
 
+      test("a card is settled although the process that posted it died before it knew", async () => {
+        const message = await mentioned();
+        const posts = createPosts();
+        let isPosted = false;
+        const keep = async (key: string, id: string) => {
+          if (!key.startsWith("card:")) return await posts.keep(key, id);
+          isPosted = true;
+          await new Promise(() => {});
+        };
+        void replyTo(message, { ...posts, keep }).ask(createCard(message));
+        await vi.waitFor(() => expect(isPosted).toBe(true));
+        await world.restart();
+        await world.platform.connect(heard.handlers, new AbortController().signal);
+        const settled = createCard(message, { state: "denied", choices: [], outcome: "Denied by Ann" });
+        await replyTo(message, posts).settle(settled);
+        const [card, ...more] = await agentsMessages();
+        expect(card?.text).toContain("Denied by Ann");
+        expect([card?.choices, more]).toEqual([[], []]);
+      });
+
       test("a click on a card from before the crash is reported", async () => {
         const message = await mentioned();
         await replyTo(message, createPosts()).ask(createCard(message));

@@ -21,11 +21,13 @@ import { withTimeout } from "../shared/with-timeout.ts";
 import { createDiscordApi, discordError } from "./api/api.ts";
 import { createChannels } from "./api/channels.ts";
 import { createGateway } from "./api/gateway.ts";
+import { createOwnId } from "./api/own-id.ts";
 import { createPeople } from "./api/people.ts";
 import { placesNotShown, placesOfGuild, placesOfShard } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
 import { createEarlier } from "./inbound/earlier.ts";
 import { createInbound, type Inbound } from "./inbound/inbound.ts";
+import { createMissedReactions, type MissedReactions } from "./inbound/missed-reactions.ts";
 import { createFileOpener } from "./inbound/open-file.ts";
 import { createReactions, type Reactions } from "./inbound/reactions.ts";
 import type { InboundContext, RawMessage } from "./inbound/read-message.ts";
@@ -42,6 +44,7 @@ import { createMessages, nonceOf } from "./outbound/messages.ts";
 import { createReach } from "./outbound/reach.ts";
 import { renderAll } from "./outbound/render.ts";
 import { createDiscordReply } from "./outbound/reply.ts";
+import { createTypingIndicators } from "./outbound/typing.ts";
 
 export interface DiscordPlatformOptions {
   token: string;
@@ -64,17 +67,27 @@ const maxCloseMs = 2_000;
 
 export function createDiscordPlatform(options: DiscordPlatformOptions): Platform {
   const { store, log, events } = options;
-  const api = createDiscordApi(options);
+  let tokenProblem: string | undefined;
+  const api = createDiscordApi({
+    ...options,
+    onToken(problem) {
+      if (problem !== undefined && tokenProblem === undefined) log.error({ code: problem.code }, problem.message);
+      tokenProblem = problem?.message;
+    },
+  });
   const messages = createMessages(api);
   const cursors = createCursors(store, log);
   const formContents = createFormContents(store);
   const latestCards = createLatestCards(store);
-  const acknowledgements = createAcknowledgements(api, options.ackReaction, log);
+  const indicators = createTypingIndicators(api);
+  const acknowledgements = createAcknowledgements({ api, indicators, reaction: options.ackReaction, log });
   const origins = createLruMap<Origin>(maxOrigins);
   const told = createLruMap<true>(maxToldReasons);
   const ended = new AbortController();
   let isLost = false;
-  let handling: { inbound: Inbound; interactions: Interactions; reactions: Reactions } | undefined;
+  let handling:
+    | { inbound: Inbound; interactions: Interactions; reactions: Reactions; missed: MissedReactions }
+    | undefined;
 
   const gateway = createGateway({
     ...options,
@@ -88,6 +101,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     onResumed: () => noteReturn(),
   });
   const channels = createChannels(api, gateway.client);
+  const ownId = createOwnId(api, () => gateway.client()?.user.id);
   const people = createPeople(api, () => gateway.client()?.guilds.cache.map(({ id }) => id));
   const access = createChatAccess(api, async () => {
     const known = gateway.client()?.guilds.cache.map(({ id }) => id);
@@ -113,8 +127,10 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     switch (type) {
       case GatewayDispatchEvents.MessageCreate: {
         const raw = data as RawMessage;
-        if (raw.author?.id === context.botId())
+        if (raw.author?.id === context.botId()) {
+          indicators.hidden(raw.channel_id);
           acknowledgements.seen(raw.channel_id, raw.message_reference?.message_id);
+        }
         inbound.add(raw);
         return;
       }
@@ -149,6 +165,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   function begin(client: Client<true>, shard: number): void {
     catchUp(placesOfShard(client, shard, cursors));
     if (shard === 0) catchUp(placesNotShown(client, cursors));
+    void handling?.missed.read();
     noteReturn();
   }
 
@@ -217,24 +234,43 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       const onAsked = (raw: RawMessage) => inbound.add(raw);
       const interactions = createInteractions({ api, channels, handlers, formContents, onAsked, log });
       const reactions = createReactions({ handlers, lookUp: people.lookUp, botId: context.botId, log });
-      handling = { inbound, interactions, reactions };
+      const missed = createMissedReactions({ api, cursors, handlers, ownId, log, signal: both });
+      handling = { inbound, interactions, reactions, missed };
       signal.addEventListener("abort", () => void gateway.close(), { once: true });
       await gateway.open(both);
       register();
     },
     reply(target, posts) {
-      const sender = createMessageSender({ api, messages, channels, target, posts, origins, told, log });
+      const onPosted = indicators.hidden;
+      const sender = createMessageSender({
+        api,
+        messages,
+        channels,
+        target,
+        posts,
+        ownId,
+        origins,
+        told,
+        onPosted,
+        log,
+      });
       const onBegin = () => acknowledgements.end(target.messageId);
-      return createDiscordReply({ api, sender, target, posts, formContents, latestCards, onBegin, log });
+      return createDiscordReply({ api, indicators, sender, target, posts, formContents, latestCards, onBegin, log });
     },
     lookUp: people.lookUp,
     isRatedByReaction: true,
     mayRead: createMayRead(api, access),
     reach: createReach({ api, channels, people, access, roleName: context.roleName }),
-    earlier: createEarlier({ api, channels, access, botId: () => gateway.client()?.user.id }),
+    earlier: createEarlier({ api, channels, access, ownId }),
     openFile: createFileOpener(api, options.apiUrl),
     chat: createChatActions({ api, messages, access }),
-    health: () => ({ isConnected: gateway.isConnected(), detail: gateway.detail() }),
+    async probe(signal) {
+      await api.request({ method: "GET", route: Routes.user(), retry: "once", signal });
+    },
+    health: () => ({
+      isConnected: gateway.isConnected() && tokenProblem === undefined,
+      detail: tokenProblem ?? gateway.detail(),
+    }),
     async close() {
       ended.abort();
       acknowledgements.close();

@@ -112,7 +112,8 @@ export function createChatStore(path: string): ChatStore {
       if (written > 0) for (const listener of listeners) listener();
       return written > 0;
     } catch (thrown) {
-      database.exec("ROLLBACK");
+      // A full disk has already rolled the transaction back, and its own error is the one to show.
+      if (database.isTransaction) database.exec("ROLLBACK");
       throw thrown;
     }
   }

@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
+import { diskFullText, isDiskFull } from "../../lib/disk-full.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { maxShownFiles } from "../../ports/card.ts";
 import { answerChoices, type Scope } from "../../ports/message.ts";
@@ -141,6 +142,7 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
       return await work(parsed.data);
     } catch (thrown) {
       if (thrown instanceof Refusal) return context.json({ error: thrown.message }, thrown.status);
+      if (isDiskFull(thrown)) return context.json({ error: diskFullText }, 503);
       log.error({ path: context.req.path, error: messageOf(thrown) }, "could not keep a message from the local chat");
       return context.json({ error: `Remora couldn't save that. Try again. (${messageOf(thrown)})` }, 503);
     }

@@ -5,6 +5,8 @@
  */
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";
+import type { Dispatcher } from "undici";
+import { z } from "zod";
 import { messageOf, type RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
@@ -61,6 +63,8 @@ export interface SlackPlatformOptions {
   commands(): { usage: string; description: string }[];
   home(person: Author): Promise<HomePage>;
   isAllowedBot(id: string): boolean;
+  /** For Socket Mode behind a proxy. */
+  dispatcher?: Dispatcher;
   log: Log;
   now?: () => number;
 }
@@ -191,6 +195,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         http ??
         createSocketReceiver({
           ...{ appToken: transport.type === "socket" ? transport.appToken : "", ...where, log, signal },
+          dispatcher: options.dispatcher,
           ...{ onConnected, onProblem: (problem) => tokenOf(problem, health) },
           onDisconnected: () => health.disconnected("connection lost; reconnecting"),
         });
@@ -229,6 +234,9 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     earlier: createEarlier({ api, identity, people, recent }),
     openFile: files.open,
     chat: createChatActions({ api, identity, people, threads, search, log, signal: ended.signal }),
+    async probe() {
+      await api.call("auth.test", {}, z.unknown(), { maxRetryMs: 0 });
+    },
     health: health.now,
     async close() {
       await receiver?.stop();

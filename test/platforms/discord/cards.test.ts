@@ -91,7 +91,7 @@ describe("what a card shows", () => {
       "Run rm -rf ./build",
       "Asks before it deletes.",
       "rm -rf ./build",
-      "Asked by Ann · Can answer: Ann may answer",
+      "Asked by Ann · Ann may answer",
       `<t:${Math.floor(expiresAt / 1000)}:R>`,
     ])
       expect(text).toContain(part);
@@ -100,7 +100,7 @@ describe("what a card shows", () => {
     expect(menu.isEphemeral).toBe(true);
     expect(rendered(menu).text).toContain(grantText);
     const labels = menu.buttons.map(({ label }) => label);
-    expect(labels).toEqual(["Edit…", "Allow without asking", "Deny with reason…", "Why this asks"]);
+    expect(labels).toEqual(["Edit…", "Allow here for 45 min", "Deny with reason…", "Why this asks"]);
   });
 
   test("without an expiry none is shown, and a settled card has none either", async () => {
@@ -122,17 +122,17 @@ describe("what a card shows", () => {
     expect(card?.buttons.map(({ label }) => label)).toEqual([
       "Approve 1",
       "Deny 1",
-      "More… 1",
+      "More 1…",
       "Approve 2",
       "Deny 2",
-      "More… 2",
+      "More 2…",
       "Approve 3",
       "Deny 3",
-      "More… 3",
-      "Approve all",
-      "Deny all",
+      "More 3…",
+      "Approve all 3",
+      "Deny all 3",
     ]);
-    await clicked(card as SeenMessage, "Deny all");
+    await clicked(card as SeenMessage, "Deny all 3");
     await clicked(card as SeenMessage, "Approve 2");
     expect(agent.answers).toMatchObject([
       { cardOrApprovalId: "card-1", choice: "deny", messageId: card?.id },
@@ -166,9 +166,11 @@ describe("what a card shows", () => {
     await reply.ask(createCard(message, { callText }));
     const [card] = cards();
     expect(rendered(card as SeenMessage).text).toMatch(
-      /^Run rm -rf \.\/build\nAsks before it deletes\.\nshell_exec\ncommand: "xx[\s\S]*characters left out, see call-1\.txt[\s\S]*rm -rf the-tail"/,
+      /^Run rm -rf \.\/build\nAsks before it deletes\.\nshell_exec\ncommand: "xx[\s\S]*\n…\n[\s\S]*rm -rf the-tail"/,
     );
-    expect(rendered(card as SeenMessage).text).toContain("attached as call-1.txt");
+    expect(rendered(card as SeenMessage).text).toMatch(
+      /⚠️ 2\d,\d{3} of 30,\d{3} characters are not shown\. Read call-1\.txt before you approve\.\nAsked by/,
+    );
     expect(card?.files.map(({ name }) => name)).toEqual(["call-1.txt"]);
     expect(card?.files[0]?.text).toContain(callText);
     await reply.settle(createCard(message, { callText, state: "denied", choices: [], outcome: "Denied by Ann" }));
@@ -184,11 +186,11 @@ describe("what a card shows", () => {
     const [card] = cards();
     expect(card?.buttons.map(({ label }) => label)).toEqual([
       "Deny 1",
-      "More… 1",
+      "More 1…",
       "Approve 2",
       "Deny 2",
-      "More… 2",
-      "Deny all",
+      "More 2…",
+      "Deny all 2",
     ]);
     expect(rendered(card as SeenMessage).text).toContain("can't be approved here");
   });
@@ -396,7 +398,10 @@ describe("clicks", () => {
 
 test("a card that is settled while its message is not known yet is rewritten as soon as it is, in whichever process", async () => {
   const message = await mentioned();
-  const forgetful: Posts = { all: async () => [], keep: () => new Promise(() => {}) };
+  const forgetful: Posts = {
+    all: async () => [],
+    keep: async (key) => (key.startsWith("try:") ? undefined : await new Promise(() => {})),
+  };
   void replyTo(message, forgetful).ask(createCard(message));
   await discord.until(() => cards().length === 1);
   await bot.restart();

@@ -29,8 +29,8 @@ describe("a card that asks about changes", () => {
     const order = [
       "website: 1 file deleted",
       "The folder was given",
-      "- deleted  old/readme.md  −30",
-      "! changed  src/*index*.ts  +12 −3",
+      "- ⚠️ deleted  old/readme.md  −30",
+      "~ changed  src/*index*.ts  +12 −3",
       "+ added  src/@everyone.ts  +4",
       "$ npm test — exit code 0",
       "ok 1\nok 2",
@@ -152,8 +152,8 @@ describe("a card that reports changes, or is settled", () => {
     expect(text).toBe(`⚠️ ${outcome}`);
     for (const gone of ["npm test", "ok 2", "-one", "may answer"]) expect(text).not.toContain(gone);
     expect(text.length).toBeLessThan(before);
-    expect(labels()).toEqual(["Run again"]);
-    await ended(discord.ann.click(card(), "Run again"));
+    expect(labels()).toEqual(["Do it again"]);
+    await ended(discord.ann.click(card(), "Do it again"));
     expect(agent.answers).toMatchObject([{ choice: "again" }]);
   });
 

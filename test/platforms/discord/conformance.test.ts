@@ -3,7 +3,7 @@ import {
   formatButtonId,
   parseButtonId,
 } from "../../../src/platforms/discord/interactions/custom-id.ts";
-import { moreLabels } from "../../../src/platforms/discord/interactions/more-menu.ts";
+import { moreLabel } from "../../../src/platforms/discord/interactions/more-menu.ts";
 import type { AnswerChoice } from "../../../src/ports/message.ts";
 import type { Platform } from "../../../src/ports/platform.ts";
 import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
@@ -166,7 +166,7 @@ function offersOf(customId: string, label: string): { choice: AnswerChoice; labe
   const meaning = parseButtonId(customId)?.meaning;
   if (meaning?.type === "answer") return [{ choice: meaning.choice, label }];
   const more = meaning?.type === "more" ? meaning.choices : [];
-  return more.flatMap((choice) => (choice === "reason" ? [] : [{ choice, label: moreLabels[choice] }]));
+  return more.flatMap((choice) => (choice === "reason" ? [] : [{ choice, label: moreLabel(choice) }]));
 }
 
 function isOption(customId: string): boolean {

@@ -281,7 +281,7 @@ test("what another bot answers to a person's command is the bot's, even if it lo
       api: { request: async () => [{ ...answer, author: { id: author, username: "wiki", bot: true } }] } as never,
       channels: { get: async () => ({ id: "5", type: 0 }) } as never,
       access: { mayRead: async () => true },
-      botId: () => "1",
+      ownId: async () => "1",
     });
   const message = { id: "20", conversationId: "discord:4:5", author: { id: "2" }, at: Date.now() } as never;
   const wanted = { said: "", maxMessages: 5, channelMessages: 5, channelMs: Date.now() };

@@ -5,6 +5,7 @@ import { withFooterLine } from "../../../src/platforms/discord/outbound/footer.t
 const none = { line: "", components: [] };
 
 test.each([
+  "-# ⓘ 4 actions · 1 approved by Ben",
   "-# ▸ 4 steps · 1 approved by Ben",
   "-#  ▸ 4 steps",
   "-#\t▸ 4 steps",

@@ -413,6 +413,18 @@ describe("while it grows", () => {
     expect(discord.ann.dm().typing()).toHaveLength(1);
   });
 
+  test("one channel has one typing indicator, however many mentions wait there", async () => {
+    const messages = [await mentioned("one"), await mentioned("two"), await mentioned("three")];
+    for (const message of messages) await replyTo(message).finish("Done.", []);
+    expect(discord.channel.typing()).toHaveLength(1);
+  });
+
+  test("typing is shown again after the bot has posted something, which hides it", async () => {
+    await replyTo(await toldPrivately()).finish("Done.", []);
+    await toldPrivately();
+    await discord.until(() => discord.ann.dm().typing().length === 2);
+  });
+
   test("typing ends also when another process writes the answer", async () => {
     const other = discord.guild.addChannel("other");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], shouldAdvanceTime: true });
@@ -503,7 +515,10 @@ describe("bad weather", () => {
 
   test("what was posted before a crash, and says something else now, is changed", async () => {
     const message = await mentioned();
-    const forgetful: Posts = { all: async () => [], keep: () => new Promise(() => {}) };
+    const forgetful: Posts = {
+      all: async () => [],
+      keep: async (key) => (key.startsWith("try:") ? undefined : await new Promise(() => {})),
+    };
     void replyTo(message, forgetful).write("Half");
     await discord.until(() => own(threadOf(message)).length === 1);
     await bot.restart();
@@ -513,7 +528,10 @@ describe("bad weather", () => {
 
   test("a process that dies between posting and knowing posts nothing twice", async () => {
     const message = await mentioned();
-    const forgetful: Posts = { all: async () => [], keep: () => new Promise(() => {}) };
+    const forgetful: Posts = {
+      all: async () => [],
+      keep: async (key) => (key.startsWith("try:") ? undefined : await new Promise(() => {})),
+    };
     void replyTo(message, forgetful).finish("Once.", []);
     await discord.until(() => own(threadOf(message)).length === 1);
     await bot.restart();

@@ -45,7 +45,7 @@ function nameOf(...items: Partial<CardItem>[]): string | null {
 
 test.each<[string, Partial<CardItem>[]]>([
   ["Approval needed", [{}]],
-  ["2 calls need approval", [{}, {}]],
+  ["2 actions need approval", [{}, {}]],
   ["Approved request", [{ state: "approved" }]],
   ["Approved request", [{ state: "consumed" }]],
   ["Denied request", [{ state: "denied" }]],

@@ -77,8 +77,8 @@ describe("a card", () => {
     await replyTo(world.platform, message).ask(cardFor(message, 3));
     const labels = only().buttons.map((button) => button.label);
     expect(labels.filter((label) => label === "Approve")).toHaveLength(3);
-    expect(labels.slice(-2)).toEqual(["Approve all", "Deny all"]);
-    await click("Deny all").acknowledged();
+    expect(labels.slice(-2)).toEqual(["Approve all 3", "Deny all 3"]);
+    await click("Deny all 3").acknowledged();
     await expect.poll(() => agent.answers).toMatchObject([{ cardOrApprovalId: "card-1", choice: "deny" }]);
   });
 

@@ -76,7 +76,7 @@ describe("a card that asks about changes", () => {
       { label: "Choose files…", actionId: "remora_part", value: "approval-1", style: undefined },
       { label: "Show diff", actionId: "remora_diff", value: "approval-1", style: undefined },
       { label: "Undo", actionId: "remora_undo", value: "approval-1", style: undefined },
-      { label: "Run again", actionId: "remora_again", value: "approval-1", style: undefined },
+      { label: "Do it again", actionId: "remora_again", value: "approval-1", style: undefined },
     ]);
     expect(card.options.map(({ label }) => label)).toEqual(["Allow here for 30 min…", "Discard with reason…"]);
   });
@@ -216,7 +216,7 @@ describe("a settled card about changes", () => {
     [
       "out of date",
       { state: "cancelled", outcome: "Nothing was kept: a.txt changed", choices: ["again"] },
-      ["Run again"],
+      ["Do it again"],
     ],
     ["continued", { state: "cancelled", outcome: "Continued below", choices: [] }, []],
   ])("says in one line how it ended: %s", async (_name, item, labels) => {

@@ -1,4 +1,4 @@
-/** What is clicked on cards about changes: Choose files…, Show diff, Undo, Run again. */
+/** What is clicked on cards about changes: Choose files…, Show diff, Undo, Do it again. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { CardItem, ShownChanges } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
@@ -313,10 +313,10 @@ describe("Show diff", () => {
   });
 });
 
-describe("Undo and Run again", () => {
+describe("Undo and Do it again", () => {
   test.each([
     ["Undo", "undo"],
-    ["Run again", "again"],
+    ["Do it again", "again"],
   ] as const)("%s is handed in as it is, and what came of it is told to the person alone", async (label, choice) => {
     await ask({}, { state: "consumed", outcome: "Kept", choices: ["undo", "again"] });
     agent.receipt = { accepted: true, text: "Done: 3 files restored." };

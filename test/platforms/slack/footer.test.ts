@@ -11,7 +11,7 @@ let world: SlackWorld;
 let message: InboundMessage;
 afterEach(() => world.close());
 
-const footer: AnswerFooter = { turnId: "t1", line: "▸ 2 steps · 9 s", choices: ["details", "feedback"] };
+const footer: AnswerFooter = { turnId: "t1", line: "2 actions · 9 s", choices: ["details", "feedback"] };
 const edits: WorldOptions = { changes: { streaming: "edits" } };
 
 async function mentioned(options: WorldOptions = {}): Promise<Reply> {
@@ -36,16 +36,16 @@ test.each([
   const reply = await mentioned(options);
   await reply.write("The answer");
   await reply.finish("The answer.", [], footer);
-  expect(agents().map(({ readable }) => readable)).toEqual(["The answer.\n▸ 2 steps · 9 s\nDetails\n👍\n👎"]);
+  expect(agents().map(({ readable }) => readable)).toEqual(["The answer.\n2 actions · 9 s\nDetails\n👍\n👎"]);
 });
 
 test("where Slack refuses feedback buttons, the answer has the rest, and later ones don't try again", async () => {
   const reply = await mentioned(edits);
   world.slack.failNext("chat.postMessage", { type: "error", error: "invalid_blocks" });
   await reply.finish("One.", [], footer);
-  expect(agents().map(({ readable }) => readable)).toEqual(["One.\n▸ 2 steps · 9 s\nDetails"]);
+  expect(agents().map(({ readable }) => readable)).toEqual(["One.\n2 actions · 9 s\nDetails"]);
   await replyTo(world.platform, { ...message, id: `${message.id}` }).finish("Two.", [], footer);
-  expect(agents().at(-1)?.readable).toBe("Two.\n▸ 2 steps · 9 s\nDetails");
+  expect(agents().at(-1)?.readable).toBe("Two.\n2 actions · 9 s\nDetails");
 });
 
 test("what is read back is the answer alone", async () => {

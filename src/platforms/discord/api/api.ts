@@ -18,6 +18,7 @@ import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { isTransientCode } from "../../../lib/transient-errors.ts";
 import { globalRequestsPerSecond } from "../limits.ts";
+import { fatalProblem } from "./gateway-problems.ts";
 
 /** How long to retry: not at all (`once`), for seconds (`brief`), or for minutes (`lasting`). */
 export type RetryPolicy = "once" | "brief" | "lasting";
@@ -42,6 +43,8 @@ export interface DiscordApiOptions {
   token: string;
   /** Excludes the version. By default, Discord's own address. */
   apiUrl?: string;
+  /** Called after every answer to a request with the token: with the problem, or with undefined. */
+  onToken?(problem: RemoraError | undefined): void;
   log: Log;
   pauses?: Partial<Record<RetryPolicy, readonly number[]>>;
 }
@@ -56,7 +59,7 @@ const maxRequestsPerSecond = 500;
 const safeRateMs = 10 * 60_000;
 const maxThreadWaitMs = 5_000;
 
-export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptions): DiscordApi {
+export function createDiscordApi({ token, apiUrl, onToken, log, pauses }: DiscordApiOptions): DiscordApi {
   const rest = new REST({
     version: "10",
     retries: 0,
@@ -75,7 +78,7 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
     const own = new AbortController();
     running.add(own);
     try {
-      return (await rest.request({
+      const answer = (await rest.request({
         method: method as never,
         fullRoute: route,
         auth: !withoutToken,
@@ -84,9 +87,14 @@ export function createDiscordApi({ token, apiUrl, log, pauses }: DiscordApiOptio
         ...(query === undefined ? {} : { query: new URLSearchParams(query) }),
         signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
       })) as T;
+      if (!withoutToken) onToken?.(undefined);
+      return answer;
     } catch (thrown) {
       // Set the token again, because the client drops it after a 401 and would send nothing more.
-      if (thrown instanceof DiscordAPIError && thrown.status === 401) rest.setToken(token);
+      if (thrown instanceof DiscordAPIError && thrown.status === 401) {
+        rest.setToken(token);
+        if (!withoutToken) onToken?.(fatalProblem(thrown));
+      }
       throw thrown;
     } finally {
       running.delete(own);
@@ -145,6 +153,7 @@ const isTransient = (code: unknown) => isTransientCode(code) || code === "ENOTFO
 export function isPassing(thrown: unknown): boolean {
   if (thrown instanceof DiscordAPIError) return thrown.status >= 500 || thrown.status === 429 || thrown.status === 408;
   if (thrown instanceof HTTPError) return true;
+  if (thrown instanceof RemoraError) return thrown.isRetryable;
   if (!(thrown instanceof Error)) return false;
   if (thrown.name === "AbortError" || isTransient((thrown as { code?: unknown }).code)) return true;
   // A truncated answer is not valid JSON.

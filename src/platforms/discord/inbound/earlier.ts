@@ -3,13 +3,14 @@
  * linked messages of the same channel and its threads. Reads only where the message's author can read the history. A
  * message that it replies to or forwards is one of its attachments (attachments.ts).
  */
-import { type APIChannel, type APIMessage, type APIUser, ChannelType, Routes } from "discord.js";
+import { type APIChannel, type APIMessage, ChannelType, Routes } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Earlier, EarlierKind, EarlierLine, EarlierWanted } from "../../../ports/earlier.ts";
 import type { Author } from "../../../ports/message.ts";
 import type { Platform } from "../../../ports/platform.ts";
 import { type DiscordApi, isRefusal } from "../api/api.ts";
 import { type Channels, isThread } from "../api/channels.ts";
+import type { OwnId } from "../api/own-id.ts";
 import { type DiscordConversation, isSnowflake, parseConversationId } from "../conversation-id.ts";
 import { maxHistoryPage } from "../limits.ts";
 import type { ChatAccess } from "../outbound/chat-access.ts";
@@ -20,8 +21,7 @@ export interface EarlierOptions {
   api: DiscordApi;
   channels: Channels;
   access: Pick<ChatAccess, "mayRead">;
-  /** Undefined without a gateway. */
-  botId(): string | undefined;
+  ownId: OwnId;
 }
 
 type Line = { kind: EarlierKind; raw: APIMessage };
@@ -35,19 +35,7 @@ const maxPages = 4;
 const linkPattern = /https:\/\/(?:\w+\.)?discord(?:app)?\.com\/channels\/(@me|\d+)\/(\d+)\/(\d+)/g;
 const forums: readonly ChannelType[] = [ChannelType.GuildForum, ChannelType.GuildMedia];
 
-export function createEarlier({ api, channels, access, botId }: EarlierOptions): NonNullable<Platform["earlier"]> {
-  let asked: Promise<string> | undefined;
-
-  async function selfId(): Promise<string> {
-    const known = botId();
-    if (known !== undefined) return known;
-    asked ??= api.request<APIUser>({ method: "GET", route: Routes.user() }).then(({ id }) => id);
-    return await asked.catch((thrown: unknown) => {
-      asked = undefined;
-      throw thrown;
-    });
-  }
-
+export function createEarlier({ api, channels, access, ownId }: EarlierOptions): NonNullable<Platform["earlier"]> {
   async function spotOf({ channel, thread }: Extract<DiscordConversation, { type: "guild" }>, messageId: string) {
     const facts = thread === null || thread === messageId ? undefined : await channels.get(thread);
     if (facts !== undefined && isThread(facts)) {
@@ -201,7 +189,7 @@ export function createEarlier({ api, channels, access, botId }: EarlierOptions):
         return await readable(spot.id, author, inChannel(spot, id, at, wanted, signal));
       return nothing;
     };
-    const [self, ...parts] = await Promise.all([selfId(), links, around()]);
+    const [self, ...parts] = await Promise.all([ownId(), links, around()]);
     return joined(parts, self);
   };
 }

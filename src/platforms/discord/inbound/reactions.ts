@@ -24,6 +24,13 @@ export interface Reactions {
 /** Skin tones follow the thumb. */
 const thumbs = { good: /^👍[🏻🏼🏽🏾🏿]?$/u, bad: /^👎[🏻🏼🏽🏾🏿]?$/u } as const;
 
+export type Thumb = keyof typeof thumbs;
+
+export function thumbOf({ id, name }: { id: string | null; name: string | null }): Thumb | undefined {
+  if (id !== null || name === null) return undefined;
+  return thumbs.good.test(name) ? "good" : thumbs.bad.test(name) ? "bad" : undefined;
+}
+
 export function createReactions({ handlers, lookUp, botId, log }: ReactionsOptions): Reactions {
   /** An added reaction in a server says who the person is. For a removed one, the id is enough to find the rating. */
   async function personOf(reaction: Reaction, isAdded: boolean): Promise<Author | undefined> {
@@ -35,15 +42,14 @@ export function createReactions({ handlers, lookUp, botId, log }: ReactionsOptio
   }
 
   function take(reaction: Reaction, isAdded: boolean): void {
-    const name = reaction.emoji.id === null ? (reaction.emoji.name ?? "") : "";
-    const thumb = thumbs.good.test(name) ? "good" : thumbs.bad.test(name) ? "bad" : undefined;
+    const thumb = thumbOf(reaction.emoji);
     if (thumb === undefined || reaction.user_id === botId()) return;
     void rate(reaction, thumb, isAdded).catch((thrown: unknown) => {
       log.warn({ messageId: reaction.message_id, error: messageOf(thrown) }, "could not keep a rating");
     });
   }
 
-  async function rate(reaction: Reaction, thumb: "good" | "bad", isAdded: boolean): Promise<void> {
+  async function rate(reaction: Reaction, thumb: Thumb, isAdded: boolean): Promise<void> {
     const by = await personOf(reaction, isAdded);
     if (by === undefined || by.isBot) return;
     await handlers.onFooter({

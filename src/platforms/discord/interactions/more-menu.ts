@@ -10,13 +10,13 @@ import {
   TextInputStyle,
 } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
+import { allowLabel } from "../../../ports/card.ts";
 import { noMentions } from "../outbound/messages.ts";
 import { escapePlain } from "../outbound/plain-text.ts";
 import { type ButtonMeaning, type ButtonPlace, formatButtonId, type MoreChoice } from "./custom-id.ts";
 
-export const moreLabels: Record<MoreChoice, string> = {
+const labels: Record<Exclude<MoreChoice, "allow">, string> = {
   edit: "Edit…",
-  allow: "Allow without asking",
   reason: "Deny with reason…",
   handover: "Hand over…",
   why: "Why this asks",
@@ -39,18 +39,23 @@ export function moreMenu({ choices, approvalId, place, grantText }: MenuOf) {
     (choice): APIButtonComponentWithCustomId => ({
       type: ComponentType.Button,
       style: ButtonStyle.Secondary,
-      label: moreLabels[choice],
+      label: moreLabel(choice, grantText),
       custom_id: formatButtonId({ meaning: meaningOf(choice), ...place, id: approvalId }),
     }),
   );
   const rule = offered.includes("allow")
-    ? `**${moreLabels.allow}** — ${escapePlain(shorten(grantText ?? "", maxGrantTextLength))}`
+    ? `**${moreLabel("allow", grantText)}** ${escapePlain(shorten(grantText ?? "", maxGrantTextLength))}`
     : "";
   const components: APIMessageTopLevelComponent[] = [
     { type: ComponentType.TextDisplay, content: rule || "What would you like to do?" },
     { type: ComponentType.ActionRow, components: buttons },
   ];
   return { components, flags: MessageFlags.IsComponentsV2 | MessageFlags.Ephemeral, allowed_mentions: noMentions };
+}
+
+/** The button acts at once, unlike the one that opens a dialog. */
+export function moreLabel(choice: MoreChoice, grantText?: string): string {
+  return choice === "allow" ? allowLabel(grantText).replace("…", "") : labels[choice];
 }
 
 function meaningOf(choice: MoreChoice): ButtonMeaning {
@@ -65,7 +70,7 @@ export function reasonForm(approvalId: string, place: ButtonPlace): APIModalInte
       {
         type: ComponentType.Label,
         label: "Why not?",
-        description: "The agent reads this and can try something else.",
+        description: "Remora reads this and can try something else.",
         component: {
           type: ComponentType.TextInput,
           custom_id: reasonInput,

@@ -4,7 +4,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { DiscordApi } from "../api/api.ts";
 import { emojiFor } from "./emoji.ts";
-import { createTyping, type Typing } from "./typing.ts";
+import { createTyping, type Typing, type TypingIndicators } from "./typing.ts";
 
 export interface Acknowledgements {
   /** `isPlace` is true if `channelId` is itself the message's conversation. */
@@ -18,7 +18,14 @@ export interface Acknowledgements {
 /** A turn that is silent for this long is probably waiting for another turn, so typing would mislead. */
 const maxTypingMs = 60_000;
 
-export function createAcknowledgements(api: DiscordApi, reaction: string | null, log: Log): Acknowledgements {
+export interface AcknowledgementsOptions {
+  api: DiscordApi;
+  indicators: TypingIndicators;
+  reaction: string | null;
+  log: Log;
+}
+
+export function createAcknowledgements({ api, indicators, reaction, log }: AcknowledgementsOptions): Acknowledgements {
   const typings = new Map<string, Typing>();
   const places = new Map<string, string>();
   const emoji = reaction === null ? undefined : emojiFor(reaction);
@@ -40,7 +47,7 @@ export function createAcknowledgements(api: DiscordApi, reaction: string | null,
 
   return {
     give(channelId, messageId, isPlace) {
-      const typing = createTyping(api, () => channelId, { maxTypingMs, onEnd: () => end(messageId) });
+      const typing = createTyping(indicators, () => channelId, { maxTypingMs, onEnd: () => end(messageId) });
       typings.set(messageId, typing);
       // A thread has the id of its first message.
       places.set(messageId, isPlace ? channelId : messageId);

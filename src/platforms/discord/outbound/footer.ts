@@ -5,9 +5,11 @@ import { formatButtonId } from "../interactions/custom-id.ts";
 import { maxMessageLength } from "../limits.ts";
 import { escapePlain } from "./plain-text.ts";
 
-const footerMark = "-# ▸ ";
-/** Subtext that begins with the mark, or with a similar one, whatever is before and between. */
-const forgedMark = /-#(?=[^\p{L}\p{N}\n]*[▸▹▶▷►▻‣⏵❯›])/gu;
+/** The last one is the mark of earlier versions. */
+const footerMarks = ["-# ⓘ ", "-# ▸ "] as const;
+const [footerMark] = footerMarks;
+/** Subtext that begins with a mark, or with a similar one, whatever is before and between. */
+const forgedMark = /-#(?=[^\p{L}\p{N}\n]*[ⓘ🛈ℹⒾ🅘🄘▸▹▶▷►▻‣⏵❯›])/gu;
 const labels = { details: "Details", retry: "Retry" } as const;
 
 export interface RenderedFooter {
@@ -26,7 +28,7 @@ export function renderFooter(footer: AnswerFooter | undefined, thread: string | 
     custom_id: formatButtonId({ meaning: { type: "footer", choice }, thread, id: footer.turnId }),
   }));
   return {
-    line: footer.line === "" ? "" : footerMark + escapePlain(footer.line.replace(/^▸ /, "")),
+    line: footer.line === "" ? "" : footerMark + escapePlain(footer.line),
     components: components.length === 0 ? [] : [{ type: ComponentType.ActionRow, components }],
   };
 }
@@ -43,7 +45,7 @@ export function withFooterLine(texts: readonly string[], { line }: RenderedFoote
 
 /** The line below an answer is not something that the agent said. */
 export function withoutFooter(content: string): string {
-  const at = content.lastIndexOf(footerMark);
+  const at = Math.max(...footerMarks.map((mark) => content.lastIndexOf(mark)));
   const isLine = at === 0 || content[at - 1] === "\n";
   return at === -1 || !isLine || content.slice(at).includes("\n") ? content : content.slice(0, at).trimEnd();
 }

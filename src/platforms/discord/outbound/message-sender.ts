@@ -26,7 +26,9 @@ import {
   type RetryPolicy,
 } from "../api/api.ts";
 import type { Channels } from "../api/channels.ts";
+import type { OwnId } from "../api/own-id.ts";
 import { type DiscordConversation, isSnowflake, parseConversationId } from "../conversation-id.ts";
+import { createAttempts } from "./attempts.ts";
 import { type Messages, nonceOf, type OutgoingMessage } from "./messages.ts";
 import { threadNameFor } from "./thread-name.ts";
 
@@ -42,10 +44,12 @@ export interface MessageSenderOptions {
   channels: Channels;
   target: ReplyTarget;
   posts: Posts;
+  ownId: OwnId;
   /** By message id. Missing origins are fetched. */
   origins: LruMap<Origin>;
   /** Fallback reasons that people were already told, by channel. */
   told: LruMap<true>;
+  onPosted(channelId: string): void;
   log: Log;
 }
 
@@ -54,6 +58,8 @@ export interface MessageSender {
   post(message: OutgoingMessage, options: { key: string; retry: RetryPolicy; isCard?: boolean }): Promise<string>;
   /** Returns false if the message no longer exists. */
   edit(messageId: string, message: OutgoingMessage, retry: RetryPolicy): Promise<boolean>;
+  /** Finds a message whose id was not stored, because the process died after it was posted. */
+  find(key: string): Promise<string | undefined>;
   remove(messageId: string): Promise<void>;
   open(): Promise<string>;
   /** The channel of the reply or, before one is chosen, the channel where typing should show. */
@@ -83,6 +89,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
   const { api, messages, target, posts, log } = options;
   const conversation = parseConversationId(target.conversationId);
   const parentId = conversation?.channel;
+  const attempts = createAttempts(options);
   let place: Place | undefined;
   let isKept = false;
 
@@ -192,6 +199,33 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     }
   }
 
+  /** A message that may have been posted is looked for. Its nonce may be too old for Discord. */
+  async function postOnce(
+    { channelId, replyTo }: Place,
+    message: OutgoingMessage,
+    { key, retry }: { key: string; retry: RetryPolicy },
+  ): Promise<string> {
+    const found = await attempts.find(key, channelId, replyTo);
+    if (found !== undefined) {
+      await posts.keep(key, found);
+      await messages.edit(channelId, found, message, retry);
+      return found;
+    }
+    await attempts.begin(key, message);
+    const nonce = nonceOf(target.turnId, key, channelId);
+    const answering = replyTo === undefined ? {} : { replyTo };
+    const post = messages.post(channelId, message, { nonce, retry, ...answering });
+    const { id, isSame } = await post.catch(async (thrown: unknown) => {
+      if (codeOfRefusal(thrown) !== undefined && !isPassing(thrown)) await attempts.refused(key, message);
+      throw thrown;
+    });
+    options.onPosted(channelId);
+    await posts.keep(key, id);
+    // An earlier process posted the message and died before it stored the id.
+    if (!isSame) await messages.edit(channelId, id, message, retry);
+    return id;
+  }
+
   /** Sends the reason separately so that no edit removes it. Failures are ignored, because the reply matters more. */
   async function explain({ type, channelId, because }: Place): Promise<void> {
     if (because === undefined) return;
@@ -207,16 +241,11 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
   return {
     async post(message, { key, retry, isCard = false }) {
       for (;;) {
-        const { type, channelId, replyTo } = await whereToWrite();
-        if (isCard && type === "author") throw noRoute(target, "a card can be answered only where it was asked");
+        const at = await whereToWrite();
+        if (isCard && at.type === "author") throw noRoute(target, "a card can be answered only where it was asked");
         try {
-          const nonce = nonceOf(target.turnId, key, channelId);
-          const answering = replyTo === undefined ? {} : { replyTo };
-          const { id, isSame } = await messages.post(channelId, message, { nonce, retry, ...answering });
-          await posts.keep(key, id);
+          const id = await postOnce(at, message, { key, retry });
           await keepPlace();
-          // An earlier process posted the message and died before it stored the id.
-          if (!isSame) await messages.edit(channelId, id, message, retry);
           return id;
         } catch (thrown) {
           // Perhaps only files or embeds are forbidden here, so let the caller try a plainer message.
@@ -239,6 +268,16 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
         await messages.edit(channelId, messageId, message, retry);
         return true;
       }
+    },
+    async find(key) {
+      if (!(await attempts.isTried(key))) return undefined;
+      const { channelId, replyTo } = await whereToWrite();
+      const found = await attempts.find(key, channelId, replyTo).catch((thrown: unknown) => {
+        if (isRefusal(thrown, ...closedDoors)) return undefined;
+        throw thrown;
+      });
+      if (found !== undefined) await posts.keep(key, found);
+      return found;
     },
     async remove(messageId) {
       await messages.remove((await whereToWrite()).channelId, messageId);

@@ -74,7 +74,7 @@ export function createMessages(api: DiscordApi): Messages {
 }
 
 /** Leaves out blanks, because Discord may change them. */
-function visibleText({ content = "", embeds = [], components = [] }: OutgoingMessage | APIMessage): string {
+export function visibleText({ content = "", embeds = [], components = [] }: OutgoingMessage | APIMessage): string {
   const buttons = JSON.stringify(components).match(/"(?:custom_id|content)":"(?:[^"\\]|\\.)*"/g) ?? [];
   const texts = [content, ...embeds.flatMap(({ title = "", description = "" }) => [title, description])];
   return [...texts.map((text) => text.replace(/\s+/g, "")), ...buttons].join("\n");

@@ -27,10 +27,11 @@ import { createLiveMessage, type Extras, type LiveMessage } from "./live-message
 import type { MessageSender } from "./message-sender.ts";
 import { questionMessage } from "./question.ts";
 import { renderAll, renderFinal, renderPartial, withoutStatus } from "./render.ts";
-import { createTyping } from "./typing.ts";
+import { createTyping, type TypingIndicators } from "./typing.ts";
 
 export interface DiscordReplyOptions {
   api: DiscordApi;
+  indicators: TypingIndicators;
   sender: MessageSender;
   target: ReplyTarget;
   posts: Posts;
@@ -53,8 +54,8 @@ const blockedText =
 const maxSilentMs = 60_000;
 
 export function createDiscordReply(options: DiscordReplyOptions): Reply {
-  const { api, sender, target, posts, log } = options;
-  const typing = createTyping(api, () => sender.channelId(), { maxTypingMs: maxSilentMs, firstAfterMs: 200 });
+  const { api, indicators, sender, target, posts, log } = options;
+  const typing = createTyping(indicators, () => sender.channelId(), { maxTypingMs: maxSilentMs, firstAfterMs: 200 });
   const line = createProgressLine();
   const growing: Growing = { text: "", activity: "" };
   /** True once this process has written in the open segment. */
@@ -194,6 +195,13 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     return latest !== undefined && openRows(latest) <= openRows(card) ? latest : card;
   }
 
+  /** A process may have died after it posted the card. Then somebody clicked before another process posted it again. */
+  async function findLost({ id }: ApprovalCard): Promise<void> {
+    const key = `card:${id}`;
+    const found = asked.has(key) ? undefined : await sender.find(key);
+    if (found !== undefined) asked.set(key, found);
+  }
+
   function rewrite(card: ApprovalCard): Promise<void> {
     return plainerUntilTaken((style) => writeCard(card, style));
   }
@@ -246,6 +254,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     async settle(card) {
       await options.latestCards.note(card);
       await begun();
+      await findLost(card);
       await rewrite(card);
     },
     note,

@@ -1,7 +1,19 @@
-/** Shows "Remora is typing…". Discord hides this after ten seconds, and whenever the bot posts a message. */
+/**
+ * Shows "Remora is typing…". Discord hides this after ten seconds, and whenever the bot posts a message. One channel has
+ * one indicator, however many messages are waiting there: more requests would wait for Discord's limit, and with them the
+ * first sign of a later message.
+ */
 import { Routes } from "discord.js";
+import { createLruMap } from "../../../lib/lru-map.ts";
 import type { DiscordApi } from "../api/api.ts";
 import { typingShownMs } from "../limits.ts";
+
+export interface TypingIndicators {
+  /** Shows the indicator unless it is there already. Returns the time until it must be renewed, in milliseconds. */
+  show(channelId: string): number;
+  /** Call this when the bot has posted a message. */
+  hidden(channelId: string): void;
+}
 
 export interface Typing {
   keep(): void;
@@ -9,6 +21,25 @@ export interface Typing {
 }
 
 const refreshMs = typingShownMs - 2_000;
+const maxChannels = 2_000;
+
+export function createTypingIndicators(api: DiscordApi): TypingIndicators {
+  const shownAt = createLruMap<number>(maxChannels);
+  return {
+    show(channelId) {
+      const now = Date.now();
+      const left = (shownAt.get(channelId) ?? 0) + refreshMs - now;
+      if (left > 0) return left;
+      shownAt.set(channelId, now);
+      // Typing is optional, so ignore failures.
+      api.request({ method: "POST", route: Routes.channelTyping(channelId), retry: "once" }).catch(() => {
+        if (shownAt.get(channelId) === now) shownAt.delete(channelId);
+      });
+      return refreshMs;
+    },
+    hidden: (channelId) => void shownAt.delete(channelId),
+  };
+}
 
 export interface TypingOptions {
   maxTypingMs: number;
@@ -18,7 +49,7 @@ export interface TypingOptions {
 }
 
 export function createTyping(
-  api: DiscordApi,
+  indicators: TypingIndicators,
   channelId: () => string | undefined,
   { maxTypingMs, firstAfterMs = 0, onEnd = () => {} }: TypingOptions,
 ): Typing {
@@ -32,10 +63,8 @@ export function createTyping(
       onEnd();
       return;
     }
-    timer = setTimeout(show, refreshMs);
+    timer = setTimeout(show, indicators.show(channel));
     timer.unref();
-    // Typing is optional, so ignore failures.
-    api.request({ method: "POST", route: Routes.channelTyping(channel), retry: "once" }).catch(() => {});
   }
 
   function stop(): void {

@@ -7,8 +7,8 @@ export const labels = {
   approve: "Approve",
   deny: "Deny",
   undo: "Undo",
-  again: "Run again",
-  end: "End it",
+  again: "Do it again",
+  end: "End this permission",
   part: "Choose files…",
   diff: "Show diff",
   reask: "Ask again",
@@ -124,7 +124,7 @@ async function denyWithReason(item, send) {
   const deny = labelOf("deny", item);
   const reason = await ask({
     title: `${deny} with reason`,
-    about: "The agent sees your reason and can try something else.",
+    about: "Remora reads your reason and can try something else.",
     label: "Reason",
     value: "",
     submit: deny,

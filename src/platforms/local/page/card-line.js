@@ -35,8 +35,7 @@ export function settledLine({ state, choices, outcome, settledAt, grant }) {
       settledAt !== undefined && " · ",
       settledAt !== undefined && time(settledAt),
     ),
-    grant !== undefined &&
-      element("p", { class: "card-note" }, "Until ", time(grant.until), `, without asking: ${grant.text}`),
+    grant !== undefined && element("p", {}, "Until ", time(grant.until), `, ${grant.text}.`),
   ];
 }
 

@@ -32,7 +32,7 @@ export function cardView(message, me) {
   }
 
   send.me = me;
-  const title = open.length > 1 ? `${open.length} calls need approval` : "Approval needed";
+  const title = open.length > 1 ? `${open.length} actions need approval` : "Approval needed";
   const view = element(
     "section",
     {
@@ -48,9 +48,9 @@ export function cardView(message, me) {
         card.expiresAt !== null && expiry(card.expiresAt),
       ),
     isOpen && toldView(card),
-    ...card.items.map((item) => itemView(item, send)),
+    ...card.items.map((item, index) => itemView(item, { card, send, number: card.items.length > 1 ? index + 1 : 0 })),
     open.length > 1 && allView(card, open, send),
-    element("div", { class: "card-foot" }, isOpen && element("span", { text: whoText(card) }), receipt),
+    element("div", { class: "card-foot" }, receipt),
   );
   return view;
 }
@@ -62,7 +62,7 @@ function settledTitle({ items }) {
   return others.length === 0 ? `${word} ${items.length === 1 ? "request" : "requests"}` : "Answered requests";
 }
 
-/** Who is asked, and on a copy who asks and where. */
+/** Who asks and can answer, who was asked, and on a copy where. */
 function toldView({ notify, copy }) {
   const link = copy?.link && element("a", { href: copy.link, text: "See the conversation" });
   const lines = [
@@ -73,12 +73,12 @@ function toldView({ notify, copy }) {
 }
 
 function whoText({ requesterName, approversText }) {
-  return `Asked by ${requesterName} · Can answer: ${approversText}`;
+  return `Asked by ${requesterName} · ${approversText}`;
 }
 
-function itemView(item, send) {
-  if (item.state !== "open") return settledItem(item, send);
-  return item.changes === undefined ? callItem(item, send) : changesItem(item, send);
+function itemView(item, row) {
+  if (item.state !== "open") return settledItem(item, row.send);
+  return item.changes === undefined ? callItem(item, row) : changesItem(item, row);
 }
 
 /** Nobody has seen the files of changes that were kept without asking. */
@@ -93,41 +93,57 @@ function settledItem(item, send) {
   );
 }
 
-function headline(item) {
-  return element("h3", { class: "card-headline" }, ...lineParts(headlineOf(item)));
+function headline(item, number) {
+  return element("h3", { class: "card-headline" }, number > 0 && `${number}. `, ...lineParts(headlineOf(item)));
 }
 
-function callItem(item, send) {
-  const { tool, callText, reason, times, facts } = item;
+/** The same lead as `riskLead` in `src/ports/card.ts`. */
+function reasonView(reason) {
+  const [, lead, rest] = /^(Risk:)?(.*)$/s.exec(reason);
+  return element("p", { class: "card-reason" }, lead && element("strong", { text: lead }), rest);
+}
+
+function callItem(item, { card, send, number }) {
+  const { tool, callText, isHeadlineWhole, reason, times, facts } = item;
   return element(
     "div",
     { class: "card-item" },
-    headline(item),
-    reason && element("p", { class: "card-reason", text: reason }),
+    headline(item, number),
+    warningView(item),
+    reason && reasonView(reason),
     times > 1 && element("p", { class: "card-times", text: `${times} identical calls, one answer` }),
-    callText !== "" && callView(callText, `Full ${tool} call`),
+    callText !== "" && !isHeadlineWhole && callView(callText, `Full ${tool} call`),
     factsView(facts),
     ...notesOf(item),
+    number === 0 && whoView(card),
     buttonsView(item, send),
   );
 }
 
-function changesItem(item, send) {
+function changesItem(item, { card, send, number }) {
   return element(
     "div",
     { class: "card-item" },
-    headline(item),
+    headline(item, number),
+    warningView(item),
     ...askedChanges(item),
     ...notesOf(item),
+    number === 0 && whoView(card),
     buttonsView(item, send),
   );
 }
 
-function notesOf({ warning, progress }) {
-  return [
-    warning && element("p", { class: "card-warning", text: `⚠ ${warning}` }),
-    progress && element("p", { class: "card-note", text: progress }),
-  ];
+function warningView({ warning }) {
+  return warning && element("p", { class: "card-warning", text: `⚠ ${warning}` });
+}
+
+function notesOf({ undo, progress }) {
+  return [undo, progress].map((text) => text && element("p", { class: "card-undo", text }));
+}
+
+/** Above the buttons, because it must be read before a click. */
+function whoView(card) {
+  return element("p", { class: "card-who", text: whoText(card) });
 }
 
 function callView(text, label) {
@@ -147,7 +163,8 @@ function allView(card, open, send) {
       }),
     );
   return (
-    buttons.length > 0 && element("div", { class: "card-all" }, element("div", { class: "card-buttons" }, ...buttons))
+    buttons.length > 0 &&
+    element("div", { class: "card-all" }, whoView(card), element("div", { class: "card-buttons" }, ...buttons))
   );
 }
 

@@ -1,6 +1,6 @@
 /** Turns Slack's refusals into errors that say what to do, under the permanent code `slack.<error>`. */
 import { webApi } from "@slack/bolt";
-import { messageOf, RemoraError } from "../../../lib/errors.ts";
+import { messageOf, RemoraError, remoraErrorIn } from "../../../lib/errors.ts";
 
 const tokenErrors = new Set([
   "account_inactive",
@@ -50,7 +50,8 @@ const advice: Record<string, string> = {
 };
 
 export function problemOf(method: string, thrown: unknown): RemoraError {
-  if (thrown instanceof RemoraError) return thrown;
+  const known = remoraErrorIn(thrown);
+  if (known !== undefined) return known;
   const place = `slack ${method}`;
   if (thrown instanceof webApi.WebAPIPlatformError) return refusalOf(method, thrown.data);
   if (thrown instanceof webApi.WebAPIRateLimitedError) return waitAsked(method, thrown.retryAfter * 1000, thrown);

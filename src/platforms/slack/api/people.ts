@@ -105,7 +105,7 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
       const retry = { maxRetryMs: groupsWithinMs };
       return (await api.call("usergroups.list", { include_users: true }, groupsSchema, retry)).usergroups;
     } catch (thrown) {
-      // Without the scope, or in a plan without groups, nobody is in a group.
+      // Without the scope, or in a plan without groups, groups have no members.
       if (isSlackError(thrown, "missing_scope", "paid_teams_only", "plan_upgrade_required")) return [];
       throw thrown;
     }

@@ -4,6 +4,7 @@
  * An envelope is acknowledged when its contents are stored (dispatch.ts).
  */
 import { type App, type Receiver, SocketModeReceiver } from "@slack/bolt";
+import type { Dispatcher } from "undici";
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf, type RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -14,6 +15,8 @@ import { createSdkLogger } from "./sdk-logger.ts";
 export interface SocketReceiverOptions {
   appToken: string;
   apiUrl?: string;
+  /** Sends the requests if there is a proxy, because the SDK's own one ignores the global one. */
+  dispatcher?: Dispatcher | undefined;
   onConnected(): void;
   onDisconnected(): void;
   onProblem(problem: RemoraError): void;
@@ -45,6 +48,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
     logger: createSdkLogger(log),
     clientPingTimeout: maxSilenceMs,
     autoReconnectEnabled: false,
+    dispatcher: options.dispatcher,
     installerOptions: {
       clientOptions: {
         ...(options.apiUrl === undefined ? {} : { slackApiUrl: options.apiUrl }),

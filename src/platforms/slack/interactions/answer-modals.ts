@@ -24,7 +24,7 @@ export function reasonModal(place: CardPlace): Record<string, unknown> {
       {
         type: "input",
         block_id: reasonBlock,
-        label: { type: "plain_text", text: "Why not? The agent reads this and can try something else." },
+        label: { type: "plain_text", text: "Why not? Remora reads this and can try something else." },
         element: {
           type: "plain_text_input",
           action_id: reasonBlock,

@@ -137,7 +137,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const closed = await openSegment(sender, destination).close(text, footer);
     segment = undefined;
     latestText = undefined;
-    // Do not wait: whoever reads the message sees enough.
+    // Don't wait: the message itself already shows the progress.
     if (destination.thread === null) void options.receipts.end(target.conversationId);
     return closed;
   }

@@ -24,8 +24,8 @@ const labels: Partial<Record<AnswerChoice, string>> = {
   part: "Choose files…",
   diff: "Show diff",
   undo: "Undo",
-  again: "Run again",
-  end: "End it",
+  again: "Do it again",
+  end: "End this permission",
   handover: "Hand over…",
   reask: "Ask again",
 };
@@ -50,7 +50,10 @@ export function itemButtons(
   const shown = order.filter((choice) => choices.includes(choice));
   const buttons = shown.map((choice) => answerButton(choice, labelFor(choice, item) + suffix, id, place));
   const more = moreOf(item, choices);
-  const menu = more.length === 0 ? [] : [button({ type: "more", choices: more }, `More…${suffix}`, id, place)];
+  const menu =
+    more.length === 0
+      ? []
+      : [button({ type: "more", choices: more }, suffix === "" ? "More…" : `More${suffix}…`, id, place)];
   return [...buttons, ...menu].slice(0, maxButtonsPerRow);
 }
 
@@ -67,8 +70,11 @@ function moreOf({ editJson }: CardItem, choices: readonly AnswerChoice[]): MoreC
 
 /** Without `canApprove`, leaves out Approve all: a hidden call must not be approved along with the others. */
 export function rowForAll(card: ApprovalCard, place: ButtonPlace, canApprove: boolean): ButtonRow {
-  const deny = answerButton("deny", "Deny all", card.id, place);
-  const approve = answerButton("approve", "Approve all", card.id, place);
+  const open = card.items.filter(({ state }) => state === "open").length;
+  const forAll = (choice: "approve" | "deny", label: string) =>
+    button({ type: "answer", choice }, `${label} all ${open}`, card.id, place);
+  // Plain, because a slip on a coloured button would answer for everything.
+  const [approve, deny] = [forAll("approve", "Approve"), forAll("deny", "Deny")];
   return { type: ComponentType.ActionRow, components: canApprove ? [approve, deny] : [deny] };
 }
 

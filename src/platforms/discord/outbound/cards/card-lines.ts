@@ -43,9 +43,13 @@ function lineText({ before, text, after = "" }: CardLine, longest: number): stri
 }
 
 export function factLines({ facts = [] }: CardItem): CardLine[] {
-  return facts.map((text) => ({ before: "❗ **", text, after: "**" }));
+  return facts.map((text) => ({ before: "• **", text, after: "**" }));
 }
 
-export function closingLines({ progress }: CardItem): CardLine[] {
-  return progress === undefined ? [] : [{ before: "🗳️ ", text: progress }];
+export function warningLines({ warning }: CardItem): CardLine[] {
+  return warning === undefined ? [] : [{ before: "⚠️ **", text: warning, after: "**" }];
+}
+
+export function closingLines({ undo, progress }: CardItem): CardLine[] {
+  return [undo, progress].flatMap((text) => (text === undefined ? [] : [{ before: "**", text, after: "**" }]));
 }

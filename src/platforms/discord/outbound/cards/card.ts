@@ -11,7 +11,7 @@ import {
   type RawFile,
 } from "discord.js";
 import { shorten } from "../../../../lib/text/shorten.ts";
-import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
+import { type ApprovalCard, type CardItem, openCountText, reasonParts } from "../../../../ports/card.ts";
 import type { ButtonPlace } from "../../interactions/custom-id.ts";
 import { maxLayoutTextLength } from "../../limits.ts";
 import type { OutgoingMessage } from "../messages.ts";
@@ -57,7 +57,7 @@ export function cardMessages(card: ApprovalCard, options: CardOptions): Outgoing
   return withMentions(messages, card);
 }
 
-/** In a direct message, Discord's menu of people lists nobody else. */
+/** In a direct message, Discord's menu of people has only the person and the bot. */
 function withoutHandOver(item: CardItem): CardItem {
   return { ...item, choices: item.choices.filter((choice) => choice !== "handover") };
 }
@@ -83,12 +83,14 @@ function messageOf(card: ApprovalCard, rows: Row[], options: CardOptions, isLast
     return [{ type: ComponentType.Container as const, accent_color: accentColor, components }];
   });
   const open = card.items.filter(({ state }) => state === "open");
+  const isFirst = rows[0]?.number === 1;
+  const head = isOne || !isFirst || open.length === 0 ? [] : [text(`**${openCountText(open.length)}**`)];
   const hasAll = isLast && open.filter(({ choices }) => choices.includes("approve")).length > 1;
   const below: APIMessageTopLevelComponent[] = [
     ...(isLast && !isOne && open.length > 0 ? [text(whoAndUntil(card))] : []),
     ...(hasAll ? [rowForAll(card, options.place, canAttach)] : []),
   ];
-  return { isLayout: true, components: [...parts, ...below], files };
+  return { isLayout: true, components: [...head, ...parts, ...below], files };
 }
 
 interface OpenOptions {
@@ -102,14 +104,15 @@ function openParts({ item, number }: Row, { room, canAttach, suffix, place }: Op
   const { changes } = item;
   const opening = openingText(item, suffix, Math.min(maxOpeningLength, Math.floor(room / 3)));
   const name = changes === undefined ? `call-${number}.txt` : `changes-${number}.txt`;
-  const left = { room: room - opening.length - 1, fileName: canAttach ? name : undefined };
+  const isCallAbove = item.isHeadlineWhole === true && opening.includes(headlineText(item));
+  const left = { room: room - opening.length - 1, fileName: canAttach ? name : undefined, isCallAbove };
   const { text: body, isWhole } = changes === undefined ? rowText(item, left) : changesText(item, changes, left);
   const choices = isWhole || canAttach ? item.choices : withoutConsent(item.choices);
   const row = rowOf(itemButtons(item, choices, suffix, place));
   const data = isWhole || !canAttach ? undefined : changes === undefined ? wholeRow(item) : wholeChanges(item, changes);
   const file = data === undefined ? undefined : ({ name, data, contentType: "text/plain" } satisfies RawFile);
   const above: APIComponentInContainer[] = [
-    text(`${opening}\n${body}`),
+    text(body === "" ? opening : `${opening}\n${body}`),
     ...(file === undefined ? [] : [{ type: ComponentType.File as const, file: { url: `attachment://${name}` } }]),
   ];
   return { above, buttons: row === undefined ? [] : [row], file };
@@ -117,12 +120,13 @@ function openParts({ item, number }: Row, { room, canAttach, suffix, place }: Op
 
 /** Drops the reason, then the formatting, if the first line needs the room. */
 function openingText(item: CardItem, suffix: string, room: number): string {
-  const { times, reason, changes, headline } = item;
+  const { times, changes, headline } = item;
+  const { lead, rest } = reasonParts(item);
   const number = suffix === "" ? "" : `${suffix.trim()}. `;
   const twins = times > 1 ? ` (${times} identical calls, one answer)` : "";
   const line = `**${number}${headlineText(item)}**${twins}`;
-  const why = changes === undefined ? reason : undefined;
-  const both = why === undefined ? line : `${line}\n${escapePlain(shorten(why, maxReasonLength))}`;
+  const why = `${lead === "" ? "" : `**${lead}**`}${escapePlain(shorten(rest, maxReasonLength))}`;
+  const both = why === "" || changes !== undefined ? line : `${line}\n${why}`;
   if (both.length <= room) return both;
   if (line.length <= room) return line;
   return `**${number}${escapePlain(shorten(headline, Math.floor((room - 60) / 2)))}**${twins}`;
@@ -150,7 +154,7 @@ function text(content: string): APITextDisplayComponent {
 
 function whoAndUntil({ requesterName, approversText, expiresAt }: ApprovalCard): string {
   const asked = `Asked by ${escapePlain(shorten(requesterName, 60))}`;
-  const who = `Can answer: ${escapePlain(shorten(approversText, maxApproversLength))}`;
+  const who = escapePlain(shorten(approversText, maxApproversLength));
   const until = expiresAt === null ? "" : ` · expires <t:${Math.floor(expiresAt / 1000)}:R>`;
   return `-# ${shorten(`${asked} · ${who}`, maxWhoLength - 40)}${until}`;
 }

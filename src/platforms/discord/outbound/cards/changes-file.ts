@@ -12,10 +12,12 @@ export function wholeChanges(item: CardItem, changes: ShownChanges): string {
   const parts = [
     title,
     summary,
+    item.warning === undefined ? undefined : `Warning: ${item.warning}`,
     item.facts?.join("\n"),
     [...list, ...(moreFiles > 0 ? [`and ${moreFiles} more files`] : [])].join("\n"),
     commands.map(({ text, outcome }) => `$ ${withoutLineBreaks(text)} — ${withoutLineBreaks(outcome)}`).join("\n"),
     lastOutput === "" ? "" : `End of the last output:\n${lastOutput}`,
+    item.undo,
     item.progress,
     diff,
   ];

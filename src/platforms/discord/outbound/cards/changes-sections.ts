@@ -14,7 +14,7 @@ const maxDetailLength = 60;
 const maxOutcomeLength = 60;
 
 /** In a diff block, deletions are red and additions green. */
-const signs: Record<ShownChange["action"], string> = { deleted: "-", changed: "!", added: "+" };
+const signs: Record<ShownChange["action"], string> = { deleted: "- ⚠️", changed: "~", added: "+" };
 
 /** Shortens long paths at their start. If not all files fit, shows the first ones; deletions come first. */
 export function fileSection(files: ShownChange[], moreFiles: number, room: number): Fitted {

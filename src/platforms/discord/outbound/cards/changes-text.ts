@@ -3,7 +3,7 @@
 import { shortenStart } from "../../../../lib/text/shorten.ts";
 import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
 import { escapePlain, visiblePath } from "../plain-text.ts";
-import { closingLines, type Fitted, factLines, fitLines } from "./card-lines.ts";
+import { closingLines, type Fitted, factLines, fitLines, warningLines } from "./card-lines.ts";
 import { commandSection, fileSection, moreFilesText, textSection } from "./changes-sections.ts";
 
 export interface ChangesOptions {
@@ -20,7 +20,7 @@ export function changesText(item: CardItem, changes: ShownChanges, { room, fileN
   const { summary, files, moreFiles, commands, lastOutput = "", diff = "" } = changes;
   const hasDiffButton = item.choices.includes("diff");
   const closing = fitLines(closingLines(item), Math.floor(room / 4));
-  const opening = fitLines([...summaryLine(summary), ...factLines(item)], Math.floor(room / 4));
+  const opening = fitLines([...warningLines(item), ...summaryLine(summary), ...factLines(item)], Math.floor(room / 4));
   let left = room - reservedLength - closing.text.length - opening.text.length;
   const take = (section: Fitted): Fitted => {
     left -= section.text.length;

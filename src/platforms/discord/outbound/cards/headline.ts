@@ -14,8 +14,7 @@ export function settledText(item: CardItem): string {
   const { outcome = "", channels, settledAt, grant } = item;
   const line = headlineParts(shorten(outcome, maxOutcomeLength), channels).map(partText).join("");
   const time = settledAt === undefined ? "" : ` · ${timeText(settledAt)}`;
-  const until =
-    grant === undefined ? "" : `\n-# Until ${timeText(grant.until)}, without asking: ${escapePlain(grant.text)}`;
+  const until = grant === undefined ? "" : `\nUntil ${timeText(grant.until)}, ${escapePlain(grant.text)}.`;
   return `${outcomeMark(item)} ${line}${time}${until}`.trim();
 }
 

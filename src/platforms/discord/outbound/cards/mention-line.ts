@@ -9,18 +9,19 @@ import { escapePlain } from "../plain-text.ts";
 /** A card leaves this much of its message for the line. */
 export const maxMentionLineLength = 600;
 
-/** Adds the line above the first message. A settled card has none, and pings nobody. */
+/** Adds the line above the first message. A settled card pings nobody. */
 export function withMentions(messages: OutgoingMessage[], card: ApprovalCard): OutgoingMessage[] {
   const [first, ...more] = messages;
   const { notify, copy, items } = card;
-  if (first === undefined || items.every(({ state }) => state !== "open")) return messages;
-  const lines = [copy === undefined ? "" : copyLine(copy), notify === undefined ? "" : lineText(notify.line)];
+  const isOpen = items.some(({ state }) => state === "open");
+  const told = isOpen ? (notify?.line ?? []) : [];
+  const lines = [copy === undefined ? "" : copyLine(copy), lineText(told)];
   // The mentions alone are short.
-  const texts = [lines.filter((text) => text !== "").join("\n"), mentionsText(notify?.line ?? [])];
+  const texts = [lines.filter((text) => text !== "").join("\n"), mentionsText(told)];
   const line = texts.find((text) => text !== "" && text.length <= maxMentionLineLength);
-  if (line === undefined) return messages;
+  if (first === undefined || line === undefined) return messages;
   const components = [{ type: ComponentType.TextDisplay as const, content: line }, ...(first.components ?? [])];
-  return [{ ...first, components, mentions: mentionsIn(notify?.line ?? []) }, ...more];
+  return [{ ...first, components, mentions: mentionsIn(told) }, ...more];
 }
 
 export function noteMessage({ line }: CardNote): OutgoingMessage {

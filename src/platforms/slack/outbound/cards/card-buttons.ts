@@ -2,7 +2,7 @@
  * The buttons of a card's item, and the menu More… for what people need less often. A button carries its choice and the
  * approval's id; so does an option of the menu. Slack shows the menu as `…`: it needs no state and no second message.
  */
-import { type CardItem, moreChoices } from "../../../../ports/card.ts";
+import { allowLabel, type CardItem, moreChoices } from "../../../../ports/card.ts";
 import type { AnswerChoice } from "../../../../ports/message.ts";
 import { maxButtonLabelLength, maxOptionLength } from "../../limits.ts";
 import type { Block } from "../render.ts";
@@ -99,13 +99,13 @@ export function choiceLabel(
     case "undo":
       return "Undo";
     case "again":
-      return "Run again";
+      return "Do it again";
     case "reason":
       return `${labels?.deny || "Deny"} with reason…`;
     case "why":
       return "Why this asks";
     case "end":
-      return "End it";
+      return "End this permission";
     case "handover":
       return "Hand over…";
     case "reask":
@@ -113,11 +113,6 @@ export function choiceLabel(
     default:
       return choice satisfies never;
   }
-}
-
-function allowLabel(grantText = ""): string {
-  const [, minutes] = /^For (\d+) minutes?\b/.exec(grantText) ?? [];
-  return minutes === undefined ? "Allow here for a while…" : `Allow here for ${minutes} min…`;
 }
 
 export function button(label: string, action: string, value: string, style?: "primary" | "danger"): Block {

@@ -26,6 +26,6 @@ export function settledBlocks(item: CardItem): Block[] {
     ...(settledAt === undefined ? [] : [plain(" · "), dateText(settledAt, "{time}")]),
   ];
   if (grant === undefined) return [richText(line)];
-  const until = [plain("\nUntil "), dateText(grant.until, "{time}"), plain(`, without asking: ${grant.text}`)];
+  const until = [plain("\nUntil "), dateText(grant.until, "{time}"), plain(`, ${grant.text}.`)];
   return [richText([...line, ...until])];
 }

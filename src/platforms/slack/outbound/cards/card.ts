@@ -3,7 +3,7 @@
  * that is too long shows its beginning and end. Its buttons appear only once the complete call is uploaded as a file.
  * If the upload fails, the card says so and has no button that approves.
  */
-import type { ApprovalCard, CardItem } from "../../../../ports/card.ts";
+import { type ApprovalCard, type CardItem, openCountText, reasonParts } from "../../../../ports/card.ts";
 import { maxBlocksLength, maxMessageBlocks, maxTextObjectLength } from "../../limits.ts";
 import type { Block, MessageContent } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
@@ -20,7 +20,7 @@ export interface CardMessages {
 }
 
 /** Both leave room for parts that are added later: buttons, expiry, notes. */
-const maxBlocks = maxMessageBlocks - 6;
+const maxBlocks = maxMessageBlocks - 8;
 const maxCardLength = maxBlocksLength - 1_700;
 /** Characters that Slack counts per block in addition to the text. */
 const blockOverhead = 130;
@@ -28,6 +28,10 @@ const maxNotificationLength = 700;
 const maxCallLength = 6_000;
 const maxShownHeadLength = 2_000;
 const maxShownTailLength = 1_000;
+/** People would have to scroll from the first line to the buttons. */
+const maxShownLines = 24;
+const shownHeadLines = 12;
+const shownTailLines = 5;
 
 export type CardFiles = "shared" | "awaited" | "refused";
 
@@ -41,7 +45,7 @@ export function cardMessages(card: ApprovalCard, cardFiles: CardFiles): CardMess
   const parts = groups.map((blocks, part) => {
     const head = part === 0 ? headBlocks(card) : [];
     const end = part === groups.length - 1 ? endBlocks(card, state) : [];
-    const all = isAboutChanges(card) ? beforeButtons(blocks, end) : [...head, ...blocks, ...end];
+    const all = card.items.length === 1 ? beforeButtons(blocks, end) : [...head, ...blocks, ...end];
     return { text: noticeOf(card), blocks: [...(part === 0 ? notified : []), ...all].map(withId(part)) };
   });
   return { parts, files };
@@ -60,6 +64,7 @@ function isAboutChanges({ items }: ApprovalCard): boolean {
   return items.length === 1 && items[0]?.changes !== undefined;
 }
 
+/** What must be read before a click stands above the buttons. */
 function beforeButtons(row: Block[], end: Block[]): Block[] {
   const buttons = row.filter((block) => block.type === "actions");
   return [...row.filter((block) => block.type !== "actions"), ...end, ...buttons];
@@ -69,32 +74,45 @@ function beforeButtons(row: Block[], end: Block[]): Block[] {
 function headBlocks({ items }: ApprovalCard): Block[] {
   const open = items.filter((item) => item.state === "open").length;
   if (items.length === 1 || open === 0) return [];
-  return [richText([bold(open === 1 ? "1 call needs approval" : `${open} calls need approval`)])];
+  return [richText([bold(openCountText(open))])];
 }
 
 function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
   const open = card.items.filter((item) => item.state === "open");
   if (open.length === 0) return [];
-  const all: Block = {
-    type: "actions",
-    elements: [
-      button("Approve all", choiceActions.approve, card.id, "primary"),
-      button("Deny all", choiceActions.deny, card.id, "danger"),
-    ],
-  };
-  const forAll = open.length > 1 ? offered(all, files) : [];
+  const forAll = open.length > 1 ? offered(allBlock(card, open.length), files) : [];
   const what = isAboutChanges(card) ? "the rest" : "the full call";
   const note: Record<CardFiles, Block[]> = {
     shared: [],
     awaited: [richText([italic(`The buttons appear once the file with ${what} is uploaded.`)])],
     refused: [richText([bold(`⚠ I couldn't upload the file with ${what}, so this can't be approved here.`)])],
   };
-  return [...forAll, whoBlock(card), ...note[files]];
+  const who = [...note[files], whoBlock(card)];
+  return card.items.length === 1 ? who : [divider, ...who, ...forAll];
 }
+
+/** Approve all looks like no other button, and asks once more, because a slip would approve everything. */
+function allBlock({ id }: ApprovalCard, open: number): Block {
+  const dialog = {
+    title: { type: "plain_text", text: `Approve all ${open}?` },
+    text: { type: "plain_text", text: "Every action on this card will run." },
+    confirm: { type: "plain_text", text: `Approve all ${open}` },
+    deny: { type: "plain_text", text: "Back" },
+  };
+  return {
+    type: "actions",
+    elements: [
+      { ...button(`Approve all ${open}`, choiceActions.approve, id), confirm: dialog },
+      button(`Deny all ${open}`, choiceActions.deny, id),
+    ],
+  };
+}
+
+const divider: Block = { type: "divider" };
 
 /** Who asks, who can answer, and until when, in one small line. */
 function whoBlock({ requesterName, approversText, expiresAt }: ApprovalCard): Block {
-  const who = beginningOf(`Asked by ${requesterName} · Can answer: ${approversText}`, maxTextObjectLength);
+  const who = beginningOf(`Asked by ${requesterName} · ${approversText}`, maxTextObjectLength);
   const elements = [
     { type: "plain_text", text: who, emoji: false },
     ...(expiresAt === null ? [] : [{ type: "mrkdwn", text: expiryText(expiresAt) }]),
@@ -106,26 +124,40 @@ function whoBlock({ requesterName, approversText, expiresAt }: ApprovalCard): Bl
 function expiryText(expiresAt: number): string {
   const seconds = Math.floor(expiresAt / 1000);
   const fallback = `${new Date(expiresAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
-  return `Expires <!date^${seconds}^{date_short_pretty} at {time}|${fallback}>`;
+  return `· expires <!date^${seconds}^{date_short_pretty} at {time}|${fallback}>`;
 }
 
 function rowBlocks(card: ApprovalCard, item: CardItem, index: number, files: CardMessages["files"]): Block[] {
   const needed = item.state === "open" ? files : [];
-  const subject = item.changes === undefined ? callBlocks(item, index, needed) : changeBlocks(card, item, needed);
-  return [...subject, ...(item.choices.length === 0 ? [] : [choiceBlock(item)])];
+  const isOne = card.items.length === 1;
+  const row = { number: isOne ? undefined : index + 1, files: needed };
+  const subject = item.changes === undefined ? callBlocks(item, row) : changeBlocks(card, item, needed);
+  const above = isOne || index === 0 ? [] : [divider];
+  return [...above, ...subject, ...(item.choices.length === 0 ? [] : [choiceBlock(item)])];
 }
 
-function callBlocks(item: CardItem, index: number, files: CardMessages["files"]): Block[] {
+interface Row {
+  /** Undefined for the only item of a card. */
+  number: number | undefined;
+  files: CardMessages["files"];
+}
+
+function callBlocks(item: CardItem, { number, files }: Row): Block[] {
   if (item.state !== "open") return settledBlocks(item);
-  const { tool, times, reason = "", facts = [] } = item;
+  const { tool, times, facts = [], callText, isHeadlineWhole } = item;
   const times_ = times > 1 ? ` — ${times} identical calls, one answer` : "";
-  const fileName = `call-${index + 1}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
+  const fileName = `call-${number ?? 1}-${tool.replace(/[^\w.-]+/g, "_").slice(0, 60)}`;
+  const { lead, rest } = reasonParts(item);
+  const shown = shortened(callText, `${fileName}.txt`);
+  if (shown.note !== "") files.push({ name: `${fileName}.txt`, text: callText });
   return [
-    richText([...headlineElements(item), plain(times_), plain(reason === "" ? "" : `\n${reason}`)]),
-    ...(item.callText === "" ? [] : [preformatted(shortened(item.callText, maxCallLength, `${fileName}.txt`, files))]),
-    ...factBlocks(facts, `${fileName}-facts.txt`, files),
+    richText([bold(number === undefined ? "" : `${number}. `), ...headlineElements(item), plain(times_)]),
     ...warningBlocks(item),
+    ...(lead + rest === "" ? [] : [richText([bold(lead), plain(rest)])]),
+    ...(callText === "" || isHeadlineWhole === true ? [] : [preformatted(shown.text)]),
+    ...factBlocks(facts, `${fileName}-facts.txt`, files),
     ...answerBlocks(item),
+    ...(shown.note === "" ? [] : [richText([bold(shown.note)])]),
   ];
 }
 
@@ -134,7 +166,7 @@ function changeBlocks(card: ApprovalCard, item: CardItem, files: CardMessages["f
   if (changes === undefined) return [];
   if (item.state !== "open") return [...settledBlocks(item), ...reportBlocks(item, changes)];
   const factFiles: CardMessages["files"] = [];
-  const below = [...factBlocks(facts, "facts.txt", factFiles), ...warningBlocks(item), ...answerBlocks(item)];
+  const below = [...warningBlocks(item), ...factBlocks(facts, "facts.txt", factFiles), ...answerBlocks(item)];
   const buttons = item.choices.length === 0 ? [] : [choiceBlock(item)];
   const diffRoom = (above: Block[]) =>
     maxCardLength - charactersOf([...above, ...below, ...endBlocks(card, "shared"), ...buttons]) - blockOverhead;
@@ -144,24 +176,31 @@ function changeBlocks(card: ApprovalCard, item: CardItem, files: CardMessages["f
 }
 
 function warningBlocks({ warning }: CardItem): Block[] {
-  return warning === undefined ? [] : [richText([bold("⚠ "), plain(warning)])];
+  return warning === undefined ? [] : [richText([bold(`⚠ ${warning}`)])];
 }
 
-function answerBlocks({ progress }: CardItem): Block[] {
-  return progress === undefined ? [] : [richText([plain(progress)])];
+function answerBlocks({ undo, progress }: CardItem): Block[] {
+  const lines = [undo, progress].filter((line) => line !== undefined);
+  return lines.length === 0 ? [] : [richText([bold(lines.join("\n"))])];
 }
 
-/** Puts a text that is too long into a file. */
-function shortened(text: string, limit: number, name: string, files: CardMessages["files"]): string {
-  if (text.length <= limit) return text;
-  files.push({ name, text });
-  const left = text.length - maxShownHeadLength - maxShownTailLength;
-  const where = `The full call is in the file ${name} below. Read it before you approve.`;
-  return [
-    beginningOf(text, maxShownHeadLength),
-    `… ${left.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters left out. ${where}`,
-    endOf(text, maxShownTailLength),
-  ].join("\n");
+/** Keeps the first and the last lines of a text that is too long. The note says what is missing, and where it is. */
+function shortened(text: string, name: string): { text: string; note: string } {
+  const lines = text.split("\n");
+  if (text.length <= maxCallLength && lines.length <= maxShownLines) return { text, note: "" };
+  const head = wholeLines(beginningOf(lines.slice(0, shownHeadLines).join("\n"), maxShownHeadLength), text);
+  const tail = endOf(lines.slice(-shownTailLines).join("\n"), Math.min(maxShownTailLength, text.length - head.length));
+  const whole = text.length.toLocaleString("en");
+  const left = (text.length - head.length - tail.length).toLocaleString("en");
+  const note = `⚠ ${left} of ${whole} characters are not shown. Read the file ${name} below before you approve.`;
+  return { text: `${head}\n…\n${tail}`, note };
+}
+
+/** Drops a last line that was cut, unless it is most of the text. */
+function wholeLines(beginning: string, text: string): string {
+  const isCut = text[beginning.length] !== "\n";
+  const end = beginning.lastIndexOf("\n");
+  return isCut && end > beginning.length / 2 ? beginning.slice(0, end) : beginning;
 }
 
 function packed(rows: Block[][], extra: Block[]): Block[][] {

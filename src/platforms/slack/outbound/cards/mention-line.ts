@@ -11,14 +11,14 @@ const groupPattern = /^S[A-Z0-9]+$/;
 
 type Element = { type: string; [key: string]: unknown };
 
-/** Absent on a settled card, which must not ping. */
+/** A settled card must not ping. A copy still says whose request it was, and where. */
 export function notifyBlocks({ items, notify, copy }: ApprovalCard): Block[] {
-  if (items.every(({ state }) => state !== "open")) return [];
+  const isOpen = items.some(({ state }) => state === "open");
   const link: Element[] =
     copy?.link === undefined ? [] : [plainElement(" "), { type: "link", url: copy.link, text: "See the conversation" }];
   return [
     ...(copy === undefined ? [] : [section([plainElement(copy.text), ...link])]),
-    ...(notify === undefined ? [] : [section(elementsOf(notify.line))]),
+    ...(notify === undefined || !isOpen ? [] : [section(elementsOf(notify.line))]),
   ];
 }
 
