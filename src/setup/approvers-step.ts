@@ -1,0 +1,111 @@
+/** Who can approve: everybody for their own requests, or named people and roles. */
+import { RemoraError } from "../lib/errors.ts";
+import type { DiscordReady } from "./discord-step.ts";
+import type { Person, Setup } from "./services.ts";
+import type { SlackReady } from "./slack-step.ts";
+
+const path = ["safety", "approvers"];
+
+/** Resolves to true if the first person who mentions Remora is to be suggested. */
+export async function chooseApprovers(
+  setup: Setup,
+  ready: { slack: SlackReady | undefined; discord: DiscordReady | undefined },
+): Promise<boolean> {
+  const { ask, flags, config } = setup;
+  const given = flags.approver?.filter((text) => text.trim() !== "");
+  if (given !== undefined && given.length > 0) {
+    if (given.includes("first")) return true;
+    await saveApprovers(
+      setup,
+      given.map((text) => approverOf(text, "--approver")),
+    );
+    return false;
+  }
+  const present = config.get(path);
+  const isSet = Array.isArray(present) && JSON.stringify(present) !== '["requester"]';
+  const hasChat = ready.slack !== undefined || ready.discord !== undefined;
+  if (!hasChat && !isSet) return false;
+  const chosen = await ask.select({
+    message: "Who may approve what is risky?",
+    flag: "--approver",
+    initial: isSet ? "keep" : ask.isInteractive ? "first" : "requester",
+    choices: [
+      ...(isSet ? [{ value: "keep" as const, label: `Keep ${(present as unknown[]).join(", ")}` }] : []),
+      { value: "first" as const, label: "The first person who mentions me", hint: "I ask you here before it counts" },
+      { value: "people" as const, label: "People whom I choose now" },
+      { value: "requester" as const, label: "The person who asks", hint: "everybody approves their own requests" },
+    ],
+  });
+  if (chosen === "people") await saveApprovers(setup, await choosePeople(setup, ready));
+  if (chosen === "requester") await saveApprovers(setup, ["requester"]);
+  return chosen === "first";
+}
+
+async function choosePeople(
+  setup: Setup,
+  { slack, discord }: { slack: SlackReady | undefined; discord: DiscordReady | undefined },
+): Promise<string[]> {
+  const { ask, services } = setup;
+  const people: Person[] = [
+    ...(slack === undefined
+      ? []
+      : await ask.during("Reading the names of your workspace", () => services.listSlackPeople(slack.botToken))),
+    ...(discord?.owner === undefined
+      ? []
+      : [{ id: `discord:${discord.owner.id}`, name: discord.owner.name, hint: "created the Discord application" }]),
+  ];
+  const typed = "type";
+  const choices = [
+    ...people.map(({ id, name, hint }) => ({ value: `user:${id}`, label: name, hint })),
+    { value: typed, label: "Somebody else, by id" },
+  ];
+  const chosen = await ask.several({
+    message: "Who? Space selects, Enter confirms.",
+    flag: "--approver",
+    choices,
+    initial: [],
+  });
+  const named = chosen.filter((value) => value !== typed);
+  if (!chosen.includes(typed)) return named;
+  const text = await ask.text({
+    message: "Ids, with commas between them (Slack: profile → ⋮ → Copy member ID; Discord: right-click → Copy User ID)",
+    flag: "--approver",
+    initial: "",
+    problemOf: (answer) => problemOfIds(answer),
+  });
+  return [...named, ...idsIn(text).map((id) => approverOf(id, "--approver"))];
+}
+
+function problemOfIds(answer: string): string | undefined {
+  if (idsIn(answer).length === 0) return "Enter at least one id.";
+  try {
+    for (const id of idsIn(answer)) approverOf(id, "--approver");
+    return undefined;
+  } catch (thrown) {
+    if (!(thrown instanceof RemoraError)) throw thrown;
+    return thrown.message.replace(/^\[[^\]]*\]\s*/, "");
+  }
+}
+
+function idsIn(text: string): string[] {
+  return text.split(/[\s,]+/).filter((id) => id !== "");
+}
+
+/** An id alone says by its form which service it belongs to. */
+function approverOf(text: string, place: string): string {
+  const id = text.trim();
+  if (id === "requester" || /^(?:user|role):(?:(?:slack|discord|local):)?[\w.-]+$/.test(id)) return id;
+  if (/^[UW][A-Z0-9]{6,}$/.test(id)) return `user:slack:${id}`;
+  if (/^S[A-Z0-9]{6,}$/.test(id)) return `role:slack:${id}`;
+  if (/^\d{15,21}$/.test(id)) return `user:discord:${id}`;
+  const message = `“${id.slice(0, 60)}” is not an id. Use requester, user:slack:U012AB3CD, user:discord:80351110224678912 or role:…`;
+  throw new RemoraError({ code: "setup.approver", place, message });
+}
+
+export async function saveApprovers({ ask, config }: Setup, approvers: string[]): Promise<void> {
+  const unique = [...new Set(approvers)];
+  await config.set([[path, unique]]);
+  ask.done(
+    unique.join() === "requester" ? "Everybody approves their own requests." : `Can approve: ${unique.join(", ")}`,
+  );
+}

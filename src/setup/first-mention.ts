@@ -1,0 +1,140 @@
+/** Starts the agent, waits for the first mention and its answer, and suggests that person as the approver. */
+import { setTimeout as pause } from "node:timers/promises";
+import { RemoraError } from "../lib/errors.ts";
+import { oneLine } from "../lib/text/sanitize.ts";
+import type { CheckResult } from "../ports/check.ts";
+import type { Agent, AgentTurn } from "./agent-process.ts";
+import { saveApprovers } from "./approvers-step.ts";
+import { type Setup, saveVariables } from "./services.ts";
+
+export interface FirstMention {
+  start(): Promise<CheckResult<{ agent: Agent }>>;
+  /** Undefined if only the page is there. */
+  slackName: string | undefined;
+  discordName: string | undefined;
+  /** The first person who mentions Remora is suggested as the approver. */
+  isSuggesting: boolean;
+  signal: AbortSignal;
+}
+
+const pollMs = 400;
+const readyTimeoutMs = 60_000;
+const maxNameCharacters = 60;
+
+/** Resolves with the running agent, or undefined if `signal` has ended the wait. The agent is stopped then. */
+export async function waitForFirstMention(setup: Setup, options: FirstMention): Promise<Agent | undefined> {
+  const { ask } = setup;
+  const { signal } = options;
+  let agent = await startUntilReady(setup, options);
+  if (agent === undefined) return undefined;
+  try {
+    inviteMention(setup, agent, options);
+    const turn = await firstAnswered(agent, options);
+    if (turn === undefined) {
+      await agent.stop();
+      return undefined;
+    }
+    ask.done(answeredText(turn));
+    const [platform = ""] = turn.conversationId.split(":");
+    if (!options.isSuggesting || platform === "local") return agent;
+    const name = oneLine(turn.who, maxNameCharacters);
+    const question = `Make ${name} the approver? Then only ${name} can approve what is risky.`;
+    if (!(await ask.confirm({ message: question, flag: "--approver", initial: true }))) return agent;
+    await saveApprovers(setup, [`user:${platform}:${turn.whoId}`]);
+    await agent.stop();
+    agent = undefined;
+    return signal.aborted ? undefined : await startUntilReady(setup, options);
+  } catch (thrown) {
+    await agent?.stop();
+    throw thrown;
+  }
+}
+
+async function startUntilReady(setup: Setup, options: FirstMention): Promise<Agent | undefined> {
+  const { ask } = setup;
+  const { signal } = options;
+  const started = await ask.during("Starting", options.start);
+  if (signal.aborted) return undefined;
+  if (!started.ok) {
+    if (await tookAnotherPort(setup, started.fix)) return await startUntilReady(setup, options);
+    throw new RemoraError({ code: started.code, place: "init", message: `${started.problem}\n${started.fix}` });
+  }
+  const { agent } = started;
+  const deadline = Date.now() + readyTimeoutMs;
+  for (;;) {
+    const { isReady, detail } = await agent.readiness();
+    if (isReady) return agent;
+    if (signal.aborted) {
+      await agent.stop();
+      return undefined;
+    }
+    if (Date.now() > deadline) {
+      await agent.stop();
+      const message = `it started, but is not ready:\n${detail}`;
+      throw new RemoraError({ code: "setup.not-ready", place: "init", message });
+    }
+    await Promise.race([pause(pollMs, undefined, { signal }).catch(() => {}), agent.ended]);
+  }
+}
+
+async function tookAnotherPort(setup: Setup, said: string): Promise<boolean> {
+  const { ask } = setup;
+  const taken = /port (\d+) is taken/.exec(said)?.[1];
+  if (taken === undefined || !ask.isInteractive || setup.environment.REMORA_PORT) return false;
+  ask.warn(`Another program uses port ${taken}. It may be another Remora.`);
+  const problemOf = (answer: string) =>
+    /^\d{1,5}$/.test(answer) && Number(answer) > 0 && Number(answer) < 65_536
+      ? undefined
+      : "Enter a number up to 65535.";
+  const initial = String(Number(taken) + 1);
+  const port = await ask.text({ message: "Which port instead?", flag: "--port", initial, problemOf });
+  await saveVariables(setup, { REMORA_PORT: port });
+  return true;
+}
+
+function inviteMention({ ask }: Setup, agent: Agent, { slackName, discordName }: FirstMention): void {
+  const lines = [
+    ...(slackName === undefined
+      ? []
+      : [`In Slack: /invite @${slackName} in a channel, then write: @${slackName} hello`]),
+    ...(discordName === undefined ? [] : [`In Discord, write in a channel: @${discordName} hello`]),
+  ];
+  if (lines.length > 0) ask.say(["Mention me now.", ...lines].join("\n"));
+  else if (agent.page !== undefined) ask.link("Open this page, and write in #general: @Remora hello", agent.page);
+}
+
+/** Turns of before this start count too if they ended after it: a mention may have waited for the start. */
+async function firstAnswered(
+  agent: Agent,
+  { signal, slackName, discordName }: FirstMention,
+): Promise<AgentTurn | undefined> {
+  const since = Date.now();
+  const isChat = slackName !== undefined || discordName !== undefined;
+  let isOver = false;
+  void agent.ended.then(() => {
+    isOver = true;
+  });
+  while (!signal.aborted) {
+    const turns = await agent.newestTurns();
+    const found = turns.findLast(
+      ({ endedAt, conversationId }) =>
+        endedAt !== null && endedAt >= since && (!isChat || !conversationId.startsWith("local:")),
+    );
+    if (found !== undefined) return found;
+    if (isOver)
+      throw new RemoraError({
+        code: "setup.ended",
+        place: "init",
+        message: `the agent has ended:\n${await agent.ended}`,
+      });
+    await Promise.race([pause(pollMs, undefined, { signal }).catch(() => {}), agent.ended]);
+  }
+  return undefined;
+}
+
+function answeredText({ who, state, failure, startedAt, endedAt }: AgentTurn): string {
+  const name = oneLine(who, maxNameCharacters);
+  if (state !== "done")
+    return `${name} mentioned me, but the answer failed: ${failure ?? state}. The message in the chat says more.`;
+  return `${name} mentioned me, and I answered in ${(((endedAt ?? startedAt) - startedAt) / 1000).toFixed(1)} s.`;
+}

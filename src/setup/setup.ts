@@ -1,0 +1,79 @@
+/**
+ * `remora init`: from a fresh clone to an agent that has answered its first mention. Every answer is kept at once, so it
+ * can be interrupted at any step, and continues there when it runs again.
+ */
+import type { Agent } from "./agent-process.ts";
+import { chooseApprovers } from "./approvers-step.ts";
+import { connectDiscord } from "./discord-step.ts";
+import { type FirstMention, waitForFirstMention } from "./first-mention.ts";
+import { chooseFolders } from "./folders-step.ts";
+import { chooseModel } from "./model-step.ts";
+import { type Setup, saveVariables, variable } from "./services.ts";
+import { connectSlack } from "./slack-step.ts";
+
+export interface SetupRun {
+  root: string;
+  /** Undefined: only write the settings. */
+  start: FirstMention["start"] | undefined;
+  signal: AbortSignal;
+}
+
+/** Resolves with the running agent, if it was started. */
+export async function runSetup(setup: Setup, { root, start, signal }: SetupRun): Promise<Agent | undefined> {
+  const { ask, flags } = setup;
+  ask.title("Remora setup");
+  if (ask.isInteractive) ask.say("Every answer is kept at once. Stop with Ctrl+C, and run this again to go on.");
+  await setup.config.ensure();
+  await setup.envFile.set({});
+  if (flags.port !== undefined) await saveVariables(setup, { REMORA_PORT: flags.port });
+  await chooseModel(setup);
+  const services = await chooseServices(setup);
+  const slack = services.includes("slack") ? await connectSlack(setup) : undefined;
+  const discord = services.includes("discord") ? await connectDiscord(setup) : undefined;
+  const isSuggesting = await chooseApprovers(setup, { slack, discord });
+  await chooseFolders(setup, root);
+  ask.done(`Written: ${setup.envFile.path} and ${setup.config.path}`);
+  if (start === undefined) {
+    ask.end("Start with: npm start");
+    return undefined;
+  }
+  const agent = await waitForFirstMention(setup, {
+    start,
+    slackName: slack?.botName,
+    discordName: discord?.name,
+    isSuggesting,
+    signal,
+  });
+  if (agent === undefined) return undefined;
+  ask.say(
+    [
+      ...(agent.page === undefined ? [] : [`The dashboard: ${agent.page}`]),
+      "To keep it running after this terminal: npm run -s remora -- service install",
+    ].join("\n"),
+  );
+  ask.end("It is running. Ctrl+C stops it; npm start starts it again.");
+  return agent;
+}
+
+type Service = "slack" | "discord";
+
+async function chooseServices(setup: Setup): Promise<readonly Service[]> {
+  const { ask, envFile } = setup;
+  if (!ask.isInteractive) return ["slack", "discord"];
+  const hasSlack = (variable(setup, "SLACK_BOT_TOKEN") ?? envFile.held("SLACK_BOT_TOKEN")) !== undefined;
+  const hasDiscord = variable(setup, "DISCORD_TOKEN") !== undefined;
+  const both: readonly Service[] = ["slack", "discord"];
+  const chosen = await ask.select<Service | "both" | "page">({
+    message: "Where do people talk to it?",
+    flag: "--slack-bot-token-file",
+    initial: hasSlack && hasDiscord ? "both" : hasDiscord ? "discord" : "slack",
+    choices: [
+      { value: "slack", label: "Slack", hint: hasSlack ? "has a token" : "about three minutes" },
+      { value: "discord", label: "Discord", hint: hasDiscord ? "has a token" : "about two minutes" },
+      { value: "both", label: "Slack and Discord" },
+      { value: "page", label: "Only the page on this machine" },
+    ],
+  });
+  if (chosen === "page") return [];
+  return chosen === "both" ? both : [chosen];
+}

@@ -1,0 +1,212 @@
+/** The questions of `remora init`, asked of a script instead of a person, with Slack, Discord and a model as doubles. */
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { PassThrough } from "node:stream";
+import { parseEnv } from "node:util";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { setupServices } from "../../src/cli/init-services.ts";
+import { loadSettings } from "../../src/config/load.ts";
+import { type Ask, SetupCancelled } from "../../src/setup/ask.ts";
+import { askByFlags } from "../../src/setup/ask-by-flags.ts";
+import { askOnTerminal } from "../../src/setup/ask-on-terminal.ts";
+import { openConfigFile } from "../../src/setup/config-file.ts";
+import { openEnvFile } from "../../src/setup/env-file.ts";
+import type { Setup, SetupFlags } from "../../src/setup/services.ts";
+import { runSetup } from "../../src/setup/setup.ts";
+import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
+import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+
+const project = resolve(import.meta.dirname, "../..");
+const key = "sk-ant-api03-0123456789abcdef";
+let [slack, discord, model]: [SlackDouble?, DiscordDouble?, ModelDouble?] = [];
+let home = "";
+
+beforeAll(async () => {
+  [slack, discord, model] = await Promise.all([
+    createSlackDouble(),
+    createDiscordDouble(),
+    startModelDouble({ countsChecks: true }),
+  ]);
+  model.mock.onMessage(/./, { content: "ok" });
+});
+afterAll(() => Promise.all([slack?.stop(), discord?.stop(), model?.stop()]));
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), "remora-setup-"));
+  return () => rm(home, { recursive: true, force: true });
+});
+
+function environment(): Record<string, string> {
+  return {
+    REMORA_ENV_FILE: join(home, ".env"),
+    REMORA_CONFIG: join(home, "remora.yaml"),
+    REMORA_DATA: join(home, "data"),
+    ANTHROPIC_BASE_URL: model?.url ?? "",
+    SLACK_API_URL: slack?.apiUrl ?? "",
+    DISCORD_API_URL: discord?.apiUrl ?? "",
+  };
+}
+
+async function setupWith(ask: Ask, flags: SetupFlags = {}): Promise<Setup> {
+  const env = environment();
+  const partial = {
+    ...{ ask, flags, environment: env },
+    envFile: await openEnvFile(env.REMORA_ENV_FILE ?? ""),
+    config: await openConfigFile(env.REMORA_CONFIG ?? ""),
+  };
+  return { ...partial, services: { ...(await setupServices(partial)), openLink: async () => {} } };
+}
+
+const run = async (ask: Ask, flags?: SetupFlags) =>
+  await runSetup(await setupWith(ask, flags), { root: home, start: undefined, signal: new AbortController().signal });
+
+type Script = readonly (readonly [question: RegExp, ...answers: unknown[]])[];
+
+/** Each answer of a question is used once, the last one again and again. Presses Ctrl+C at question number `cancelAt`. */
+function scripted(script: Script, cancelAt = Number.POSITIVE_INFINITY) {
+  const left = script.map(([question, ...answers]) => ({ question, answers }));
+  const said: string[] = [];
+  let asked = 0;
+  async function answer<Value>({ message }: { message: string }): Promise<Value> {
+    asked += 1;
+    said.push(`? ${message}`);
+    if (asked === cancelAt) throw new SetupCancelled();
+    const entry = left.find(({ question }) => question.test(message));
+    if (entry === undefined) throw new Error(`no answer for: ${message}`);
+    return (entry.answers.length > 1 ? entry.answers.shift() : entry.answers[0]) as Value;
+  }
+  const say = (text: string) => void said.push(text);
+  const ask: Ask = {
+    isInteractive: true,
+    ...{ select: answer, several: answer, text: answer, secret: answer, confirm: answer },
+    ...{ title: say, say, done: say, warn: (text) => say(`! ${text}`), end: say },
+    link: (label, url) => say(`${label} ${url}`),
+    during: (_doing, work) => work(),
+  };
+  return { ask, said: () => said.join("\n"), asked: () => asked };
+}
+
+const newcomer = (): Script => [
+  [/Which model/, "anthropic"],
+  [/paste the key/, key],
+  [/Where do people/, "both"],
+  [/Bot User OAuth Token/, ` ${slack?.botToken}\n`],
+  [/app-level token/, slack?.appToken],
+  [/bot's token/, discord?.token],
+  [/Who may approve/, "people"],
+  [/Who\? Space/, [`user:slack:${slack?.ann.id}`]],
+  [/Folder for its memory/, "brain"],
+  [/skills of your own/, ""],
+];
+
+test("Ctrl+C at every step leaves valid files, and the next run goes on from there", { timeout: 60_000 }, async () => {
+  const whole = scripted(newcomer());
+  await run(whole.ask);
+  const settings = await loadedSettings();
+  expect(settings.config.safety.approvers).toEqual([`user:slack:${slack?.ann.id}`]);
+  expect(settings.discord?.token).toBe(discord?.token);
+  expect((await stat(join(home, ".env"))).mode & 0o777).toBe(0o600);
+  await rm(join(home, ".env"));
+  await rm(join(home, "remora.yaml"));
+  const again: Script = [[/Which model/, "keep"], [/Who may approve/, "keep"], ...newcomer()];
+  for (let step = 1; step <= whole.asked(); step++) {
+    const known = parseEnv(await readFile(join(home, ".env"), "utf8").catch(() => ""));
+    const script = known.ANTHROPIC_API_KEY === undefined ? newcomer() : [again[0] as Script[number], ...newcomer()];
+    const interrupted = scripted(script, step);
+    await run(interrupted.ask).catch((thrown: unknown) => expect(thrown).toBeInstanceOf(SetupCancelled));
+    await loadedSettings();
+  }
+  const last = scripted(again);
+  await run(last.ask);
+  expect(last.said()).not.toContain(slack?.botToken);
+  expect(last.said()).not.toMatch(/\? .*(?:paste|Paste)/);
+  expect((await loadedSettings()).slack?.botToken).toBe(slack?.botToken);
+});
+
+async function loadedSettings() {
+  const loaded = loadSettings(environment(), project);
+  if (loaded.type === "invalid") throw new Error(JSON.stringify(loaded.problems));
+  return loaded.settings;
+}
+
+test("swapped tokens and a missing scope are explained, and can be put right on the spot", async () => {
+  const token = slack?.tokens.get(slack.botToken);
+  const scopes = token?.scopes ?? [];
+  if (token !== undefined) token.scopes = scopes.filter((scope) => scope !== "files:read");
+  const { ask, said } = scripted([
+    [/Bot User OAuth Token/, slack?.appToken, slack?.botToken],
+    [/What now/, "other", "again"],
+    [/Where do people/, "slack"],
+    [/Which model/, "demo"],
+    ...newcomer(),
+  ]);
+  const repairing: Ask = {
+    ...ask,
+    warn(text) {
+      ask.warn(text);
+      if (/lacks the scope files:read/.test(text) && token !== undefined) token.scopes = scopes;
+    },
+  };
+  await run(repairing);
+  expect(said()).toContain("! This is the app token (xapp-…). Here goes the bot token (xoxb-…).");
+  expect(said()).toContain("! The bot token lacks the scope files:read.\nAdd it under");
+  expect(said()).toContain("Both of Slack's tokens work.");
+});
+
+test("without a terminal, the missing flag is named, and nothing half is in force", async () => {
+  const output = new PassThrough();
+  const file = async (name: string, text: string) => {
+    await writeFile(join(home, name), text);
+    return join(home, name);
+  };
+  await expect(run(askByFlags({ output, isYes: false }))).rejects.toThrow("Give --provider, or --yes");
+  const yes = askByFlags({ output, isYes: true });
+  await expect(run(yes, { provider: "anthropic" })).rejects.toThrow("Give --model-key-file");
+  const bot = await file("bot", slack?.botToken ?? "");
+  await expect(run(yes, { slackBotTokenFile: bot })).rejects.toThrow("Give --slack-app-token-file");
+  expect((await loadedSettings()).slack).toBeNull();
+  await expect(run(yes, { slackBotTokenFile: await file("empty", " \n") })).rejects.toThrow("this file is empty");
+  await expect(run(yes, { slackBotTokenFile: join(home, "none") })).rejects.toThrow("can't be read");
+  await expect(run(yes, { approver: ["ann"] })).rejects.toThrow("is not an id");
+  await expect(run(yes, { skillsFolder: [join(home, "nowhere")] })).rejects.toThrow("There is no folder");
+  model?.failNext({ type: "answer", status: 401, body: '{"error":{"type":"authentication_error"}}' });
+  const wrong = { provider: "anthropic" as const, modelKeyFile: await file("key", key) };
+  await expect(run(yes, wrong)).rejects.toThrow("does not accept this key");
+  expect(await readFile(join(home, ".env"), "utf8")).not.toContain(key);
+});
+
+test("single lines of .env and of the shipped configuration change, and all others stay", async () => {
+  const path = join(home, ".env");
+  await writeFile(path, '# mine\nexport A="one # two"\nOPENAI_API_KEY="old\nkey"\nB=1');
+  const file = await openEnvFile(path);
+  await file.set({ OPENAI_API_KEY: "a'b c#d", NEW: "x" });
+  const text = await readFile(path, "utf8");
+  expect(text).toMatch(/^# mine\nexport A="one # two"\nB=1\n/);
+  expect(parseEnv(text)).toMatchObject({ A: "one # two", B: "1", OPENAI_API_KEY: "a'b c#d", NEW: "x" });
+  await expect(file.set({ X: "a\nb" })).rejects.toThrow("can't be kept in .env");
+
+  const shipped = await readFile(join(project, "config/remora.yaml"), "utf8");
+  await writeFile(join(home, "c.yaml"), shipped);
+  const config = await openConfigFile(join(home, "c.yaml"));
+  await config.set([[["safety", "approvers"], ["user:slack:U1"]]]);
+  const before = shipped.split("\n");
+  const changed = (await readFile(join(home, "c.yaml"), "utf8")).split("\n").filter((line, at) => line !== before[at]);
+  expect(changed).toHaveLength(1);
+  expect(config.get(["safety", "approvers"])).toEqual(["user:slack:U1"]);
+  await writeFile(join(home, "broken.yaml"), "a: [");
+  await expect(openConfigFile(join(home, "broken.yaml"))).rejects.toThrow("is not valid YAML");
+});
+
+test("on a terminal, Ctrl+C in a question cancels the setup, and keys answer it", async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  output.resume();
+  const ask = askOnTerminal({ input, output });
+  const press = (text: string) => setImmediate(() => input.write(text));
+  press("\u0003");
+  await expect(ask.secret({ message: "Token", flag: "--x" })).rejects.toBeInstanceOf(SetupCancelled);
+  press("xoxb-1\r");
+  expect(await ask.secret({ message: "Token", flag: "--x" })).toBe("xoxb-1");
+  press("\r");
+  expect(await ask.text({ message: "Folder", flag: "--x", initial: "workspace" })).toBe("workspace");
+});
