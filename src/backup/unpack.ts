@@ -1,0 +1,195 @@
+/**
+ * Unpacks a backup into folders that nothing uses yet, and checks it: who wrote it, its completeness, the size and hash
+ * of every file, and every database. Rejects at the first problem. Links are made last, so that no file is written
+ * through one.
+ */
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { chmod, mkdir, symlink, utimes } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { promisify } from "node:util";
+import { createGunzip } from "node:zlib";
+import type { z } from "zod";
+import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
+import { checkDatabase } from "./databases.ts";
+import { isInnerLink } from "./find-files.ts";
+import {
+  type BackupHeader,
+  type BackupManifest,
+  formatVersion,
+  headerName,
+  headerSchema,
+  manifestName,
+  manifestSchema,
+  type Part,
+  parts,
+} from "./manifest.ts";
+import { DamagedArchive, type ReadEntry, readTar } from "./tar-read.ts";
+import { isNewerVersion } from "./version.ts";
+
+export interface Unpacked {
+  header: BackupHeader;
+  manifest: BackupManifest;
+}
+
+type Files = BackupManifest["files"];
+
+const maxOwnEntryBytes = 256 * 1024 * 1024;
+
+/** Each part of the archive goes to its folder, which is created. Without `places`, nothing is written. */
+export async function unpackBackup(
+  file: string,
+  version: string,
+  places: Record<Part, string> | undefined,
+): Promise<Unpacked> {
+  try {
+    const gunzip = createGunzip();
+    const source = createReadStream(file);
+    source.once("error", (error) => gunzip.destroy(error));
+    const entries = readTar(source.pipe(gunzip));
+    try {
+      return await unpackEntries(entries, version, places);
+    } finally {
+      source.destroy();
+      gunzip.destroy();
+    }
+  } catch (thrown) {
+    throw asRestoreError(thrown, file);
+  }
+}
+
+async function unpackEntries(
+  entries: AsyncGenerator<ReadEntry>,
+  version: string,
+  places: Record<Part, string> | undefined,
+): Promise<Unpacked> {
+  const first = await entries.next();
+  const header = await ownEntry(first.value, headerName, headerSchema);
+  checkVersion(header, version);
+  const files: Files = [];
+  const [links, folders]: [(() => Promise<void>)[], (() => Promise<void>)[]] = [[], []];
+  const linked = new Set<string>();
+  for await (const entry of entries) {
+    if (entry.name === manifestName) {
+      const manifest = await ownEntry(entry, manifestName, manifestSchema);
+      compare(files, manifest.files);
+      for (const link of links) await link();
+      for (const folder of folders.toReversed()) await folder();
+      if (places !== undefined) checkDatabases(manifest, places);
+      return { header, manifest };
+    }
+    const path = placeOf(entry.name, places);
+    if (entry.type === "file") files.push(await unpackFile(entry, path));
+    else if (entry.type === "link") {
+      if (!isInnerLink(entry.name, entry.target) || !stays(entry.name, entry.target))
+        throw new DamagedArchive(`${entry.name} is a link to a place outside`);
+      linked.add(entry.name);
+      if (path !== undefined) links.push(() => symlink(entry.target, path));
+    } else if (path !== undefined) {
+      if (entry.type === "whiteout") await promisify(execFile)("mknod", [path, "c", "0", "0"]);
+      else {
+        await mkdir(path, { recursive: true, mode: 0o700 });
+        folders.push(() => setAttributes(path, entry));
+      }
+    }
+  }
+  throw new DamagedArchive("it ends too early");
+}
+
+/** A link in `data/…` must not lead to the other top folders, which are elsewhere after the restore. */
+function stays(name: string, target: string): boolean {
+  const [part = "", ...path] = name.split("/");
+  return path.length > 0 && part !== "" && isInnerLink(path.join("/"), target);
+}
+
+function placeOf(name: string, places: Record<Part, string> | undefined): string | undefined {
+  const [top = "", ...path] = name.split("/");
+  const part = parts.find((known) => known === top);
+  if (part === undefined || path.length === 0)
+    throw new DamagedArchive(`${JSON.stringify(name)} is not a name that a backup has`);
+  return places && join(places[part], ...path);
+}
+
+async function unpackFile(entry: ReadEntry & { type: "file" }, path: string | undefined): Promise<Files[number]> {
+  const hash = createHash("sha256");
+  if (path === undefined) {
+    for await (const chunk of entry.content) hash.update(chunk);
+  } else {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const target = createWriteStream(path, { flags: "wx", mode: 0o600 });
+    const hashing = new Transform({
+      transform(chunk, _encoding, done) {
+        hash.update(chunk);
+        done(null, chunk);
+      },
+    });
+    await pipeline(entry.content, hashing, target);
+    await setAttributes(path, entry);
+  }
+  return { path: entry.name, size: entry.size, sha256: hash.digest("hex") };
+}
+
+async function setAttributes(path: string, { mode, mtimeMs }: ReadEntry): Promise<void> {
+  await chmod(path, mode);
+  await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
+}
+
+async function ownEntry<T>(entry: ReadEntry | undefined, name: string, schema: z.ZodType<T>): Promise<T> {
+  if (entry?.type !== "file" || entry.name !== name || entry.size > maxOwnEntryBytes) throw new NoBackup();
+  const chunks: Buffer[] = [];
+  for await (const chunk of entry.content) chunks.push(chunk);
+  try {
+    return schema.parse(JSON.parse(Buffer.concat(chunks).toString()));
+  } catch {
+    if (name === headerName) throw new NoBackup();
+    throw new DamagedArchive("its list of files can't be read");
+  }
+}
+
+function compare(found: Files, named: Files): void {
+  const byPath = new Map(named.map((file) => [file.path, file]));
+  for (const { path, size, sha256 } of found) {
+    const expected = byPath.get(path);
+    if (expected?.size !== size || expected.sha256 !== sha256)
+      throw new DamagedArchive(`${path} is not what was backed up`);
+    byPath.delete(path);
+  }
+  const [missing] = byPath.keys();
+  if (missing !== undefined) throw new DamagedArchive(`${missing} is missing`);
+}
+
+function checkDatabases({ schemas }: BackupManifest, places: Record<Part, string>): void {
+  for (const name of Object.keys(schemas)) checkDatabase(placeOf(name, places) ?? "");
+}
+
+class NoBackup extends Error {}
+class OtherVersion extends Error {}
+
+function checkVersion({ format, remora }: BackupHeader, version: string): void {
+  if (format > formatVersion || isNewerVersion(remora, version))
+    throw new OtherVersion(`Remora ${remora} wrote it, and this is ${version}. Upgrade Remora first`);
+}
+
+function asRestoreError(thrown: unknown, file: string): unknown {
+  const failed = (code: string, message: string) =>
+    new RemoraError({
+      code: `restore.${code}`,
+      place: file,
+      message: `${message} Nothing was changed.`,
+      cause: thrown,
+    });
+  const code = codeOf(thrown) ?? "";
+  if (thrown instanceof RemoraError && thrown.code !== "backup.damaged-database") return thrown;
+  if (thrown instanceof OtherVersion) return failed("version", `${thrown.message}.`);
+  if (thrown instanceof NoBackup || code === "Z_DATA_ERROR")
+    return failed("no-backup", "is not a backup that `remora backup` wrote.");
+  if (thrown instanceof DamagedArchive || thrown instanceof RemoraError || code.startsWith("Z_"))
+    return failed("damaged", `is damaged: ${messageOf(thrown)}. Use another backup.`);
+  if (code === "ENOSPC" || code === "EDQUOT")
+    return failed("full", "can't be unpacked because the disk is full. Free some space.");
+  if (code === "ENOENT") return failed("missing", "does not exist, or can't be unpacked.");
+  return failed("failed", `can't be restored: ${messageOf(thrown)}.`);
+}
