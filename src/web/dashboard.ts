@@ -1,6 +1,7 @@
 /**
- * The dashboard: static files, lit-html, and one pair of endpoints per page. Whoever has the page's token is the
- * operator. The operator can do here what the command line and the settings allow, and nothing more.
+ * The dashboard: static files, lit-html, and one pair of endpoints per page. Anybody with the page's token is the
+ * operator, who can do here what the command line and the settings allow, and nothing more. People who have signed in
+ * can do what their role allows (accounts/endpoint-roles.ts).
  */
 import { readdirSync } from "node:fs";
 import { findPackageJSON } from "node:module";
@@ -14,14 +15,15 @@ import type { Conversations } from "../ports/conversation.ts";
 import type { Ratings } from "../ports/rating.ts";
 import type { Schedules } from "../ports/schedule.ts";
 import type { UsageLimits, UsageMeter } from "../ports/usage.ts";
-import { mountApprovals } from "./endpoints/approvals.ts";
+import { type DashboardDesk, mountApprovals } from "./endpoints/approvals.ts";
 import { mountGrants } from "./endpoints/grants.ts";
 import { type HealthOptions, mountHealth } from "./endpoints/health.ts";
 import { mountLiveTurns } from "./endpoints/live-turns.ts";
+import { mountMe } from "./endpoints/me.ts";
 import { type MemoryPages, mountMemory } from "./endpoints/memory.ts";
 import { mountNow, type NowOptions } from "./endpoints/now.ts";
 import { createOperate } from "./endpoints/operate.ts";
-import { mountSchedules } from "./endpoints/schedules.ts";
+import { type MayRead, mountSchedules } from "./endpoints/schedules.ts";
 import { mountSettings, type ShownSettings } from "./endpoints/settings.ts";
 import { mountSkills, type SkillDesk } from "./endpoints/skills.ts";
 import { mountTurnDetail, type TurnDetailOptions } from "./endpoints/turn-detail.ts";
@@ -29,29 +31,35 @@ import { mountTurnSearch } from "./endpoints/turn-search.ts";
 import { mountUsage } from "./endpoints/usage.ts";
 
 export interface DashboardOptions extends NowOptions, TurnDetailOptions, HealthOptions {
-  approvals: Pick<ApprovalDesk, "listOpen" | "decide" | "diffOf" | "listGrants" | "revokeGrant">;
+  approvals: DashboardDesk & Pick<ApprovalDesk, "listGrants" | "revokeGrant">;
+  mayRead: MayRead;
   conversations: Pick<Conversations, "status" | "stopTurn">;
   schedules: Pick<Schedules, "all" | "end">;
-  usage: Pick<UsageMeter, "overview">;
+  usage: Pick<UsageMeter, "overview" | "budgets">;
   limits: UsageLimits;
   ratings: Ratings;
   memory: MemoryPages;
   skills: SkillDesk;
-  settings: ShownSettings;
+  settings(): ShownSettings;
   audit: Audit;
 }
 
 /** `app` must already check token, origin and host. */
 export function mountDashboard(app: Hono, options: DashboardOptions): void {
   const operate = createOperate(options.audit);
+  app.use("/dashboard/*", async (context, next) => {
+    context.set("mask", options.mask);
+    await next();
+  });
   mountNow(app, options);
   mountApprovals(app, options.approvals);
   mountLiveTurns(app, { conversations: options.conversations, operate });
   mountTurnSearch(app, options.ledger);
   mountTurnDetail(app, options);
   mountGrants(app, { approvals: options.approvals, operate });
-  mountSchedules(app, { schedules: options.schedules, operate });
-  mountMemory(app, { memory: options.memory, operate });
+  mountSchedules(app, { schedules: options.schedules, operate, mayRead: options.mayRead });
+  mountMe(app);
+  mountMemory(app, { memory: options.memory, mask: options.mask, operate });
   mountSkills(app, { skills: options.skills, operate });
   mountUsage(app, options);
   mountSettings(app, options.settings);

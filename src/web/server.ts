@@ -4,18 +4,25 @@
  */
 import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { Accounts } from "./accounts/accounts.ts";
+import { type Cookies, cookiesFor } from "./accounts/cookies.ts";
 import { createGuard, createHeaders } from "./guard.ts";
 import type { Metrics } from "./metrics.ts";
+import { createPlaceOf, type Place } from "./place.ts";
 
 export interface WebServerOptions {
   host: string;
   /** 0 means any free port. */
   port: number;
   token: string;
+  /** Without a slash at the end. Null if the server is reached at this machine only. */
+  publicUrl?: string | null;
+  /** Addresses and networks whose X-Forwarded headers are believed. */
+  trustedProxies?: readonly string[];
   /** If not ready, `/readyz` answers 503 with the detail. */
   readiness(): { isReady: boolean; detail: string };
   metrics: Metrics;
@@ -24,6 +31,10 @@ export interface WebServerOptions {
 
 export interface WebServer {
   app: Hono;
+  /** From now on, people can sign in. Call it before `start`. */
+  admit(accounts: Accounts): void;
+  placeOf(context: Context): Place;
+  cookiesOf(context: Context): Cookies;
   /** Rejects with code `web.port-in-use` if another process uses the port. */
   start(): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
@@ -41,7 +52,11 @@ export function createWebServer(options: WebServerOptions): WebServer {
   let port = options.port;
 
   app.use(createHeaders());
-  app.use(createGuard({ token: options.token, port: () => port, openPaths, signedPaths }));
+  let accounts: Accounts | undefined;
+  const { publicUrl = null, trustedProxies = [] } = options;
+  const placeOf = createPlaceOf({ publicUrl, trustedProxies, port: () => port });
+  const guard = { token: options.token, port: () => port, placeOf, accounts: () => accounts, openPaths, signedPaths };
+  app.use(createGuard(guard));
   app.get("/healthz", (context) => context.text("ok\n"));
   app.get("/readyz", (context) => {
     const { isReady, detail } = readiness();
@@ -61,7 +76,11 @@ export function createWebServer(options: WebServerOptions): WebServer {
   const server = createServer(getRequestListener(app.fetch));
 
   return {
-    app,
+    ...{ app, placeOf },
+    admit(admitted) {
+      accounts = admitted;
+    },
+    cookiesOf: (context) => cookiesFor(placeOf(context).client.isHttps, port),
     async start() {
       port = await listen(server, options);
       return { url: `http://${options.host}:${port}`, port };

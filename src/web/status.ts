@@ -1,5 +1,5 @@
 /** The state of each part, as the dashboard and Slack's home page show it. */
-import type { StatusLine } from "../ports/health.ts";
+import { checkText, type HealthCheck, type StatusLine } from "../ports/health.ts";
 import type { Platform } from "../ports/platform.ts";
 import type { SandboxReport } from "../ports/sandbox.ts";
 
@@ -15,9 +15,23 @@ export interface StatusSources {
   /** Undefined if Redis is not used. */
   redis: { isConnected: boolean; detail: string } | undefined;
   jobs: { waiting: number; running: number };
+  checks: readonly HealthCheck[];
+  /** Empty if the settings in force are those of the files. */
+  settings: readonly StatusLine[];
 }
 
-export function statusLines({ platforms, models, problemOf, sandbox, redis, jobs }: StatusSources): StatusLine[] {
+const states = { ok: "ok", warning: "warning", broken: "error" } as const;
+
+export function statusLines({
+  platforms,
+  models,
+  problemOf,
+  sandbox,
+  redis,
+  jobs,
+  checks,
+  settings,
+}: StatusSources): StatusLine[] {
   return [
     ...platforms.map((platform): StatusLine => {
       const { isConnected, detail } = platform.health();
@@ -33,10 +47,15 @@ export function statusLines({ platforms, models, problemOf, sandbox, redis, jobs
     ...(redis === undefined
       ? []
       : [{ name: "redis", state: redis.isConnected ? ("ok" as const) : ("error" as const), detail: redis.detail }]),
+    // Models are above, with what is known about those that are not set up.
+    ...checks
+      .filter(({ name }) => !name.startsWith("model "))
+      .map((check): StatusLine => ({ name: check.name, state: states[check.state], detail: checkText(check) })),
     {
       name: "queue",
       state: jobs.waiting > manyWaitingJobs ? "warning" : "ok",
       detail: `${jobs.running} calls running, ${jobs.waiting} waiting`,
     },
+    ...settings,
   ];
 }

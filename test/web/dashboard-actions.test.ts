@@ -1,12 +1,13 @@
 /** What operators can do besides answering: each action is checked, in the audit before it happens, and told to the person. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/lib/log.ts";
+import { createMasker } from "../../src/lib/redact.ts";
 import type { Schedules } from "../../src/ports/schedule.ts";
 import type { Skill, SkillSet } from "../../src/ports/skill.ts";
 import { createSchedules } from "../../src/schedules/schedules.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createMemoryFixture, episode, type MemoryFixture } from "../memory/fixture.ts";
-import { createDashboardWorld, type DashboardWorld } from "./dashboard-world.ts";
+import { addTurn, createDashboardWorld, type DashboardWorld } from "./dashboard-world.ts";
 
 const paths = [
   "/turns/stop",
@@ -19,6 +20,36 @@ const paths = [
 ];
 let world: DashboardWorld;
 afterEach(() => world.close());
+
+test("no page shows a configured secret, wherever it is, and a text with one can't be corrected there", async () => {
+  const mask = createMasker([{ name: "VAULT_KEY", value: 'hunter2"secret' }]);
+  const text = 'the key is hunter2"secret';
+  const setting = { key: "a.b", value: text, source: "file", place: text, isDefault: false } as const;
+  world = await createDashboardWorld({
+    mask,
+    settings: () => ({ configFile: "config/remora.yaml", settings: [setting] }) as never,
+    status: () => [{ name: "redis", state: "error", detail: text } as never],
+    prompts: async () => [{ step: 1, read: async () => text }],
+    log: async () => ({ lines: [{ at: "", event: "x", fields: text }], next: null }),
+    memory: {
+      ...{ scopes: () => [], files: () => [], search: async () => [], correct: async () => ({ type: "gone" }) },
+      read: async () => ({ file: {} as never, entries: [{ hash: "h", text, canCorrect: true }] }),
+      remove: async () => ({ type: "refused", reason: text }),
+    },
+  });
+  await addTurn(world.ledger, "done", { id: "t1" });
+  const pages = ["settings", "health", "turns/t1/log", "turns/t1/prompts/1", "memory/file?path=x"];
+  for (const page of pages) {
+    const shown = await (await world.get(`/dashboard/data/${page}`)).text();
+    expect(shown, page).not.toMatch(/hunter2/);
+    expect(() => JSON.parse(shown), page).not.toThrow();
+    if (page !== "health") expect(shown, page).toContain("[VAULT_KEY, ");
+    if (page.startsWith("memory")) expect(shown).toContain('"canCorrect":false');
+  }
+  expect(await (await world.post("/dashboard/memory/delete", { path: "x", hash: "h" })).text()).not.toContain(
+    "hunter2",
+  );
+});
 
 describe("every action", () => {
   beforeEach(async () => {
@@ -60,6 +91,8 @@ test("a grant is listed with what it allows, and ended once", async () => {
       ...{
         listOpen: async () => [],
         decide: async () => ({ accepted: false, text: "" }),
+        decideAs: async () => ({ accepted: false, text: "" }),
+        answerable: async () => new Set(),
         diffOf: async () => undefined,
       },
       listGrants: async () => [grant],
@@ -220,6 +253,10 @@ test("usage names people and says what people think, without characters that hid
   };
   world = await createDashboardWorld({
     usage: {
+      budgets: async ({ user }) => [
+        { kind: "user", used: 1.5, limit: user.id === "" ? 0 : 4, added: 2 },
+        { kind: "channel", used: 3, limit: 3, added: 0 },
+      ],
       overview: async () => ({
         today: "",
         days: [count],
@@ -235,7 +272,9 @@ test("usage names people and says what people think, without characters that hid
     },
   });
   expect(await (await world.get("/dashboard/data/usage")).json()).toMatchObject({
-    people: [{ name: "Annn", total: { tokens: 15, cost: 0.5, calls: 2, unpricedCalls: 1 } }],
+    people: [
+      { name: "Annn", budget: { used: 1.5, limit: 4 }, total: { tokens: 15, cost: 0.5, calls: 2, unpricedCalls: 1 } },
+    ],
     days: [{ day: "2026-11-22", tokens: 15 }],
     ratings: { good: 3, bad: 1, recent: [{ who: "Ann", state: "bad", hasWords: true }] },
   });

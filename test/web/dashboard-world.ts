@@ -2,7 +2,7 @@
 import { configSchema } from "../../src/config/schema.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import type { OperatorDecision } from "../../src/ports/approval.ts";
+import type { AnsweringPerson, OperatorDecision } from "../../src/ports/approval.ts";
 import type { ApprovalCard, CardItem, ShownChanges } from "../../src/ports/card.ts";
 import type { StatusLine } from "../../src/ports/health.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
@@ -12,7 +12,7 @@ import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createTurnReports } from "../../src/turn-report/create-report.ts";
 import { type DashboardOptions, mountDashboard } from "../../src/web/dashboard.ts";
 import { createMetrics } from "../../src/web/metrics.ts";
-import { createWebServer } from "../../src/web/server.ts";
+import { createWebServer, type WebServer, type WebServerOptions } from "../../src/web/server.ts";
 import { createRecordedAudit, type RecordedAudit } from "../doubles/audit.ts";
 import { turnRecord } from "../doubles/records.ts";
 
@@ -25,6 +25,10 @@ export interface DashboardWorld {
   audit: RecordedAudit;
   cards: ApprovalCard[];
   decisions: OperatorDecision[];
+  decidedAs: (OperatorDecision & AnsweringPerson)[];
+  /** Ids of the approvals that a person who has signed in may answer. */
+  answerable: string[];
+  server: WebServer;
   receipt: AnswerReceipt;
   diff: string;
   status: StatusLine[];
@@ -34,14 +38,18 @@ export interface DashboardWorld {
   close(): Promise<void>;
 }
 
-export async function createDashboardWorld(changes: Partial<DashboardOptions> = {}): Promise<DashboardWorld> {
+export async function createDashboardWorld(
+  changes: Partial<DashboardOptions> = {},
+  address: Pick<WebServerOptions, "publicUrl" | "trustedProxies"> = {},
+): Promise<DashboardWorld> {
   const ledger = createSqliteLedger({ path: ":memory:" });
   const metrics = createMetrics(createEvents());
   const readiness = () => ({ isReady: true, detail: "ready" });
-  const server = createWebServer({ host: "127.0.0.1", port: 0, token, readiness, metrics, log: silentLog });
+  const server = createWebServer({ host: "127.0.0.1", port: 0, token, readiness, metrics, log: silentLog, ...address });
   const asIs = (text: string) => text;
   const world: DashboardWorld = {
     ...{ url: "", ledger, audit: createRecordedAudit(), cards: [], decisions: [], stopped: [], status: [] },
+    ...{ server, decidedAs: [], answerable: [] },
     receipt: { accepted: true, text: "Denied." },
     diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- <b>old</b>\n+new",
     get: (path, headers = asProgram) => fetch(world.url + path, { headers }),
@@ -77,6 +85,11 @@ export async function createDashboardWorld(changes: Partial<DashboardOptions> = 
         );
         return world.receipt;
       },
+      decideAs: async (person, decision) => {
+        world.decidedAs.push({ ...decision, ...person });
+        return world.receipt;
+      },
+      answerable: async () => new Set(world.answerable),
       diffOf: async (id) => (id === "a1" ? world.diff : undefined),
       listGrants: async () => [],
       revokeGrant: async () => ({ accepted: false, text: "No active grant has this id here." }),
@@ -90,8 +103,12 @@ export async function createDashboardWorld(changes: Partial<DashboardOptions> = 
       ...{ current: () => ({ skills: [], diagnostics: [] }), isIsolated: () => false, stateOf: () => "on" },
       ...{ turn: async () => {}, reload: async () => ({ skills: [], diagnostics: [] }) },
     },
-    settings: { configFile: "config/remora.yaml", settings: [] },
-    usage: { overview: async () => ({ today: "", days: [], people: [], channels: [], models: [], isComplete: true }) },
+    mayRead: async () => false,
+    settings: () => ({ configFile: "config/remora.yaml", settings: [] }),
+    usage: {
+      budgets: async () => [],
+      overview: async () => ({ today: "", days: [], people: [], channels: [], models: [], isComplete: true }),
+    },
     limits: configSchema.parse({}).limits,
     ratings: { counts: async () => ({ good: 0, bad: 0 }), recent: async () => [] },
     queue: { counts: () => ({ running: 0, waiting: 0 }) },
@@ -104,7 +121,7 @@ export async function createDashboardWorld(changes: Partial<DashboardOptions> = 
       status: async () => ({ running: 0, parked: 0, queued: 0 }),
     },
     prompts: async () => [],
-    log: async () => ({ lines: [], isCut: false }),
+    log: async () => ({ lines: [], next: null }),
     ...changes,
   });
   ({ url: world.url } = await server.start());

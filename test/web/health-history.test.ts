@@ -1,10 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createEvents } from "../../src/lib/event-bus.ts";
 import type { StatusLine } from "../../src/ports/health.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createHealthHistory } from "../../src/web/health-history.ts";
-import { createModelHealth } from "../../src/web/model-health.ts";
 import { createDashboardWorld } from "./dashboard-world.ts";
 
 const day = 86_400_000;
@@ -79,31 +77,6 @@ test("after seven days, a change is forgotten", async () => {
   await history.note(minute);
   await history.prune();
   expect(await states(history)).toEqual([]);
-});
-
-test("a model that failed is named until it answers again, and no longer than 15 minutes", () => {
-  const events = createEvents();
-  let now = Date.now();
-  const health = createModelHealth(events, () => now);
-  const fallback = { from: "openai/a", to: "demo/b", code: "x", message: "too many\nrequests" };
-  events.emit("llm.fallback", fallback);
-  expect(health.problemOf("openai/a")).toBe("too many requests");
-  now += 16 * minute;
-  expect(health.problemOf("openai/a")).toBeUndefined();
-  now -= 16 * minute;
-  const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  const fields = {
-    turnId: "t",
-    conversationId: "c",
-    userId: "u",
-    step: 1,
-    stop: "end",
-    firstTokenMs: 1,
-    durationMs: 1,
-  };
-  events.emit("llm.response", { ...fields, model: "openai/a", usage });
-  expect(health.problemOf("openai/a")).toBeUndefined();
-  health.close();
 });
 
 test("while the ledger is away, the health page says so and still shows the parts", async () => {

@@ -5,6 +5,7 @@
 import { shortDiff, showDiff } from "./diff.js";
 import { elapsed } from "./format.js";
 import { html, nothing, repeat } from "./lit.js";
+import { isAtLeast } from "./me.js";
 import { block, turnLink } from "./parts.js";
 import { act } from "./session.js";
 
@@ -63,6 +64,13 @@ export function createApprovals({ say, update, onAnswered }) {
         ${approval.facts.map((fact) => html`<p class="fact">${fact}</p>`)}
         ${approval.warning === null ? nothing : html`<p class="warning">${approval.warning}</p>`}
         ${approval.progress === null ? nothing : html`<p class="quiet">${approval.progress}</p>`}
+        ${approval.canAnswer ? answers(approval, state, { labels, about, approveLabel }) : html`<p class="quiet">Only ${approval.approvers} can answer this.</p>`}
+        ${approval.why.length === 0 ? nothing : html`<details class="why"><summary>Why this asks</summary><ul class="reasons">${approval.why.map((line) => html`<li>${line}</li>`)}</ul></details>`}
+      </li>`;
+  }
+
+  function answers(approval, state, { labels, about, approveLabel }) {
+    return html`
         <form class="answers" @submit=${(event) => deny(approval, event)}>
           <label>Reason, with ${labels.deny} (optional)
             <input name="reason" type="text" maxlength="2000" autocomplete="off" ?disabled=${state.isBusy}></label>
@@ -70,9 +78,7 @@ export function createApprovals({ say, update, onAnswered }) {
             @click=${() => approve(approval, state)}>${approveLabel}</button>
           <button type="submit" class="deny" ?disabled=${state.isBusy} aria-label=${`${labels.deny}: ${about}`}>${labels.deny}</button>
           ${approval.choices.includes("diff") ? html`<button type="button" @click=${() => diff(approval)}>Show diff</button>` : nothing}
-        </form>
-        ${approval.why.length === 0 ? nothing : html`<details class="why"><summary>Why this asks</summary><ul class="reasons">${approval.why.map((line) => html`<li>${line}</li>`)}</ul></details>`}
-      </li>`;
+        </form>`;
   }
 
   function changesView({ changes, choices }, state) {
@@ -141,7 +147,7 @@ function head({ requester, conversationId, approvers, times, expiresAt, turnId }
   const expires = expiresAt === null ? "never expires" : `expires in ${elapsed(Date.now(), expiresAt)}`;
   return html`
     <p class="about">
-      Asked by ${requester} in <code>${conversationId}</code> · can answer in the chat: ${approvers}${identical} · ${expires} · ${turnLink(turnId, "turn")}
+      Asked by ${requester} in <code>${conversationId}</code> · ${approvers}${identical} · ${expires}${isAtLeast("operator") ? html` · ${turnLink(turnId, "turn")}` : nothing}
     </p>`;
 }
 

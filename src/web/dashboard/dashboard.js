@@ -3,8 +3,9 @@
  * context and returns its view; the view is rendered again after each change, and lit-html changes only what differs.
  */
 import { html, nothing, render } from "./lit.js";
+import { isAtLeast, loadMe, me } from "./me.js";
 import { routes } from "./pages.js";
-import { openSession } from "./session.js";
+import { act, openSession } from "./session.js";
 
 const tickMs = 1_000;
 const root = document.getElementById("app");
@@ -42,7 +43,9 @@ function say(text, isAccepted = true) {
 
 function navigate() {
   const address = readAddress();
-  const route = routes.find(({ name, hasId }) => name === address.name && hasId === (address.id !== undefined));
+  const route = routes.find(
+    ({ name, hasId, least }) => name === address.name && hasId === (address.id !== undefined) && isAtLeast(least),
+  );
   if (open !== undefined && open.route === route && open.context.id === address.id) {
     open.context.query = address.query;
     open.session.refreshAll();
@@ -85,13 +88,14 @@ function shell() {
       <p class="name">Remora</p>
       <nav aria-label="Dashboard">
         ${routes
-          .filter(({ isListed }) => isListed)
+          .filter(({ isListed, least }) => isListed && isAtLeast(least))
           .map(
             ({ name, title }) =>
               html`<a href=${`#/${name}`} aria-current=${isCurrent(name) ? "page" : "false"}>${title}</a>`,
           )}
-        <a href="/">Chat</a>
+        ${me.identity === null ? html`<a href="/">Chat</a>` : nothing}
       </nav>
+      ${me.identity === null ? nothing : account()}
     </header>
     <main id="main" tabindex="-1">
       <h1 id="title" tabindex="-1">${route?.title ?? "Not found"}</h1>
@@ -99,6 +103,25 @@ function shell() {
       <p class="said ${said.isAccepted ? "" : "refused"}" role="status">${said.text}</p>
       ${view()}
     </main>`;
+}
+
+/** The identity is what approver rules and the audit log name. */
+function account() {
+  return html`
+    <details class="account">
+      <summary>${me.name}</summary>
+      <div>
+        <p>Signed in as <code>${me.identity}</code>, with the role ${me.role}.</p>
+        <button type="button" @click=${() => signOut("/sign-out")}>Sign out</button>
+        <button type="button" @click=${() => signOut("/sign-out/everywhere")}>Sign out on all devices</button>
+      </div>
+    </details>`;
+}
+
+async function signOut(path) {
+  const { accepted, text } = await act(path, {});
+  if (accepted) location.assign("/sign-in");
+  else say(text, false);
 }
 
 function isCurrent(name) {
@@ -111,6 +134,8 @@ function skip(event) {
   document.getElementById("main").focus();
 }
 
+const problem = await loadMe();
 addEventListener("hashchange", navigate);
 setInterval(() => document.visibilityState === "visible" && update(), tickMs);
 navigate();
+if (problem !== undefined) say(problem, false);

@@ -1,4 +1,4 @@
-/** The dashboard's pages, in the order of the navigation. */
+/** The dashboard's pages, in the order of the navigation. `least` is the role that the page needs. */
 import { openGrants } from "./pages/grants.js";
 import { openHealth } from "./pages/health.js";
 import { openMemory } from "./pages/memory.js";
@@ -11,15 +11,15 @@ import { openTurn } from "./pages/turn.js";
 import { openTurns } from "./pages/turns.js";
 
 export const routes = [
-  { name: "", title: "Now", hasId: false, isListed: true, open: openNow },
-  { name: "approvals", title: "Approvals", hasId: false, isListed: false, open: openNow },
-  { name: "turns", title: "Turns", hasId: false, isListed: true, open: openTurns },
-  { name: "turns", title: "Turn", hasId: true, isListed: false, open: openTurn },
-  { name: "people", title: "People", hasId: false, isListed: true, open: openPeople },
-  { name: "grants", title: "Grants", hasId: false, isListed: true, open: openGrants },
-  { name: "schedules", title: "Schedules", hasId: false, isListed: true, open: openSchedules },
-  { name: "memory", title: "Memory", hasId: false, isListed: true, open: openMemory },
-  { name: "skills", title: "Skills", hasId: false, isListed: true, open: openSkills },
-  { name: "settings", title: "Settings", hasId: false, isListed: true, open: openSettings },
-  { name: "health", title: "Health", hasId: false, isListed: true, open: openHealth },
+  { name: "", title: "Now", least: "viewer", hasId: false, isListed: true, open: openNow },
+  { name: "approvals", title: "Approvals", least: "viewer", hasId: false, isListed: false, open: openNow },
+  { name: "turns", title: "Turns", least: "operator", hasId: false, isListed: true, open: openTurns },
+  { name: "turns", title: "Turn", least: "operator", hasId: true, isListed: false, open: openTurn },
+  { name: "people", title: "People", least: "viewer", hasId: false, isListed: true, open: openPeople },
+  { name: "grants", title: "Grants", least: "operator", hasId: false, isListed: true, open: openGrants },
+  { name: "schedules", title: "Schedules", least: "viewer", hasId: false, isListed: true, open: openSchedules },
+  { name: "memory", title: "Memory", least: "operator", hasId: false, isListed: true, open: openMemory },
+  { name: "skills", title: "Skills", least: "operator", hasId: false, isListed: true, open: openSkills },
+  { name: "settings", title: "Settings", least: "operator", hasId: false, isListed: true, open: openSettings },
+  { name: "health", title: "Health", least: "viewer", hasId: false, isListed: true, open: openHealth },
 ];

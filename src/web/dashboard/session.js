@@ -7,6 +7,13 @@
 const defaultEveryMs = 2_000;
 const unreachable = "Can't reach Remora. Is it still running?";
 
+/** A person who has signed in proves with it that a change comes from this page. */
+let csrfToken = null;
+
+export function useToken(token) {
+  csrfToken = token;
+}
+
 export function openSession(onChange) {
   const closing = new AbortController();
   const watches = [];
@@ -73,7 +80,7 @@ export async function act(path, body) {
   try {
     const response = await fetch(path, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", ...(csrfToken === null ? {} : { "x-remora-csrf": csrfToken }) },
       body: JSON.stringify(body),
     });
     const { accepted = false, text, error } = await readBody(response);
@@ -96,5 +103,8 @@ export async function load(path) {
 
 async function readBody(response) {
   const isJson = response.headers.get("content-type")?.startsWith("application/json");
-  return isJson ? await response.json() : { error: await response.text() };
+  const body = isJson ? await response.json() : { error: await response.text() };
+  // The session has ended.
+  if (response.status === 401 && body.signIn !== undefined) location.assign(`${body.signIn}?to=/dashboard`);
+  return body;
 }

@@ -1,9 +1,13 @@
-/** Open approvals, which the operator answers. */
+/**
+ * Open approvals. The person at the machine answers as the operator; a person who has signed in answers as in the chat, and
+ * unless an operator, sees only cards to answer.
+ */
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { ApprovalDesk, OperatorDecision } from "../../ports/approval.ts";
 import { type ApprovalCard, type CardItem, maxShownFiles, type ShownChanges } from "../../ports/card.ts";
 import type { AnswerChoice } from "../../ports/message.ts";
+import { authorOf, isOperator, type SignedInPerson, type Visitor } from "../../ports/visitor.ts";
 import { acting, reading } from "./respond.ts";
 
 /** All text is plain and escaped. */
@@ -32,6 +36,8 @@ export interface ApprovalRow {
   requester: string;
   approvers: string;
   expiresAt: number | null;
+  /** Whether an answer of this visitor would count. */
+  canAnswer: boolean;
 }
 
 const wrongAnswer =
@@ -46,29 +52,53 @@ const decisionSchema = z
   .refine(({ choice, parts }) => (choice === "part") === (parts !== undefined));
 const diffSchema = z.object({ id: z.string().min(1).max(200) });
 
-export function mountApprovals(app: Hono, desk: Pick<ApprovalDesk, "decide" | "diffOf">): void {
+export type DashboardDesk = Pick<ApprovalDesk, "decide" | "decideAs" | "answerable" | "diffOf" | "listOpen">;
+
+export function mountApprovals(app: Hono, desk: DashboardDesk): void {
   acting(app, "/dashboard/answers", {
     schema: decisionSchema,
     invalid: wrongAnswer,
-    act: ({ reason, parts, ...decision }) =>
-      desk.decide({
-        ...decision,
+    act: ({ reason, parts, ...chosen }, visitor) => {
+      const decision: OperatorDecision = {
+        ...chosen,
         ...(reason === undefined ? {} : { reason }),
         ...(parts === undefined ? {} : { parts }),
-      } satisfies OperatorDecision),
+      };
+      return visitor.type === "machine" ? desk.decide(decision) : desk.decideAs(answererOf(visitor.person), decision);
+    },
   });
-  reading(app, "/dashboard/diffs/:id", diffSchema, async ({ id }) => {
+  reading(app, "/dashboard/diffs/:id", diffSchema, async ({ id }, visitor) => {
+    const shown = isOperator(visitor) ? undefined : await rowsFor(desk, visitor);
+    if (shown?.every((row) => row.id !== id)) return undefined;
     const diff = await desk.diffOf(id);
     return diff === undefined ? undefined : { diff };
   });
 }
 
 /** Oldest first. */
-export function approvalRows(cards: readonly ApprovalCard[]): ApprovalRow[] {
-  return cards.flatMap((card) => card.items.filter((item) => item.state === "open").map((item) => rowOf(card, item)));
+export async function rowsFor(desk: Pick<DashboardDesk, "listOpen" | "answerable">, visitor: Visitor) {
+  if (visitor.type === "person" && visitor.role === "viewer") return [];
+  const cards = await desk.listOpen();
+  if (visitor.type === "machine") return approvalRows(cards, () => true);
+  const cardIds = cards.map(({ id }) => id);
+  const own = await desk.answerable(answererOf(visitor.person), cardIds);
+  const rows = approvalRows(cards, (id) => own.has(id));
+  return isOperator(visitor) ? rows : rows.filter(({ canAnswer }) => canAnswer);
 }
 
-function rowOf(card: ApprovalCard, item: CardItem): ApprovalRow {
+function answererOf(person: SignedInPerson) {
+  return { platform: person.platform, by: authorOf(person) };
+}
+
+function approvalRows(cards: readonly ApprovalCard[], canAnswer: (id: string) => boolean): ApprovalRow[] {
+  return cards.flatMap((card) =>
+    card.items
+      .filter((item) => item.state === "open")
+      .map((item) => ({ ...rowOf(card, item), canAnswer: canAnswer(item.approvalId) })),
+  );
+}
+
+function rowOf(card: ApprovalCard, item: CardItem): Omit<ApprovalRow, "canAnswer"> {
   return {
     id: item.approvalId,
     turnId: card.target.turnId,

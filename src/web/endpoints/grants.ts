@@ -9,7 +9,7 @@ import { acting, reading } from "./respond.ts";
 
 export interface GrantRow {
   id: string;
-  /** What nobody is asked about. */
+  /** What runs without asking. */
   allows: string;
   skill: string;
   conversationId: string;
@@ -46,6 +46,6 @@ export function mountGrants(
   acting(app, "/dashboard/grants/end", {
     schema: z.strictObject({ id: z.string().min(1).max(200) }),
     invalid: "To end a grant, send its id.",
-    act: ({ id }) => operate({ action: "grant.end", subject: id }, () => approvals.revokeGrant(id)),
+    act: ({ id }, visitor) => operate(visitor, { action: "grant.end", subject: id }, () => approvals.revokeGrant(id)),
   });
 }

@@ -9,6 +9,7 @@ import { oneLine } from "../../lib/text/sanitize.ts";
 import type { HealthChange, StatusLine } from "../../ports/health.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { ToolQueue } from "../../ports/tool.ts";
+import { isOperator } from "../../ports/visitor.ts";
 import type { HealthHistory } from "../health-history.ts";
 import { reading } from "./respond.ts";
 
@@ -49,14 +50,16 @@ const querySchema = z.object({ before: z.coerce.number().int().min(0).optional()
 
 export function mountHealth(app: Hono, options: HealthOptions): void {
   const { version, startedAt, ledger, queue, status, history } = options;
-  reading(app, "/dashboard/data/health", querySchema, async ({ before }): Promise<HealthData> => {
+  reading(app, "/dashboard/data/health", querySchema, async ({ before }, visitor): Promise<HealthData> => {
     const place = before === undefined ? {} : { before };
     const stored = await Promise.all([waitingCalls(ledger), history.list({ limit: pageSize, ...place })]).catch(
       (thrown: unknown) => messageOf(thrown),
     );
     const [calls, { changes, older }] = typeof stored === "string" ? [[], { changes: [], older: null }] : stored;
     return {
-      ...{ version, startedAt, calls, changes, older },
+      ...{ version, startedAt, changes, older },
+      // A call's failure can quote what it was about.
+      calls: isOperator(visitor) ? calls : [],
       status: status(),
       jobs: queue.counts(),
       historyProblem: typeof stored === "string" ? stored : null,

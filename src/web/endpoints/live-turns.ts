@@ -37,8 +37,8 @@ export function mountLiveTurns(
   acting(app, "/dashboard/turns/stop", {
     schema: stopSchema,
     invalid: "To stop a turn, send its turnId.",
-    act: ({ turnId }) =>
-      operate({ action: "turn.stop", subject: turnId }, async () =>
+    act: ({ turnId }, visitor) =>
+      operate(visitor, { action: "turn.stop", subject: turnId }, async () =>
         (await conversations.stopTurn(turnId))
           ? { accepted: true, text: "Stopping this turn." }
           : { accepted: false, text: "This turn has already ended." },

@@ -1,6 +1,7 @@
 /** What memory holds, scope by scope. The operator can search, read, correct and delete it. */
 import type { Hono } from "hono";
 import { z } from "zod";
+import type { Mask } from "../../lib/redact.ts";
 import { asPlain, oneLine } from "../../lib/text/sanitize.ts";
 import type { MemoryHit, MemoryQuery } from "../../ports/memory.ts";
 import type { MemoryScope } from "../../ports/message.ts";
@@ -41,7 +42,10 @@ const path = z.string().min(1).max(1_000);
 const hash = z.string().min(1).max(64);
 const scope = z.string().max(400);
 
-export function mountMemory(app: Hono, { memory, operate }: { memory: MemoryPages; operate: Operate }): void {
+export function mountMemory(
+  app: Hono,
+  { memory, mask, operate }: { memory: MemoryPages; mask: Mask; operate: Operate },
+): void {
   reading(app, "/dashboard/data/memory/scopes", z.object({}), async () => ({
     scopes: memory.scopes().toSorted((one, other) => one.scope.localeCompare(other.scope, "en")),
   }));
@@ -56,7 +60,8 @@ export function mountMemory(app: Hono, { memory, operate }: { memory: MemoryPage
       ...entry,
       text: asPlain(entry.text).slice(0, maxShownCharacters),
       // A shortened or cleaned text must not replace the whole one.
-      canCorrect: entry.canCorrect && asPlain(entry.text) === entry.text && entry.text.length <= maxShownCharacters,
+      canCorrect:
+        entry.canCorrect && mask(asPlain(entry.text)) === entry.text && entry.text.length <= maxShownCharacters,
     }));
     return { file: found.file, ...entries, rows };
   });
@@ -73,16 +78,16 @@ function mountChanges(app: Hono, memory: MemoryPages, operate: Operate): void {
   acting(app, "/dashboard/memory/correct", {
     schema: z.strictObject({ path, hash, text: z.string().min(1).max(maxEntryCharacters) }),
     invalid: `To correct an entry, send its path, hash and new text of at most ${maxEntryCharacters} characters.`,
-    act: (wanted) =>
-      operate({ action: "memory.correct", subject: wanted.path, detail: `entry ${wanted.hash}` }, async () =>
+    act: (wanted, visitor) =>
+      operate(visitor, { action: "memory.correct", subject: wanted.path, detail: `entry ${wanted.hash}` }, async () =>
         receiptOf(await memory.correct(wanted.path, wanted.hash, wanted.text), "Corrected."),
       ),
   });
   acting(app, "/dashboard/memory/delete", {
     schema: z.strictObject({ path, hash }),
     invalid: "To delete an entry, send its path and hash.",
-    act: (wanted) =>
-      operate({ action: "memory.delete", subject: wanted.path, detail: `entry ${wanted.hash}` }, async () =>
+    act: (wanted, visitor) =>
+      operate(visitor, { action: "memory.delete", subject: wanted.path, detail: `entry ${wanted.hash}` }, async () =>
         receiptOf(await memory.remove(wanted.path, wanted.hash), "Deleted."),
       ),
   });

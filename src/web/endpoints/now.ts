@@ -5,7 +5,8 @@ import type { ApprovalDesk } from "../../ports/approval.ts";
 import type { Conversations } from "../../ports/conversation.ts";
 import type { StatusLine } from "../../ports/health.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import { type ApprovalRow, approvalRows } from "./approvals.ts";
+import { isOperator } from "../../ports/visitor.ts";
+import { type ApprovalRow, rowsFor } from "./approvals.ts";
 import { type LiveTurns, readLiveTurns } from "./live-turns.ts";
 import { reading } from "./respond.ts";
 
@@ -22,7 +23,7 @@ export interface NowOptions {
   version: string;
   startedAt: number;
   ledger: Ledger;
-  approvals: Pick<ApprovalDesk, "listOpen">;
+  approvals: Pick<ApprovalDesk, "listOpen" | "answerable">;
   conversations: Pick<Conversations, "status">;
   status(): StatusLine[];
 }
@@ -31,12 +32,14 @@ export function mountNow(
   app: Hono,
   { version, startedAt, ledger, approvals, conversations, status }: NowOptions,
 ): void {
-  reading(app, "/dashboard/data", z.object({}), async (): Promise<NowData> => {
-    const [cards, live] = await Promise.all([approvals.listOpen(), readLiveTurns(ledger, conversations.status)]);
+  reading(app, "/dashboard/data", z.object({}), async (_input, visitor): Promise<NowData> => {
+    const [rows, live] = await Promise.all([rowsFor(approvals, visitor), readLiveTurns(ledger, conversations.status)]);
     return {
-      ...{ version, startedAt, live },
+      ...{ version, startedAt },
+      // Others see how many turns there are, not what they are about.
+      live: isOperator(visitor) ? live : { ...live, turns: [] },
       problems: status().filter(({ state }) => state === "warning" || state === "error"),
-      approvals: approvalRows(cards),
+      approvals: rows,
     };
   });
 }

@@ -1,4 +1,4 @@
-/** The settings in force since the process started, and where each comes from. They are changed in the file. */
+/** The settings in force, and where each comes from. They are changed in the file. */
 import type { Hono } from "hono";
 import { z } from "zod";
 import { reading } from "./respond.ts";
@@ -14,6 +14,6 @@ export interface ShownSettings {
   }[];
 }
 
-export function mountSettings(app: Hono, shown: ShownSettings): void {
-  reading(app, "/dashboard/data/settings", z.object({}), async () => shown);
+export function mountSettings(app: Hono, shown: () => ShownSettings): void {
+  reading(app, "/dashboard/data/settings", z.object({}), async () => shown());
 }

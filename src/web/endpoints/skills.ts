@@ -34,10 +34,10 @@ export function mountSkills(app: Hono, { skills, operate }: { skills: SkillDesk;
   acting(app, "/dashboard/skills/turn", {
     schema: z.strictObject({ name: z.string().min(1).max(200), isOn: z.boolean() }),
     invalid: "To turn a skill on or off, send its name and isOn.",
-    act: async ({ name, isOn }) => {
+    act: async ({ name, isOn }, visitor) => {
       if (!skills.current().skills.some((skill) => skill.name === name))
         return { accepted: false, text: "There is no skill of this name any more." };
-      return await operate({ action: isOn ? "skill.on" : "skill.off", subject: name }, async () => {
+      return await operate(visitor, { action: isOn ? "skill.on" : "skill.off", subject: name }, async () => {
         await skills.turn(name, isOn);
         const text = isOn ? "is on again." : "is off. Its rules still apply. Nobody can use it from now on.";
         return { accepted: true, text: `${name} ${text}` };
@@ -47,8 +47,8 @@ export function mountSkills(app: Hono, { skills, operate }: { skills: SkillDesk;
   acting(app, "/dashboard/skills/reload", {
     schema: z.strictObject({}),
     invalid: "To read the skills again, send {}.",
-    act: () =>
-      operate({ action: "skills.reload", subject: "all skills" }, async () => {
+    act: (_input, visitor) =>
+      operate(visitor, { action: "skills.reload", subject: "all skills" }, async () => {
         const { skills: loaded, diagnostics } = await skills.reload();
         const files = new Set(diagnostics.map(({ path }) => path)).size;
         const problems = files === 0 ? "no problems" : `${files} ${files === 1 ? "file" : "files"} with problems`;

@@ -24,7 +24,8 @@ export interface TurnDetail {
 
 export interface TurnLog {
   lines: { at: string; event: string; fields: string }[];
-  isCut: boolean;
+  /** Continues the log if passed as `after`. Null at its end. */
+  next: string | null;
 }
 
 export interface TurnDetailOptions {
@@ -32,7 +33,7 @@ export interface TurnDetailOptions {
   mask: Mask;
   reports: Pick<TurnReports, "of">;
   prompts(turnId: string): Promise<{ step: number; read(): Promise<string> }[]>;
-  log(turnId: string, from: number, to: number): Promise<TurnLog>;
+  log(wanted: { turnId: string; from: number; to: number; after?: string }): Promise<TurnLog>;
 }
 
 const maxTextCharacters = 20_000;
@@ -47,11 +48,18 @@ export function mountTurnDetail(app: Hono, options: TurnDetailOptions): void {
     const entry = await ledger.get("turn", wanted.id);
     return entry === undefined ? undefined : await describeTurn(entry, options);
   });
-  reading(app, "/dashboard/data/turns/:id/log", z.object({ id }), async (wanted) => {
+  const after = z
+    .string()
+    .max(200)
+    .regex(/^[\w.-]+:\d{1,15}$/)
+    .optional();
+  reading(app, "/dashboard/data/turns/:id/log", z.object({ id, after }), async (wanted) => {
     const entry = await ledger.get("turn", wanted.id);
     if (entry === undefined) return undefined;
     const { startedAt, endedAt } = entry.body;
-    return await options.log(wanted.id, startedAt, (endedAt ?? Date.now()) + logTailMs);
+    const to = (endedAt ?? Date.now()) + logTailMs;
+    const place = wanted.after === undefined ? {} : { after: wanted.after };
+    return await options.log({ turnId: wanted.id, from: startedAt, to, ...place });
   });
   const promptSchema = z.object({ id, step: z.coerce.number().int().min(0).max(1_000) });
   reading(app, "/dashboard/data/turns/:id/prompts/:step", promptSchema, async (wanted) => {

@@ -1,6 +1,7 @@
 /** A turn as one row of a list. Texts are on one line, without invisible characters. */
 import { oneLine } from "../../lib/text/sanitize.ts";
 import type { LedgerEntry } from "../../ports/ledger.ts";
+import type { ToolStatus } from "../../ports/tool.ts";
 import { callsOf, requesterOf, type TurnRecord, type TurnState } from "../../ports/turn.ts";
 
 export interface TurnRow {
@@ -8,9 +9,14 @@ export interface TurnRow {
   state: TurnState;
   conversationId: string;
   who: string;
+  /** The id of that person on their platform. */
+  whoId: string;
   text: string;
   steps: number;
   calls: number;
+  /** Calls that ran and failed, and calls that a person or a rule refused. */
+  failedCalls: number;
+  deniedCalls: number;
   startedAt: number;
   endedAt: number | null;
   failure: string | null;
@@ -20,14 +26,20 @@ const maxTextCharacters = 160;
 const maxNameCharacters = 80;
 
 export function turnRow({ body, state }: LedgerEntry<"turn">): TurnRow {
+  const calls = callsOf(body);
+  const withStatus = (statuses: readonly ToolStatus[]) =>
+    calls.filter(({ result }) => result !== undefined && statuses.includes(result.status)).length;
   return {
     id: body.id,
     state,
     conversationId: body.conversationId,
     who: oneLine(requesterOf(body).name, maxNameCharacters),
+    whoId: requesterOf(body).id,
     text: oneLine(body.messages.at(-1)?.text ?? "", maxTextCharacters),
     steps: body.steps.length,
-    calls: callsOf(body).length,
+    calls: calls.length,
+    failedCalls: withStatus(["failed", "invalid", "interrupted"]),
+    deniedCalls: withStatus(["denied", "blocked"]),
     startedAt: body.startedAt,
     endedAt: body.endedAt ?? null,
     failure: body.failure === undefined ? null : oneLine(body.failure, maxTextCharacters),

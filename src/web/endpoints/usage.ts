@@ -2,8 +2,10 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import { oneLine } from "../../lib/text/sanitize.ts";
+import type { Scope } from "../../ports/message.ts";
 import type { Ratings } from "../../ports/rating.ts";
 import { tokensOf, type UsageCount, type UsageLimits, type UsageMeter, type UsageRow } from "../../ports/usage.ts";
+import { isOperator } from "../../ports/visitor.ts";
 import { reading } from "./respond.ts";
 
 export interface UsedAmount {
@@ -19,6 +21,8 @@ export interface UsageData {
   people: UsedRow[];
   channels: UsedRow[];
   models: UsedRow[];
+  /** Only operators see who and where. */
+  isTotalsOnly: boolean;
   /** False if older entries are missing. */
   isComplete: boolean;
   limits: UsageLimits;
@@ -42,6 +46,8 @@ interface UsedRow {
   name: string;
   today: UsedAmount;
   total: UsedAmount;
+  /** Of today, in US dollars. `limit` includes what people have added. Null without a budget, and for models. */
+  budget: { used: number; limit: number } | null;
 }
 
 const maxNameCharacters = 200;
@@ -49,9 +55,15 @@ const maxRatings = 20;
 
 export function mountUsage(
   app: Hono,
-  { usage, limits, ratings }: { usage: Pick<UsageMeter, "overview">; limits: UsageLimits; ratings: Ratings },
+  {
+    usage,
+    limits,
+    ratings,
+  }: { usage: Pick<UsageMeter, "overview" | "budgets">; limits: UsageLimits; ratings: Ratings },
 ): void {
-  reading(app, "/dashboard/data/usage", z.object({}), async (): Promise<UsageData> => {
+  reading(app, "/dashboard/data/usage", z.object({}), async (_input, visitor): Promise<UsageData> => {
+    const seesPeople = isOperator(visitor);
+    const shown = (rows: UsageRow[]) => (seesPeople ? rows : []);
     const [overview, counts, recent] = await Promise.all([
       usage.overview(),
       ratings.counts(),
@@ -62,21 +74,37 @@ export function mountUsage(
       ...{ isComplete, limits },
       ratings: {
         ...counts,
-        recent: recent.map(({ turnId, state, by, conversationId, at, hasWords }) => ({
+        recent: (seesPeople ? recent : []).map(({ turnId, state, by, conversationId, at, hasWords }) => ({
           ...{ turnId, state, conversationId, at, hasWords },
           who: oneLine(by.name, maxNameCharacters),
         })),
       },
       days: days.map((count) => ({ day: count.day, ...amountOf(count) })),
-      people: people.map(rowOf),
-      channels: channels.map(rowOf),
-      models: models.map(rowOf),
+      people: await Promise.all(shown(people).map(async (row) => rowOf(row, await budgetOf(usage, "user", row)))),
+      channels: await Promise.all(
+        shown(channels).map(async (row) => rowOf(row, await budgetOf(usage, "channel", row))),
+      ),
+      isTotalsOnly: !seesPeople,
+      models: models.map((row) => rowOf(row, null)),
     };
   });
 }
 
-function rowOf({ id, platform, name, today, total }: UsageRow): UsedRow {
-  return { id, platform, name: oneLine(name, maxNameCharacters), today: amountOf(today), total: amountOf(total) };
+async function budgetOf(
+  usage: Pick<UsageMeter, "budgets">,
+  kind: "user" | "channel",
+  { id, platform, name }: UsageRow,
+): Promise<UsedRow["budget"]> {
+  const isPerson = kind === "user";
+  const scope: Scope = isPerson ? `dm:${id}` : (id as Scope);
+  const all = await usage.budgets({ platform, user: { id: isPerson ? id : "", name }, scope });
+  const found = all.find((budget) => budget.kind === kind);
+  return found === undefined ? null : { used: found.used, limit: found.limit };
+}
+
+function rowOf({ id, platform, name, today, total }: UsageRow, budget: UsedRow["budget"]): UsedRow {
+  const amounts = { today: amountOf(today), total: amountOf(total) };
+  return { id, platform, name: oneLine(name, maxNameCharacters), ...amounts, budget };
 }
 
 function amountOf(count: UsageCount): UsedAmount {

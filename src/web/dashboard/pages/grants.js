@@ -6,7 +6,7 @@ import { section, table, time, turnLink, waiting } from "../parts.js";
 import { act } from "../session.js";
 
 const columns = [["Allows without asking"], ["Given by", true], ["Given", true], ["Ends in", true], ["End", true]];
-const none = "Nothing is allowed in advance. People give grants on cards, with “Allow for 30 min”.";
+const none = "Nothing is allowed in advance. People give grants on cards, with “Allow here for 30 min…”.";
 
 export function openGrants({ watch, refresh, say }) {
   const found = watch(() => "/dashboard/data/grants");

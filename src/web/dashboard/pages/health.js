@@ -22,7 +22,7 @@ export function openHealth(context) {
       <p class="about">Version ${version}, running for ${elapsed(startedAt)}.</p>
       ${section("Parts", table("Parts", columns, rows, "No health information."))}
       ${historyProblem === null ? nothing : html`<p class="banner" role="alert">The history and the waiting calls can't be read now: ${historyProblem}</p>`}
-      ${section("Calls of tools", table("Calls of tools", callColumns, calls.map(callRow), "No call waits or runs."), `${jobs.running} running, ${jobs.waiting} waiting`)}
+      ${section("Tool calls", table("Tool calls", callColumns, calls.map(callRow), "No tool calls right now."), `${jobs.running} running, ${jobs.waiting} waiting`)}
       ${section("Changes", table("Changes", changeColumns, changes.map(changeRow), "Nothing has changed in the last 7 days."), "newest first, kept for 7 days")}
       <p class="paging">
         ${context.query.has("before") ? html`<a href="#/health">Newest</a>` : nothing}

@@ -63,7 +63,7 @@ function scopesView(scopes) {
       `${files.feedback}`,
     ],
   }));
-  const columns = [["Whose memory"], ["Notes", true], ["Days of conversations", true], ["Days of decisions", true]];
+  const columns = [["Whose memory"], ["Notes", true], ["Days with conversations", true], ["Days with decisions", true]];
   return section(
     "Memory",
     table("Memory", columns, rows, "Nothing is remembered yet."),

@@ -3,6 +3,7 @@ import { createApprovals } from "../approvals.js";
 import { confirmed } from "../dialog.js";
 import { counted, elapsed } from "../format.js";
 import { html, nothing } from "../lit.js";
+import { isAtLeast } from "../me.js";
 import { badge, section, table, turnLink, waiting } from "../parts.js";
 import { act } from "../session.js";
 
@@ -45,8 +46,8 @@ function liveTurns({ turns, counts }, actions) {
   const columns = [["State", true], ["Who", true], ["Message"], ["Since", true], ["Stop", true]];
   return section(
     "Live turns",
-    html`${table("Live turns", columns, rows, "Nothing runs, and nothing waits.")}
-      ${hidden > 0 ? html`<p class="none">${counted(hidden, "more turn")}. <a href="#/turns">See all turns</a></p>` : nothing}`,
+    html`${hidden > 0 && rows.length === 0 ? nothing : table("Live turns", columns, rows, "Nothing is running or waiting.")}
+      ${hidden > 0 ? html`<p class="none">${counted(hidden, "more turn")}. ${isAtLeast("operator") ? html`<a href="#/turns">See all turns</a>` : nothing}</p>` : nothing}`,
     note,
   );
 }

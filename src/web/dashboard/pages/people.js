@@ -16,17 +16,21 @@ export function openPeople({ watch }) {
   const found = watch(() => "/dashboard/data/usage", everyMs);
   return () => {
     if (found.data === undefined) return waiting(found);
-    const { days, people, channels, models, isComplete, limits, ratings } = found.data;
+    const { days, people, channels, models, isComplete, isTotalsOnly, limits, ratings } = found.data;
     return html`
       ${isComplete ? nothing : html`<p class="banner">There are too many entries to show all of them, so older ones are missing here.</p>`}
-      ${section("People", usageTable("People", people, personView), "most expensive first")}
-      ${section("Channels", usageTable("Channels", channels, channelView))}
+      ${
+        isTotalsOnly
+          ? html`<p class="quiet">Only operators see who used how much, and what each person thinks.</p>`
+          : html`${section("People", usageTable("People", people, personView), "most expensive first")}
+            ${section("Channels", usageTable("Channels", channels, channelView))}`
+      }
       ${section(
         "Models",
         usageTable("Models", models, ({ id }) => html`<code>${id}</code>`),
       )}
       ${section("Days", daysTable(days), "in UTC")}
-      ${section("What people think of answers", ratingsView(ratings), `${ratings.good} 👍, ${ratings.bad} 👎 in 30 days`)}
+      ${section("What people think of answers", isTotalsOnly ? nothing : ratingsView(ratings), `${ratings.good} 👍, ${ratings.bad} 👎 in 30 days`)}
       ${section("Budgets", budgetsView(limits))}`;
   };
 }
@@ -35,6 +39,7 @@ const columns = [
   ["Who or what"],
   ["Today", true],
   ["Cost today", true],
+  ["Left today", true],
   ["Tokens", true],
   ["Calls", true],
   ["Cost", true],
@@ -47,12 +52,17 @@ function usageTable(label, used, view) {
       view(row),
       `${count(row.today.tokens)} tokens`,
       cost(row.today),
+      row.budget === null ? "–" : leftOf(row.budget),
       count(row.total.tokens),
       count(row.total.calls),
       cost(row.total),
     ],
   }));
   return table(label, columns, rows, "Nothing has been used yet.");
+}
+
+function leftOf({ used, limit }) {
+  return `${dollars(Math.max(0, limit - used))} of ${dollars(limit)}`;
 }
 
 function personView({ id, platform, name }) {

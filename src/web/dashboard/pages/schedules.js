@@ -1,7 +1,8 @@
 /** Reminders and scheduled tasks of all people, soonest first. */
 import { confirmed } from "../dialog.js";
 import { elapsed } from "../format.js";
-import { html } from "../lit.js";
+import { html, nothing } from "../lit.js";
+import { isAtLeast } from "../me.js";
 import { pageLinks, pageOf, section, table, time, waiting } from "../parts.js";
 import { act } from "../session.js";
 
@@ -20,7 +21,7 @@ export function openSchedules(context) {
 
   return () => {
     if (found.data === undefined) return waiting(found);
-    const { schedules, count, pageSize } = found.data;
+    const { schedules, count, hidden, pageSize } = found.data;
     const rows = schedules.map((schedule) => ({
       key: schedule.id,
       cells: [
@@ -28,11 +29,14 @@ export function openSchedules(context) {
         html`${schedule.purpose === "remind" ? "Reminder" : "Task"}: ${schedule.text} <span class="quiet">${schedule.conversationId}</span>`,
         schedule.owner,
         schedule.repeats ?? "once",
-        html`<button type="button" class="danger" aria-label=${`Delete the schedule of ${schedule.owner}: ${schedule.text}`} @click=${() => end(schedule)}>Delete</button>`,
+        !isAtLeast("operator")
+          ? nothing
+          : html`<button type="button" class="danger" aria-label=${`Delete the schedule of ${schedule.owner}: ${schedule.text}`} @click=${() => end(schedule)}>Delete</button>`,
       ],
     }));
     return html`
       ${section("Schedules", table("Schedules", columns, rows, none), `${count} active`)}
+      ${hidden === 0 ? nothing : html`<p class="none">${hidden} more in conversations that you can’t read.</p>`}
       ${pageLinks("#/schedules", context.query, count, pageSize)}`;
   };
 }

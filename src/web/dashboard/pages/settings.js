@@ -1,4 +1,4 @@
-/** The settings in force, and where each comes from. They are changed in the file or the environment, then a restart. */
+/** The settings in force, and where each comes from. They are changed in the file or the environment. */
 import { html } from "../lit.js";
 import { badge, section, table, waiting } from "../parts.js";
 
@@ -6,7 +6,6 @@ const sources = { default: ["off", "default"], file: ["ok", "file"], environment
 const columns = [["Setting"], ["Value"], ["From", true], ["Where"]];
 
 export function openSettings(context) {
-  // They don't change while the process runs.
   const found = context.watch(() => "/dashboard/data/settings", null);
   const search = (event) => {
     context.query.set("find", event.target.value);
@@ -31,7 +30,7 @@ export function openSettings(context) {
         html`<code>${key}</code>`,
         html`<code>${value}</code>`,
         badge(...sources[source]),
-        isDefault && source === "file" ? `${place}, as by default` : place,
+        isDefault && source === "file" ? `${place}, same as the default` : place,
       ],
     }));
     return html`
@@ -40,6 +39,6 @@ export function openSettings(context) {
         <label class="check"><input type="checkbox" .checked=${isChanged} @change=${onlyChanged}> Only those that are not defaults</label>
       </form>
       ${section("Settings in force", table("Settings", columns, rows, "No setting matches."), `${shown.length} of ${settings.length}`)}
-      <p class="quiet">They are read from <code>${configFile}</code> and the environment when Remora starts. Secrets are only said to be set.</p>`;
+      <p class="quiet">They are read from <code>${configFile}</code>, <code>.env</code> and the environment. What changed and needs a restart is on the Health page. The values of secrets are never shown.</p>`;
   };
 }

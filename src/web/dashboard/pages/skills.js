@@ -6,7 +6,7 @@ import { badge, section, table, waiting } from "../parts.js";
 import { act } from "../session.js";
 
 const states = { on: ["ok", "on"], off: ["off", "off"], denied: ["off", "denied by the settings"] };
-const columns = [["Skill", true], ["State", true], ["What it does, and problems"], ["Switch", true]];
+const columns = [["Skill", true], ["State", true], ["What it does"], ["Switch", true]];
 
 export function openSkills({ watch, refresh, say }) {
   const found = watch(() => "/dashboard/data/skills");
@@ -45,7 +45,7 @@ export function openSkills({ watch, refresh, say }) {
     return html`
       ${section("Skills", table("Skills", columns, rows, "No skills are loaded. Add one with: npm run -s remora -- skills add"), counted(skills.length, "skill"))}
       ${broken.length === 0 ? nothing : section("Files that can't be used", table("Files that can't be used", [["File"], ["Problems"]], unusable, ""))}
-      <p class="buttons"><button type="button" @click=${() => send("/dashboard/skills/reload", {})}>Read the files again</button></p>`;
+      <p class="buttons"><button type="button" @click=${() => send("/dashboard/skills/reload", {})}>Reload skills</button></p>`;
   };
 }
 

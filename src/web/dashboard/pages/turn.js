@@ -13,11 +13,12 @@ export function openTurn({ id, watch, refresh, update, say }) {
   const found = watch(() => address);
   let log;
 
-  async function showLog() {
+  async function showLog(before = { lines: [] }) {
     log = { isLoading: true };
     update();
-    const { data, problem } = await load(`${address}/log`);
-    log = { ...data, problem };
+    const place = before.next ? `?after=${encodeURIComponent(before.next)}` : "";
+    const { data, problem } = await load(`${address}/log${place}`);
+    log = data === undefined ? { ...before, problem } : { lines: [...before.lines, ...data.lines], next: data.next };
     update();
   }
 
@@ -122,16 +123,17 @@ function promptsView(prompts, onShow) {
 }
 
 function logView(log, onLoad) {
-  const button = (label) => html`<p class="buttons"><button type="button" @click=${onLoad}>${label}</button></p>`;
+  const button = (label, before) =>
+    html`<p class="buttons"><button type="button" @click=${() => onLoad(before)}>${label}</button></p>`;
   if (log === undefined) return button("Show the log of this turn");
   if (log.isLoading) return html`<p class="none">Loading …</p>`;
-  if (log.problem !== undefined) return html`<p class="none">${log.problem}</p>${button("Try again")}`;
+  if (log.problem !== undefined)
+    return html`<p class="none">${log.problem}</p>${button("Try again", log.next === undefined ? undefined : log)}`;
   const rows = log.lines.map(({ at, event, fields }, index) => ({
     key: index,
     cells: [time(Date.parse(at)), html`<code>${event}</code>`, html`<code>${fields}</code>`],
   }));
   return html`
     ${table("Log", [["Time", true], ["Event", true], ["Details"]], rows, "No line of the log names this turn. It may have been pruned.")}
-    ${log.isCut ? html`<p class="none">These are the first ${log.lines.length} lines.</p>` : nothing}
-    ${button("Load again")}`;
+    ${log.next === null ? button("Load again") : html`<p class="none">The log goes on.</p>${button("Show more", log)}`}`;
 }

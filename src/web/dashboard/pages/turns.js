@@ -58,7 +58,7 @@ function results({ turns, older, searchedTo }, query) {
   const rows = turns.map((turn) => ({
     key: turn.id,
     cells: [
-      turnState(turn.state),
+      html`${turnState(turn.state)} ${callProblems(turn)}`,
       turn.who,
       html`${turnLink(turn.id, turn.text === "" ? "(no text)" : turn.text)} <span class="quiet">${turn.conversationId}</span>`,
       `${turn.steps} / ${turn.calls}`,
@@ -83,6 +83,14 @@ function results({ turns, older, searchedTo }, query) {
       ${older === null ? nothing : html`<a href=${`#/turns?${withValue(query, "before", older)}`}>Older</a>`}
       ${older !== null && searchedTo !== null && isSearch ? html`<span class="quiet">Searched back to ${moment(searchedTo)}.</span>` : nothing}
     </p>`;
+}
+
+/** A turn can end well although somebody denied a call, and an operator looks for exactly those. */
+function callProblems({ failedCalls, deniedCalls }) {
+  const words = [failedCalls > 0 && `${failedCalls} failed`, deniedCalls > 0 && `${deniedCalls} denied`].filter(
+    Boolean,
+  );
+  return words.length === 0 ? nothing : html`<span class="quiet">${words.join(", ")}</span>`;
 }
 
 function without(query, name) {

@@ -1,0 +1,77 @@
+/** Asks a model for one word, because only an answer proves that the key, the model's name and the account work. */
+import type { RemoraError } from "../lib/errors.ts";
+import type { CheckResult } from "../ports/check.ts";
+import type { ModelRequest, Provider } from "../ports/provider.ts";
+import { defaultCheckTimeoutMs, problem } from "./check-result.ts";
+
+/** OpenAI refuses less. */
+const maxOutputTokens = 16;
+
+const request: ModelRequest = {
+  system: [],
+  messages: [{ role: "user", content: [{ type: "text", text: "Reply with the word ok." }] }],
+  tools: [],
+  maxOutputTokens,
+  isWithoutFallback: true,
+};
+
+/** `provider` is one of src/providers, with the key and the model to check. Never rejects. */
+export async function checkModelCall(
+  provider: Provider,
+  { signal = AbortSignal.timeout(defaultCheckTimeoutMs) }: { signal?: AbortSignal | undefined } = {},
+): Promise<CheckResult<{ model: string; milliseconds: number }>> {
+  const from = performance.now();
+  const answered = () => ({
+    ok: true as const,
+    model: provider.model,
+    milliseconds: Math.round(performance.now() - from),
+  });
+  for await (const event of provider.stream(request, signal)) {
+    if (event.type === "error") return isCutByLimit(event.error) ? answered() : problemFor(event.error, provider.model);
+    if (event.type === "end") return answered();
+  }
+  return answered();
+}
+
+/** A model that thinks may spend the whole limit on thinking, which is an answer too. */
+function isCutByLimit(error: RemoraError): boolean {
+  return error.code === "provider.empty" || /max_tokens or model output limit was reached/i.test(error.message);
+}
+
+function problemFor(error: RemoraError, model: string) {
+  const said = error.message.replace(/^\[[^\]]*\]\s*/, "");
+  switch (error.code) {
+    case "provider.wrong-key":
+      return problem(
+        error.code,
+        `The service does not accept this key for ${model} (401).`,
+        "Copy the key again, or create a new one.",
+      );
+    case "provider.no-credit":
+      return problem(
+        error.code,
+        `The account of this key has no credit, so ${model} does not answer.`,
+        "Add credit, or use a key of another account.",
+      );
+    case "provider.forbidden":
+      return problem(error.code, `This key may not use ${model} (403).`, "Choose another model, or use another key.");
+    case "provider.unknown-model":
+      return problem(
+        error.code,
+        `The service has no model ${model.slice(model.indexOf("/") + 1)}.`,
+        "Check the model's name and the address.",
+      );
+    case "provider.aborted":
+      return problem(
+        error.code,
+        `${model} did not answer in time.`,
+        "Check the network and the service, and try again.",
+      );
+    default:
+      return problem(
+        error.code,
+        `${model} does not answer.`,
+        `${/^https?:/.test(said) ? said : said.charAt(0).toUpperCase() + said.slice(1)}.`,
+      );
+  }
+}

@@ -1,0 +1,84 @@
+/** The people of the dashboard: who a session belongs to, and which role the person has now. */
+import type { SessionRecord } from "../../ports/account.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import {
+  type DashboardRole,
+  dashboardRoles,
+  identityOf,
+  type SignedInPerson,
+  type Visitor,
+} from "../../ports/visitor.ts";
+import { createLocalAccounts, type LocalAccounts } from "./local-accounts.ts";
+import { createServices, type ServiceSettings, type Services } from "./services.ts";
+import { createSessions, type Sessions } from "./sessions.ts";
+
+export interface AccountsOptions {
+  ledger: Ledger;
+  /** Without a slash at the end. Null if the server is reached at this machine only. */
+  publicUrl: string | null;
+  /** Roles by identity, such as `slack:U123`. */
+  roles: Readonly<Record<string, DashboardRole>>;
+  services: ServiceSettings;
+  /** Roles by values of the identity provider's claim. */
+  claimRoles: Readonly<Record<string, DashboardRole>>;
+  now?: () => number;
+}
+
+export type VisitingPerson = Extract<Visitor, { type: "person" }>;
+
+export interface Accounts {
+  publicUrl: string | null;
+  local: LocalAccounts;
+  sessions: Sessions;
+  services: Services;
+  /** Resolves to undefined unless the session is valid, and the person still has a role. */
+  visitorOf(secret: string): Promise<VisitingPerson | undefined>;
+  /** Undefined if the person may not use the dashboard. */
+  roleOf(
+    person: SignedInPerson,
+    session?: Pick<SessionRecord, "createdAt" | "claimed">,
+  ): Promise<DashboardRole | undefined>;
+  /** Whether anybody could sign in. */
+  isOffered(): Promise<boolean>;
+  prune(): Promise<void>;
+}
+
+const maxSignInMs = 10 * 60_000;
+
+export function createAccounts(options: AccountsOptions): Accounts {
+  const { ledger, publicUrl, roles, claimRoles, now = Date.now } = options;
+  const local = createLocalAccounts(ledger, now);
+  const sessions = createSessions(ledger, now);
+  const services = createServices(options.services, publicUrl);
+
+  const roleOf: Accounts["roleOf"] = async (person, session) => {
+    if (person.platform === "account") {
+      const account = await local.get(person.id);
+      const isValid = account !== undefined && (session === undefined || session.createdAt >= account.validFrom);
+      return isValid ? account.role : undefined;
+    }
+    const identity = identityOf(person);
+    if (Object.hasOwn(roles, identity)) return roles[identity];
+    const claimed = (session?.claimed ?? []).flatMap((value) =>
+      Object.hasOwn(claimRoles, value) ? (claimRoles[value] ?? []) : [],
+    );
+    return dashboardRoles.findLast((role) => claimed.includes(role));
+  };
+
+  return {
+    ...{ publicUrl, local, sessions, services, roleOf },
+    async visitorOf(secret) {
+      const session = await sessions.find(secret);
+      if (session === undefined) return undefined;
+      const { person } = session.record;
+      const role = await roleOf(person, session.record);
+      if (role === undefined) return undefined;
+      return { type: "person", person, role, sessionId: session.id, csrfToken: session.csrfToken };
+    },
+    isOffered: async () => services.list().length > 0 || (await local.list()).length > 0,
+    async prune() {
+      await sessions.prune();
+      await ledger.prune("sign-in", ["open", "used"], now() - maxSignInMs);
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/** Checks of folders, files and models, without a running process. */
+import { chmod, mkdir, mkdtemp, open, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { checkDisk } from "../../src/health/disk.ts";
+import { createModelWatch } from "../../src/health/model-watch.ts";
+import { checkFolderExists, checkLeftovers, checkPrivate, runFix } from "../../src/health/repairs.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
+import { silentLog } from "../../src/lib/log.ts";
+import type { HealthCheck } from "../../src/ports/health.ts";
+import type { ModelRequest, Provider } from "../../src/ports/provider.ts";
+import { createProviders } from "../../src/providers/select.ts";
+import { openState } from "../../src/storage/open-state.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "remora-health-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const signal = new AbortController().signal;
+
+async function fixed(checks: HealthCheck[]): Promise<string> {
+  const [check] = checks;
+  if (check === undefined) throw new Error("nothing to fix");
+  return (await runFix(check)).text;
+}
+
+test("a disk with too little room is broken, and a missing folder says what to do", async () => {
+  const data = { name: "data", path: folder };
+  expect(await checkDisk(data, 1)).toMatchObject({ name: "disk data", state: "ok" });
+  expect(await checkDisk(data, Number.MAX_SAFE_INTEGER)).toMatchObject({ state: "broken", todo: "Free some space" });
+  const missing = await checkDisk({ name: "data", path: join(folder, "none") }, 1);
+  expect(missing).toMatchObject({ state: "broken", why: "The folder does not exist" });
+});
+
+test("repairs create folders, take rights from others, and remove what interrupted checks have left", async () => {
+  const path = join(folder, "data");
+  expect(await fixed(await checkFolderExists({ name: "data", path }))).toBe(`created ${path}`);
+  expect(await checkFolderExists({ name: "data", path })).toEqual([]);
+  await chmod(path, 0o755);
+  await fixed(await checkPrivate(path, "data"));
+  expect((await stat(path)).mode & 0o777).toBe(0o700);
+  const leftover = join(path, ".remora-write-test-1");
+  await writeFile(leftover, "");
+  expect(await checkLeftovers({ name: "data", path })).toEqual([]);
+  await utimes(leftover, 1, 1);
+  expect(await fixed(await checkLeftovers({ name: "data", path }))).toBe(`removed 1 files from ${path}`);
+  await expect(stat(leftover)).rejects.toThrow("ENOENT");
+});
+
+test("a device keeps its rights", async () => {
+  expect(await checkPrivate("/dev/null", ".env")).toEqual([]);
+});
+
+test("a damaged ledger refuses the start, says what to do, and stays as it is", async () => {
+  const path = join(folder, "ledger.db");
+  const ledger = createSqliteLedger({ path });
+  for (let number = 0; number < 200; number++)
+    await ledger.create("health", `${number}`, {
+      state: "noted",
+      group: "g",
+      body: { detail: "x".repeat(500) } as never,
+    });
+  await ledger.close();
+  const file = await open(path, "r+");
+  await file.write(Buffer.alloc(8_192, 7), 0, 8_192, 16_384);
+  await file.close();
+  const state = openState({ data: folder, redis: null, log: silentLog }, async () => async () => {}, signal);
+  await expect(state).rejects.toThrow(
+    /is damaged .*Nothing was changed\. Go back to a backup: npm run -s remora -- restore/,
+  );
+});
+
+test("a model is broken until it answers again, and one that answers makes the others warnings", async () => {
+  await mkdir(folder, { recursive: true });
+  let error: RemoraError | undefined = new RemoraError({
+    ...{ code: "provider.wrong-key", place: "provider a", message: "the key was refused" },
+  });
+  const speaking = (name: string): Provider => ({
+    name,
+    model: `${name}/m`,
+    async *stream() {
+      if (name === "a" && error !== undefined) yield { type: "error", error };
+      else {
+        const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+        yield { type: "end", stop: "end", usage, model: `${name}/m` };
+      }
+    },
+  });
+  const watch = createModelWatch();
+  const a = watch.observe(speaking("a"));
+  await watch.check(signal);
+  expect(watch.checks()).toMatchObject([{ name: "model a/m", state: "broken" }]);
+  const b = watch.observe(speaking("b"));
+  await watch.check(signal);
+  expect(watch.checks().map(({ state }) => state)).toEqual(["warning", "ok"]);
+  error = undefined;
+  const request: ModelRequest = { system: [], messages: [], tools: [], maxOutputTokens: 1 };
+  for await (const event of a.stream(request, signal)) expect(event.type).toBe("end");
+  expect(watch.problemOf("a/m")).toBeUndefined();
+  expect(b.name).toBe("b");
+});
+
+test("where people chat, the demo model answers only if it is the only one named", async () => {
+  const timeouts = { connectMs: 100, firstTokenMs: 100, idleMs: 100 };
+  const none = {
+    anthropic: { model: "m" },
+    openai: { model: "m", api: "chat" as const },
+    ollama: { host: "http://127.0.0.1:1" },
+  };
+  const select = (order: string[], preferred?: string) =>
+    createProviders(
+      { ...none, timeouts, order, refusesDemo: true, ...(preferred === undefined ? {} : { preferred }) },
+      signal,
+    );
+  await expect(select(["anthropic", "openai", "demo"])).rejects.toThrow(
+    /no model is set up .*set ANTHROPIC_API_KEY.*REMORA_MODEL=demo/,
+  );
+  expect((await select(["demo"])).providers.map(({ name }) => name)).toEqual(["demo"]);
+  expect((await select(["anthropic", "demo"], "demo")).providers.map(({ name }) => name)).toEqual(["demo"]);
+});

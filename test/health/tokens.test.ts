@@ -1,0 +1,131 @@
+/** The checks of tokens and models that setup, doctor and readiness share. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { checkDiscordToken } from "../../src/health/discord-token.ts";
+import { checkModelCall } from "../../src/health/model-call.ts";
+import { checkSlackAppToken, checkSlackBotToken } from "../../src/health/slack-token.ts";
+import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
+import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
+import { closedPort, type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+
+describe("Slack's tokens", () => {
+  let slack: SlackDouble;
+  beforeEach(async () => {
+    slack = await createSlackDouble();
+    return () => slack.stop();
+  });
+  const bot = (token: string, neededScopes = ["chat:write", "users:read"]) =>
+    checkSlackBotToken(token, { apiUrl: slack.apiUrl, neededScopes });
+  const app = (token: string, appId?: string) => checkSlackAppToken(token, { apiUrl: slack.apiUrl, appId });
+
+  test("a bot token says who and where the bot is", async () => {
+    const checked = await bot(slack.botToken);
+    expect(checked).toMatchObject({ ok: true, token: slack.botToken, botName: expect.stringMatching(/./) });
+  });
+
+  test("spaces, quotes and the variable's name around a token do not matter", async () => {
+    expect(await bot(` SLACK_BOT_TOKEN="${slack.botToken}"\n`)).toMatchObject({ ok: true, token: slack.botToken });
+    expect(await app(`\t${slack.appToken} `)).toMatchObject({ ok: true, token: slack.appToken });
+  });
+
+  test("missing scopes are named, and no request is wasted on swapped, empty or foreign tokens", async () => {
+    const token = slack.tokens.get(slack.botToken);
+    if (token !== undefined) token.scopes = ["chat:write"];
+    expect(await bot(slack.botToken)).toMatchObject({
+      code: "slack.missing-scopes",
+      problem: expect.stringContaining("users:read"),
+    });
+    const before = slack.calls.length;
+    expect(await bot(slack.appToken)).toMatchObject({ code: "slack.swapped" });
+    expect(await app(slack.botToken)).toMatchObject({ code: "slack.swapped" });
+    expect(await bot("  ")).toMatchObject({ code: "slack.empty" });
+    expect(await bot("xoxp-1-2")).toMatchObject({ problem: expect.stringContaining("a person's token") });
+    expect(await bot("xoxb-1\nxoxb-2")).toMatchObject({ code: "slack.form" });
+    expect(await app("x".repeat(40))).toMatchObject({ code: "slack.form" });
+    expect(slack.calls.length).toBe(before);
+  });
+
+  test("a revoked token and an app token without connections:write say what to do", async () => {
+    for (const token of slack.tokens.values()) if (token.kind === "bot") token.state = "revoked";
+    expect(await bot(slack.botToken)).toMatchObject({ code: "slack.token_revoked" });
+    expect(await bot("xoxb-1-2-3")).toMatchObject({ code: "slack.invalid_auth" });
+    for (const token of slack.tokens.values()) if (token.kind === "app") token.scopes = [];
+    expect(await app(slack.appToken)).toMatchObject({
+      code: "slack.missing-scopes",
+      problem: expect.stringContaining("connections:write"),
+    });
+  });
+
+  test("tokens of two apps are told apart", async () => {
+    expect(await app("xapp-1-A0OTHER-12-ab", "A0MINE")).toMatchObject({ code: "slack.two-apps" });
+  });
+
+  test("an address that does not answer, or answers with a page, is a problem of the network", async () => {
+    const dead = `http://127.0.0.1:${await closedPort()}/`;
+    const neededScopes: string[] = [];
+    expect(await checkSlackBotToken("xoxb-1", { apiUrl: dead, neededScopes })).toMatchObject({
+      code: "slack.unreachable",
+    });
+    slack.failNext("auth.test", { type: "http", status: 502, body: "<html>" });
+    expect(await bot(slack.botToken)).toMatchObject({ code: "slack.bad-answer" });
+  });
+});
+
+describe("Discord's token", () => {
+  let discord: DiscordDouble;
+  beforeAll(async () => {
+    discord = await createDiscordDouble();
+  });
+  afterAll(() => discord.stop());
+  const check = (token: string) => checkDiscordToken(token, { apiUrl: discord.apiUrl });
+
+  test("names the application, its owner and its servers", async () => {
+    expect(await check(`Bot ${discord.token}`)).toMatchObject({
+      ok: true,
+      token: discord.token,
+      applicationId: discord.bot.id,
+      intents: { messageContent: true },
+      owner: { id: expect.stringMatching(/^\d+$/) },
+      servers: [{ id: discord.guild.id }],
+    });
+  });
+
+  test("an intent that is off, a token that was reset, and what is no token", async () => {
+    discord.portal.messageContent = false;
+    expect(await check(discord.token)).toMatchObject({ code: "discord.intents" });
+    discord.portal.messageContent = true;
+    expect(await check("aaa.bbb.ccc")).toMatchObject({ code: "discord.token" });
+    expect(await check("")).toMatchObject({ code: "discord.empty" });
+    expect(await check(discord.bot.id)).toMatchObject({ problem: expect.stringContaining("an id") });
+    expect(await check("xoxb-1")).toMatchObject({ problem: expect.stringContaining("Slack") });
+    expect(await check("A".repeat(32))).toMatchObject({ problem: expect.stringContaining("client secret") });
+  });
+});
+
+describe("a model", () => {
+  let model: ModelDouble;
+  beforeAll(async () => {
+    model = await startModelDouble({ countsChecks: true });
+    model.mock.onMessage(/./, { content: "ok" });
+  });
+  afterAll(() => model.stop());
+  const check = (baseUrl = model.url) =>
+    checkModelCall(createAnthropicProvider({ apiKey: "k", baseUrl, model: "claude-test" }));
+
+  test("is asked for one word, and says why it does not answer", async () => {
+    expect(await check()).toMatchObject({ ok: true, model: "anthropic/claude-test" });
+    expect(model.requests.at(-1)?.body).toMatchObject({ max_tokens: 16 });
+    const refused = (status: number, type: string, message: string) =>
+      model.failNext({ type: "answer", status, body: JSON.stringify({ type: "error", error: { type, message } }) });
+    refused(401, "authentication_error", "invalid x-api-key");
+    expect(await check()).toMatchObject({ ok: false, code: "provider.wrong-key" });
+    refused(400, "invalid_request_error", "Your credit balance is too low");
+    expect(await check()).toMatchObject({ ok: false, code: "provider.no-credit" });
+    refused(404, "not_found_error", "model: claude-test");
+    expect(await check()).toMatchObject({ ok: false, code: "provider.unknown-model" });
+    expect(await check(`http://127.0.0.1:${await closedPort()}`)).toMatchObject({
+      ok: false,
+      code: "provider.unreachable",
+    });
+  });
+});
