@@ -17,10 +17,10 @@ export function cardJson({ id, target, requesterName, approversText, expiresAt, 
 
 function itemJson(item: CardItem) {
   const { approvalId, tool, headline, callText, editedFrom, why, warning, times, state, progress, outcome } = item;
-  const { facts, changes } = item;
+  const { facts, undo, changes } = item;
   return {
     ...{ approvalId, tool, headline, call: callText, editedFrom, why, warning, times, state, progress, outcome },
-    ...{ facts, changes },
+    ...{ facts, undo, changes },
   };
 }
 
@@ -41,16 +41,17 @@ function cardText(card: ApprovalCard): string {
   const until = expiresAt === null ? "never expires" : `expires ${new Date(expiresAt).toISOString()}`;
   const head = [
     `Card ${id}  asked by ${requesterName} in ${escapeHidden(target.conversationId)}, ${until}`,
-    `  may answer: ${approversText}`,
+    `  ${approversText}`,
   ];
   return `${[...head, ...openItems(card).map(itemText)].join("\n")}\n`;
 }
 
 function itemText(item: CardItem): string {
-  const { approvalId, headline, callText, reason, warning, facts = [], times, progress, changes } = item;
+  const { approvalId, headline, callText, reason, warning, facts = [], undo, times, progress, changes } = item;
   const notes = [
-    ...facts.map((fact) => `NOTE ${fact}`),
     ...(warning === undefined ? [] : [`WARNING ${warning}`]),
+    ...facts.map((fact) => `NOTE ${fact}`),
+    ...(undo === undefined ? [] : [undo]),
     ...(times > 1 ? [`answers for ${times} identical calls`] : []),
     ...(progress === undefined ? [] : [progress]),
   ];

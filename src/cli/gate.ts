@@ -1,5 +1,5 @@
 /**
- * `remora gate test` classifies calls exactly like the agent. Each JSON line `{tool,args}` on standard input gets one
+ * `remora gate test 'rm -rf x'` classifies a command exactly like the agent. Without one, each JSON line `{tool,args}` on standard input gets one
  * result line, in the same order. An invalid line gets `verdict: "error"` and sets exit code 1.
  */
 import { resolve } from "node:path";
@@ -12,6 +12,7 @@ import type { Gate, Verdict } from "../ports/gate.ts";
 import type { SkillDiagnostic } from "../ports/skill.ts";
 import { gateRules } from "../skill-runtime/library/library.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
+import { coloured } from "./coloured.ts";
 import { type InputLine, readJsonLines } from "./json-lines.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
@@ -30,7 +31,16 @@ interface GateAnswer {
 
 const callSchema = z.object({ tool: z.string(), args: z.unknown() });
 
-export async function gateTestCommand(env: Environment, root: string, options: GateTestOptions): Promise<void> {
+export async function gateTestCommand(
+  env: Environment,
+  root: string,
+  words: string[],
+  options: GateTestOptions,
+): Promise<void> {
+  if (words.length === 0 && process.stdin.isTTY) {
+    const message = "give a command, such as: gate test 'rm -rf x'. Or send JSON lines on standard input";
+    throw new RemoraError({ code: "cli.no-call", place: "gate test", message });
+  }
   const settings = settingsFor(env, root);
   const roots = options.skills?.map((folder) => resolve(folder)) ?? skillRootsOf(settings);
   const { skills, diagnostics } = await loadSkills(roots);
@@ -40,7 +50,9 @@ export async function gateTestCommand(env: Environment, root: string, options: G
   }
   const matching = options.matching ?? settings.config.safety.matching;
   const gate = createGate({ rules: gateRules({ skills, diagnostics }), matching });
-  for await (const line of readJsonLines(process.stdin)) {
+  const command = { tool: "shell_exec", args: { command: words.join(" ") } };
+  const lines = words.length > 0 ? [{ number: 1, value: command }] : readJsonLines(process.stdin);
+  for await (const line of lines) {
     const answer = answerTo(gate, line);
     if (answer.verdict === "error") process.exitCode = 1;
     process.stdout.write(options.json ? `${JSON.stringify(answer)}\n` : describe(answer));
@@ -76,5 +88,6 @@ function answerTo(gate: Gate, line: InputLine): GateAnswer {
 
 function describe({ verdict, matches, ms, error }: GateAnswer): string {
   const why = matches.map(({ skill, pattern, form, line }) => `${skill}:${line} ${pattern} (${form})`);
-  return `${verdict.padEnd(8)}${error ?? why.join("; ")}  ${ms} ms\n`;
+  const reason = error ?? (why.length === 0 ? "no pattern matches" : why.join("; "));
+  return `${coloured(verdict)}${" ".repeat(8 - verdict.length)}${reason}  ${ms} ms\n`;
 }

@@ -1,12 +1,19 @@
 /** `remora memory search`. With `--batch`, each input line `{query, scope, limit}` gets an array or `{error}`. */
 import { z } from "zod";
 import type { Environment } from "../config/environment.ts";
+import { createPathOrder } from "../lib/atomic-write.ts";
 import { RemoraError } from "../lib/errors.ts";
+import { createMemoryDesk } from "../memory/memory-desk.ts";
 import type { Memory, MemoryHit } from "../ports/memory.ts";
+
 import type { MemoryScope } from "../ports/message.ts";
 import { readJsonLines } from "./json-lines.ts";
 import { openMemory } from "./open-memory.ts";
 import { settingsFor } from "./settings.ts";
+
+interface SearchedMemory extends Pick<Memory, "search"> {
+  scopes(): MemoryScope[];
+}
 
 interface SearchOptions {
   scope: string;
@@ -15,10 +22,13 @@ interface SearchOptions {
   batch?: boolean;
 }
 
-const scopeSchema = z.custom<MemoryScope>(
+const oneScope = z.custom<MemoryScope>(
   (value) => typeof value === "string" && /^(?:shared|(?:dm|channel):[\s\S]+)$/.test(value),
-  "a scope is dm:<user>, channel:<id> or shared",
+  "a scope is dm:<user>, channel:<id>, shared or all",
 );
+const scopeSchema = z.union([z.literal("all"), oneScope], {
+  error: "a scope is dm:<user>, channel:<id>, shared or all",
+});
 const querySchema = z.object({
   query: z.string(),
   scope: scopeSchema.default("shared"),
@@ -36,17 +46,25 @@ export async function memorySearchCommand(
   query: string | undefined,
   options: SearchOptions,
 ): Promise<void> {
-  const memory = await openMemory(settingsFor(env, root));
+  const settings = settingsFor(env, root);
+  const opened = await openMemory(settings);
+  const memory: SearchedMemory = { search: opened.search, scopes: () => scopesIn(settings.workspace) };
   try {
     if (options.batch) await answerLines(memory);
     else await answerOne(memory, query, options);
   } finally {
-    await memory.close();
+    await opened.close();
   }
 }
 
+/** Every scope that has files: the operator can read all of them. */
+function scopesIn(workspace: string): MemoryScope[] {
+  const desk = createMemoryDesk({ workspace, inOrder: createPathOrder(), redact: (text) => text });
+  return [...new Set<MemoryScope>([...desk.scopes().map(({ scope }) => scope as MemoryScope), "shared"])];
+}
+
 async function answerOne(
-  memory: Memory,
+  memory: SearchedMemory,
   query: string | undefined,
   { scope, limit, json }: SearchOptions,
 ): Promise<void> {
@@ -64,7 +82,7 @@ async function answerOne(
   process.stdout.write(json ? `${JSON.stringify(hits, null, 1)}\n` : describe(hits, parsed.data.scope));
 }
 
-async function answerLines(memory: Memory): Promise<void> {
+async function answerLines(memory: SearchedMemory): Promise<void> {
   for await (const line of readJsonLines(process.stdin)) {
     const parsed = "problem" in line ? line.problem : querySchema.safeParse(line.value);
     if (typeof parsed !== "string" && parsed.success) {
@@ -78,10 +96,10 @@ async function answerLines(memory: Memory): Promise<void> {
 }
 
 async function find(
-  memory: Memory,
+  memory: SearchedMemory,
   { query, scope, limit }: z.infer<typeof querySchema>,
 ): Promise<Omit<MemoryHit, "origins">[]> {
-  const scopes: MemoryScope[] = scope === "shared" ? ["shared"] : [scope, "shared"];
+  const scopes = scope === "all" ? memory.scopes() : [...new Set<MemoryScope>([scope, "shared"])];
   const hits = await memory.search({ query, scopes, limit });
   return hits.map(({ path, heading, at, scope: found, score, text }) => ({
     path,
@@ -97,15 +115,14 @@ function zodSentence(error: z.ZodError): string {
   return error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
 }
 
-function describe(hits: Omit<MemoryHit, "origins">[], scope: MemoryScope): string {
+function describe(hits: Omit<MemoryHit, "origins">[], scope: MemoryScope | "all"): string {
   if (hits.length === 0) {
-    const elsewhere = scope === "shared" ? ". To search a conversation: --scope channel:<id> or dm:<user>" : ".";
-    return `Nothing found in ${scope}${elsewhere}\n`;
+    return scope === "all" ? "Nothing found.\n" : `Nothing found in ${scope}. To search everywhere: --scope all\n`;
   }
   return hits
     .map(
-      ({ path, heading, at, scope, score, text }) =>
-        `${score.toPrecision(2)}  ${scope}  ${at}  ${path}\n      ${heading}\n${indent(text)}\n`,
+      ({ path, heading, at, scope: found, score, text }) =>
+        `${score.toPrecision(2)}  ${found}  ${at}  ${path}\n      ${heading}\n${indent(text)}\n`,
     )
     .join("\n");
 }

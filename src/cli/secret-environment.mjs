@@ -11,13 +11,22 @@
  */
 import { closeSync, fstatSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { devNull, tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { workingFolder } from "./working-folder.mjs";
 
 const harmlessNames = new Set([
   ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "HOSTNAME", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"],
   ...["LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "CI", "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF"],
-  ...["LD_LIBRARY_PATH", "LD_PRELOAD", "INVOCATION_ID", "JOURNAL_STREAM", "NOTIFY_SOCKET", "LOG_LEVEL"],
+  ...[
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "NOTIFY_SOCKET",
+    "WATCHDOG_USEC",
+    "LOG_LEVEL",
+  ],
   ...["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"],
 ]);
 const harmlessName = /^(?:LC_|XDG_|NODE_|UV_|MALLOC_|REMORA_)/;
@@ -54,12 +63,21 @@ function isHarmless(name, value, used) {
 
 /** Every variable that the configuration uses may be a secret. An unreadable file is reported later. */
 function namesInConfig(env) {
-  const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+  const root = workingFolder();
   try {
-    const text = readFileSync(resolve(root, env.REMORA_CONFIG || "config/remora.yaml"), "utf8");
+    const file = env.REMORA_CONFIG || configOfEnvFile(resolve(root, env.REMORA_ENV_FILE || ".env"));
+    const text = readFileSync(resolve(root, file), "utf8");
     return new Set(Array.from(text.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g), ([, name]) => name));
   } catch {
     return new Set();
+  }
+}
+
+function configOfEnvFile(path) {
+  try {
+    return parseEnv(readFileSync(path, "utf8")).REMORA_CONFIG || "config/remora.yaml";
+  } catch {
+    return "config/remora.yaml";
   }
 }
 

@@ -1,43 +1,88 @@
 /** Opens the source of skills. A git clone fetches one commit, and runs without hooks, submodules or prompts. */
-import { existsSync, statSync } from "node:fs";
+import { type Dirent, existsSync, readdirSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { execa } from "execa";
 import { RemoraError } from "../lib/errors.ts";
 
 export interface SkillSource {
+  /** The folder, or the clone. */
+  folder: string;
+  /** Folders with skills, in the order in which they take precedence. */
   roots: string[];
+  /** Of a git repository. */
+  commit?: string;
   /** The source without its password. */
   shown: string;
   remove(): Promise<void>;
 }
 
 const cloneTimeoutMs = 300_000;
-const hiddenRoots = [join(".agents", "skills"), join(".claude", "skills")];
+const maxDepth = 8;
+const maxFolders = 5_000;
+/** Folders below a root that the loader reads by itself. */
+const loaderDepth = 4;
+const ignoredNames = new Set([".git", "node_modules"]);
 
 export async function openSource(written: string): Promise<SkillSource> {
   const address = gitAddress(written) ?? bareAddress(written);
   if (address === undefined) {
     const folder = resolve(written);
     if (!existsSync(folder) || !statSync(folder).isDirectory()) throw notThere(written);
-    return { roots: rootsIn(folder), shown: folder, remove: async () => {} };
+    return { folder, roots: rootsIn(folder), shown: folder, remove: async () => {} };
   }
   const folder = await mkdtemp(join(tmpdir(), "remora-add-"));
   const remove = () => rm(folder, { recursive: true, force: true });
   try {
     const clone = join(folder, "repository");
     await cloneInto(address, clone, written);
-    return { roots: rootsIn(clone), shown: withoutPassword(written), remove };
+    return {
+      folder: clone,
+      roots: rootsIn(clone),
+      shown: withoutPassword(address),
+      commit: await commitOf(clone),
+      remove,
+    };
   } catch (thrown) {
     await remove();
     throw thrown;
   }
 }
 
-function rootsIn(folder: string): string[] {
-  return [folder, ...hiddenRoots.map((root) => join(folder, root)).filter((root) => existsSync(root))];
+/** Finds skills wherever a repository keeps them: in folders that begin with a dot, and at deeper levels. */
+function rootsIn(top: string): string[] {
+  const roots = new Set<string>();
+  let level = [top];
+  for (let [depth, seen] = [0, 0]; level.length > 0 && depth <= maxDepth && seen < maxFolders; depth++) {
+    seen += level.length;
+    level = level.flatMap((folder) => {
+      const entries = entriesOf(folder);
+      if (!entries.some((entry) => entry.isFile() && entry.name.toLowerCase() === "skill.md")) {
+        const below = entries.filter((entry) => entry.isDirectory() && !ignoredNames.has(entry.name));
+        return below.map(({ name }) => join(folder, name)).sort();
+      }
+      const path = relative(top, folder);
+      const isSeenByLoader = !path.split(sep).some((part) => part.startsWith(".")) && depth <= loaderDepth;
+      if (!isSeenByLoader) roots.add(dirname(folder));
+      return [];
+    });
+  }
+  return [top, ...roots];
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+async function commitOf(clone: string): Promise<string> {
+  const { stdout } = await execa("git", ["-C", clone, "rev-parse", "HEAD"], { stdin: "ignore" });
+  return stdout.trim();
 }
 
 function gitAddress(written: string): string | undefined {

@@ -1,4 +1,5 @@
 /** `remora skills check` reports problems in SKILL.md files, runs their gate_tests, and lints their patterns. */
+import { readFile } from "node:fs/promises";
 import { relative, resolve } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { createGate } from "../gate/gate.ts";
@@ -7,7 +8,9 @@ import type { Gate, GateRules } from "../ports/gate.ts";
 import type { SkillDiagnostic, SkillSet } from "../ports/skill.ts";
 import { gateRules } from "../skill-runtime/library/library.ts";
 import { checkSkills, loadSkills, type SkillReport } from "../skill-runtime/library/load.ts";
+import { lintKeys } from "../skill-runtime/parse/lint-keys.ts";
 import { withStandIns } from "../skill-runtime/plugins/dynamic-tools.ts";
+import { coloured } from "./coloured.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 export async function checkSkillsCommand(
@@ -26,7 +29,9 @@ export async function checkSkillsCommand(
   );
   const checked = reports.map((report) => withFailures(report, failures));
   process.stdout.write(options.json ? `${JSON.stringify(checked, null, 1)}\n` : describe(checked));
-  for (const { path, line, message } of hintsFor(set, rules)) process.stderr.write(`hint ${path}:${line} ${message}\n`);
+  const keyHints = await Promise.all(reports.map(({ path }) => keyHintsOf(path)));
+  for (const { path, line, message } of [...hintsFor(set, rules), ...keyHints.flat()])
+    process.stderr.write(`hint ${path}:${line} ${message}\n`);
   if (checked.some((report) => report.diagnostics.some((diagnostic) => diagnostic.severity === "error"))) {
     process.exitCode = 1;
   }
@@ -38,6 +43,12 @@ function hintsFor(set: SkillSet, rules: GateRules): { path: string; line: number
   const known = new Set(set.diagnostics.map(({ path, line }) => `${path}:${line}`));
   const hints = lintRules(rules, tools).map(({ path, line, message }) => ({ path, line, message }));
   return hints.filter(({ path, line }) => !known.has(`${path}:${line}`));
+}
+
+/** A report can be about a folder, which has no keys. */
+async function keyHintsOf(path: string): Promise<{ path: string; line: number; message: string }[]> {
+  const bytes = await readFile(path).catch(() => undefined);
+  return bytes === undefined ? [] : lintKeys(bytes).map((hint) => ({ path, ...hint }));
 }
 
 function failedTest(
@@ -71,8 +82,10 @@ function describe(reports: SkillReport[]): string {
     const what = [`${report.tools.length} tools`, `${report.danger} danger`, `${report.confirm} confirm`].join(", ");
     const path = relative(process.cwd(), report.path);
     return [
-      `${report.verdict.padEnd(6)} ${report.name ?? "(no name)"}  ${path}  ${what}`,
-      ...report.diagnostics.map(({ line, severity, message }) => `       ${severity} ${path}:${line} ${message}`),
+      `${coloured(report.verdict, report.verdict.padEnd(6))} ${report.name ?? "(no name)"}  ${path}  ${what}`,
+      ...report.diagnostics.map(
+        ({ line, severity, message }) => `       ${coloured(severity)} ${path}:${line} ${message}`,
+      ),
     ];
   });
   const counts = (["accept", "warn", "skip"] as const).map(

@@ -1,28 +1,49 @@
 /** `remora start` starts the agent, prints its address and state, and stops it on SIGINT and SIGTERM. */
+import { existsSync } from "node:fs";
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type App, type AppReport, createApp } from "../app/app.ts";
 import type { Role } from "../app/options.ts";
 import type { Environment } from "../config/environment.ts";
-import type { Settings } from "../config/settings.ts";
+import { loadSettings } from "../config/load.ts";
+import { packageFolder, type Settings } from "../config/settings.ts";
 import { createLog } from "../lib/create-log.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createRedactor } from "../lib/redact.ts";
 import type { PortWrappers } from "../ports/port-wrappers.ts";
+import { installProxies } from "../proxy/install.ts";
+import { nameOfProxy } from "../proxy/proxy-rules.ts";
+import { createServiceNotifier } from "../service/notify.ts";
+import { logsFolderOf } from "../storage/folders.ts";
 import { readToken } from "../web/page-token.ts";
+import { finishInterruptedRestore } from "./finish-restore.ts";
 import { settingsFor } from "./settings.ts";
+import { isInstalledPackage } from "./working-folder.mjs";
 
 export async function start(env: Environment, root: string, { role }: { role: Role }): Promise<void> {
+  await finishInterruptedRestore(env, root);
   const settings = settingsFor(env, root);
+  if (isInstalledPackage()) await copyShippedWorkspace(settings.workspace);
   const token = await readToken(join(settings.data, "page-token"));
   const redact = createRedactor([...settings.secrets.map(({ value }) => value), token]);
-  const log = await createLog(settings.config.log.level, redact);
+  const { level, keepDays } = settings.config.log;
+  const log = await createLog(level, redact, keepDays === 0 ? {} : { folder: logsFolderOf(settings.data) });
+  for (const warning of settings.warnings) log.warn({}, warning);
   const starting = new AbortController();
   const stopper = stopOnSignals(starting, log);
+  await installProxies(settings.proxies);
   const wrappers = await portWrappers(env.REMORA_PORT_WRAPPERS);
-  const app = await createApp({ settings, role, token, redact, log, wrappers, signal: starting.signal });
-  stopper.use(app);
+  const reloading = {
+    reloadSettings: () => loadSettings(env, root),
+    setLogLevel(level: string) {
+      log.level = level;
+    },
+  };
+  const app = await createApp({ ...reloading, settings, role, token, redact, log, wrappers, signal: starting.signal });
+  const service = createServiceNotifier({ env, isAlive: app.isAlive, log });
+  stopper.use({ ...app, close: async () => void (await Promise.all([service.stopping(), app.close()])) });
   try {
     await app.start();
   } catch (thrown) {
@@ -31,6 +52,13 @@ export async function start(env: Environment, root: string, { role }: { role: Ro
     throw thrown;
   }
   process.stdout.write(describe(app.report(), token, settings, role));
+  await service.ready();
+}
+
+/** A checkout has its workspace; a package that npm has installed starts with an empty folder. */
+async function copyShippedWorkspace(workspace: string): Promise<void> {
+  if (existsSync(join(workspace, "brain"))) return;
+  await cp(join(packageFolder, "workspace"), workspace, { recursive: true, force: false });
 }
 
 /** Only tests set this variable. */
@@ -48,15 +76,14 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
     "",
     "Remora is ready.",
     "",
-    ...(role === "worker"
-      ? [`  Health    ${report.url}/readyz`]
-      : settings.config.local.enabled
-        ? [`  Page      ${report.url}/?token=${token}`]
-        : []),
+    role === "worker" || !settings.config.local.enabled
+      ? `  Health    ${report.url}/readyz`
+      : `  Page      ${report.url}/?token=${token}`,
     `  Models    ${inUse.join(", ")}`,
     ...others.map((provider) => `            ${provider.name} is off: ${provider.hint}`),
     ...(platforms.length === 0 ? [`  Platforms ${pageOnlyText}`] : []),
     ...platforms.map((platform) => `  Platform  ${platform.name}: ${platform.detail}`),
+    ...proxyLines(settings),
     ...(role === "all" ? [] : [`  Role      ${role}`]),
     `  Skills    ${report.skills.loaded}${report.skills.withProblems === 0 ? "" : `, ${report.skills.withProblems} files with problems: npm run -s remora -- skills check`}`,
     `  Sandbox   ${report.sandbox.holds ? report.sandbox.detail : `does not work: ${report.sandbox.detail}`}`,
@@ -66,8 +93,16 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
   return `${lines.join("\n")}\n`;
 }
 
-const pageOnlyText =
-  "only the page. To add Discord or Slack, set DISCORD_TOKEN, or SLACK_BOT_TOKEN and SLACK_APP_TOKEN (docs/discord.md, docs/slack.md)";
+function proxyLines({ proxies: { https, http } }: Settings): string[] {
+  const names = [https, http].flatMap((proxy) => (proxy === undefined ? [] : [nameOfProxy(proxy)]));
+  return names.length === 0 ? [] : [`  Network   through the ${names.join(" and the ")}`];
+}
+
+const pageOnlyText = "only the page. To connect Slack or Discord and a model: npm run -s remora -- init";
+
+function isInTerminal(): boolean {
+  return process.stdout.isTTY === true || process.stderr.isTTY === true;
+}
 
 /** Works even during startup, when there is no app to close yet. */
 function stopOnSignals(starting: AbortController, log: Log): { use(app: App): void } {
@@ -89,6 +124,8 @@ function stopOnSignals(starting: AbortController, log: Log): { use(app: App): vo
   };
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
+  // In a terminal, the signal means that the terminal is closing.
+  process.on("SIGHUP", isInTerminal() ? stop : () => void app?.reload());
   return {
     use(created) {
       app = created;

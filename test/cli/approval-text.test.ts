@@ -24,7 +24,7 @@ function card(...items: Partial<CardItem>[]): ApprovalCard {
     id: "card-1",
     target: { platform: "local", conversationId: "local:dm:ann", turnId: "turn-1", messageId: "m1" },
     requesterName: "Ann",
-    approversText: "Ann (who asked)",
+    approversText: "Ann (who asked) can answer",
     expiresAt: Date.UTC(2030, 0, 1),
     items: items.map((item, index) => ({
       ...{ approvalId: `approval-${index}`, tool: "shell_exec", callText: "shell_exec\ncommand: “ls”" },
@@ -38,7 +38,7 @@ function card(...items: Partial<CardItem>[]): ApprovalCard {
 test("a card about changes is listed with its files and commands, and says how to see the diff", () => {
   expect(cardsText([card({ callText: "", changes, facts: ["Takes along app.css"] })])).toBe(`\
 Card card-1  asked by Ann in local:dm:ann, expires 2030-01-01T00:00:00.000Z
-  may answer: Ann (who asked)
+  Ann (who asked) can answer
   approval-0  Run \`ls\`
     website: 1 file deleted, 1 changed
     Somebody must agree before they are kept.

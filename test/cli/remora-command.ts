@@ -26,13 +26,19 @@ export function environmentOf(home: string): Record<string, string> {
     HOME: home,
     REMORA_WORKSPACE: join(home, "workspace"),
     REMORA_DATA: join(home, "data"),
+    REMORA_ENV_FILE: "/dev/null",
   };
 }
 
-export async function remora(home: string, ...given: string[]): Promise<Ended> {
+export function remora(home: string, ...given: string[]): Promise<Ended> {
+  return runCommand(project, environmentOf(home), ...given);
+}
+
+/** Runs the code of `checkout`. */
+export async function runCommand(checkout: string, env: Record<string, string>, ...given: string[]): Promise<Ended> {
   const child = spawn(process.execPath, ["src/remora.mjs", ...given], {
-    cwd: project,
-    env: environmentOf(home),
+    cwd: checkout,
+    env,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended: Ended = { code: null, stdout: "", stderr: "" };

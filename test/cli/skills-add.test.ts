@@ -24,7 +24,7 @@ async function open(files: { [path: string]: string } = {}) {
     source,
     skills,
     add: (...given: string[]) => remora(home, "skills", "add", "--yes", ...given),
-    visible: async () => (await readdir(skills)).filter((name) => !name.startsWith(".")),
+    visible: async () => (await readdir(skills)).filter((name) => !name.startsWith(".") && name !== "origins.json"),
   };
 }
 
@@ -48,7 +48,7 @@ describe("from a folder", () => {
     expect(await readFile(join(skills, "alpha/notes/list.md"), "utf8")).toBe("a list");
     expect((await stat(join(skills, "alpha"))).mode & 0o777).toBe(0o755);
     expect((await remora(home, "skills", "list")).stdout).toContain("alpha — ");
-    expect(await readdir(skills)).toEqual(["alpha"]);
+    expect(await readdir(skills)).toEqual(["alpha", "origins.json"]);
   });
 
   test("of several skills some are chosen by name, or all are taken; else nothing is", async () => {
@@ -239,7 +239,7 @@ describe("the question", () => {
     }
     await ask(" Y ");
     written.mockRestore();
-    expect(await readdir(skills)).toEqual(["alpha"]);
+    expect(await readdir(skills)).toEqual(["alpha", "origins.json"]);
   });
 });
 

@@ -1,0 +1,53 @@
+/** Whether this installation runs, what it says about itself, and whether its port is free. */
+import { createServer } from "node:net";
+import type { Settings } from "../config/settings.ts";
+import { readRun } from "../health/last-run.ts";
+import { codeOf } from "../lib/errors.ts";
+import type { HealthCheck } from "../ports/health.ts";
+
+const answerMs = 5_000;
+
+export async function checkService({ data, config }: Settings): Promise<HealthCheck[]> {
+  const name = "service";
+  const run = await readRun(data);
+  if (run === undefined)
+    return [{ name, state: "ok", what: "does not run at the moment" }, ...(await checkPort(config.web))];
+  const since = new Date(run.startedAt).toISOString();
+  if (!isAlive(run.pid)) {
+    const what = `does not run: the process ${run.pid}, started at ${since}, ended without stopping`;
+    const why = "It was killed, crashed, or lost its power";
+    return [{ name, state: "broken", what, why, todo: "Start it again. Unfinished work continues" }];
+  }
+  const what = `runs as process ${run.pid} since ${since}`;
+  try {
+    const response = await fetch(new URL("/readyz", run.url), { signal: AbortSignal.timeout(answerMs) });
+    const lines = (await response.text()).trim().split("\n");
+    if (response.ok) return [{ name, state: "ok", what: `${what}, and is ready` }];
+    return [{ name, state: "broken", what: `${what}, but is not ready: ${lines.join("; ")}` }];
+  } catch {
+    const todo = "See its log. If it does not recover, stop it and start it again";
+    return [{ name, state: "broken", what: `${what}, but does not answer at ${run.url}`, todo }];
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return codeOf(thrown) === "EPERM";
+  }
+}
+
+async function checkPort({ host, port }: Settings["config"]["web"]): Promise<HealthCheck[]> {
+  const server = createServer();
+  const code = await new Promise<string | undefined>((resolve) => {
+    server.once("error", (thrown) => resolve(codeOf(thrown) ?? thrown.message));
+    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  });
+  if (code === undefined) return [];
+  const todo = `Stop what uses it, or use another port: REMORA_PORT=${port + 1}`;
+  const isTaken = code === "EADDRINUSE";
+  const what = isTaken ? `port ${port} is taken by another process` : `can't listen on ${host}:${port} (${code})`;
+  return [{ name: "port", state: "broken", what, todo: isTaken ? todo : "Use a port above 1023 (REMORA_PORT)" }];
+}

@@ -1,0 +1,115 @@
+/** What `remora init` needs from the parts of Remora: checks, links, folders and files (src/setup/services.ts). */
+import { spawn } from "node:child_process";
+import { access, constants, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { checkDiscordToken } from "../health/discord-token.ts";
+import { checkModelCall } from "../health/model-call.ts";
+import { checkSlackAppToken, checkSlackBotToken } from "../health/slack-token.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
+import { inviteUrl } from "../platforms/discord/api/permissions.ts";
+import { readManifest } from "../platforms/slack/api/manifest.ts";
+import { createAnthropicProvider } from "../providers/anthropic.ts";
+import { createOllamaProvider, defaultOllamaHost, probeOllama } from "../providers/ollama.ts";
+import { createOpenAiChatProvider } from "../providers/openai-chat.ts";
+import type { ModelChoice, Setup, SetupServices } from "../setup/services.ts";
+import { listSlackPeople } from "../setup/slack-people.ts";
+
+const modelTimeoutMs = 30_000;
+/** Long enough to load a large local model. */
+const localModelTimeoutMs = 180_000;
+const probeTimeoutMs = 2_000;
+const maxSecretBytes = 64 * 1024;
+
+export async function setupServices({
+  environment,
+  envFile,
+  config,
+}: Pick<Setup, "environment" | "envFile" | "config">): Promise<SetupServices> {
+  const { botScopes } = await readManifest();
+  const named = (name: string) => environment[name] || envFile.get(name);
+  const slackUrl = () => ({ apiUrl: named("SLACK_API_URL") });
+  return {
+    defaultModels: { anthropic: "claude-sonnet-5-5", openai: "gpt-5.4-mini", ollama: "", compatible: "" },
+    checkModel: (choice) => checkModel(choice, named, config),
+    listOllamaModels: (url) => probeOllama(url ?? defaultOllamaHost, AbortSignal.timeout(probeTimeoutMs)),
+    slackLink: await slackLink(),
+    checkSlackBot: (token) => checkSlackBotToken(token, { neededScopes: botScopes, ...slackUrl() }),
+    checkSlackApp: (token, appId) => checkSlackAppToken(token, { appId, ...slackUrl() }),
+    listSlackPeople: (token) => listSlackPeople(token, named("SLACK_API_URL")),
+    checkDiscord: (token) => checkDiscordToken(token, { apiUrl: named("DISCORD_API_URL") }),
+    discordInvite: inviteUrl,
+    problemOfFolder,
+    openLink,
+    readSecretFile,
+  };
+}
+
+/** The manifest without its comments, as JSON, because the link must stay short enough for a browser. */
+async function slackLink(): Promise<string> {
+  const text = await readFile(new URL("../../slack/manifest.yaml", import.meta.url), "utf8");
+  const json = encodeURIComponent(JSON.stringify(parse(text))).replaceAll(/%3A|%2C|%2F/g, decodeURIComponent);
+  return `https://api.slack.com/apps?new_app=1&manifest_json=${json}`;
+}
+
+async function checkModel(
+  { provider, model, key, url }: ModelChoice,
+  named: (name: string) => string | undefined,
+  config: Setup["config"],
+) {
+  const written = config.get(["models", provider === "anthropic" ? "anthropic" : "openai", "baseUrl"]);
+  const own = provider === "anthropic" ? named("ANTHROPIC_BASE_URL") : undefined;
+  const baseUrl = url ?? own ?? (typeof written === "string" && !written.includes("${") ? written : undefined);
+  const place = baseUrl === undefined ? {} : { baseUrl };
+  const signal = AbortSignal.timeout(provider === "ollama" ? localModelTimeoutMs : modelTimeoutMs);
+  switch (provider) {
+    case "anthropic":
+      return await checkModelCall(createAnthropicProvider({ apiKey: key ?? "not-needed", model, ...place }), {
+        signal,
+      });
+    case "openai":
+    case "compatible": {
+      const given = key === undefined ? {} : { apiKey: key };
+      return await checkModelCall(createOpenAiChatProvider({ ...given, model, ...place }), { signal });
+    }
+    case "ollama":
+      return await checkModelCall(createOllamaProvider({ model, ...(url === undefined ? {} : { host: url }) }), {
+        signal,
+      });
+    default:
+      return provider satisfies never;
+  }
+}
+
+async function problemOfFolder(folder: string): Promise<string | undefined> {
+  const probe = join(folder, `.init-${process.pid}.tmp`);
+  try {
+    await mkdir(folder, { recursive: true });
+    await access(folder, constants.R_OK | constants.W_OK);
+    await writeFile(probe, "");
+    await rm(probe);
+    return undefined;
+  } catch (thrown) {
+    return `I can't write in ${folder} (${messageOf(thrown)}). Choose another folder, or change its owner.`;
+  }
+}
+
+/** Does nothing without a screen, or over SSH, where the browser would open on the wrong machine. */
+async function openLink(url: string): Promise<void> {
+  const { DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION } = process.env;
+  if (SSH_CONNECTION || (process.platform === "linux" && !DISPLAY && !WAYLAND_DISPLAY)) return;
+  const program = process.platform === "darwin" ? "open" : "xdg-open";
+  const child = spawn(program, [url], { stdio: "ignore", detached: true });
+  child.on("error", () => {});
+  child.unref();
+}
+
+async function readSecretFile(path: string): Promise<string> {
+  const failed = (message: string) => new RemoraError({ code: "setup.secret-file", place: path, message });
+  const text = await readFile(path, "utf8").catch((thrown: unknown) => {
+    throw failed(`this file can't be read: ${messageOf(thrown)}. Check the path and its permissions`);
+  });
+  if (text.length > maxSecretBytes) throw failed("this file is too large. Use a file that holds only the secret");
+  if (text.trim() === "") throw failed("this file is empty. Write the secret into it");
+  return text.trim();
+}

@@ -1,0 +1,2 @@
+export declare function isInstalledPackage(): boolean;
+export declare function workingFolder(): string;
