@@ -2,9 +2,12 @@
  * Draws Discord messages roughly as its clients do, for the screenshots in `docs/images/`: content, embeds, and both
  * generations of components.
  */
-import { marked } from "marked";
+import { Marked } from "marked";
 import { escapeHtml, type Fields, fields, list } from "./escape.ts";
 import type { Names } from "./slack-html.ts";
+
+/** The moment of the drawn cards: 2026-11-02 14:02 UTC, as in test/fixtures/cards.ts. */
+const drawnAt = Date.UTC(2026, 10, 2, 14, 2);
 
 const styles: Record<number, string> = { 1: "primary", 2: "", 3: "success", 4: "danger", 5: "link" };
 
@@ -20,28 +23,24 @@ export function discordMessage(message: DiscordMessage, names: Names): string {
   return `${content}${embeds}${(message.components ?? []).map((each) => component(fields(each), names)).join("")}`;
 }
 
+const parser = new Marked({ breaks: true, renderer: { html: ({ text }) => escapeHtml(text) } });
+
 /** Discord's markdown has subtext, timestamps and mentions that Markdown does not have. */
 function markdown(text: string, names: Names): string {
   const withSubtext = text.replace(/^-# (.*)$/gm, (_all, line) => `@@small@@${line}@@end@@`);
-  return marked
-    .parse(
-      escapeHtml(withSubtext)
-        .replaceAll("&quot;", '"')
-        .replace(/^&gt; /gm, "> "),
-      { async: false, breaks: true },
-    )
+  const nameOf = (id: string) => escapeHtml(names.get(id) ?? id);
+  return parser
+    .parse(withSubtext, { async: false })
     .replace(/@@small@@([\s\S]*?)@@end@@/g, "<small>$1</small>")
-    .replace(
-      /&lt;@&amp;?(?:amp;)?(\d+)&gt;/g,
-      (_all, id) => `<span class="mention">@${escapeHtml(names.get(id) ?? id)}</span>`,
-    )
-    .replace(/&lt;@!?(\d+)&gt;/g, (_all, id) => `<span class="mention">@${escapeHtml(names.get(id) ?? id)}</span>`)
-    .replace(/&lt;#(\d+)&gt;/g, (_all, id) => `<span class="mention">#${escapeHtml(names.get(id) ?? id)}</span>`)
+    .replace(/&lt;@[&!]?(?:amp;)?(\w+)&gt;/g, (_all, id) => `<span class="mention">@${nameOf(id)}</span>`)
+    .replace(/&lt;#(\w+)&gt;/g, (_all, id) => `<span class="mention">#${nameOf(id)}</span>`)
     .replace(/&lt;t:(\d+)(?::(\w))?&gt;/g, (_all, seconds, style) => timestamp(Number(seconds), style));
 }
 
+/** As somebody sees it when the card is new. */
 function timestamp(seconds: number, style: string | undefined): string {
-  if (style === "R") return `in ${Math.max(1, Math.round((seconds - Date.now() / 1000) / 60))} minutes`;
+  const minutes = Math.round((seconds * 1000 - drawnAt) / 60_000);
+  if (style === "R") return minutes === 60 ? "in an hour" : `in ${minutes} minutes`;
   return new Date(seconds * 1000).toISOString().slice(11, 16);
 }
 
@@ -73,11 +72,11 @@ function component(value: Fields, names: Names): string {
     case 3:
     case 5:
     case 6:
-      return `<span class="button wide">${escapeHtml(String(value.placeholder ?? "Choose"))} ▾<span class="menu">${list(
+      return `<span class="button wide">${escapeHtml(String(value.placeholder ?? "Choose"))} ▾</span><span class="menu">${list(
         value.options,
       )
         .map((option) => `<span>${escapeHtml(String(option.label))}</span>`)
-        .join("")}</span></span>`;
+        .join("")}</span>`;
     case 9:
       return `<div class="section"><div>${children()}</div>${component(fields(value.accessory), names)}</div>`;
     case 10:

@@ -26,9 +26,9 @@ const css = `
 .body { flex: 1; min-width: 0 } .head b { margin-right: 6px } .head small, .context, small { color: var(--muted); font-size: 12.5px }
 p { margin: 2px 0 } pre { background: var(--code); border: 1px solid var(--line); border-radius: 4px; padding: 8px; overflow: auto; white-space: pre-wrap; font-size: 12.5px; margin: 4px 0 }
 code { background: var(--code); border-radius: 3px; padding: 0 3px; font-size: 12.5px } pre code { padding: 0 }
-.actions { display: flex; flex-wrap: wrap; gap: 8px; margin: 6px 0 } .button { position: relative; border: 1px solid var(--line); border-radius: 6px; padding: 4px 12px; font-weight: 600; font-size: 14px; white-space: nowrap }
-.button.primary, .button.success { background: var(--accent); color: #fff } .button.danger { background: #e01e5a; color: #fff }
-.button.success { background: #248046 } .menu { display: none } .icon { border: 1px solid var(--line); border-radius: 6px; padding: 2px 8px }
+.actions { display: flex; flex-wrap: wrap; align-items: start; gap: 8px; margin: 6px 0 } .button { position: relative; border: 1px solid var(--line); border-radius: 6px; padding: 4px 12px; font-weight: 600; font-size: 14px; white-space: nowrap }
+.discord .avatar { border-radius: 50%; background: #5865f2 } .discord .tag { background: #5865f2; color: #fff } .discord .button { background: var(--code) } .button.primary, .button.success, .discord .button.primary { background: var(--accent); color: #fff } .button.danger { background: #e01e5a; color: #fff }
+.button.success, .discord .button.success { background: #248046; color: #fff } .discord .button.danger { background: #da373c; color: #fff } .menu { display: none } .menu-open .menu { display: block; flex: 0 0 100%; border: 1px solid var(--line); border-radius: 6px; padding: 4px 0; max-width: 260px } .menu span { display: block; padding: 3px 12px } .icon { border: 1px solid var(--line); border-radius: 6px; padding: 2px 8px }
 .mention { background: var(--mention); color: var(--link); border-radius: 3px; padding: 0 2px } a { color: var(--link) } hr { border: 0; border-top: 1px solid var(--line) }
 .embed { border: 1px solid var(--line); border-left: 4px solid; border-radius: 6px; padding: 8px 12px; margin: 4px 0; max-width: 560px } .section { display: flex; justify-content: space-between; gap: 12px; align-items: start }
 .plan { border: 1px solid var(--line); border-radius: 6px; padding: 8px } .unknown { color: #c00 } .caption { color: var(--muted); font-weight: 700; margin: 18px 0 6px; font-size: 13px }
@@ -37,15 +37,15 @@ ul { margin: 2px 0; padding-left: 20px } h1, h2, h3 { font-size: 16px; margin: 4
 export function framePage(
   service: "slack" | "discord",
   theme: "light" | "dark",
-  groups: readonly { caption: string; messages: readonly Drawn[] }[],
+  groups: readonly { caption: string; messages: readonly Drawn[] /** With the menus open. */; isOpen?: boolean }[],
 ): string {
   const body = groups
     .map(
-      ({ caption, messages }) =>
-        `<div class="caption">${escapeHtml(caption)}</div>${messages.map(messageHtml).join("")}`,
+      ({ caption, messages, isOpen }) =>
+        `<div class="caption">${escapeHtml(caption)}</div><div${isOpen === true ? ' class="menu-open"' : ""}>${messages.map(messageHtml).join("")}</div>`,
     )
     .join("");
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><style>:root{${colours[service][theme]}}${css}</style><body>${body}</body></html>`;
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><style>:root{${colours[service][theme]}}${css}</style><body class="${service}">${body}</body></html>`;
 }
 
 function messageHtml({ author, time, html }: Drawn): string {

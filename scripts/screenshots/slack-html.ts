@@ -68,13 +68,19 @@ function mrkdwn(text: string, names: Names): string {
   return text
     .replace(/<@([A-Z0-9]+)>/g, (_all, id) => mention(names.get(id) ?? id))
     .replace(/<!subteam\^([A-Z0-9]+)(?:\|[^>]*)?>/g, (_all, id) => mention(names.get(id) ?? id))
-    .replace(/<!date\^\d+\^[^|]*\|([^>]*)>/g, (_all, fallback) => fallback)
+    .replace(/<!date\^(\d+)\^([^|^]*)[^|]*\|[^>]*>/g, (_all, seconds, form) => date(Number(seconds), form))
     .replace(/<(https?:[^|>]+)\|([^>]+)>/g, (_all, url, label) => `<a href="${url}">${label}</a>`)
     .replace(/<(https?:[^|>]+)>/g, (_all, url) => `<a href="${url}">${url}</a>`)
     .replace(/`([^`\n]+)`/g, "<code>$1</code>")
     .replace(/(^|\s)\*([^*\n]+)\*/g, "$1<b>$2</b>")
     .replace(/(^|\s)_([^_\n]+)_/g, "$1<i>$2</i>")
     .replaceAll("\n", "<br>");
+}
+
+/** In Slack's tokens, as somebody at UTC reads them on that day. */
+function date(seconds: number, form: string): string {
+  const time = new Date(seconds * 1000).toISOString().slice(11, 16);
+  return form.replace(/\{time(?:_secs)?\}/, time).replace(/\{date\w*\}/, form.startsWith("{date") ? "Today" : "today");
 }
 
 function mention(name: string): string {
@@ -138,9 +144,9 @@ function element(value: Fields, names: Names): string {
     case "button":
       return `<span class="button ${value.style ?? ""}">${textObject(value.text, names)}</span>`;
     case "overflow":
-      return `<span class="button">⋯<span class="menu">${list(value.options)
+      return `<span class="button">⋯</span><span class="menu">${list(value.options)
         .map((option) => `<span>${textObject(option.text, names)}</span>`)
-        .join("")}</span></span>`;
+        .join("")}</span>`;
     case "static_select":
     case "users_select":
       return `<span class="button">${textObject(value.placeholder, names)} ▾<span class="menu">${list(value.options)

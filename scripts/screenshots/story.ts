@@ -19,6 +19,8 @@ export interface Story {
   moments: Moment[];
   names: Map<string, string>;
   remora: RemoraProcess;
+  /** Leaves a schedule and an open card. */
+  prepareDashboard(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -30,10 +32,10 @@ const scenes: Scene[] = [
     thinkMs: 1_500,
     steps: [
       { calls: [call("read_file", { path: "package.json" }), call("read_file", { path: "test/checkout.test.js" })] },
-      { calls: [call("shell_exec", { command: "sleep 7 && node --test test/" })] },
+      { calls: [call("shell_exec", { command: "node --test test/" })] },
     ],
     answer:
-      "Yes. `test/checkout.test.js` passes: 2 tests, 0 failures. The slow one is *pays with a card* (about a second).",
+      "Yes. `test/checkout.test.js` passes: 2 tests, 0 failures. The slow one is *pays with a card* (about seven seconds).",
   },
   {
     when: "add the date helper",
@@ -50,7 +52,22 @@ const scenes: Scene[] = [
         ],
       },
     ],
-    answer: "The version in `package.json` is 1.4.2 now, once somebody approves the change below.",
+    answer: "I prepared version 1.4.2 in `package.json`. It is saved once somebody approves the change below.",
+  },
+  {
+    when: "every weekday",
+    steps: [
+      {
+        calls: [
+          call("schedule_add", {
+            text: "Post the three oldest open pull requests",
+            when: "every weekday at 9",
+            kind: "do",
+          }),
+        ],
+      },
+    ],
+    answer: "From Monday on, I post the three oldest open pull requests here, every weekday at 9.",
   },
   {
     when: "tell #announcements",
@@ -58,7 +75,7 @@ const scenes: Scene[] = [
       { calls: [call("chat_post", { channel: "announcements", text: "Release 1.4.2 is out. Thanks, everybody!" })] },
     ],
     answer: "Done: the release is announced in #announcements.",
-    answerIfDenied: "I did not announce it: Cara wants to wait for QA. Ask me again when they are done.",
+    answerIfDenied: "I did not announce it, because Cara denied it. Ask me again when you two agree.",
   },
 ];
 
@@ -78,11 +95,13 @@ export async function tellStory(): Promise<Story> {
     ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
   });
   const names = new Map([ann, ben, cara].map((person) => [person.id, person.displayName]));
+  names.set(slack.state.app.botUserId, "Remora");
   names.set(announcements.id, "announcements").set(general.id, "general");
   const moments: Moment[] = [];
   await play({ slack, moments, names, ben, cara });
   return {
     ...{ moments, names, remora },
+    prepareDashboard: () => prepare({ slack, moments, names, ben, cara }),
     async close() {
       await remora.kill();
       await Promise.all([slack.stop(), model.close()]);
@@ -94,7 +113,8 @@ export async function tellStory(): Promise<Story> {
 async function createSite(site: string): Promise<void> {
   await mkdir(join(site, "test"), { recursive: true });
   await writeFile(join(site, "package.json"), '{\n  "name": "website",\n  "version": "1.4.1"\n}\n');
-  const tests = 'import { test } from "node:test";\ntest("adds up", () => {});\ntest("pays with a card", () => {});\n';
+  const tests =
+    'import { test } from "node:test";\ntest("adds up", () => {});\ntest("pays with a card", () => new Promise((done) => setTimeout(done, 6_500)));\n';
   await writeFile(join(site, "test/checkout.test.js"), tests);
 }
 
@@ -173,4 +193,20 @@ async function play({ slack, moments, names, ben, cara }: Stage): Promise<void> 
   await click(cara, post, "Deny");
   await find(announce.ts, says("I did not announce it"));
   keep("Cara denies", inThread(announce.ts));
+}
+
+async function prepare({ slack, ben }: Stage): Promise<void> {
+  const { ann, general } = slack;
+  const ask = (text: string) => slack.people.say({ as: ann, in: general, text: `@Remora ${text}` });
+  const inThread = (ts: string) => slack.see({ in: general, as: ann, thread: ts });
+  const cardIn = (ts: string) =>
+    slack.until(() => inThread(ts).find(({ buttons }) => buttons.some(({ label }) => label === "Approve")), 15_000);
+  const approve = await cardIn(ask("every weekday at 9, post the three oldest open pull requests").ts).catch(
+    () => undefined,
+  );
+  if (approve !== undefined)
+    await slack.interactions
+      .click({ as: ben, on: { channel: general, ts: approve.ts }, button: "Approve" })
+      .acknowledged();
+  await cardIn(ask("tell #announcements that 1.4.3 is out").ts);
 }
