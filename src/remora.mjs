@@ -1,13 +1,36 @@
+#!/usr/bin/env node
 /**
- * The entry point of `npm start` and the container. For `start`, takes the secrets out of the environment
- * (secret-environment.mjs) before it loads the command line (main.ts). It is JavaScript because stripping types here
- * would cost 17 MB of memory and 50 ms per start.
+ * The entry point of `npm start`, the container and the command `remora`. For `start`, takes the secrets out of the
+ * environment (secret-environment.mjs) before it loads the command line (main.ts). It is JavaScript because stripping
+ * types here would cost 17 MB of memory and 50 ms per start. It must parse on older versions of Node.
  */
-import { enableCompileCache } from "node:module";
+import * as nodeModule from "node:module";
+import { resolve } from "node:path";
 
+const minNode = 24;
+
+if (Number(process.versions.node.split(".")[0]) < minNode) {
+  process.stderr.write(
+    `Remora needs Node ${minNode} or later, and this is Node ${process.versions.node}. Install a current one from https://nodejs.org, or start Remora from a checkout with npm start, which brings its own.\n`,
+  );
+  process.exit(1);
+}
+takeEnvFile();
 if (process.argv[2] === "start" && process.env.REMORA_ENVIRONMENT === undefined) {
   const { restartWithoutSecrets } = await import("./cli/secret-environment.mjs");
   restartWithoutSecrets();
 }
-enableCompileCache();
+nodeModule.enableCompileCache();
+await import("./lib/installed-typescript.mjs");
 await import("./main.ts");
+
+/** Moves `--env-file` into a variable, because Node itself reads the file of an argument `--env-file=…`. */
+function takeEnvFile() {
+  const at = process.argv.findIndex((word, index) => index > 1 && /^--env-file(?:=|$)/.test(word));
+  if (at < 0 || process.argv.slice(0, at).includes("--")) return;
+  const [, inline] = process.argv[at].split(/=(.*)/s);
+  const value = inline ?? process.argv[at + 1];
+  if (value === undefined || value === "") return;
+  process.argv.splice(at, inline === undefined ? 2 : 1);
+  process.env.REMORA_ENV_FILE = resolve(value);
+}

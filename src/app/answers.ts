@@ -27,7 +27,7 @@ export function buildAnswers(
   { conversations, reports, memory, access, platform }: AnswersParts,
 ): Answers {
   const records = createRecords({
-    ...{ ledger, reports, withCost: settings.config.answers.cost },
+    ...{ ledger, reports, access, withCost: () => settings.config.answers.cost },
     mayRead: async (name, conversationId, person) => await platform(name)?.mayRead?.(conversationId, person),
   });
   const retry = createRetry({ ledger, reports, access, accept: conversations.accept });

@@ -10,6 +10,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { createAccess } from "../access/access.ts";
+import { createMayRepeat } from "../access/may-repeat.ts";
 import { createOwnerCheck } from "../approvals/authority.ts";
 import { accessRules } from "../config/derive.ts";
 import { createPlatformHandlers } from "../engine/platform-handlers.ts";
@@ -19,11 +20,12 @@ import type { PlatformHandlers } from "../ports/platform.ts";
 import type { SandboxReport } from "../ports/sandbox.ts";
 import type { Toolbox } from "../ports/tool.ts";
 import type { UsageMeter } from "../ports/usage.ts";
+import { authorOf } from "../ports/visitor.ts";
 import type { ProviderStatus } from "../providers/select.ts";
 import { countSkills } from "../skill-runtime/library/library.ts";
 import { byAnyName } from "../skill-runtime/library/precedence.ts";
+import type { Accounts } from "../web/accounts/accounts.ts";
 import { createHealthHistory } from "../web/health-history.ts";
-import { createModelHealth } from "../web/model-health.ts";
 import { describeReadiness } from "../web/readiness.ts";
 import { statusLines } from "../web/status.ts";
 import { buildAnswers } from "./answers.ts";
@@ -31,6 +33,8 @@ import { buildChatLog } from "./chat-log.ts";
 import { type Closing, createClosing } from "./closing.ts";
 import { buildCommands } from "./commands.ts";
 import { buildConversations } from "./conversations.ts";
+import { createPersonNow } from "./current-person.ts";
+import { buildHealth, type Health } from "./health.ts";
 import { buildHousekeeping } from "./housekeeping.ts";
 import { createLate } from "./late.ts";
 import { buildMemory } from "./memory.ts";
@@ -41,12 +45,16 @@ import { buildSandbox } from "./sandbox.ts";
 import { buildSkills } from "./skills.ts";
 import { buildState } from "./state.ts";
 import { buildTools, type PluginServicesOfCall } from "./tools.ts";
-import { buildWebServer, mountPages } from "./web.ts";
+import { buildAccounts, buildWebServer, mountPages } from "./web.ts";
 import { createWrapPort } from "./wrap-port.ts";
 
 export interface App {
   report(): AppReport;
   start(): Promise<void>;
+  /** Resolves if the ledger answers. An unreachable Redis is no reason to restart. */
+  isAlive(): Promise<boolean>;
+  /** Reads the settings again, and applies what can change without a restart. */
+  reload(): Promise<void>;
   /** Stops accepting work, finishes or suspends running turns, then closes everything. */
   close(): Promise<void>;
 }
@@ -77,11 +85,14 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const { settings, role, log } = options;
   const { config } = settings;
   const ended = new AbortController();
-  const isOwner = createOwnerCheck(config.safety.owners);
+  const isOwner: ReturnType<typeof createOwnerCheck> = (platform, person) =>
+    createOwnerCheck(config.safety.owners)(platform, person);
   const late = {
+    accounts: createLate<Accounts>("accounts"),
     approvals: createLate<ApprovalDesk>("approvals"),
     conversations: createLate<Conversations>("conversations"),
     handlers: createLate<PlatformHandlers>("platform handlers"),
+    health: createLate<Health>("health"),
     pages: createLate<PlatformPages>("platform pages"),
     platforms: createLate<Platforms>("platforms"),
     services: createLate<PluginServicesOfCall>("plugin services"),
@@ -93,20 +104,25 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const state = closing.add(await buildState(options, createWrapPort(options.wrappers)));
   const redisHealth = () => state.redis?.connection.health();
   const readiness = () =>
-    describeReadiness({ isStarted, redis: redisHealth(), connected: late.platforms.get().connections.all() });
+    describeReadiness({
+      ...{ isStarted, redis: redisHealth() },
+      connected: late.platforms.get().connections.all(),
+      checks: late.health.get().checks(),
+    });
   const server = closing.add(buildWebServer(options, state, readiness));
   const platforms = closing.add(await buildPlatforms(options, state, late));
   late.platforms.set(platforms);
   const { deliveries, connections } = platforms;
+  const rules = accessRules(settings);
+  state.live.onApplied(() => Object.assign(rules, accessRules(settings)));
+  const access = createAccess({ rules, ledger: state.ledger, isOwner });
+  const personNow = createPersonNow((name) => platforms.byName.get(name));
+  const mayRepeat = createMayRepeat({ access, personNow });
   const { chatLog, search, ...ofChatLog } = buildChatLog(options, state, platforms);
   closing.add(ofChatLog);
-  const countEmbeddings = (model: string, inputTokens: number) =>
-    void late.usage
-      .get()
-      .record({ model, usage: { inputTokens, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 } });
-  const memory = closing.add(buildMemory(options, state, countEmbeddings));
+  const memory = closing.add(buildMemory(options, state, late.usage.get));
   const building = [
-    buildSandbox(options, state, { ...late, deliveries }).then(closing.add),
+    buildSandbox(options, state, { ...late, deliveries, mayRepeat }).then(closing.add),
     buildSkills(options, state).then(closing.add),
     buildModels(options, state, ended.signal),
   ] as const;
@@ -119,15 +135,16 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const tools = closing.add(await buildTools(options, state, { ...late, sandbox, skills, isOwner }));
   const parts = closing.add(
     buildConversations(options, state, {
-      ...{ ...late, memory, sandbox, skills, models, tools, deliveries },
+      ...{ ...late, memory, sandbox, skills, models, tools, deliveries, personNow, mayRepeat },
       searchChat: search,
       platform: (name) => platforms.byName.get(name),
       serves: platforms.serves,
     }),
   );
   const { conversations, approvals, questions, context } = parts;
+  const health = closing.add(buildHealth(options, state, { models: models.watch, platforms: connections.all }));
+  late.health.set(health);
 
-  const access = createAccess({ rules: accessRules(settings), ledger: state.ledger, isOwner });
   const answers = buildAnswers(options, state, {
     ...parts,
     memory,
@@ -136,15 +153,17 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   });
   const commands = buildCommands(options, state, {
     ...{ memory, chatLog, sandbox, models, tools, parts, access, isOwner, answers },
+    checks: health.checks,
     connected: connections.all,
+    mayRead: async (name, conversationId, person) =>
+      await platforms.byName.get(name)?.mayRead?.(conversationId, person),
   });
   const handlers = createPlatformHandlers({
     ...{ conversations, approvals, questions, commands, context, access, chatLog, log, onFooter: answers.onFooter },
+    refusal: health.refusal,
     skillNamed: (asked, conversationId) => byAnyName(tools.toolbox.skillsFor(conversationId).skills).get(asked)?.name,
   });
   late.handlers.set(handlers);
-  const modelHealth = createModelHealth(state.events);
-  closing.add({ close: async () => modelHealth.close() });
   const status = () =>
     statusLines({
       platforms: [...platforms.byName.values()],
@@ -152,7 +171,9 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       sandbox: sandbox.report,
       redis: redisHealth(),
       jobs: tools.queue.counts(),
-      problemOf: modelHealth.problemOf,
+      problemOf: models.watch.problemOf,
+      checks: health.checks(),
+      settings: state.live.status(),
     });
   const healthHistory = createHealthHistory({ ledger: state.ledger, role, status, newId: randomUUID });
   late.pages.set({
@@ -162,7 +183,14 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       memory: (await memory.newest(`dm:${person.id}`, maxHomeEntries)).map(({ headline }) => headline),
     }),
   });
+  const accounts = buildAccounts(options, state, server);
+  late.accounts.set(accounts);
   mountPages(server, options, state, {
+    mayRead: async (conversationId, person) => {
+      const platform = platforms.byName.get(person.platform);
+      const isThere = conversationId.startsWith(`${person.platform}:`);
+      return isThere && (await platform?.mayRead?.(conversationId, authorOf(person)).catch(() => false)) === true;
+    },
     platforms,
     skills,
     models,
@@ -174,7 +202,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     status,
   });
   const housekeeping = buildHousekeeping(options, state, {
-    ...{ memory, chatLog, sandbox, skills, models, tools, parts, healthHistory },
+    ...{ memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, accounts },
     servePage: () => connections.servePage(handlers, ended.signal),
   });
 
@@ -189,8 +217,14 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       sandbox: sandbox.report,
       skills: countSkills(skills.library.current()),
     }),
+    reload: state.live.reload,
+    async isAlive() {
+      if (redisHealth()?.isConnected !== false) await state.ledger.get("turn", "watchdog");
+      return true;
+    },
     async start() {
       url = (await server.start()).url;
+      await health.start(url);
       await sandbox.drafts.recover();
       await tools.taskFiles.markInterrupted(conversations.activeTurnIds);
       await skills.library.watch();
@@ -201,6 +235,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       housekeeping.start();
       await connected;
       isStarted = true;
+      state.live.watch();
       if (takesTurns(role)) gateWarmUp = setTimeout(skills.warmUpGate, gateWarmUpDelayMs).unref();
     },
     async close() {

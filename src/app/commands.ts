@@ -4,6 +4,7 @@ import { exportedMessages, type StoredChatLog } from "../chat-log/chat-log.ts";
 import { createAnsweredTurns } from "../commands/answered-turns.ts";
 import { contextCommand } from "../commands/context-command.ts";
 import { exportCommand } from "../commands/export-command.ts";
+import { exportedSummaries } from "../commands/exported-summaries.ts";
 import { feedbackCommand } from "../commands/feedback-command.ts";
 import { forgetCommand } from "../commands/forget-command.ts";
 import { grantsCommand } from "../commands/grants-command.ts";
@@ -22,6 +23,7 @@ import { forgetSnapshots } from "../context/forget-snapshots.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import type { Access } from "../ports/access.ts";
 import type { Commands } from "../ports/command.ts";
+import type { HealthCheck } from "../ports/health.ts";
 import type { Author, Scope } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
 import { costOf } from "../usage/prices.ts";
@@ -44,12 +46,27 @@ export interface CommandsParts {
   access: Access;
   isOwner(platform: string, person: Author): boolean;
   connected(): Iterable<Platform>;
+  checks(): readonly HealthCheck[];
+  mayRead(platform: string, conversationId: string, person: Author): Promise<boolean | undefined>;
 }
 
 export function buildCommands(
   { settings: { config, workspace }, log }: AppOptions,
   { ledger }: State,
-  { memory, chatLog, sandbox, models, tools, parts, answers, access, isOwner, connected }: CommandsParts,
+  {
+    memory,
+    chatLog,
+    sandbox,
+    models,
+    tools,
+    parts,
+    answers,
+    access,
+    isOwner,
+    connected,
+    mayRead,
+    checks,
+  }: CommandsParts,
 ): Commands {
   const { conversations, approvals, context, history, registry } = parts;
 
@@ -70,12 +87,12 @@ export function buildCommands(
     return (await listSnapshots(workspace)).findLast(({ turnId }) => turnIds.has(turnId))?.path;
   }
 
-  /** The summaries of conversations that the person took part in, everything in memory, and their messages in channels. */
-  async function exportAll({ platform, userId }: { platform: string; userId: string }) {
-    const shared = (await registry.list()).filter(({ userIds }) => userIds.includes(userId));
-    const summaries = await Promise.all(shared.map(({ id }) => history.exportSummary(id, { platform, userId })));
-    const messages = exportedMessages(await chatLog.ofPerson(platform, userId));
-    return [...summaries.flatMap((summary) => summary ?? []), ...(await memory.exportAll({ userId })), ...messages];
+  /** The summaries of conversations that the person took part in and can still read, everything in memory, and their messages in channels. */
+  async function exportAll(platform: string, by: Author) {
+    const links = { conversations: registry.list, summaryOf: history.exportSummary, mayRead };
+    const summaries = await exportedSummaries(links, platform, by);
+    const messages = exportedMessages(await chatLog.ofPerson(platform, by.id));
+    return [...summaries, ...(await memory.exportAll({ userId: by.id })), ...messages];
   }
 
   const turnsHere = createAnsweredTurns({ ledger, mayRead: answers.records.mayRead });
@@ -84,9 +101,12 @@ export function buildCommands(
     [
       stopCommand(conversations),
       newCommand((conversationId) => context.forget(conversationId)),
-      statusCommand(conversations, () =>
-        [...connected()].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
-      ),
+      statusCommand(conversations, () => [
+        ...[...connected()].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
+        ...checks()
+          .filter(({ state }) => state !== "ok")
+          .map(({ name, what }) => ({ name, detail: what })),
+      ]),
       grantsCommand(approvals),
       undoCommand(sandbox.drafts),
       skillsCommand(tools.toolbox.skillsFor),

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
 import type { ChatSearch } from "../chat-log/chat-search.ts";
-import { approvalPolicy, backfillLimits, transcriptionSettings } from "../config/derive.ts";
+import { approvalPolicy, backfillLimits } from "../config/derive.ts";
 import type { History } from "../context/history-store.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
@@ -10,9 +10,11 @@ import { minWaitMs } from "../engine/conversation/waiting-room.ts";
 import { createEarlierMessages } from "../engine/turn/earlier-messages.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
 import { createTurnFiles } from "../files/turn-files.ts";
+import { logContext } from "../lib/log-context.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
 import { createFileInspector } from "../plugin-sdk/documents/file-inspector.ts";
+import type { MayRepeat } from "../ports/access.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
@@ -22,6 +24,7 @@ import type { Questions } from "../ports/question.ts";
 import type { Schedules } from "../ports/schedule.ts";
 import type { TurnDeps } from "../ports/turn-deps.ts";
 import type { TurnReports } from "../ports/turn-report.ts";
+import { isAtLeast } from "../ports/visitor.ts";
 import { createQuestions } from "../questions/questions.ts";
 import type { Deliveries } from "../response/deliveries.ts";
 import { readModel } from "../response/parse.ts";
@@ -29,8 +32,9 @@ import { describeMisfit } from "../response/schema-check.ts";
 import { createSchedules } from "../schedules/schedules.ts";
 import { askTemplateOf, contentOf, gateRules } from "../skill-runtime/library/library.ts";
 import { createPluginServices } from "../skill-runtime/plugins/plugin-services.ts";
-import { createTranscription } from "../transcription/transcribe.ts";
+import type { Accounts } from "../web/accounts/accounts.ts";
 import { openCompactor, openContext, openHistory } from "./context.ts";
+import type { PersonNow } from "./current-person.ts";
 import { buildFooters } from "./footers.ts";
 import type { Late } from "./late.ts";
 import type { Models } from "./models.ts";
@@ -39,6 +43,7 @@ import type { SandboxParts } from "./sandbox.ts";
 import type { Skills } from "./skills.ts";
 import type { State } from "./state.ts";
 import type { Tools, ToolsParts } from "./tools.ts";
+import { buildTranscription } from "./transcription.ts";
 import { buildTurnReports } from "./turn-reports.ts";
 
 export interface ConversationParts {
@@ -66,7 +71,10 @@ export interface ConversationLinks {
   handlers: Late<PlatformHandlers>;
   conversations: Late<Conversations>;
   approvals: Late<ApprovalDesk>;
+  accounts: Late<Accounts>;
   services: ToolsParts["services"];
+  personNow: PersonNow;
+  mayRepeat: MayRepeat;
 }
 
 const minPageWaitMs = 100;
@@ -77,7 +85,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const { settings, role, log, redact } = options;
   const { ledger, events, leases, bus, wrap } = state;
   const { config } = settings;
-  const transcription = transcriptionSettings(settings);
+  const transcribe = buildTranscription(options, state, links.models.usage);
   const { sandbox, tools, deliveries, memory } = links;
   const registry = createConversationRegistry(ledger);
   const reports = buildTurnReports(state, links.tools.toolbox.specs);
@@ -87,12 +95,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const context = openContext(options, { ...links, registry, history, earlier });
   const compactor = openCompactor(options, state, { ...links, history });
 
-  async function currentPerson(person: Author, platform: string, conversationId: string): Promise<Author | undefined> {
-    const lookUp = links.platform(platform)?.lookUp;
-    return lookUp === undefined ? person : await lookUp(person, conversationId);
-  }
-
-  const approvals = openApprovals(options, state, { ...links, currentPerson });
+  const approvals = openApprovals(options, state, links);
   links.approvals.set(approvals);
   const questions = createQuestions({
     ...{ ledger, bus, redact, log },
@@ -101,13 +104,13 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   const schedules = createSchedules({
     ...{ ledger, log },
     accept: (message) => links.handlers.get().onMessage(message),
-    ownerNow: ({ platform, conversationId, owner }) => currentPerson(owner, platform, conversationId),
+    ownerNow: ({ platform, conversationId, owner }) => links.personNow(owner, platform, conversationId),
   });
   const files = createTurnFiles({
     ...{ ledger, fileOrigins: sandbox.fileOrigins, platform: links.platform, log },
     drafts: sandbox.drafts,
     inspector: createFileInspector(),
-    ...(transcription === null ? {} : { transcribe: createTranscription({ ...transcription, events, log }) }),
+    ...(transcribe === undefined ? {} : { transcribe }),
     filesRoot: join(settings.workspace, "files"),
     limits: {
       maxBytes: config.files.maxMegabytes * 1024 * 1024,
@@ -153,7 +156,8 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     // On the page, a line disturbs nobody, and nothing else would show that the message is there.
     minWaitMs: (platform) => (platform === "local" ? minPageWaitMs : minWaitMs),
     async run(turn, signal) {
-      const end = await runTurn(turn, deps, signal).finally(() => deliveries.end(turn.id));
+      const run = logContext.run({ turnId: turn.id }, () => runTurn(turn, deps, signal));
+      const end = await run.finally(() => deliveries.end(turn.id));
       if (end !== "parked" && end !== "suspended") compactor?.consider(turn);
       return end;
     },
@@ -177,29 +181,30 @@ export function buildConversations(options: AppOptions, state: State, links: Con
 
 function openApprovals(
   { settings, log }: AppOptions,
-  { ledger, leases, events, audit, auditLog, mask }: State,
-  {
-    sandbox: { report, drafts },
-    skills: { gate, library },
-    tools: { toolbox },
-    ...links
-  }: ConversationLinks & {
-    currentPerson(person: Author, platform: string, conversationId: string): Promise<Author | undefined>;
-  },
+  { ledger, leases, events, audit, auditLog, mask, live }: State,
+  { sandbox: { report, drafts }, skills: { gate, library }, tools: { toolbox }, ...links }: ConversationLinks,
 ): ApprovalDesk {
+  const policy = {
+    ...approvalPolicy(settings),
+    ownersOnly: (tool: string) =>
+      (!report.holds || report.layers === "copy") && gateRules(library.current()).shellParameters.has(tool),
+  };
+  live.onApplied(() => Object.assign(policy, approvalPolicy(settings)));
   return createApprovals({
-    ...{ ledger, events, audit, gate, mask, log },
-    policy: {
-      ...approvalPolicy(settings),
-      ownersOnly: (tool) =>
-        (!report.holds || report.layers === "copy") && gateRules(library.current()).shellParameters.has(tool),
-    },
+    ...{ ledger, events, audit, gate, policy, mask, log },
     changes: drafts,
-    accept: (message) => links.conversations.get().accept(message),
+    repeats: {
+      mayRepeat: links.mayRepeat,
+      accept: (message) => links.conversations.get().accept(message),
+    },
     budgets: links.models.usage,
     notify: {
-      where: settings.config.safety.notify,
-      atMost: settings.config.safety.notifyAtMost,
+      get where() {
+        return settings.config.safety.notify;
+      },
+      get atMost() {
+        return settings.config.safety.notifyAtMost;
+      },
       leases,
       serves: links.serves,
       reach: (platform) => links.platform(platform)?.reach,
@@ -215,6 +220,15 @@ function openApprovals(
     checkInput: (conversationId, tool, input) => describeMisfit(toolbox.specs(conversationId), tool, input),
     skillFile: (tool) => contentOf(library.current(), tool),
     askOf: (tool) => askTemplateOf(library.current(), tool),
-    authority: (person, { platform, conversationId }) => links.currentPerson(person, platform, conversationId),
+    authority: (person, { platform, conversationId }) =>
+      platform === "account"
+        ? accountNow(links.accounts.get(), person)
+        : links.personNow(person, platform, conversationId),
   });
+}
+
+/** Undefined if the account was removed, or may not answer any more. */
+async function accountNow(accounts: Accounts, person: Author): Promise<Author | undefined> {
+  const role = await accounts.roleOf({ platform: "account", id: person.id, name: person.name });
+  return role !== undefined && isAtLeast(role, "approver") ? person : undefined;
 }

@@ -9,6 +9,7 @@ import type { OwnedMemory } from "../memory/memory.ts";
 import type { StatusLine } from "../ports/health.ts";
 import type { Ratings } from "../ports/rating.ts";
 import { mountDashboard } from "../web/dashboard.ts";
+import type { MayRead } from "../web/endpoints/schedules.ts";
 import type { SkillDesk } from "../web/endpoints/skills.ts";
 import type { HealthHistory } from "../web/health-history.ts";
 import type { ConversationParts } from "./conversations.ts";
@@ -29,16 +30,17 @@ export interface DashboardParts {
   parts: ConversationParts;
   healthHistory: HealthHistory;
   status(): StatusLine[];
+  mayRead: MayRead;
 }
 
 export function buildDashboard(
   app: Hono,
   { settings }: AppOptions,
   { ledger, audit, auditLog, mask }: State,
-  { parts, memory, skills, models, tools, answers, healthHistory, status }: DashboardParts,
+  { parts, memory, skills, models, tools, answers, healthHistory, status, mayRead }: DashboardParts,
 ): void {
   const { approvals, conversations, context, reports, schedules } = parts;
-  const { workspace, configFile, sources } = settings;
+  const { workspace, configFile } = settings;
   mountDashboard(app, {
     ...{ version, startedAt: Date.now(), ledger, audit, mask, status, history: healthHistory },
     ...{ approvals, conversations, reports, schedules },
@@ -46,20 +48,21 @@ export function buildDashboard(
     usage: models.usage,
     ratings: answers.ratings,
     limits: settings.config.limits,
+    mayRead,
     memory: { ...memory.desk, search: memory.search },
     skills: skillDesk(skills, tools),
-    settings: {
+    settings: () => ({
       configFile: shortPath(configFile),
-      settings: sources.map((setting) => ({ ...setting, place: shortPath(setting.place) })),
-    },
+      settings: settings.sources.map((setting) => ({ ...setting, place: shortPath(setting.place) })),
+    }),
     async prompts(turnId) {
       context.flush();
       const ofTurn = (await listSnapshots(workspace)).filter((snapshot) => snapshot.turnId === turnId);
       return ofTurn.map(({ step, path }) => ({ step, read: () => readFile(join(workspace, path), "utf8") }));
     },
-    async log(turnId, from, to) {
+    async log(wanted) {
       await auditLog.flush();
-      return await readTurnLog(join(workspace, "brain", "corpus"), { turnId, from, to });
+      return await readTurnLog(join(workspace, "brain", "corpus"), wanted);
     },
   });
 }

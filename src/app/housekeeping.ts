@@ -4,7 +4,9 @@ import type { StoredChatLog } from "../chat-log/chat-log.ts";
 import { createHousekeeping, type Housekeeping } from "../engine/housekeeping.ts";
 import { runIfDue } from "../lib/periodic.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
+import { logsFolderOf } from "../storage/folders.ts";
 import { pruneFiles } from "../storage/prune-files.ts";
+import type { Accounts } from "../web/accounts/accounts.ts";
 import type { HealthHistory } from "../web/health-history.ts";
 import type { ConversationParts } from "./conversations.ts";
 import type { Models } from "./models.ts";
@@ -23,6 +25,7 @@ export interface HousekeepingParts {
   tools: Tools;
   parts: ConversationParts;
   healthHistory: HealthHistory;
+  accounts: Pick<Accounts, "prune">;
   servePage(): Promise<void>;
 }
 
@@ -34,9 +37,9 @@ const documentsEveryMs = 10_000;
 const outputsRetentionMs = 30 * dayMs;
 
 export function buildHousekeeping(
-  { settings: { workspace, config }, role, log }: AppOptions,
+  { settings: { workspace, data, config }, role, log }: AppOptions,
   { ledger, store, auditLog }: State,
-  { memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, servePage }: HousekeepingParts,
+  { memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, accounts, servePage }: HousekeepingParts,
 ): Housekeeping {
   const { approvals, conversations, questions, schedules, history, registry } = parts;
   const pruneSummaries = async () => {
@@ -66,8 +69,10 @@ export function buildHousekeeping(
       () => runIfDue(store, { name: "summaries", everyMs: dayMs, work: pruneSummaries }),
       models.usage.prune,
       healthHistory.prune,
+      accounts.prune,
       () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxRetentionMs),
       () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsRetentionMs),
+      () => pruneFiles(logsFolderOf(data), Date.now() - config.log.keepDays * dayMs),
       // Runs last, because it writes: on a full disk, the other cleanups must free space first.
       auditLog.prune,
     ],

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { removeDatabase } from "../lib/index-database.ts";
 import { createMemory, type OwnedMemory } from "../memory/memory.ts";
+import type { UsageMeter } from "../ports/usage.ts";
 import { readDocumentPages } from "./document-pages.ts";
 import { embeddingOptions, vectorFile } from "./embeddings.ts";
 import type { AppOptions } from "./options.ts";
@@ -9,10 +10,10 @@ import type { State } from "./state.ts";
 export function buildMemory(
   { settings, log, redact }: AppOptions,
   state: State,
-  onTokens: (model: string, tokens: number) => void,
+  usage: () => Pick<UsageMeter, "admitAside" | "record">,
 ): OwnedMemory {
   const { events, ownFolder, withLock } = state;
-  const { embeddings } = embeddingOptions(settings, onTokens);
+  const { embeddings } = embeddingOptions(settings, usage);
   // Delete all vectors: while embeddings are off, nothing would remove those of forgotten texts.
   if (embeddings === undefined) removeDatabase(vectorFile(settings));
   return createMemory({

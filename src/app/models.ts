@@ -2,16 +2,14 @@
 import { createModelChoice, type ModelChoice } from "../commands/model-command.ts";
 import { hasBudget, hasOwnAddress, modelsToChoose, providerSettings } from "../config/derive.ts";
 import type { Settings } from "../config/settings.ts";
+import { createModelWatch, type ModelWatch } from "../health/model-watch.ts";
 import type { Log } from "../lib/log.ts";
-import type { Events } from "../ports/events.ts";
 import type { Provider } from "../ports/provider.ts";
-import type { UsageMeter } from "../ports/usage.ts";
 import { createCascade } from "../providers/cascade.ts";
 import { createProviders, type ProviderStatus } from "../providers/select.ts";
-import { shippedMinutePrices } from "../usage/price-table.ts";
 import { createPriceList, type PriceOf } from "../usage/prices.ts";
 import { type BudgetedUsageMeter, createUsageMeter } from "../usage/usage.ts";
-import type { AppOptions } from "./options.ts";
+import { type AppOptions, type Role, takesTurns } from "./options.ts";
 import type { State } from "./state.ts";
 
 export interface Models {
@@ -20,22 +18,25 @@ export interface Models {
   usage: BudgetedUsageMeter;
   priceOf: PriceOf;
   choice: ModelChoice;
+  watch: ModelWatch;
 }
 
 export async function buildModels(options: AppOptions, state: State, signal: AbortSignal): Promise<Models> {
-  const { settings, log } = options;
+  const { settings, role, log } = options;
   const { ledger, store, events } = state;
   const { config } = settings;
   const { providers: ready, statuses } =
     options.providers === undefined
-      ? await createProviders(providerSettings(settings), signal)
+      ? await createProviders({ ...providerSettings(settings), refusesDemo: refusesDemo(settings, role) }, signal)
       : { providers: options.providers, statuses: [] };
   const { dollars } = config.limits;
   const priceOf = createPriceList({
     configured: config.models.prices,
     hasOwnAddress: (provider) => hasOwnAddress(settings, provider),
   });
-  const providers = hasBudget(dollars) && dollars.unpriced === "refuse" ? pricedFirst(ready, priceOf, log) : ready;
+  const chosen = hasBudget(dollars) && dollars.unpriced === "refuse" ? pricedFirst(ready, priceOf, log) : ready;
+  const watch = createModelWatch();
+  const providers = chosen.map(watch.observe);
   const provider = createCascade({ providers, events });
   const choice = createModelChoice({
     store,
@@ -52,23 +53,12 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
       fallbacks: () => providers.map(({ model }) => model),
     },
   });
-  countTranscriptions(settings, events, usage);
-  return { statuses, provider, usage, priceOf, choice };
+  return { statuses, provider, usage, priceOf, choice, watch };
 }
 
-/** For everyone: no budget of a person or channel holds a transcription. */
-function countTranscriptions(settings: Settings, events: Events, usage: UsageMeter): void {
-  const baseUrl = settings.config.transcription?.baseUrl ?? "";
-  const provider = URL.parse(baseUrl)?.host === "api.openai.com" ? "openai" : "transcription";
-  const none = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  events.listen(({ name, fields }) => {
-    if (name !== "file.transcribed") return;
-    const model = `${provider}/${fields.model}`;
-    const perMinute = shippedMinutePrices[model];
-    const isPriced = perMinute !== undefined && fields.seconds !== undefined;
-    const cost = isPriced ? { cost: (perMinute * (fields.seconds ?? 0)) / 60 } : {};
-    void usage.record({ model, usage: none, ...cost });
-  });
+/** People in a chat service would take the demo's fixed phrases for answers. */
+function refusesDemo({ discord, slack }: Settings, role: Role): boolean {
+  return takesTurns(role) && (discord !== null || slack !== null);
 }
 
 /** A model without a price must not answer instead of another, because no budget would hold it. */

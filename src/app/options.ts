@@ -1,3 +1,4 @@
+import type { LoadResult } from "../config/load.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
@@ -8,7 +9,11 @@ import type { Provider } from "../ports/provider.ts";
 export type Role = "all" | "platforms" | "worker";
 
 export interface AppOptions {
+  /** Some of them change while Remora runs (live-settings.ts). */
   settings: Settings;
+  /** Reads the settings again. If absent, they never change. */
+  reloadSettings?(): LoadResult;
+  setLogLevel?(level: string): void;
   role: Role;
   /** The secret for the dashboard's link and cookie, and for API clients. */
   token: string;

@@ -1,6 +1,8 @@
 /** Builds the enabled platforms and loads only their libraries. A worker writes replies without connecting. */
 import { join } from "node:path";
 import type { Hono } from "hono";
+import type { Dispatcher } from "undici";
+import type { Settings } from "../config/settings.ts";
 import { createPosts } from "../engine/turn/posts.ts";
 import { createPageHome } from "../platforms/local/page-home.ts";
 import { createConnections, type PlatformConnections } from "../platforms/shared/connections.ts";
@@ -96,9 +98,16 @@ async function openPlatforms(
     const { streaming, ackReaction, access } = config.slack;
     const isAllowedBot = (id: string) => access.bots.includes(id);
     const slack = { access: settings.slack, streaming, ackReaction, store, commands, home, isAllowedBot, log };
-    platforms.set("slack", createSlackPlatform(slack));
+    const dispatcher = await proxyDispatcher(settings);
+    platforms.set("slack", createSlackPlatform({ ...slack, ...dispatcher }));
   }
   return platforms;
+}
+
+/** The one that `installProxies` has made global. */
+async function proxyDispatcher({ proxies: { https, http } }: Settings): Promise<{ dispatcher?: Dispatcher }> {
+  if (https === undefined && http === undefined) return {};
+  return { dispatcher: (await import("undici")).getGlobalDispatcher() };
 }
 
 export function isMounted(platform: Platform): platform is MountedPlatform {

@@ -6,6 +6,7 @@ import type { Settings } from "../config/settings.ts";
 import { createContainment } from "../engine/turn/containment.ts";
 import type { Log } from "../lib/log.ts";
 import { folderNameOf } from "../memory/places.ts";
+import type { MayRepeat } from "../ports/access.ts";
 import type { ApprovalDesk, ChangesActions } from "../ports/approval.ts";
 import type { Containment } from "../ports/containment.ts";
 import type { Conversations } from "../ports/conversation.ts";
@@ -46,6 +47,7 @@ export interface SandboxLinks {
   approvals: Late<ApprovalDesk>;
   conversations: Late<Conversations>;
   toolbox: Late<Toolbox>;
+  mayRepeat: MayRepeat;
 }
 
 const project = resolve(import.meta.dirname, "../..");
@@ -103,14 +105,19 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
       await delivery.ask(card).finally(() => delivery.leave());
     },
     isTainted: (turn) => isTainted(turn, links.toolbox.get().specs(turn.conversationId)),
-    accept: (message) => links.conversations.get().accept(message),
+    repeats: {
+      mayRepeat: links.mayRepeat,
+      accept: (message) => links.conversations.get().accept(message),
+    },
     redact,
   });
 
   const containment = createContainment({
     sandboxHolds: report.holds,
     fits: (folder) => sandbox.fits(withoutLinks(folder)),
-    asksForCommands: config.safety.shell === "ask",
+    get asksForCommands() {
+      return config.safety.shell === "ask";
+    },
     isFreeHost: (host) => egress.isFree(host),
     problemWithHosts(hosts) {
       const parsed = parseHosts(hosts);

@@ -1,4 +1,5 @@
 /** Builds durable state and event recorders: ledger, store, leases, bus, events, audit and metrics. */
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { type AuditLog, createAuditLog } from "../audit/audit-log.ts";
 import { headsFolderOf } from "../audit/heads.ts";
@@ -12,9 +13,13 @@ import type { WrapPort } from "../ports/port-wrappers.ts";
 import type { DurableState } from "../storage/durable-state.ts";
 import { makeFolders } from "../storage/folders.ts";
 import { openState } from "../storage/open-state.ts";
+import type { TraceExporter } from "../tracing/exporter.ts";
 import { createMetrics, type Metrics } from "../web/metrics.ts";
 import { serveWhileWaiting } from "../web/waiting.ts";
+import { createLiveSettings, type LiveSettings } from "./live-settings.ts";
 import type { AppOptions } from "./options.ts";
+
+const { version } = createRequire(import.meta.url)("../../package.json") as { version: string };
 
 export interface State extends Omit<DurableState, "close"> {
   events: Events;
@@ -22,6 +27,7 @@ export interface State extends Omit<DurableState, "close"> {
   auditLog: Pick<AuditLog, "flush" | "prune">;
   metrics: Metrics;
   mask: Mask;
+  live: LiveSettings;
   wrap: WrapPort;
   /** From now on, nothing waits for an unreachable Redis. */
   hurry(): void;
@@ -41,19 +47,31 @@ export async function buildState(options: AppOptions, wrap: WrapPort): Promise<S
     headsFolder: headsFolderOf(data),
   });
   const metrics = createMetrics(events);
+  const audit = wrap("audit", auditLog);
+  const live = createLiveSettings(options, audit);
+  const traces = await openTraces(options, events);
 
   return {
     ...durable,
-    ...{ events, auditLog, metrics, mask, wrap },
+    ...{ events, audit, auditLog, metrics, mask, live, wrap },
     ledger: wrap("ledger", durable.ledger),
-    audit: wrap("audit", auditLog),
     hurry: () => durable.redis?.connection.hurry(),
     async close() {
+      await live.close();
       metrics.close();
+      await traces?.close();
       await auditLog.close();
       await durable.close();
     },
   };
+}
+
+/** Loaded only if a collector is set. */
+async function openTraces({ settings, role, log }: AppOptions, events: Events): Promise<TraceExporter | undefined> {
+  const { endpoint, headers, serviceName } = settings.config.tracing;
+  if (endpoint === null) return undefined;
+  const { createTraceExporter } = await import("../tracing/exporter.ts");
+  return createTraceExporter({ events, log, endpoint, headers, serviceName, version, role });
 }
 
 async function openDurableState({ settings, token, role, log, signal }: AppOptions): Promise<DurableState> {

@@ -44,12 +44,13 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
     return turn !== undefined && isOwner(turn.body.target.platform, requester);
   }
 
+  const access = toolboxSettings(settings);
   const toolbox = createToolbox({
     library: skills.library,
     ...{ workspace, redact, log },
     filesRoot: join(workspace, "files"),
     dataFolder: join(data, "skills"),
-    config: toolboxSettings(settings),
+    config: access,
     drafts: sandbox.drafts,
     outputsFolder: sandbox.outputsFolder,
     isolated: createIsolatedPlugins({ launcher: sandbox.pluginLauncher, env: settings.env, log }),
@@ -60,6 +61,11 @@ export async function buildTools(options: AppOptions, state: State, parts: Tools
     servicesFor: (call, signal) => services.get()(call, signal),
     // Only owners (if there are any) may write skills, because a new skill becomes active for everybody.
     mayWriteSkills: async (scope) => config.safety.owners.length === 0 || (await isOwnersCall(scope)),
+  });
+  state.live.onApplied(() => {
+    delete access.allow;
+    Object.assign(access, toolboxSettings(settings));
+    toolbox.applySwitches();
   });
   const wrapped = wrap("toolbox", toolbox);
   parts.toolbox.set(wrapped);

@@ -1,6 +1,7 @@
 /** Builds the reports of turns, with texts as on approval cards. */
 import { callText, cleaner, escapeHiddenLines } from "../approvals/card-text.ts";
 import { callHeadline } from "../approvals/headline.ts";
+import { toolPhrase } from "../engine/turn/tool-phrases.ts";
 import type { Toolbox } from "../ports/tool.ts";
 import type { TurnReports } from "../ports/turn-report.ts";
 import { createTurnReports } from "../turn-report/create-report.ts";
@@ -20,9 +21,21 @@ export function buildTurnReports(
         const ask = specs(conversationId).find(({ name }) => name === call.name)?.ask;
         return ask === undefined ? undefined : callHeadline(call, ask, mask).text;
       },
+      done(call, conversationId) {
+        const spec = specs(conversationId).find(({ name }) => name === call.name);
+        if (spec?.phrases === undefined) return undefined;
+        // Mask whole values before the phrase shortens them, or a part of a secret could remain.
+        const masked = Object.entries(call.input).map(([key, value]) => [
+          key,
+          typeof value === "string" ? mask(value) : value,
+        ]);
+        const asCode = (value: string) => `\`${value.replaceAll("`", "'")}\``;
+        return cleaner(mask)(toolPhrase(call.name, Object.fromEntries(masked), spec, "done", asCode));
+      },
       actsOutside(tool, conversationId) {
         const spec = specs(conversationId).find(({ name }) => name === tool);
-        return spec?.isOutward === true && !spec.isReadOnly;
+        // The skill may have been removed since.
+        return spec === undefined || (spec.isOutward && !spec.isReadOnly);
       },
     },
   });

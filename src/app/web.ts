@@ -1,4 +1,7 @@
-/** Builds the web server: health and metrics, then the dashboard and the platforms' HTTP paths. */
+/** Builds the web server: health and metrics, people who sign in, then the dashboard and the platforms' HTTP paths. */
+import { signInSettings } from "../config/derive.ts";
+import { type Accounts, createAccounts } from "../web/accounts/accounts.ts";
+import { mountSignIn } from "../web/accounts/sign-in-routes.ts";
 import type { Readiness } from "../web/readiness.ts";
 import { createWebServer, type WebServer } from "../web/server.ts";
 import { buildDashboard, type DashboardParts } from "./dashboard.ts";
@@ -12,6 +15,19 @@ export function buildWebServer(
   readiness: () => Readiness,
 ): WebServer {
   return createWebServer({ ...settings.config.web, token, readiness, metrics, log });
+}
+
+export function buildAccounts(
+  { settings, log }: AppOptions,
+  { ledger, audit }: State,
+  { app, admit, placeOf, cookiesOf }: WebServer,
+): Accounts {
+  const { publicUrl, accounts: roles, signIn } = settings.config.web;
+  const claimRoles = signIn.oidc?.roles ?? {};
+  const accounts = createAccounts({ ledger, publicUrl, roles, claimRoles, services: signInSettings(settings) });
+  admit(accounts);
+  mountSignIn(app, { accounts, ledger, audit, log, placeOf, cookiesOf });
+  return accounts;
 }
 
 export interface PagesParts extends DashboardParts {

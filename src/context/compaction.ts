@@ -20,7 +20,7 @@ import type { Provider } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import type { ReadModel } from "../ports/turn-deps.ts";
-import type { AdmittedCall, UsageMeter } from "../ports/usage.ts";
+import { type AdmittedCall, payerOf, type UsageMeter } from "../ports/usage.ts";
 import type { Exchange } from "./history.ts";
 import type { History, ReadHistory } from "./history-store.ts";
 import { summaryOf } from "./summary.ts";
@@ -38,7 +38,7 @@ export interface CompactorOptions {
   history: History;
   provider: Provider;
   readModel: ReadModel;
-  usage: Pick<UsageMeter, "admit">;
+  usage: Pick<UsageMeter, "admitAside">;
   leases: Pick<Leases, "acquire">;
   events: Events;
   log: Log;
@@ -102,7 +102,7 @@ export function createCompactor(options: CompactorOptions): Compactor {
     const stored = await history.read(conversationId, "", options.tools(conversationId));
     const older = olderExchanges(stored, historyTokens);
     if (older.length === 0 || signal.aborted) return;
-    const permit = await usage.admit(turn, signal);
+    const permit = await usage.admitAside(payerOf(turn), {}, signal);
     if (permit.type !== "admitted") {
       log.info({ conversationId, code: permit.code }, "the usage limits leave nothing to summarise older turns");
       return;

@@ -10,6 +10,7 @@ import { createLruMap } from "../lib/lru-map.ts";
 import type { Memory, MemoryHit } from "../ports/memory.ts";
 import type { InboundMessage } from "../ports/message.ts";
 import type { TurnRecord } from "../ports/turn.ts";
+import { type Payer, payerOf, payerOfMessage } from "../ports/usage.ts";
 
 export interface Recalled {
   hits: MemoryHit[];
@@ -33,14 +34,14 @@ const maxPrepared = 20;
 /** A result older than this might lack newer turns. */
 const maxPreparedAgeMs = 2_000;
 
-type Asked = Pick<InboundMessage, "text" | "scope">;
+type Asked = Pick<InboundMessage, "text" | "scope"> & { payer: Payer };
 type Found = Omit<Recalled, "at">;
 
 export function createRecall(memory: Memory, log: Log, now: () => number): Recall {
   const known = createLruMap<Recalled & { messages: number }>(maxTurns);
   const prepared = new Map<string, Asked & { at: number; found: Promise<Found> }>();
 
-  async function ask({ text, scope }: Asked): Promise<Found> {
+  async function ask({ text, scope, payer }: Asked): Promise<Found> {
     const problems: string[] = [];
     const orNothing = async <T>(what: string, wanted: Promise<T>, nothing: T): Promise<T> => {
       try {
@@ -52,7 +53,7 @@ export function createRecall(memory: Memory, log: Log, now: () => number): Recal
       }
     };
     const [hits, digest] = await Promise.all([
-      orNothing("memory search", memory.search({ query: text, scopes: [scope, "shared"], limit: maxHits }), []),
+      orNothing("memory search", memory.search({ query: text, scopes: [scope, "shared"], limit: maxHits, payer }), []),
       orNothing("the preference digest", memory.digest(scope), ""),
     ]);
     return { hits, digest, problems };
@@ -68,15 +69,16 @@ export function createRecall(memory: Memory, log: Log, now: () => number): Recal
   async function find(turn: TurnRecord): Promise<Found> {
     const newest = turn.messages.at(-1);
     if (newest === undefined) return { hits: [], digest: "", problems: [] };
-    return await (takePrepared(newest) ?? ask(newest));
+    return await (takePrepared(newest) ?? ask({ ...newest, payer: payerOf(turn) }));
   }
 
   return {
     prepare(message) {
       const { text, scope } = message;
+      const asked = { text, scope, payer: payerOfMessage(message) };
       for (const [key, { at }] of prepared) if (now() - at >= maxPreparedAgeMs) prepared.delete(key);
       if (prepared.size >= maxPrepared) return;
-      prepared.set(messageKey(message), { text, scope, at: now(), found: ask({ text, scope }) });
+      prepared.set(messageKey(message), { ...asked, at: now(), found: ask(asked) });
     },
     async about(turn) {
       const cached = known.get(turn.id);

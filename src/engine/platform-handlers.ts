@@ -1,4 +1,5 @@
 /** Routes events from all platforms. Each promise resolves when its event is durably stored. */
+import { diskFullText, isDiskFull } from "../lib/disk-full.ts";
 import type { Log } from "../lib/log.ts";
 import type { Access } from "../ports/access.ts";
 import type { Approvals } from "../ports/approval.ts";
@@ -20,6 +21,8 @@ export interface PlatformHandlersOptions extends Pick<PlatformHandlers, "onFoote
   access: Access;
   chatLog: ChatLog;
   /** Returns the main name of a skill for any of its names, if the conversation may use the skill. */
+  /** Why new messages can't be accepted now, for the person who wrote. */
+  refusal(): string | undefined;
   skillNamed(asked: string, conversationId: string): string | undefined;
   log: Log;
 }
@@ -36,14 +39,21 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
         log.info({ platform, person: author.id, conversationId, why: verdict.why }, "a message was refused");
         return verdict.notice;
       }
+      const refusal = options.refusal();
+      if (refusal !== undefined) return { text: refusal };
       // A message that says only `stop` works like the command. If nothing is running, it is an ordinary message.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
       if (isStop && (await conversations.stopFor(message))) return undefined;
       const asked = withSkill(message, options.skillNamed);
       if ("notice" in asked) return asked.notice;
       context.prepare(asked.message);
-      await conversations.accept(asked.message);
-      return undefined;
+      try {
+        await conversations.accept(asked.message);
+        return undefined;
+      } catch (thrown) {
+        if (isDiskFull(thrown)) return { text: diskFullText };
+        throw thrown;
+      }
     },
     onAnswer: (answer) => approvals.answer(answer),
     onPick: (pick) => questions.answer(pick),

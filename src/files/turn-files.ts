@@ -21,6 +21,7 @@ import type { Attachment } from "../ports/message.ts";
 import { originOf } from "../ports/origin.ts";
 import type { Platform } from "../ports/platform.ts";
 import { type Transcribe, type TurnFiles, transcriptionIsOff } from "../ports/turn-files.ts";
+import type { Payer } from "../ports/usage.ts";
 import { type DownloadOutcome, download, tooLarge } from "./download.ts";
 import { createFolderInboxes, type InboxFile } from "./folder-inbox.ts";
 import {
@@ -87,7 +88,8 @@ export function createTurnFiles(options: TurnFilesOptions): TurnFiles {
 
   async function inspected(
     { root, folder, name }: InboxFile,
-    { mimeType, voice }: Attachment,
+    { mimeType, voice, bytes }: Attachment,
+    payer: Payer,
     hasRoom: boolean,
     signal: AbortSignal,
   ): Promise<Inspected> {
@@ -95,9 +97,9 @@ export function createTurnFiles(options: TurnFilesOptions): TurnFiles {
       const look = await inspector.inspect({ path, name }, signal);
       const isAudio = /^audio\//.test(look.mimeType) || /^audio\//.test(mimeType);
       if (!isAudio && voice === undefined) return inspectedOf(look, hasRoom);
-      const heard = (await transcribe?.({ path, name, mimeType: look.mimeType }, signal)) ?? {
-        problem: transcriptionIsOff,
-      };
+      const length = voice === undefined || voice.seconds === 0 ? {} : { seconds: voice.seconds };
+      const recording = { path, name, mimeType: look.mimeType, bytes, ...length, payer };
+      const heard = (await transcribe?.(recording, signal)) ?? { problem: transcriptionIsOff };
       if (voice !== undefined) return { mimeType: look.mimeType, ...heard };
       const marked = "text" in heard ? { text: `[audio file, transcribed]\n${heard.text}` } : heard;
       return { ...inspectedOf({ mimeType: look.mimeType, summary: look.summary }, false), ...marked };
@@ -105,7 +107,7 @@ export function createTurnFiles(options: TurnFilesOptions): TurnFiles {
   }
 
   return {
-    async fetch({ message, index, workingFolder }, signal) {
+    async fetch({ message, index, workingFolder, payer }, signal) {
       const { attachments, platform } = message;
       const attachment = attachments[index];
       if (attachment === undefined) throw new TypeError(`message ${message.id} has no attachment ${index}`);
@@ -129,7 +131,7 @@ export function createTurnFiles(options: TurnFilesOptions): TurnFiles {
       if (outcome.type === "failed") return withProblem(outcome.problem);
       const hasRoom = inlineBytes(attachments) < maxInlineBytesPerMessage;
       const found = { ...described, bytes: outcome.bytes, path: `${folder}/${file.name}` };
-      return { ...found, ...(await inspected(file, described, hasRoom, signal).catch(goneWhileRead)) };
+      return { ...found, ...(await inspected(file, found, payer, hasRoom, signal).catch(goneWhileRead)) };
     },
   };
 }

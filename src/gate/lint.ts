@@ -32,6 +32,14 @@ function warningsOf(pattern: string, knownTools: readonly string[]): Warning[] {
       message: "ends in `$`, but the matched text ends in `}`, so only derived forms can match; remove the `$`",
     });
   }
+  const anchor = anchorInside(pattern);
+  if (anchor !== undefined) {
+    const where = anchor === "^" ? "follows other text" : "is followed by other text";
+    warnings.push({
+      code: "gate.inner-anchor",
+      message: `can never match: \`${anchor}\` ${where}. Escape it as \`\\${anchor}\`, or remove it`,
+    });
+  }
   const tool = unknownToolAtStart(pattern, knownTools);
   if (tool !== undefined) {
     warnings.push({
@@ -57,6 +65,24 @@ function warningsOf(pattern: string, knownTools: readonly string[]): Warning[] {
 function endsInAnchor(pattern: string): boolean {
   // True for an unescaped final `$` that does not follow `}`, because `}` could end the exact text.
   return /(?<!\\)(?:\\\\)*\$$/.test(pattern) && !/\}\)*\$$/.test(pattern);
+}
+
+/**
+ * Finds a `^` that a character must precede, or a `$` that a character must follow: matched texts are one line. Only
+ * neighbours that certainly match a character count, so a pattern that can match is never reported.
+ */
+function anchorInside(pattern: string): "^" | "$" | undefined {
+  const isLiteral = (token: string) =>
+    /^(?:[\w "'/,:;=<>~@#%&!-]|\\[dswDSW./"'{}()[\]|+*?^$\\-]|\[.*\]|\.)$/s.test(token);
+  const isOptional = (token: string) => /^(?:[*?]|\{0?,)/.test(token);
+  const tokens =
+    pattern.match(/\\.|\(\?(?:P?<\w+>|[a-zA-Z-]*:?)|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|[\s\S]/g) ?? [];
+  for (const [at, token] of tokens.entries()) {
+    const [before = "", next = "", afterNext = ""] = [tokens[at - 1], tokens[at + 1], tokens[at + 2]];
+    if (token === "^" && (isLiteral(before) || (before === "+" && isLiteral(tokens[at - 2] ?? "")))) return "^";
+    if (token === "$" && isLiteral(next) && !isOptional(afterNext)) return "$";
+  }
+  return undefined;
 }
 
 /** Finds literal text after `^` that no tool name starts with. Checks each alternative of an unnested group. */

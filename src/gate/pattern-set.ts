@@ -1,5 +1,5 @@
 /**
- * Matches many patterns against several texts in bounded time. One pass over a text finds its atoms, and thereby the
+ * Matches many patterns against several texts in bounded time. One pass over a text finds its atoms, and so the
  * patterns that can match at all (prefilter.ts). A JavaScript expression runs for at most 50 ms, and a timeout counts
  * as a match. RE2 may be stopped at any point, because its automata keep only caches of complete entries.
  */

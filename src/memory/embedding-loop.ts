@@ -20,6 +20,7 @@ export interface EmbeddingLoopOptions {
   ask(request: EmbeddingRequest): Promise<SearchAnswer>;
   now: () => number;
   times?: Partial<EmbeddingTimes>;
+  onTokens?(tokens: number): void;
 }
 
 export interface EmbeddingTimes {
@@ -46,7 +47,8 @@ interface Text {
   text: string;
 }
 
-export function createEmbeddingLoop({ embedder, health, ask, now, times = {} }: EmbeddingLoopOptions): EmbeddingLoop {
+export function createEmbeddingLoop(options: EmbeddingLoopOptions): EmbeddingLoop {
+  const { embedder, health, ask, now, times = {}, onTokens } = options;
   const { betweenBatchesMs, firstRetryMs, busyMs } = { ...defaultTimes, ...times };
   const ended = new AbortController();
   const skipped = new Set<string>();
@@ -64,6 +66,7 @@ export function createEmbeddingLoop({ embedder, health, ask, now, times = {} }: 
       texts.map(({ text }) => text),
       "passage",
       signal,
+      onTokens,
     );
     const vectors = texts.flatMap(({ key }, index) => {
       const vector = embedded[index];

@@ -4,10 +4,15 @@ import type { MemoryScope } from "../ports/message.ts";
 import { type Origin, originOfPerson, viaStore } from "../ports/origin.ts";
 import type { PluginMemory } from "../ports/plugin.ts";
 import type { ToolScope } from "../ports/tool.ts";
+import type { Payer } from "../ports/usage.ts";
 import { documentsFolder } from "./document-files.ts";
 import type { OwnedMemory } from "./memory.ts";
 
-export type ScopedMemory = (call: ToolScope, onRead: (origins: readonly Origin[]) => void) => PluginMemory;
+export type ScopedMemory = (
+  call: ToolScope,
+  payer: () => Promise<Payer>,
+  onRead: (origins: readonly Origin[]) => void,
+) => PluginMemory;
 
 export function createScopedMemory(
   memory: Pick<OwnedMemory, "search" | "knowledge">,
@@ -24,7 +29,7 @@ export function createScopedMemory(
     });
   }
 
-  return (call, onRead) => ({
+  return (call, payer, onRead) => ({
     async remember(title, text, isShared = false) {
       const scope = await placeFor(call, isShared);
       const before = await memory.knowledge.readMarked(scope, title);
@@ -35,7 +40,7 @@ export function createScopedMemory(
       return before?.text;
     },
     async recall(query, limit) {
-      const hits = await memory.search({ query, scopes: [call.scope, "shared"], limit });
+      const hits = await memory.search({ query, scopes: [call.scope, "shared"], limit, payer: await payer() });
       onRead(hits.flatMap(({ origins }) => viaStore(origins, "recalled memory")));
       return hits.map(({ path, heading, at, scope, text }) => {
         const isDocument = path.startsWith(`${documentsFolder}/`);

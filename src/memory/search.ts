@@ -6,7 +6,7 @@
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createWorkerThread } from "../lib/worker-thread.ts";
-import type { Embedder } from "../ports/embeddings.ts";
+import type { Embedder, EmbeddingMeter } from "../ports/embeddings.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
 import type { DocumentScan, WaitingDocument } from "./document-scan.ts";
 import { createEmbeddingHealth, type EmbeddedThing } from "./embedding-health.ts";
@@ -39,6 +39,8 @@ export interface Search {
 
 export interface EmbeddingOptions {
   embedder: Embedder;
+  /** If absent, nothing is counted, and nothing is held back. */
+  meter?: EmbeddingMeter;
   /** The vector file, shared by all processes that use the data folder. */
   file: string;
   /** How long a search waits for the question's vector. */
@@ -76,7 +78,7 @@ export function createSearch({ workspace, indexFile, embeddings, log, now = Date
   });
   const meaning = embeddings === undefined ? undefined : createMeaningSearch(embeddings);
 
-  function createMeaningSearch({ embedder, maxWaitMs, times }: EmbeddingOptions) {
+  function createMeaningSearch({ embedder, meter, maxWaitMs, times }: EmbeddingOptions) {
     const healthOf = (what: EmbeddedThing) =>
       createEmbeddingHealth(what, embedder, log, (problem) => {
         if (!isClosed) ask({ type: "embedding-problem", what, problem }).catch(() => {});
@@ -85,13 +87,18 @@ export function createSearch({ workspace, indexFile, embeddings, log, now = Date
     const [passages, questions] = [healthOf("passages"), healthOf("questions")];
     return {
       embedder,
-      loop: createEmbeddingLoop({ embedder, health: passages, ask, now, ...(times === undefined ? {} : { times }) }),
+      loop: createEmbeddingLoop({
+        ...{ embedder, health: passages, ask, now },
+        ...(times === undefined ? {} : { times }),
+        ...(meter === undefined ? {} : { onTokens: meter.count }),
+      }),
       end: () => ended.abort(),
       vectorOf: createQuestionVectors({
         embedder,
         health: questions,
         now,
         ended: ended.signal,
+        ...(meter === undefined ? {} : { admit: meter.admit }),
         ...(maxWaitMs === undefined ? {} : { maxWaitMs }),
       }),
     };
@@ -124,7 +131,7 @@ export function createSearch({ workspace, indexFile, embeddings, log, now = Date
       const scopes = [...new Set(query.scopes)].slice(0, maxScopes);
       if (limit === 0 || scopes.length === 0) return [];
       try {
-        const vector = isClosed ? undefined : await meaning?.vectorOf(query.query);
+        const vector = isClosed ? undefined : await meaning?.vectorOf(query.query, query.payer);
         const asked = { query: { query: query.query, scopes, limit }, ...(vector === undefined ? {} : { vector }) };
         const answer = await ask({ type: "find", ...asked, now: now() });
         if (answer.type !== "hits") return [];

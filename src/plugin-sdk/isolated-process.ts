@@ -7,7 +7,7 @@
  * process ends itself after the time limit (isolated-entry.ts).
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ChildMessage, type ChildReply, tooLarge } from "./isolated-entry.ts";
@@ -36,6 +36,9 @@ export type IsolatedOutcome =
   | { type: "failed"; why: "error" | "time" | "memory"; message: string };
 
 const project = resolve(import.meta.dirname, "../..");
+/** As a package that npm has installed, Remora has its packages beside it, and Node does not strip its types. */
+const isPackage = import.meta.url.includes("/node_modules/");
+const typeStripper = new URL("../lib/installed-typescript.mjs", import.meta.url);
 const maxErrorCharacters = 20_000;
 
 /** Rejects only if the signal aborts. */
@@ -81,7 +84,8 @@ function start({ module, megabytes, descriptors = [], allowsAddons = false }: Is
     join(project, "src/plugin-sdk"),
     join(project, "src/lib"),
     join(project, "node_modules"),
-  ];
+    ...(isPackage ? [dirname(project)] : []),
+  ].filter((folder) => existsSync(folder));
   // Package folders may be links, so allow their targets too.
   const readable = [...new Set([...folders, ...folders.map((folder) => realpathSync(folder))])].map(
     (folder) => `${folder}/*`,
@@ -91,6 +95,7 @@ function start({ module, megabytes, descriptors = [], allowsAddons = false }: Is
       `--max-old-space-size=${megabytes}`,
       "--permission",
       "--allow-worker",
+      ...(isPackage ? ["--import", typeStripper.href] : []),
       ...(allowsAddons ? ["--allow-addons"] : []),
       ...[...readable, join(project, "package.json")].map((path) => `--allow-fs-read=${path}`),
     ],

@@ -18,8 +18,6 @@ export interface EmbedderOptions {
   apiKey?: string;
   /** Defaults to the model's own number. */
   dimensions?: number;
-  /** Gets the tokens of each request, if the service reports them. */
-  onTokens?(model: string, tokens: number): void;
 }
 
 const maxDimensions = 16_384;
@@ -31,12 +29,15 @@ export function createEmbedder(options: EmbedderOptions): Embedder {
   return {
     model: `${provider}/${model}${dimensions === undefined ? "" : `/${dimensions}`}`,
     address: shownUrl(place.baseUrl),
-    async embed(texts, use, signal) {
+    ...(provider === "openai"
+      ? { pricedModel: `${place.baseUrl === openAiUrl ? "openai" : "embeddings"}/${model}` }
+      : {}),
+    async embed(texts, use, signal, onTokens) {
       const checked = createCheckedFetch(place, signal, () => {}, "json");
       const input = texts.map((text) => embeddingPrefix(model, use) + text.toWellFormed());
       let answer: unknown;
       try {
-        answer = await request(input, options, place, checked.fetch);
+        answer = await request(input, options, place, checked.fetch, onTokens);
       } catch (thrown) {
         signal.throwIfAborted();
         throw thrownFailure(place, checked.thrown() ?? thrown);
@@ -60,9 +61,10 @@ type Fetch = typeof globalThis.fetch;
 
 async function requestOpenAi(
   input: string[],
-  { model, apiKey, dimensions, onTokens }: EmbedderOptions,
+  { model, apiKey, dimensions }: EmbedderOptions,
   { baseUrl }: ProviderPlace,
   fetch: Fetch,
+  onTokens?: (tokens: number) => void,
 ): Promise<unknown> {
   const { OpenAI } = await import("openai");
   // The SDK requires a key even if the server does not.
@@ -74,8 +76,7 @@ async function requestOpenAi(
     encoding_format: "float",
     ...(dimensions === undefined ? {} : { dimensions }),
   });
-  if (isJsonObject(usage) && typeof usage.prompt_tokens === "number")
-    onTokens?.(`${baseUrl === openAiUrl ? "openai" : "embeddings"}/${model}`, usage.prompt_tokens);
+  if (isJsonObject(usage) && typeof usage.prompt_tokens === "number") onTokens?.(usage.prompt_tokens);
   if (!Array.isArray(data)) return undefined;
   const placed = data.map((one: unknown, position) => {
     const { index = position, embedding = undefined } = isJsonObject(one) ? one : {};

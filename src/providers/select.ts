@@ -1,4 +1,6 @@
 /** Selects the usable providers in order. The demo model counts only if settings name it or no other is ready. */
+
+import { RemoraError } from "../lib/errors.ts";
 import type { Provider } from "../ports/provider.ts";
 import { createAnthropicProvider } from "./anthropic.ts";
 import { shownUrl } from "./classify-failure.ts";
@@ -16,6 +18,8 @@ export interface ProviderSettings {
   ollama: { host?: string; model?: string };
   preferred?: string;
   timeouts: Timeouts;
+  /** Rejects if only the demo model is left and the settings do not name it alone. */
+  refusesDemo?: boolean;
 }
 
 export interface ProviderStatus {
@@ -48,11 +52,22 @@ export async function createProviders(settings: ProviderSettings, signal: AbortS
   const providers = candidates.flatMap(({ provider }) => provider ?? []);
   const statuses = candidates.map(({ status }) => status);
   const demo = createDemoProvider();
-  const isDemoWanted = preferred?.name === "demo";
+  const isDemoWanted = preferred?.name === "demo" || settings.order.every((name) => name === "demo");
   if (isDemoWanted) providers.unshift(demo);
-  else if (!statuses.some((status) => status.isReady)) providers.push(demo);
+  else if (settings.refusesDemo === true) {
+    if (providers.length === 0) throw noModel(statuses);
+  } else if (!statuses.some((status) => status.isReady)) providers.push(demo);
   statuses.push(demoStatus(demo, providers.includes(demo), isDemoWanted));
   return { providers, statuses };
+}
+
+function noModel(statuses: readonly ProviderStatus[]): RemoraError {
+  const lacking = statuses.map(({ name, hint }) => `${name}: ${hint}`).join("; ");
+  return new RemoraError({
+    code: "start.no-model",
+    place: "models",
+    message: `no model is set up (${lacking}), and on Discord and Slack the demo model does not answer. Set one up, or name the demo model yourself: REMORA_MODEL=demo`,
+  });
 }
 
 function preferredOf({ preferred }: ProviderSettings): { name: string; model: string } | undefined {
@@ -161,7 +176,7 @@ function isAddress(host: string): boolean {
 
 function demoStatus(demo: Provider, isUsed: boolean, isWanted: boolean): ProviderStatus {
   const hint = isWanted
-    ? "in use because REMORA_MODEL selects it: no AI, a few fixed phrases"
+    ? "in use because the settings name it: no AI, a few fixed phrases"
     : isUsed
       ? "in use because no other model is ready: no AI, a few fixed phrases"
       : "not used while another model is ready";

@@ -9,6 +9,7 @@ import type { Ledger } from "../../ports/ledger.ts";
 import type { Author, InboundMessage } from "../../ports/message.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import type { TurnReports } from "../../ports/turn-report.ts";
+import { scheduleOf } from "../../ports/usage.ts";
 import { messageKey } from "./inbox.ts";
 
 export interface RetryOptions {
@@ -42,12 +43,13 @@ export function createRetry({ ledger, reports, access, accept, now = Date.now }:
     }
   }
 
-  return async (turnId: string, by: Author): Promise<FooterReceipt> => {
+  return async (turnId: string, platform: string, by: Author): Promise<FooterReceipt> => {
     const entry = await endedTurn(turnId);
     if (entry === undefined) return refused("I no longer have this request. Please ask again.");
     const { body: turn, state } = entry;
     const requester = requesterOf(turn);
-    if (requester.id !== by.id) return refused(`Only ${requester.name} can start this again.`);
+    if (turn.target.platform !== platform || requester.id !== by.id)
+      return refused(`Only ${requester.name} can start this again.`);
     const id = `retry:${turnId}`;
     if ((await ledger.get("message", messageKey(turn.target.platform, id))) !== undefined) return alreadyStarted;
     if (!(await reports.of(turn, state)).isSafeToRetry)
@@ -58,8 +60,10 @@ export function createRetry({ ledger, reports, access, accept, now = Date.now }:
     if (newest === undefined) return refused("I no longer have this request. Please ask again.");
     const verdict = await access.check({ ...newest, author: by });
     if (verdict.type === "refused") return refused(verdict.notice?.text ?? `I can't do that: ${verdict.why}.`);
+    const scheduleId = scheduleOf(turn);
     const isFirst = await accept({
       ...newest,
+      ...(scheduleId === undefined ? {} : { scheduleId }),
       id,
       replyTo: turn.target.messageId,
       author: by,

@@ -28,6 +28,7 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
           extraTags: callTags(callSpec(run, record.raw.name), parsedCall(record), untrusted),
           isTainted: counted.length > 0,
           facts: [...(await callFacts(run, parsedCall(record))), ...readBefore(counted)],
+          ...undoText(run, record),
         })),
       ),
     });
@@ -44,6 +45,15 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
     await deps.taskFiles.save(turn, "parked");
   }
   await postCards(run, asked);
+}
+
+function undoText(run: TurnRun, record: CallRecord): { undo?: string } {
+  const undo = run.deps.containment.undo(
+    callSpec(run, record.raw.name),
+    parsedCall(record).input,
+    record.isUnconfined === true,
+  );
+  return undo === undefined ? {} : { undo };
 }
 
 async function callFacts(run: TurnRun, call: ToolCall): Promise<string[]> {

@@ -3,7 +3,7 @@
  * and may run again after a crash. All other calls need approval, whatever the skills' rules say, and grants never
  * apply to them.
  */
-import type { Containment } from "../../ports/containment.ts";
+import { type Containment, reachesNetwork } from "../../ports/containment.ts";
 import type { GateMatch } from "../../ports/gate.ts";
 import { isFromOutside, type Origin } from "../../ports/origin.ts";
 import { networkOf, type ToolSpec } from "../../ports/tool.ts";
@@ -26,7 +26,7 @@ const noSandbox = "This machine has no working sandbox, so this changes files at
 const tooLargeToCopy = "This folder is too large for the sandbox, so this changes files at once and without limits.";
 
 export function createContainment(options: ContainmentOptions): Containment {
-  const { sandboxHolds, asksForCommands, isFreeHost } = options;
+  const { sandboxHolds, isFreeHost } = options;
 
   return {
     async isUnconfined(spec, folder) {
@@ -49,8 +49,9 @@ export function createContainment(options: ContainmentOptions): Containment {
       const hosts = networkOf(spec, input);
       if (hosts.length > 0 && isFromOutside(untrusted) && hosts.every(isFreeHost))
         return [reason("It reaches the network, after reading text that somebody else may have written.")];
-      if (!hosts.every(isFreeHost)) return [reason("It reaches the network. What it does there can't be undone.")];
-      if (asksForCommands && spec.shellParameters.length > 0) return [reason("Every command needs approval here.")];
+      if (!hosts.every(isFreeHost)) return [reason(reachesNetwork)];
+      if (options.asksForCommands && spec.shellParameters.length > 0)
+        return [reason("Every command needs approval here.")];
       return [];
     },
     async facts(spec, input, conversationId) {
@@ -59,6 +60,16 @@ export function createContainment(options: ContainmentOptions): Containment {
       if (!isLeaving) return [];
       const paths = await options.changedPaths(conversationId);
       return [...options.describeHosts(hosts).map((line) => `Reaches ${line}`), ...readableChanges(paths)];
+    },
+    undo(spec, input, isUnconfined) {
+      if (spec === undefined) return undefined;
+      const sends = networkOf(spec, input).length > 0;
+      if (spec.isReadOnly)
+        return sends || spec.isOutward ? "What it sends can't be taken back." : "It changes nothing.";
+      if (spec.folder === "write" && isUnconfined) return "Can't be undone: it changes files at once.";
+      if (sends) return "What it sends can't be taken back.";
+      if (spec.isOutward) return "Can't be undone: others may see it at once.";
+      return spec.folder === "write" ? "Can be undone: it works on a draft of the folder." : undefined;
     },
   };
 }

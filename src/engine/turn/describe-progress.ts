@@ -92,14 +92,16 @@ function doneText(group: readonly ShownCall[]): string {
   return group.length === 1 ? titleOf(first, "done") : manyText(first.record.raw.name, first.spec, group.length);
 }
 
-function failedText({ record }: ShownCall, count: number): string {
-  const outcomes: Partial<Record<string, string>> = {
-    denied: "was denied",
-    blocked: "was blocked",
-    interrupted: "was stopped",
-  };
-  const outcome = outcomes[record.result?.status ?? ""] ?? "failed";
-  return `${record.raw.name} ${outcome}${count === 1 ? "" : ` ${count} times`}`;
+const failures: Partial<Record<string, string>> = {
+  denied: "was denied",
+  blocked: "was blocked",
+  interrupted: "was stopped",
+};
+
+/** For example "Running npm install failed", or "Running npm install and 2 more failed". */
+function failedText(call: ShownCall, count: number): string {
+  const outcome = failures[call.record.result?.status ?? ""] ?? "failed";
+  return `${titleOf(call, "running")}${count === 1 ? "" : ` and ${count - 1} more`} ${outcome}`;
 }
 
 function totalTime(group: readonly ShownCall[]): string {
@@ -132,13 +134,12 @@ function titleOf({ record, spec }: ShownCall, tense: "running" | "done"): string
 
 function taskOf(call: ShownCall, holdUps: ReadonlyMap<string, string>): ProgressTask {
   const { record, state } = call;
-  const status = record.result?.status;
   const detail = holdUps.get(record.raw.id) ?? (state === "waiting" ? "Waiting for approval" : undefined);
-  const failure = status === undefined || status === "ok" ? undefined : status;
-  const shownDetail = state === "failed" ? failure : detail;
+  // The title of a failed task already says what became of it.
+  const shownDetail = state === "failed" ? undefined : detail;
   return {
     id: record.raw.id,
-    title: titleOf(call, state === "done" ? "done" : "running"),
+    title: state === "failed" ? failedText(call, 1) : titleOf(call, state === "done" ? "done" : "running"),
     state,
     ...(shownDetail === undefined ? {} : { detail: shownDetail }),
   };

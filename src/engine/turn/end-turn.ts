@@ -1,5 +1,6 @@
 /** Ends a turn: delivers its answer or the reason for its end, settles its changes, and writes it to memory. */
 import { abortCauseOf } from "../../lib/abort.ts";
+import { diskFullText, isDiskFull } from "../../lib/disk-full.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { callsOf, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
@@ -70,7 +71,8 @@ export async function endBroken(run: TurnRun, thrown: unknown): Promise<TurnEnd>
     deps.log.error({ turnId: turn.id, error: messageOf(again) }, "could not cancel the approvals of a failed turn");
   });
   const isExplained = thrown instanceof RemoraError;
-  return await endVisibly(run, "failed", isExplained ? `I could not do this: ${thrown.message}` : internalFailureText);
+  const text = isExplained ? `I could not do this: ${thrown.message}` : internalFailureText;
+  return await endVisibly(run, "failed", isDiskFull(thrown) ? diskFullText : text);
 }
 
 export async function endAborted(run: TurnRun): Promise<TurnEnd> {

@@ -1,5 +1,6 @@
 /** Fetches the files of the turn's messages, a few at a time, and saves each batch in the turn's record. */
 import type { InboundMessage } from "../../ports/message.ts";
+import { payerOf } from "../../ports/usage.ts";
 import { plainValue } from "./tool-phrases.ts";
 import type { TurnRun } from "./turn-store.ts";
 import { placeFile } from "./voice.ts";
@@ -28,6 +29,6 @@ function waitingFiles(message: InboundMessage) {
 
 async function fetchFile({ turn, deps, signal }: TurnRun, { message, index }: ReturnType<typeof waitingFiles>[number]) {
   const { workingFolder } = turn;
-  const file = await deps.files.fetch({ message, index, workingFolder }, signal);
+  const file = await deps.files.fetch({ message, index, workingFolder, payer: payerOf(turn) }, signal);
   placeFile(message, index, file, deps.limits.messageCharacters);
 }

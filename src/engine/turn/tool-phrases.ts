@@ -11,10 +11,11 @@ export function toolPhrase(
   input: JsonObject,
   spec: ToolSpec | undefined,
   tense: "running" | "done",
+  shown: (value: string) => string = (value) => value,
 ): string {
   const phrase = tense === "running" ? spec?.phrases?.doing : spec?.phrases?.done;
   if (phrase === undefined) return `${tense === "running" ? "Running" : "Ran"} ${plainValue(name, maxNameCharacters)}`;
-  return phrase.replace(/\{([^{}]*)\}/g, (_whole, key: string) => valueText(input, key));
+  return phrase.replace(/\{([^{}]*)\}/g, (_whole, key: string) => shown(valueText(input, key)));
 }
 
 export function manyText(name: string, spec: ToolSpec | undefined, count: number): string {

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../lib/log.ts";
+import type { Repeats } from "../../ports/access.ts";
 import type { ChangeApprovals, ChangesActions } from "../../ports/approval.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { ApprovalCard } from "../../ports/card.ts";
@@ -10,7 +11,6 @@ import type { Bus, Lease, Leases } from "../../ports/cluster.ts";
 import type { DraftRecord, Drafts } from "../../ports/draft.ts";
 import type { Events } from "../../ports/events.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import type { InboundMessage } from "../../ports/message.ts";
 import type { Sandbox } from "../../ports/sandbox.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 import { listEffects } from "../effects/list-effects.ts";
@@ -50,7 +50,7 @@ export interface DraftsOptions
   unconfinedRefusal?: string | undefined;
   show(card: ApprovalCard): Promise<void>;
   isTainted(turn: TurnRecord): boolean;
-  accept(message: InboundMessage): Promise<unknown>;
+  repeats: Repeats;
   redact(text: string): string;
   log: Log;
 }
@@ -99,7 +99,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     jobsFor: jobs.forCall,
   });
   const keeper = createDraftKeeper({ store, undoFolder, keepLock, events, audit, log });
-  const settler = createSettler({ ...options, store, merger, keeper, undo });
+  const settler = createSettler({ ...options, undoMs: options.undo.maxAgeMs, store, merger, keeper, undo });
   const undoChanges = createUndo({ ledger, undo, keepLock, endKept, approvals, events, audit });
 
   function wake(conversationId: string, turnId: string): void {

@@ -1,22 +1,23 @@
 /** Repeats a request on the current folder after its changes could not be kept. Discards the old draft. */
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import type { Repeats } from "../../ports/access.ts";
 import type { ApprovalRecord, ChangeApprovals } from "../../ports/approval.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import type { AnswerReceipt, Author, InboundMessage } from "../../ports/message.ts";
-import { requesterOf } from "../../ports/turn.ts";
+import type { AnswerReceipt, Author } from "../../ports/message.ts";
+import { scheduleOf } from "../../ports/usage.ts";
 
 export interface RunAgainOptions {
   ledger: Ledger;
   approvals: ChangeApprovals;
-  accept(message: InboundMessage): Promise<unknown>;
+  repeats: Repeats;
   discardDraft(draft: DraftRecord): Promise<void>;
   log: Log;
 }
 
 export async function runAgain(
-  { ledger, approvals, accept, discardDraft, log }: RunAgainOptions,
+  { ledger, approvals, repeats, discardDraft, log }: RunAgainOptions,
   record: ApprovalRecord,
   approvalId: string,
   by: Author,
@@ -25,18 +26,22 @@ export async function runAgain(
   const first = turn?.body.messages[0];
   if (turn === undefined || first === undefined)
     return { accepted: false, text: "The request is no longer on record. Ask again." };
+  const verdict = await repeats.mayRepeat(turn.body, by);
+  if (verdict.type === "refused") return { accepted: false, text: verdict.text };
+  const scheduleId = scheduleOf(turn.body);
   const draft = record.changes === undefined ? undefined : await ledger.get("draft", record.changes.draftId);
   if (draft?.state === "open") await discardDraft(draft.body);
   const message = {
     ...first,
     // The id is fixed so that a second click after a crash does not start a second turn.
     id: `schedule:again-${approvalId}:${record.createdAt}`,
-    author: requesterOf(turn.body),
+    author: verdict.requester,
+    ...(scheduleId === undefined ? {} : { scheduleId }),
     text: turn.body.messages.map(({ text }) => text).join("\n\n"),
     attachments: turn.body.messages.flatMap(({ attachments }) => attachments),
     at: Date.now(),
   };
-  await accept(message).catch((thrown: unknown) => {
+  await repeats.accept(message).catch((thrown: unknown) => {
     log.error({ approvalId, error: messageOf(thrown) }, "could not run a request again");
     throw thrown;
   });

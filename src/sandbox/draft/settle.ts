@@ -29,6 +29,7 @@ export interface SettlerOptions {
   keeper: DraftKeeper;
   undo: UndoJournal;
   policy: ChangePolicy;
+  undoMs: number;
   approvals: ChangeApprovals;
   show(card: ApprovalCard): Promise<void>;
   /** True if the turn read text that somebody else may have written. Its changes can't be approved in advance. */
@@ -135,6 +136,7 @@ export function createSettler(options: SettlerOptions): Settler {
       workingFolder: draft.folder,
       changes,
       expiresAt: Date.now() + maxUndecidedMs,
+      undo: undoText(options.undoMs),
       ...(isGrantable
         ? { grant: { pattern: `${kind} ${draft.folder}`, reason: `${kind} in ${folderPhrase(draft)}` } }
         : {}),
@@ -193,6 +195,12 @@ export function createSettler(options: SettlerOptions): Settler {
   }
 
   return { settle, applyDecision, discard };
+}
+
+function undoText(keptMs: number): string {
+  const days = Math.round(keptMs / (24 * 60 * 60 * 1_000));
+  if (days < 1) return "Can't be undone once it is approved.";
+  return `Can be undone for ${days === 1 ? "a day" : `${days} days`}.`;
 }
 
 function shownPaths(effects: Effects): string[] {

@@ -10,10 +10,10 @@
 import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { z } from "zod";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { codeOf, RemoraError } from "../../lib/errors.ts";
+import { readLines } from "../../lib/text/read-lines.ts";
 import type { EntryState } from "./entry-state.ts";
 import type { Pace } from "./pace.ts";
 import type { RawPath } from "./raw-path.ts";
@@ -103,7 +103,7 @@ export async function writeChanges(folder: string, changes: readonly JournalChan
 /** Needs no validation, because the file was complete before the entry left `preparing`. */
 export async function readChanges(journal: string, id: string): Promise<JournalChange[]> {
   const changes: JournalChange[] = [];
-  const lines = createInterface({ input: createReadStream(join(entryFolder(journal, id), "changes.jsonl")) });
+  const lines = readLines(createReadStream(join(entryFolder(journal, id), "changes.jsonl")));
   for await (const line of lines) changes.push(JSON.parse(line));
   return changes;
 }

@@ -14,9 +14,10 @@ export interface SkillAccess extends SkillFilter {
 
 /** A skill must pass the general filter and every filter that matches the conversation. */
 export function createSkillAccess(access: SkillAccess): (skill: Skill, conversationId: string) => boolean {
-  const conversations = Object.entries(access.conversations ?? {});
   return (skill, conversationId) => {
-    const fitting = conversations.filter(([id]) => conversationId === id || conversationId.startsWith(`${id}:`));
+    const fitting = Object.entries(access.conversations ?? {}).filter(
+      ([id]) => conversationId === id || conversationId.startsWith(`${id}:`),
+    );
     return [access, ...fitting.map(([, filter]) => filter)].every((filter) => passes(skill, filter));
   };
 }

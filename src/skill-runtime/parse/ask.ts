@@ -31,10 +31,11 @@ function problemWith(written: Json, schema: JsonSchema): string | undefined {
   return undefined;
 }
 
-/** A schema that does not list its properties may have any. */
+/** A schema that does not list its properties may have any, unless it describes a plain value. */
 function hasArgument(schema: JsonSchema, [key, ...rest]: readonly string[]): boolean {
-  const { properties } = schema;
-  if (key === undefined || !isJsonObject(properties)) return true;
+  const { properties, type } = schema;
+  if (key === undefined) return true;
+  if (!isJsonObject(properties)) return typeof type !== "string" || type === "object" || type === "array";
   const inner = Object.hasOwn(properties, key) ? properties[key] : undefined;
   return inner === true || (isJsonObject(inner) && hasArgument(inner, rest));
 }

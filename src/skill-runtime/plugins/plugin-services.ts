@@ -14,11 +14,12 @@ import type { Schedules } from "../../ports/schedule.ts";
 import type { ToolScope } from "../../ports/tool.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 import type { TurnFiles } from "../../ports/turn-files.ts";
+import { type Payer, payerOf } from "../../ports/usage.ts";
 
 export interface PluginServicesOptions {
   ledger: Ledger;
   searchChat(turn: TurnRecord, chat: ChatActions, place: ChatPlace, query: ChatQuery): Promise<FoundLine[]>;
-  memoryFor(scope: ToolScope, onRead: BoundCall["onRead"]): PluginMemory;
+  memoryFor(scope: ToolScope, payer: () => Promise<Payer>, onRead: BoundCall["onRead"]): PluginMemory;
   files: TurnFiles;
   questions: Questions;
   schedules: Schedules;
@@ -61,7 +62,8 @@ export function createPluginServices(options: PluginServicesOptions) {
     }
     const message = { platform: target.platform, id: messageId, conversationId, attachments };
     const canFetch = attachment.source !== undefined;
-    const file = canFetch ? await options.files.fetch({ message, index, workingFolder }, signal) : attachment;
+    const wanted = { message, index, workingFolder, payer: payerOf(turn) };
+    const file = canFetch ? await options.files.fetch(wanted, signal) : attachment;
     const { path, problem = "the file can't be fetched" } = file;
     if (path === undefined) throw chatError(turn, "platform.unreadable-file", problem);
     call.onRead([originOf("attachment", file.name)]);
@@ -114,7 +116,7 @@ export function createPluginServices(options: PluginServicesOptions) {
   }
 
   return (call: BoundCall, signal: AbortSignal): PluginServices => ({
-    memory: memoryFor(call.scope, call.onRead),
+    memory: memoryFor(call.scope, async () => payerOf(await turnOf(call)), call.onRead),
     chat: chatFor(call, signal),
     schedules: schedulesFor(call),
     async ask(question, options) {

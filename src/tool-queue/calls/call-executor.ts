@@ -8,6 +8,7 @@ import { abortCauseOf } from "../../lib/abort.ts";
 import type { Backoff } from "../../lib/backoff.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { logContext } from "../../lib/log-context.ts";
 import type { Redact } from "../../lib/redact.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { Events } from "../../ports/events.ts";
@@ -160,7 +161,7 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
       if (unrecorded !== undefined) return await finish(job, entry, "done", resultOf(job, entry, "failed", unrecorded));
       if (signal.aborted) return await leaveOut(job, entry, signal);
       begun();
-      const end = await runAttempt(toolbox, job, signal);
+      const end = await logContext.run({ turnId: job.scope.turnId }, () => runAttempt(toolbox, job, signal));
       // On shutdown, leave the entry as it is: the next start must find an interrupted attempt.
       if (end.type === "aborted" && abortCauseOf(signal) === "shutdown") return entry;
       const next = afterAttempt(job, end, attempts, options.backoff);

@@ -1,0 +1,166 @@
+/** Builds the checks of the running process, which `/readyz`, the dashboard, `/remora status` and the chat show. */
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { checkDisk } from "../health/disk.ts";
+import { markRun, readRun, unmarkRun } from "../health/last-run.ts";
+import type { ModelWatch } from "../health/model-watch.ts";
+import { createHealthMonitor, type HealthMonitor, type HealthProbe } from "../health/monitor.ts";
+import { diskFullText, isDiskFull } from "../lib/disk-full.ts";
+import { messageOf } from "../lib/errors.ts";
+import { createWorkerThread } from "../lib/worker-thread.ts";
+import type { HealthCheck } from "../ports/health.ts";
+import type { Platform } from "../ports/platform.ts";
+import { maxCheckedBytes, wholeFiles } from "../storage/open-state.ts";
+import { damagedText } from "../storage/sqlite/quick-check.ts";
+import { type AppOptions, takesTurns } from "./options.ts";
+import type { State } from "./state.ts";
+
+export interface Health {
+  start(url: string): Promise<void>;
+  checks(): HealthCheck[];
+  /** Why new messages are not accepted, for the person who wrote. */
+  refusal(): string | undefined;
+  close(): Promise<void>;
+}
+
+interface HealthParts {
+  models: ModelWatch;
+  platforms(): readonly Platform[];
+}
+
+/** How long people are told that the process before did not stop properly. */
+const maxRestartNoteMs = 3_600_000;
+/** A call costs a little if the model answers. */
+const modelsEveryMs = 60_000;
+/** A check reads the whole file. */
+const maxFilesMs = 600_000;
+const filesEveryMs = 24 * 3_600_000;
+const storeKey = "health:written";
+
+export function buildHealth(options: AppOptions, state: State, parts: HealthParts): Health {
+  const { settings, role, log } = options;
+  const { minFreeMegabytes, everySeconds, modelCall } = settings.config.health;
+  const everyMs = everySeconds * 1_000;
+  const minFreeBytes = minFreeMegabytes * 1024 * 1024;
+  let restart: HealthCheck[] = [];
+  let startedAt = 0;
+
+  const probes: HealthProbe[] = [
+    {
+      ...{ name: "disk", everyMs },
+      run: () =>
+        Promise.all([
+          checkDisk({ name: "data", path: settings.data }, minFreeBytes),
+          checkDisk({ name: "workspace", path: settings.workspace }, minFreeBytes),
+        ]),
+    },
+    {
+      ...{ name: "files", everyMs: filesEveryMs, maxMs: maxFilesMs },
+      run: () => checkLargeFiles(state, settings.data),
+    },
+    { ...{ name: "records", everyMs }, run: () => checkRecords(state) },
+    {
+      ...{ name: "tokens", everyMs },
+      async run(signal) {
+        // The result is part of the platform's own health.
+        await Promise.all(parts.platforms().map((platform) => platform.probe?.(signal).catch(() => {})));
+        return [];
+      },
+    },
+    ...(takesTurns(role) && modelCall && options.providers === undefined
+      ? [{ name: "models", everyMs: Math.max(everyMs, modelsEveryMs), run: modelsProbe(parts.models) }]
+      : []),
+  ];
+  const monitor: HealthMonitor = createHealthMonitor({ probes, log });
+  const checks = () => [
+    ...monitor.checks(),
+    ...parts.models.checks(),
+    ...(Date.now() - startedAt < maxRestartNoteMs ? restart : []),
+  ];
+
+  return {
+    async start(url) {
+      const last = await readRun(state.ownFolder);
+      startedAt = Date.now();
+      markRun(state.ownFolder, { pid: process.pid, startedAt, url });
+      if (last !== undefined) {
+        const since = new Date(last.startedAt).toISOString();
+        const what = `restarted at ${new Date(startedAt).toISOString()}, because the process before ended without stopping`;
+        restart = [
+          {
+            name: "process",
+            state: "warning",
+            what,
+            why: `It ran since ${since}. It was killed, crashed, or lost its power`,
+          },
+        ];
+        log.warn({ pid: last.pid }, `${what}. Unfinished work continues`);
+      }
+      // The start does not wait: each check has a time limit of its own.
+      void monitor.start();
+    },
+    checks,
+    refusal: () =>
+      monitor.checks().some(({ name, state: is }) => name.startsWith("disk ") && is === "broken")
+        ? diskFullText
+        : undefined,
+    async close() {
+      await monitor.close();
+      unmarkRun(state.ownFolder);
+    },
+  };
+}
+
+/** Files that are too large to be checked before the start. */
+async function checkLargeFiles({ redis }: State, data: string): Promise<HealthCheck[]> {
+  if (redis !== undefined) return [];
+  const large = wholeFiles
+    .map(([file, name]) => ({ name, path: join(data, file) }))
+    .filter(({ path }) => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > maxCheckedBytes);
+  if (large.length === 0) return [];
+  const thread = createWorkerThread<string, string[]>({
+    name: "file check",
+    module: new URL("../storage/sqlite/quick-check-thread.ts", import.meta.url),
+    ...{ workerData: {}, maxMegabytes: 64, onProblem() {} },
+  });
+  try {
+    const found = await Promise.all(large.map(async ({ name, path }) => ({ name, problems: await thread.ask(path) })));
+    return found.map(({ name, problems: [problem] }): HealthCheck => {
+      if (problem === undefined) return { name, state: "ok", what: "whole" };
+      return { name, state: "broken", what: `the ${name} ${damagedText(problem)}` };
+    });
+  } finally {
+    await thread.close("");
+  }
+}
+
+function modelsProbe(models: ModelWatch) {
+  return async (signal: AbortSignal): Promise<HealthCheck[]> => {
+    await models.check(signal);
+    return [];
+  };
+}
+
+/** Writes and reads a value, because only that proves that Redis or SQLite keeps what it is given. */
+async function checkRecords({ store, redis }: State): Promise<HealthCheck[]> {
+  const name = redis === undefined ? "records" : "redis records";
+  try {
+    const value = Date.now();
+    await store.set(storeKey, value);
+    // Another process may have written in between.
+    const read = await store.get(storeKey);
+    if (typeof read !== "number" || read < value)
+      return [{ name, state: "broken", what: "what is written is not kept" }];
+    const warnings = (await redis?.connection.checks()) ?? [];
+    return [
+      { name, state: "ok", what: "can be written" },
+      ...warnings.map((what, index): HealthCheck => {
+        const isReplica = /read-only replica/.test(what);
+        return { name: `redis setting ${index + 1}`, state: isReplica ? "broken" : "warning", what };
+      }),
+    ];
+  } catch (thrown) {
+    const why = isDiskFull(thrown) ? "The disk is full" : messageOf(thrown);
+    return [{ name, state: "broken", what: "nothing can be written", why }];
+  }
+}
