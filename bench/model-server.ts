@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { performance } from "node:perf_hooks";
 import { text } from "node:stream/consumers";
+import { modelCheckText } from "../test/doubles/model-check.ts";
 
 export interface ModelServer {
   url: string;
@@ -29,9 +30,11 @@ export async function createModelServer(options: ModelServerOptions): Promise<Mo
   let [requestAt, lastTokenAt, requests] = [0, 0, 0];
   const server = createServer(async (request, response) => {
     const body = await text(request);
-    requestAt = performance.now();
-    requests++;
-    onRequest?.(body);
+    if (!body.includes(modelCheckText)) {
+      requestAt = performance.now();
+      requests++;
+      onRequest?.(body);
+    }
     if (thinkMs > 0) await new Promise((resolve) => setTimeout(resolve, thinkMs));
     response.writeHead(200, { "content-type": "text/event-stream" });
     const send = (type: string, fields: object) =>

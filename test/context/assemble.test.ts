@@ -140,7 +140,8 @@ describe("the prompt", () => {
       memoryHit("known to all", { scope: "shared" }),
     ]);
     const request = await requestFor(turnOf("t1", "what do you know?"), { memory });
-    expect(asked).toEqual([{ query: "what do you know?", scopes: ["channel:c1", "shared"], limit: 24 }]);
+    const payer = { user: { id: "ann" }, scope: "channel:c1" };
+    expect(asked).toMatchObject([{ query: "what do you know?", scopes: ["channel:c1", "shared"], limit: 24, payer }]);
     expect(systemText(request)).toContain("known to all");
     expect(systemText(request)).not.toContain("canary");
   });

@@ -32,7 +32,7 @@ function startProcess(world: World, leases: Leases, locks: Leases): Process {
   });
   const compactor = createCompactor({
     ...{ history, provider, readModel, leases, events: createEvents(), log: silentLog },
-    usage: { admit: async () => admittedCall() },
+    usage: { admitAside: async () => admittedCall() },
     ...{ contextTokens: 3_000, historyTokens, maxOutputTokens: 1_000, tools: () => [] },
   });
   const process: Process = { history, compactor, answer: undefined };
@@ -170,7 +170,7 @@ test("a summary and the turns that end while it is stored don't overwrite each o
       const compactor = createCompactor({
         ...{ history: histories[0], provider, readModel, events: createEvents(), log: silentLog },
         leases: createInMemoryLeases(),
-        usage: { admit: async () => admittedCall() },
+        usage: { admitAside: async () => admittedCall() },
         ...{ contextTokens: 8_000, historyTokens, maxOutputTokens: 1_000, tools: () => [] },
       });
       compactor.consider(endedTurn("t8"));

@@ -88,8 +88,8 @@ export function createCompaction(world: World, provider: Provider, changes: Part
   const events: RemoraEvent[] = [];
   const bus = createEvents();
   bus.listen((event) => events.push(event));
-  const meter: Pick<UsageMeter, "admit"> = {
-    admit: async () => admittedCall((call) => counted.push(call)),
+  const meter: Pick<UsageMeter, "admitAside"> = {
+    admitAside: async () => admittedCall((call) => counted.push(call)),
   };
   const history = changes.history ?? world.history();
   const leases: Leases = createInMemoryLeases();

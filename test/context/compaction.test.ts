@@ -156,7 +156,7 @@ describe("compaction", () => {
   test("does not ask the model when a usage limit is reached", async () => {
     const { requests, provider } = summarizing("- they talked");
     const refused = { type: "refused" as const, code: "usage.userTokensPerDay", sentence: "no" };
-    const { add, read } = createCompaction(world, provider, { usage: { admit: async () => refused } });
+    const { add, read } = createCompaction(world, provider, { usage: { admitAside: async () => refused } });
     await add(...turnsOf(12));
     expect(requests).toEqual([]);
     expect(idsOf(await read()).length).toBe(12);

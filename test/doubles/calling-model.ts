@@ -6,6 +6,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
+import { modelCheckText } from "./model-check.ts";
 
 export interface CallingModel {
   url: string;
@@ -32,8 +33,9 @@ export async function startCallingModel(
       response.writeHead(400).end(z.prettifyError(body.error));
       return;
     }
-    requests.push(sent);
-    const other = await otherAnswer(sent);
+    const isCheck = sent.includes(modelCheckText);
+    if (!isCheck) requests.push(sent);
+    const other = isCheck ? undefined : await otherAnswer(sent);
     if (other === undefined) answer(response, body.data);
     else answerWith(response, other);
   });

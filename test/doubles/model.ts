@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { LLMock } from "@copilotkit/aimock";
+import { modelCheckText } from "./model-check.ts";
 
 /** A frame is one event of the stream: an SSE block, or a line of JSON. */
 export type FrameTest = (frame: string, index: number) => boolean;
@@ -36,25 +37,32 @@ export interface ModelDouble {
   requests: ModelRequestSeen[];
   /** From now on the models see no pictures: Ollama says so if asked, the others refuse, each in its own words. */
   blind(): void;
-  /** Faults are used in order, one per request. */
+  /** From now on every request gets 401, or none again. */
+  refuseKey(isRefused?: boolean): void;
+  /** Faults are used in order, one per request. Calls that only check whether the model answers are not counted. */
   failNext(...faults: Fault[]): void;
   /** Requests whose connection the client has closed before the answer was complete. */
   abandoned(): number;
   stop(): Promise<void>;
 }
 
-export async function startModelDouble(): Promise<ModelDouble> {
+/** `countsChecks`: treats calls that only check whether the model answers like all others. */
+export async function startModelDouble({ countsChecks = false } = {}): Promise<ModelDouble> {
   const mock = await LLMock.create({ port: 0, logLevel: "silent" });
   const faults: Fault[] = [];
   const requests: ModelRequestSeen[] = [];
   const sockets = new Set<Socket>();
   let abandoned = 0;
   let isBlind = false;
+  let isKeyRefused = false;
+  mock.onMessage(modelCheckText, { content: "ok" });
   const server = createServer((request, response) => {
     response.on("close", () => {
       if (!response.writableFinished) abandoned += 1;
     });
-    serve(mock.url, request, response, { faults, requests, isBlind }).catch(() => response.destroy());
+    serve(mock.url, request, response, { faults, requests, isBlind, isKeyRefused, countsChecks }).catch(() =>
+      response.destroy(),
+    );
   });
   server.on("connection", (socket) => {
     sockets.add(socket);
@@ -67,6 +75,9 @@ export async function startModelDouble(): Promise<ModelDouble> {
     requests,
     blind() {
       isBlind = true;
+    },
+    refuseKey(isRefused = true) {
+      isKeyRefused = isRefused;
     },
     failNext: (...next) => faults.push(...next),
     abandoned: () => abandoned,
@@ -91,11 +102,19 @@ export async function closedPort(): Promise<number> {
   return port;
 }
 
+interface State {
+  faults: Fault[];
+  requests: ModelRequestSeen[];
+  isBlind: boolean;
+  isKeyRefused: boolean;
+  countsChecks: boolean;
+}
+
 async function serve(
   upstream: string,
   request: IncomingMessage,
   response: ServerResponse,
-  { faults, requests, isBlind }: { faults: Fault[]; requests: ModelRequestSeen[]; isBlind: boolean },
+  { faults, requests, isBlind, isKeyRefused, countsChecks }: State,
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
@@ -106,8 +125,14 @@ async function serve(
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ capabilities }));
     return;
   }
-  if (request.method === "POST") requests.push({ path, headers: request.headers, body: JSON.parse(text) });
-  const fault = request.method === "POST" ? faults.shift() : undefined;
+  if (isKeyRefused) {
+    const error = { type: "authentication_error", message: "invalid x-api-key", code: "invalid_api_key" };
+    response.writeHead(401, { "content-type": "application/json" }).end(JSON.stringify({ type: "error", error }));
+    return;
+  }
+  const isCounted = request.method === "POST" && (countsChecks || !text.includes(modelCheckText));
+  if (isCounted) requests.push({ path, headers: request.headers, body: JSON.parse(text) });
+  const fault = isCounted ? faults.shift() : undefined;
   if (fault?.type === "silence") return;
   if (fault?.type === "reset") {
     request.socket.resetAndDestroy();

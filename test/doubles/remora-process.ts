@@ -56,10 +56,13 @@ export async function startRemora(
       HOME: process.env.HOME ?? "",
       REMORA_WORKSPACE: home.workspace,
       REMORA_DATA: home.data,
+      REMORA_ENV_FILE: "/dev/null",
       REMORA_PORT: "0",
       // Nothing listens on port 1: no test talks to a model server that happens to run here.
       OLLAMA_HOST: "http://127.0.0.1:1",
       LOG_LEVEL: "warn",
+      // Chat services refuse the demo model unless it is named.
+      ...(Object.keys(env).some((name) => /^(?:ANTHROPIC|OPENAI|OLLAMA)_/.test(name)) ? {} : { REMORA_MODEL: "demo" }),
       ...env,
     },
   });

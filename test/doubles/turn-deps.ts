@@ -92,6 +92,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
       problem: () => undefined,
       reasons: () => [],
       facts: async () => [],
+      undo: () => undefined,
     },
     drafts: { settle: async () => {}, news: async () => [] },
     queue: {

@@ -464,7 +464,7 @@ describe("attacks on approvals", () => {
     expect(await written(call.mark)).toBe("edited\n");
     expect((await settled(call)).card?.items[0]).toMatchObject({
       editedFrom: expect.stringContaining("echo ran"),
-      outcome: expect.stringMatching(/^Ann edited and approved/),
+      outcome: expect.stringMatching(/^Ann changed .* and approved it$/),
     });
   });
 
@@ -706,7 +706,13 @@ interface Played {
 async function withModel(steps: ScriptStep[], work: (played: Played) => Promise<void>, more = {}): Promise<void> {
   const where = await createHome();
   const REMORA_CONFIG = await configFile(where, {}, more);
-  const env = { REMORA_WORKSPACE: where.workspace, REMORA_DATA: where.data, REMORA_PORT: "0", REMORA_CONFIG };
+  const env = {
+    REMORA_WORKSPACE: where.workspace,
+    REMORA_DATA: where.data,
+    REMORA_PORT: "0",
+    REMORA_ENV_FILE: "/dev/null",
+    REMORA_CONFIG,
+  };
   const loaded = loadSettings(env, resolve(import.meta.dirname, "../.."));
   if (loaded.type !== "ok") throw new Error("the shipped configuration is not valid");
   const provider = createScriptedProvider(steps);
@@ -854,7 +860,7 @@ describe.skipIf(missingBrowser !== undefined)(`markup on the page${browserNote}`
         .getByRole("button", { name: /repl/ })
         .click();
       const shown = tab.getByRole("complementary", { name: "Thread" });
-      await shown.locator(".card-call", { hasText: `'${bad}' '</pre></section>' >> markup.txt` }).waitFor();
+      await shown.locator(".card-headline", { hasText: `'${bad}' '</pre></section>' >> markup.txt` }).waitFor();
       await forged(card, { person, choice: "deny", reason: `${bad} because` });
       await shown.locator(".outcome", { hasText: `${bad} because` }).waitFor();
       await shown.locator(".file", { hasText: bad }).waitFor();

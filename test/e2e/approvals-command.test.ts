@@ -35,6 +35,7 @@ function approvals(...given: string[]): Promise<Ended> {
     HOME: process.env.HOME ?? "",
     REMORA_WORKSPACE: home.workspace,
     REMORA_DATA: home.data,
+    REMORA_ENV_FILE: "/dev/null",
   };
   return new Promise((done) => {
     execFile(process.execPath, ["src/main.ts", "approvals", ...given], { cwd: project, env }, (error, stdout, stderr) =>
@@ -106,6 +107,13 @@ test("the list shows the whole call, approve with an id prefix runs it, and the 
   expect(shown.stdout).toContain("asked by Ann");
   const [open] = await listed();
   const approvalId = open?.items[0]?.approvalId ?? "";
+  const why = await approvals("why", approvalId);
+  expect(why.stdout.split("\n")).toEqual([
+    "Run `touch from-afar.txt`",
+    expect.stringMatching(/^ {2}\S/),
+    ...why.stdout.split("\n").slice(2),
+  ]);
+  expect(await approvals("why", "not-an-open-card-here")).toMatchObject({ code: 1, stdout: "" });
   expect(open?.items).toMatchObject([
     { tool: "shell_exec", state: "open", why: expect.arrayContaining([expect.stringContaining("network")]) },
   ]);
@@ -134,7 +142,7 @@ test("after deny with a reason nothing runs, the model reads it, and one record 
   expect(denied).toMatchObject({ code: 0 });
   expect(JSON.parse(denied.stdout)).toEqual({ accepted: true, text: "Denied." });
   expect((await answerBelow(card)).text).toContain("not on a Friday");
-  expect((await settled(card)).card?.items[0]?.outcome).toMatch(/^The operator denied .*: not on a Friday$/);
+  expect((await settled(card)).card?.items[0]?.outcome).toMatch(/^The operator denied .*: “not on a Friday/);
   expect([await filesOf("channel:general"), await draftsOnDisk()]).toEqual([[], []]);
 
   expect(await recorded("denied")).toMatchObject([

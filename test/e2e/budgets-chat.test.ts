@@ -10,6 +10,8 @@ let slack: SlackDouble;
 let discord: DiscordDouble;
 let home: RemoraHome;
 let remora: RemoraProcess;
+let config: string;
+let yaml: string[];
 
 interface Seen {
   id: string;
@@ -25,6 +27,8 @@ interface Channel {
   /** What only this person sees, newest last. */
   receipts(who: "ann" | "ben"): string[];
   usage(): Promise<string>;
+  /** What Ben reads who may not use it. */
+  refusal(): Promise<string>;
 }
 
 beforeAll(async () => {
@@ -33,8 +37,8 @@ beforeAll(async () => {
     createDiscordDouble({ limits: { global: "none" } }),
     createHome(),
   ]);
-  const config = join(home.workspace, "remora.yaml");
-  const yaml = [
+  config = join(home.workspace, "remora.yaml");
+  yaml = [
     // Each answer of the demo model costs some cents.
     'models: { prices: { "demo/*": { input: 0, output: 1000 } } }',
     "limits: { dollars: { channel: 0.01, step: 100 } }",
@@ -76,6 +80,10 @@ function slackChannel(name: string): Channel {
       slack.interactions.command({ as: slack.ben, in: channel, command: "/remora", text: "usage" });
       return await this.until(() => this.receipts("ben").find((text) => text.includes("this channel")));
     },
+    async refusal() {
+      slack.interactions.command({ as: slack.ben, in: channel, command: "/remora", text: "usage" });
+      return await this.until(() => this.receipts("ben").find((text) => text.includes("not on the list")));
+    },
   };
 }
 
@@ -113,6 +121,7 @@ function discordChannel(name: string): Channel {
     },
     receipts: (who) => receipts[who],
     usage: () => replyTo(discord.ben.slash("remora usage", { in: channel })),
+    refusal: () => replyTo(discord.ben.slash("remora usage", { in: channel })),
   };
 }
 
@@ -165,4 +174,17 @@ describe.each([
     await channel.until(() => third().find(({ text }) => end.test(text)));
     expect(third().filter(isCard)).toEqual([]);
   }, 60_000);
+});
+
+test("a change of access is in force on both services after a signal, without a restart", async () => {
+  const only = (id: string) => `{ access: { users: ["${id}"] } }`;
+  await writeFile(config, [...yaml, `slack: ${only(slack.ann.id)}`, `discord: ${only(discord.ann.id)}`].join("\n"));
+  process.kill(remora.pid, "SIGHUP");
+  const inForce = async () =>
+    await (
+      await fetch(`${remora.url}/dashboard/data/settings`, { headers: { authorization: `Bearer ${remora.token}` } })
+    ).text();
+  await expect.poll(inForce).toContain('"key":"discord.access.users","value":"[\\"');
+  for (const channelCalled of [slackChannel, discordChannel])
+    expect(await channelCalled("listed").refusal()).toContain("you are not on the list of people who may use me");
 });

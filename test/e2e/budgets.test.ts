@@ -47,7 +47,13 @@ async function start(dollars: string): Promise<void> {
     "safety: { owners: ['user:local:ben'] }",
   ];
   await writeFile(file, yaml.join("\n"));
-  const env = { REMORA_CONFIG: file, REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, REMORA_PORT: "0" };
+  const env = {
+    REMORA_CONFIG: file,
+    REMORA_WORKSPACE: home.workspace,
+    REMORA_DATA: home.data,
+    REMORA_PORT: "0",
+    REMORA_ENV_FILE: "/dev/null",
+  };
   const loaded = loadSettings(env, project);
   if (loaded.type === "invalid") throw new Error(JSON.stringify(loaded.problems));
   app = await createApp({

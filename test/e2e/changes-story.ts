@@ -162,14 +162,14 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     await folderIs(before);
   });
 
-  test("if somebody changed the folder, nothing is kept, and Run again starts from the current folder", async () => {
+  test("if somebody changed the folder, nothing is kept, and Do it again starts from the current folder", async () => {
     const thread = await edited();
     await writeFile(join(site, "a.txt"), "by hand\ntwo\n");
     await thread.press("Approve");
-    const { text } = await card(thread, /Nothing was kept/, ["Run again"]);
+    const { text } = await card(thread, /Nothing was kept/, ["Do it again"]);
     expect(text).toContain("a.txt");
     expect(await folder()).toEqual({ ...before, "a.txt": "by hand\ntwo\n" });
-    await thread.press("Run again");
+    await thread.press("Do it again");
     await card(thread, /Delete 1, change 1 and add 1 file in site/, ["Approve", "Deny"], 2);
     expect(await folder()).toEqual({ ...before, "a.txt": "by hand\ntwo\n" });
     await thread.press("Approve");

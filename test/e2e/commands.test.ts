@@ -33,6 +33,7 @@ async function remora(given: string[], input = ""): Promise<Ended> {
       HOME: process.env.HOME ?? "",
       REMORA_WORKSPACE: home.workspace,
       REMORA_DATA: home.data,
+      REMORA_ENV_FILE: "/dev/null",
       OLLAMA_HOST: "http://127.0.0.1:1",
     },
   });
@@ -52,12 +53,13 @@ const lines = (text: string): unknown[] =>
 
 describe("the command line", () => {
   test.each([["nonsense"], ["gate", "nonsense"], ["start", "nonsense"], ["skills", "check", "--nonsense"]])(
-    "%s %s is refused on standard error with the help",
+    "%s %s is refused in one line on standard error",
     async (...given) => {
       const { code, stdout, stderr } = await remora(given);
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toMatch(/^error: (?:unknown|too many)/);
-      expect(stderr).toContain("Usage: remora");
+      expect(stderr.trimEnd()).toMatch(/\(--help shows what there is\)$/);
+      expect(stderr.trimEnd().split("\n")).toHaveLength(1);
     },
   );
 
@@ -144,7 +146,9 @@ describe("memory search", () => {
   });
 
   test("says where it searched when it finds nothing", async () => {
-    expect((await remora(["memory", "search", "boiler"])).stdout).toMatch(/^Nothing found in shared\. .*--scope/);
+    expect((await remora(["memory", "search", "zeppelin"])).stdout).toBe("Nothing found.\n");
+    const inShared = await remora(["memory", "search", "boiler", "--scope", "shared"]);
+    expect(inShared.stdout).toMatch(/^Nothing found in shared\. .*--scope all/);
   });
 
   test("with --batch answers each line in order", async () => {

@@ -99,7 +99,7 @@ describe.skipIf(missingBrowser !== undefined)(`the dashboard${browserNote}`, () 
     await tab.getByRole("button", { name: "Stop the turn of Ann" }).click();
     await tab.getByRole("dialog").getByRole("button", { name: "Stop it" }).click();
     await tab.getByRole("status").getByText("Stopping this turn.").waitFor();
-    await tab.getByText("Nothing runs, and nothing waits.").waitFor();
+    await tab.getByText("Nothing is running or waiting.").waitFor();
     await tab.getByText("No approvals waiting.").waitFor();
     expect(await auditLines()).toContainEqual(
       expect.objectContaining({ event: "operator.acted", action: "turn.stop" }),

@@ -1,6 +1,6 @@
 /** Discord with the real process: mentions, cards, clicks, a kill, and messages from downtime. */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import type { InteractionHandle } from "../doubles/discord/people-interactions.ts";
@@ -9,6 +9,8 @@ import type { SeenMessage } from "../doubles/discord/view.ts";
 import { createFailingModel } from "../doubles/failing-model.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 import { rendered } from "../platforms/discord/rendering.ts";
+
+const killPoints = resolve(import.meta.dirname, "../faults/kill-points.ts");
 
 let discord: DiscordDouble;
 let home: RemoraHome;
@@ -184,7 +186,9 @@ async function feedbackLines(): Promise<string[]> {
 test("below an answer: its record, ratings by reactions with words, and Retry once after a failure", async () => {
   const model = await createFailingModel(5);
   await remora.kill();
-  remora = await start({ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url });
+  const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
+  // The click becomes the second message in the ledger. The process dies before its turn starts.
+  remora = await start({ ...models, REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: "accepted:2" });
   const asked = mention("tell me a story");
   const failure = await discord.until(
     () => own(threadOf(asked)).find(({ buttons }) => buttons.some(({ label }) => label === "Retry")),
@@ -193,18 +197,26 @@ test("below an answer: its record, ratings by reactions with words, and Retry on
   expect(failure.content).toContain("⚠️");
   expect(await clicked(failure, "Retry", discord.ben)).toContain("Only Ann can start this again");
   model.isBroken = false;
-  expect(await clicked(failure, "Retry")).toContain("I'm trying again");
+  discord.ann.click(failure, "Retry");
+  await remora.exited;
+  remora = await start(models);
   await answerIn(() => threadOf(asked), /word4/);
   expect(await clicked(failure, "Retry")).toContain("already started this again");
   expect(own(threadOf(asked))).toHaveLength(2);
   await remora.kill();
   await model.close();
 
+  const failed = await answerIn(() => threadOf(asked), /word4/);
+  discord.ben.react(failed, "👎🏽");
   remora = await start();
+  await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(1);
+  expect((await feedbackLines())[0]).toContain("answer: bad by Ben");
+  discord.ben.unreact(failed, "👎🏽");
+  await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(0);
   const said = mention("run echo finished with network example.com");
   await clicked(await cardIn(() => threadOf(said)), "Approve");
-  const answer = await answerIn(() => threadOf(said), /1 approved by Ann/);
-  expect(answer.content).toMatch(/\n-# ▸ 2 steps · 1 tool · 1 approved by Ann · [^\n]* s$/);
+  const answer = await answerIn(() => threadOf(said), /approved by Ann · /);
+  expect(answer.content).toMatch(/\n-# ⓘ 1 action · approved by Ann · [^\n]* s$/);
   const record = await clicked(answer, "Details", discord.ben);
   expect(record).toContain("What I did for Ann");
   expect(record).toContain("echo finished");
@@ -240,7 +252,7 @@ test("an edited call runs as edited, and a grant skips the question until it is 
   const allowed = await cardIn(thread);
   const why = await receiptOf(await chosen(allowed, "Why this asks", discord.ben));
   expect(why.replaceAll("\\", "")).toContain("Pattern “npm install” (shell/SKILL.md, line");
-  expect(await receiptOf(await chosen(allowed, "Allow without asking"))).toContain("for 30 minutes");
+  expect(await receiptOf(await chosen(allowed, "Allow here for 30 min"))).toContain("for 30 minutes");
   await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 2, 60_000);
   discord.ann.say("run : npm install && echo three >> list.txt", { in: said.id });
   await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 3, 60_000);

@@ -137,7 +137,7 @@ describe("a turn of eight steps in a git checkout", () => {
 });
 
 describe("two people in one folder", () => {
-  test("a file that somebody else changed after the card is not overwritten, and Run again uses it", {
+  test("a file that somebody else changed after the card is not overwritten, and Do it again uses it", {
     timeout: testMs,
   }, async () => {
     const file = join(world.site, "list.txt");

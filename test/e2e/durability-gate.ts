@@ -12,15 +12,18 @@ export interface Gate {
    * so that what was asked for has happened and nobody knows.
    */
   hold(words: string, where: "before" | "after"): void;
+  /** From now on requests that contain the words are refused for good, as a model server refuses an invalid request. */
+  refuse(words: string): void;
   /** Number of waiting requests whose client has not given up. */
   held(): number;
-  /** Releases all requests, and holds no more. */
+  /** Releases all requests, and holds and refuses no more. */
   open(): void;
   close(): Promise<void>;
 }
 
 export async function startGate(target: string): Promise<Gate> {
   const requests: string[] = [];
+  let refused: string[] = [];
   let holds: { words: string; where: "before" | "after" }[] = [];
   const waiting = new Set<() => void>();
   const server = createServer(async (incoming, response) => {
@@ -35,6 +38,11 @@ export async function startGate(target: string): Promise<Gate> {
       });
     if (isHeld("before")) await wait();
     if (response.destroyed) return;
+    if (refused.some((words) => request.includes(words))) {
+      response.writeHead(400, { "content-type": "application/json" });
+      response.end(JSON.stringify({ type: "error", error: { type: "invalid_request_error", message: "broken" } }));
+      return;
+    }
     const answer = await fetch(target + incoming.url, {
       method: incoming.method ?? "GET",
       ...(body === "" ? {} : { body, headers: { "content-type": "application/json" } }),
@@ -49,9 +57,11 @@ export async function startGate(target: string): Promise<Gate> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     hold: (words, where) => holds.push({ words, where }),
+    refuse: (words) => void refused.push(words),
     held: () => waiting.size,
     open() {
       holds = [];
+      refused = [];
       for (const go of waiting) go();
       waiting.clear();
     },

@@ -1,9 +1,13 @@
 /** The main job with the real process: a message, a tool call, a click, an answer, and the files on disk. */
+import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+
+const project = resolve(import.meta.dirname, "../..");
 
 let home: RemoraHome;
 let remora: RemoraProcess;
@@ -119,7 +123,27 @@ test("a command with network access runs after Approve, and everything is on dis
   ]) {
     expect(events).toContain(name);
   }
+  const { turnId } = (await lastEvent("turn.finished")) as { turnId: string };
+  const { stdout } = await logs("--turn", turnId.slice(0, 8), "--json");
+  const lines = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(lines.map(({ message }) => message)).toEqual(expect.arrayContaining(["turn.started", "safety.approved"]));
+  expect(lines.every((line) => line.turnId === turnId)).toBe(true);
+  const times = lines.map(({ time }) => time);
+  expect(times).toEqual(times.toSorted());
 });
+
+async function lastEvent(name: string): Promise<object | undefined> {
+  const lines = (await onlyFileIn("brain/corpus")).trimEnd().split("\n");
+  return lines.map((line) => JSON.parse(line)).findLast(({ event }) => event === name);
+}
+
+function logs(...args: string[]): Promise<{ stdout: string }> {
+  const env = { PATH: process.env.PATH, REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data };
+  return promisify(execFile)(process.execPath, ["src/remora.mjs", "logs", ...args], { cwd: project, env });
+}
 
 /** The turn's text after its card. */
 function answerBelow(card: SeenMessage): Promise<SeenMessage> {

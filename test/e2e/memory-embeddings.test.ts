@@ -92,7 +92,7 @@ test("a service that hangs delays no answer for long, and the doctor says what i
   expect(prompt).toContain("Ann is allergic to peanuts.");
   server.failWhen(() => ({ type: "answer", status: 401, body: `{"error":{"message":"wrong: ${embeddingKey}"}}` }));
   const { stdout } = (await command("doctor").catch((failed: { stdout: string }) => failed)) as { stdout: string };
-  expect(stdout).toMatch(/failed +embeddings .*the key was refused; set a valid one in memory\.embeddings\.apiKey/);
+  expect(stdout).toMatch(/broken +embeddings .*the key was refused; set a valid one in memory\.embeddings\.apiKey/);
   expect(stdout).not.toContain(embeddingKey);
   server.failWhen(undefined);
 }, 60_000);

@@ -37,7 +37,13 @@ function speaking(name: "anthropic" | "openai"): Provider {
 async function start(yaml = ""): Promise<void> {
   const file = join(home.workspace, "remora.yaml");
   await writeFile(file, yaml);
-  const env = { REMORA_CONFIG: file, REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, REMORA_PORT: "0" };
+  const env = {
+    REMORA_CONFIG: file,
+    REMORA_WORKSPACE: home.workspace,
+    REMORA_DATA: home.data,
+    REMORA_PORT: "0",
+    REMORA_ENV_FILE: "/dev/null",
+  };
   const loaded = loadSettings(env, project);
   if (loaded.type === "invalid") throw new Error(JSON.stringify(loaded.problems));
   const providers = [speaking("anthropic"), speaking("openai")];

@@ -60,7 +60,7 @@ async function approved(command: string, origin: Origin, place?: Place): Promise
   const card = await ann.cardFor(said);
   expect(card.card?.items).toHaveLength(1);
   expect(card.card?.items[0]?.facts).toEqual([expect.stringContaining(cardLine(origin))]);
-  expect(card.card?.items[0]?.why.join()).toContain("What it does there can't be undone");
+  expect(card.card?.items[0]?.undo).toBe("What it sends can't be taken back.");
   expect(origin.connections()).toBe(before);
   expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
   const { text } = await ann.answerTo(said);

@@ -52,6 +52,16 @@ async function createDriver(): Promise<NotifyDriver> {
       const thread = () => channel.threads().find(({ id }) => id === said.id);
       return { thread: () => agentsIn(thread(), "thread") };
     },
+    openDms: (name, areOpen) => personCalled(name).acceptDms(areOpen),
+    allowed({ id }) {
+      const sent = discord.requests.find(({ answer }) => (answer as { id?: string } | undefined)?.id === id);
+      const {
+        users = [],
+        roles = [],
+        parse = [],
+      } = (sent?.body as { allowed_mentions?: Record<string, string[]> } | undefined)?.allowed_mentions ?? {};
+      return [...parse, ...users, ...roles].map((each) => names.get(each) ?? each);
+    },
     dm: (name) => agentsIn(personCalled(name).dm(), name),
     async click(name, on, button) {
       const click = clickOn(name, on, button);
@@ -70,4 +80,4 @@ async function createDriver(): Promise<NotifyDriver> {
   };
 }
 
-tellNotifications("Discord", createDriver, ["card-kept", "copy-opened"]);
+tellNotifications("Discord", createDriver, ["card-kept", "card-posted:2", "copy-opened"]);

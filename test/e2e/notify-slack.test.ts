@@ -14,13 +14,17 @@ async function createDriver(): Promise<NotifyDriver> {
   const personCalled = (name: string) => people[name] ?? slack.ann;
   const names = new Map([...Object.entries(people).map(([name, { id }]) => [id, name] as const), [group.id, "ops"]]);
 
-  const seen = (channel: Person | undefined, message: SeenMessage): Seen => ({
-    id: message.ts,
-    text: message.readable,
-    pings: message.pings.map((id) => names.get(id) ?? id),
-    buttons: message.buttons.map(({ label }) => label),
-    place: channel === undefined ? "thread" : (names.get(channel.id) ?? ""),
-  });
+  const messages = new Map<string, SeenMessage>();
+  function seen(channel: Person | undefined, message: SeenMessage): Seen {
+    messages.set(message.ts, message);
+    return {
+      id: message.ts,
+      text: message.readable,
+      pings: message.pings.map((id) => names.get(id) ?? id),
+      buttons: message.buttons.map(({ label }) => label),
+      place: channel === undefined ? "thread" : (names.get(channel.id) ?? ""),
+    };
+  }
   const channelOf = ({ place }: Seen) =>
     place === "thread" ? slack.general : slack.workspace.direct(personCalled(place));
   const receipts = (name: string, channel: Channel) =>
@@ -42,6 +46,15 @@ async function createDriver(): Promise<NotifyDriver> {
             .filter(agents)
             .map((each) => seen(undefined, each)),
       };
+    },
+    openDms(_name, areOpen) {
+      if (!areOpen) slack.failNext("conversations.open", { type: "error", error: "user_disabled" });
+    },
+    // Slack has no list of allowed mentions: a message may ping everybody whom it mentions.
+    allowed({ id }) {
+      const blocks = JSON.stringify(messages.get(id)?.blocks ?? []);
+      const found = [...blocks.matchAll(/"(?:user_id|usergroup_id|range)":"(\w+)"/g)].map(([, named = ""]) => named);
+      return found.map((named) => names.get(named) ?? named);
     },
     dm(name) {
       const person = personCalled(name);

@@ -27,6 +27,10 @@ export interface NotifyDriver {
   until<T>(find: () => T | undefined | false): Promise<T>;
   ask(text: string): Promise<Asked>;
   dm(name: string): Seen[];
+  /** From now on, or until they are open again, direct messages to this person are refused. */
+  openDms(name: string, areOpen: boolean): void;
+  /** Whom the message may ping, as it was sent. */
+  allowed(message: Seen): string[];
   /** Resolves to what only this person reads. */
   click(name: string, on: Seen, button: string): Promise<string>;
   handOver(name: string, on: Seen, to: string): Promise<string>;
@@ -86,7 +90,12 @@ export function tellNotifications(
     };
 
     describe("with two approvers, one of them outside the channel", () => {
-      beforeAll(() => start({ approvers: [driver.approver("ben"), driver.approver("cara")] }));
+      beforeAll(() =>
+        start({
+          approvers: [driver.approver("ben"), driver.approver("cara")],
+          tools: { chat_post: { approvers: [driver.role] } },
+        }),
+      );
       afterAll(() => remora.kill());
 
       test("the one in the channel is mentioned once; the other gets the card, and an answer there counts everywhere", async () => {
@@ -94,7 +103,7 @@ export function tellNotifications(
         const card = await cardIn(asked);
         expect(card.pings).toEqual(["ben"]);
         const copy = await copyFor("cara", "once.txt");
-        expect(copy.text).toContain("Ann asks for your answer in #general");
+        expect(copy.text).toContain("Ann needs an answer from you or Ben in #general");
         expect(await driver.click("cara", copy, "Approve")).toContain("Approved");
         await textIn(asked.thread, "finished");
         await settledIn(asked.thread, card);
@@ -111,6 +120,33 @@ export function tellNotifications(
         await settledIn(() => driver.dm("cara"), copy);
         await settledIn(asked.thread, card);
         expect(await linesOf("denied.txt")).toBe("");
+      });
+
+      test("a role is mentioned and nobody else, and its member may answer", async () => {
+        const asked = await driver.ask('call chat_post {"text":"The build is green."}');
+        const card = await cardIn(asked);
+        expect([card.pings, driver.allowed(card)]).toEqual([["ops"], ["ops"]]);
+        expect(await driver.click("ann", card, "Approve")).toContain("can answer this");
+        expect(await driver.click("ben", card, "Approve")).toContain("Approved");
+        await driver.until(() =>
+          asked.thread().find(({ id, text }) => id !== card.id && text.startsWith("The build is green.")),
+        );
+        await settledIn(asked.thread, card);
+        expect(pingsIn(asked.thread())).toEqual(["ops"]);
+      });
+
+      test("somebody who can't get a direct message is mentioned in the thread", async () => {
+        driver.openDms("cara", false);
+        const asked = await driver.ask(runs("closed.txt"));
+        const card = await cardIn(asked);
+        const line = await textIn(asked.thread, "couldn't send you a direct message");
+        expect(driver.allowed(line)).toEqual(["cara"]);
+        expect(line.text).toContain("closed.txt");
+        expect(driver.dm("cara").filter(({ text }) => text.includes("closed.txt"))).toEqual([]);
+        driver.openDms("cara", true);
+        expect(await driver.click("ben", card, "Approve")).toContain("Approved");
+        await textIn(asked.thread, "finished");
+        expect(asked.thread().filter(({ text }) => text.includes("couldn't send you"))).toHaveLength(1);
       });
 
       test("an approver hands a card to another one; somebody who can't approve is refused", async () => {
@@ -138,7 +174,7 @@ export function tellNotifications(
       expect(reminder.pings).toEqual(["ben"]);
       await textIn(() => driver.dm("cara"), "Still waiting for your answer");
       const told = await textIn(asked.thread, "obody answered within");
-      expect(told.text).toContain("Asked: Ben, Cara (direct message). Nothing was run.");
+      expect(told.text).toContain("Asked: Ben, Cara (by direct message). It did not run.");
       expect(told.pings).toEqual(["ann"]);
       const settled = await settledIn(() => driver.dm("cara"), copy);
       expect(settled.buttons).toEqual(["Ask again"]);
@@ -177,7 +213,11 @@ export function tellNotifications(
         await driver.until(() => !asked.thread().some(isCard));
         await remora.kill();
         expect(pingsIn(asked.thread())).toEqual(isNote ? ["ben", "ben"] : ["ben"]);
-        expect(driver.dm("cara").filter(({ text }) => text.includes(file)).length).toBeLessThanOrEqual(1);
+        // She may also have read the reminder.
+        const isReminder = ({ text }: Seen) => text.includes("till waiting");
+        const told = driver.dm("cara").filter(({ text }) => text.includes(file));
+        expect(told.filter(isReminder).length).toBeLessThanOrEqual(1);
+        expect(told.filter((message) => !isReminder(message)).length).toBeLessThanOrEqual(1);
       },
       // Half of the minute passes before the kill, and the rest must be enough for a restart.
       180_000,

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
-import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
@@ -29,7 +29,8 @@ describe("on the page", () => {
     const readable = await createHome();
     gate = readable.workspace;
     const config = join(gate, "remora.yaml");
-    await writeFile(config, JSON.stringify({ sandbox: { readable: [gate] } }));
+    const safety = { tools: { chat_post: { approvers: ["user:ben", "user:cara"] } } };
+    await writeFile(config, JSON.stringify({ sandbox: { readable: [gate] }, safety }));
     await start({ REMORA_CONFIG: config });
     const [ann, ben] = await Promise.all(
       ["ann", "ben"].map((name) => createChatClient(remora.url, remora.token, name)),
@@ -68,6 +69,59 @@ describe("on the page", () => {
     expect(card.card?.items[0]?.callText).toContain("docker rm three");
     expect(await ann.click(card, "approve")).toMatchObject({ accepted: false });
     expect(await ben.click(card, "deny")).toMatchObject({ accepted: true });
+  });
+
+  describe("with approvers besides the person who asks", () => {
+    let cara: ChatClient;
+    beforeAll(async () => {
+      await people.ann.request("POST", "/local/api/people", { name: "Cara" });
+      cara = await createChatClient(remora.url, remora.token, "cara");
+      return () => cara.close();
+    });
+    const post = (text: string) => `call chat_post ${JSON.stringify({ channel: "random", text })}`;
+    const isAbout = (text: string) => (message: SeenMessage) =>
+      message.type === "card" && message.state === "waiting" && JSON.stringify(message.card).includes(text);
+
+    test("each gets a copy of a card from a direct conversation, and the first answer settles all", async () => {
+      const { ann, ben } = people;
+      const card = await ann.cardFor(await ann.say(post("Copied."), { dm: true }));
+      const [bens, caras] = await Promise.all([ben, cara].map((each) => each.waitFor(isAbout("Copied."))));
+      if (bens === undefined || caras === undefined) throw new Error("nobody got a copy");
+      expect([bens.place, caras.place]).toEqual(["dm:ben", "dm:cara"]);
+      expect(caras.card?.copy?.text).toBe("Ann needs an answer from you or Ben in a direct message with me.");
+      expect(await ben.click(caras, "approve")).toMatchObject({ error: expect.stringContaining("does not exist") });
+      expect(await ann.click(card, "approve")).toMatchObject({ accepted: false });
+      expect(await cara.click(caras, "approve")).toMatchObject({ accepted: true });
+      const isSettled =
+        ({ id }: SeenMessage) =>
+        (message: SeenMessage) =>
+          message.id === id && message.state === "done";
+      await Promise.all([ann.waitFor(isSettled(card)), ben.waitFor(isSettled(bens)), cara.waitFor(isSettled(caras))]);
+      expect(await ben.click(bens, "deny")).toMatchObject({ accepted: false });
+      const posted = ({ text, place }: SeenMessage) => place === "channel:random" && text === "Copied.";
+      await ann.waitFor(posted);
+      expect([...ann.seen.values()].filter(posted)).toHaveLength(1);
+    });
+
+    test("one hands a card over to the other, and to nobody who can't approve it", async () => {
+      const { ann, ben } = people;
+      const said = await ann.say(`@remora ${post("Handed.")}`, { channel: "general" });
+      const card = await ben.cardFor(said);
+      expect(card.card?.notify?.text).toBe("Waiting for Ben or Cara.");
+      expect((await ben.click(card, "handover", { to: "ann" })).text).toContain("Ann can't approve this");
+      expect(await ann.click(card, "handover", { to: "cara" })).toMatchObject({ accepted: false });
+      expect((await ben.click(card, "handover", { to: "cara" })).text).toBe("Cara is asked to answer.");
+      const line = await cara.waitFor(({ text, thread }) => thread === said.id && text.includes("handed this to you"));
+      expect(line.text.replaceAll("\\", "")).toMatch(
+        /^@?Cara: Ben handed this to you\. Ann’s request “.*”\. Answer above\.$/,
+      );
+      await cara.waitFor(
+        ({ id, card: now }) => id === card.id && now?.notify?.text.includes("Ben handed this to Cara.") === true,
+      );
+      expect(await cara.click(card, "deny")).toMatchObject({ accepted: true });
+      await ann.answerTo(said);
+      expect([...ann.seen.values()].some(({ text }) => text === "Handed.")).toBe(false);
+    });
   });
 });
 

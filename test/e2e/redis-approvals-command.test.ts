@@ -37,6 +37,7 @@ function approvals(...given: string[]): Promise<Ended> {
     ...world.env,
     REMORA_WORKSPACE: world.home.workspace,
     REMORA_DATA: join(world.home.data, "..", "the-operators-data"),
+    REMORA_ENV_FILE: "/dev/null",
   };
   return new Promise((done) => {
     execFile(process.execPath, ["src/main.ts", "approvals", ...given], { cwd: project, env }, (error, stdout, stderr) =>

@@ -3,6 +3,7 @@
  * order, whichever process dies.
  */
 import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -11,6 +12,8 @@ import { createChatClient } from "../doubles/chat-client.ts";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
 import type { RemoraProcess } from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+import type { SeenMessage } from "../doubles/slack/see.ts";
+import { startTraceCollector, type TraceCollector } from "../doubles/trace-collector.ts";
 import {
   agentsIn,
   answerIn,
@@ -26,10 +29,17 @@ import {
 const testMs = 240_000;
 
 let world: DurabilityWorld;
+let collector: TraceCollector;
 beforeEach(async () => {
-  world = await createDurabilityWorld({ redis: {}, config: { shutdown: { graceMs: 200 } } });
+  collector = await startTraceCollector();
+  const tracing = { endpoint: collector.url };
+  world = await createDurabilityWorld({ redis: {}, config: { shutdown: { graceMs: 200 }, tracing } });
 });
-afterEach(() => world.close());
+afterEach(async () => {
+  await world.close();
+  await collector.close();
+  expect(collector.problems).toEqual([]);
+});
 
 const worker = () => world.start(["--role", "worker"]);
 const elsewhere = () => join(world.home.data, "..", "data-of-another-machine");
@@ -90,6 +100,18 @@ async function expectInOrder(id: string): Promise<void> {
   expect(lengths.at(-1)).toBe(numbers.length);
 }
 
+/** One root, and everything else of the turn below it, whichever process sent it. */
+async function expectTrace(turnId: string): Promise<void> {
+  const ofTurn = () => collector.spans.filter(({ attributes }) => attributes["remora.turn.id"] === turnId);
+  const roots = () => ofTurn().filter(({ parentSpanId }) => parentSpanId === undefined);
+  await expect.poll(() => roots().length).toBe(1);
+  const [root] = roots();
+  const others = ofTurn().filter((span) => span !== root);
+  expect(others.map(({ name }) => name.split(" ")[0])).toContain("chat");
+  for (const { traceId, parentSpanId } of others)
+    expect([traceId, parentSpanId]).toEqual([root?.traceId, root?.spanId]);
+}
+
 describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${redisNote}`, () => {
   test("a message sent twice gets one reply and has one effect", { timeout: testMs }, async () => {
     await world.start(["--role", "platforms"]);
@@ -102,7 +124,9 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     expect(world.effects(call)).toBe(1);
     await expectNothingOpen(await world.ledger());
     for (const id of [plain, call]) expect(agentsIn(await world.person.thread(id))).toHaveLength(1);
-    expect(await (await world.ledger()).list("turn", {})).toHaveLength(2);
+    const turns = await (await world.ledger()).list("turn", {});
+    expect(turns).toHaveLength(2);
+    for (const { id } of turns) await expectTrace(id);
   });
 
   test("two workers keep the order of a conversation", { timeout: testMs }, async () => {
@@ -270,4 +294,58 @@ describe.skipIf(missingRedis !== undefined)(`Slack delivers an event to two proc
       expect(await (await world.ledger()).list("turn", {})).toHaveLength(1);
     },
   );
+});
+
+describe.skipIf(missingRedis !== undefined)(`Slack with a process for platforms and a worker${redisNote}`, () => {
+  let slack: SlackDouble;
+  beforeEach(async () => {
+    slack = await createSlackDouble();
+  });
+  afterEach(() => slack.stop());
+
+  test("the first sign, a card's copy by direct message, and Retry work, each once", { timeout: testMs }, async () => {
+    const cara = slack.workspace.addPerson({ name: "Cara" });
+    const approvers = [slack.ben, cara].map(({ id }) => `user:slack:${id}`);
+    const config = world.env.REMORA_CONFIG ?? "";
+    await writeFile(config, JSON.stringify({ ...JSON.parse(await readFile(config, "utf8")), safety: { approvers } }));
+    const tokens = { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl };
+    const env = { ...tokens, SLACK_SIGNING_SECRET: slack.signingSecret };
+    const front = await world.start(["--role", "platforms"], { env });
+    await world.start(["--role", "worker"], { env });
+    slack.http.target = `${front.url}/slack/events`;
+
+    const id = newId();
+    world.model.hold(id, "before");
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora call effect_ask ${id}` });
+    const agents = (of = said) => slack.see({ in: slack.general, thread: of.ts }).filter(({ isAgents }) => isAgents);
+    const privately = () => slack.see({ in: slack.workspace.direct(cara) }).filter(({ isAgents }) => isAgents);
+    const offering = (button: string) => (message: SeenMessage) =>
+      message.buttons.some(({ label }) => label === button);
+    await slack.until(() => (slack.assistant.thread(slack.general, said.ts)?.status ?? "") !== "", patienceMs);
+    expect(agents()).toEqual([]);
+    world.model.open();
+    const card = await slack.until(() => agents().find(offering("Approve")), patienceMs);
+    expect(card.pings).toEqual([slack.ben.id]);
+    const copy = await slack.until(() => privately().find(offering("Approve")), patienceMs);
+    const inDm = { channel: slack.workspace.direct(cara), ts: copy.ts };
+    await slack.interactions.click({ as: cara, on: inDm, button: "Approve" }).acknowledged();
+    await slack.until(() => agents().some(({ readable }) => readable.includes(`effect ${id}`)), patienceMs);
+    await slack.until(() => ![...agents(), ...privately()].some(offering("Approve")), patienceMs);
+    expect(world.effects(id)).toBe(1);
+    expect(agents().flatMap(({ pings }) => pings)).toEqual([slack.ben.id]);
+
+    const again = newId();
+    world.model.refuse(again);
+    const asked = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora plain ${again}` });
+    const failure = await slack.until(() => agents(asked).find(offering("Retry")), patienceMs);
+    world.model.open();
+    const retry = () =>
+      slack.interactions.click({ as: slack.ann, on: { channel: slack.general, ts: failure.ts }, button: "Retry" });
+    await Promise.all([retry().acknowledged(), retry().acknowledged()]);
+    const isDone = ({ readable }: SeenMessage) => readable.includes(`You said plain ${again}`);
+    await slack.until(() => agents(asked).some(isDone), patienceMs);
+    await expectNothingOpen(await world.ledger());
+    expect(agents(asked).filter(isDone)).toHaveLength(1);
+    expect(await (await world.ledger()).list("turn", {})).toHaveLength(3);
+  });
 });

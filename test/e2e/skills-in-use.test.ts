@@ -67,7 +67,7 @@ async function useKept(calls: string): Promise<{ answer: SeenMessage; paths: str
     return type === "card" && thread === answer.thread && sequence > answer.sequence;
   });
   expect(report.card?.items).toMatchObject([
-    { state: "consumed", choices: ["undo"], outcome: expect.stringMatching(/^Kept — /) },
+    { state: "consumed", choices: ["undo"], outcome: expect.stringMatching(/^Kept without asking — /) },
   ]);
   return { answer, paths: report.card?.items[0]?.changes?.files.map(({ path }) => path) ?? [], report };
 }
@@ -132,7 +132,9 @@ test("a background job has its log in shell_jobs, and its changes are reported a
   await finished(said);
   const [id = ""] = /\b[0-9a-f]{8}\b/.exec((await finished(said)).text) ?? [];
   const report = await ann.changesFor(said);
-  expect(report.card?.items).toMatchObject([{ state: "consumed", outcome: expect.stringMatching(/^Kept — /) }]);
+  expect(report.card?.items).toMatchObject([
+    { state: "consumed", outcome: expect.stringMatching(/^Kept without asking — /) },
+  ]);
   expect(await readFile(inFiles("job.txt"), "utf8")).toBe("from-the-job\n");
   const asked = await ann.say(`@remora ${call("shell_jobs", { read: id })}`, { channel: "general", thread: said.id });
   const answer = await ann.waitFor(({ author, thread, sequence, text, state }) => {
@@ -178,12 +180,12 @@ test("chat: reads the history without the unfinished answer, and posts text and 
 
   await useAsked(
     call("chat_post", { channel: "#random", text: "The **build** is green." }),
-    "posts a message in the agent's name",
+    "posts a message that others see at once",
   );
   const inRandom = ({ place, author }: SeenMessage) => place === "channel:random" && author.isBot;
   expect((await ann.waitFor(inRandom)).text).toBe("The **build** is green.");
   const nowhere = call("chat_post", { channel: "#nowhere", text: "x" });
-  expect((await useAsked(nowhere, "posts a message in the agent's name")).text).toContain("no channel #nowhere");
+  expect((await useAsked(nowhere, "posts a message that others see at once")).text).toContain("no channel #nowhere");
 
   await writeFile(inFiles("report.csv"), "a,b\n1,2\n");
   const [shared] = (await use(call("chat_upload", { path: "report.csv" }))).files;

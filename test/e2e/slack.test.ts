@@ -235,7 +235,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     const clean = slack.workspace.addChannel({ name: "clean", members: [slack.ann] });
     const said = mention("run : npm install && touch one.txt", clean);
     const asked = await cardIn(said);
-    expect(asked.readable).toMatch(/^Run : npm install && touch one\.txt\nDownloads packages/);
+    expect(asked.readable).toMatch(/^Run : npm install && touch one\.txt\nRisk: Downloads packages/);
     const on = { channel: clean, ts: asked.ts };
     slack.interactions.click({ as: slack.ann, on, option: "Allow here for 30 min…" });
     const form = await slack.until(() => slack.views.stack(slack.ann)[0], 60_000);
@@ -245,11 +245,11 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await expect.poll(() => filesHere(clean), { timeout: 60_000 }).toEqual(["one.txt", "two.txt"]);
     // The line says what it allows; once it is ended, the same rule asks again.
     const line = () => agentsIn(said).find(({ ts }) => ts === asked.ts);
-    await slack.until(() => line()?.buttons.some(({ label }) => label === "End it"), 60_000);
+    await slack.until(() => line()?.buttons.some(({ label }) => label === "End this permission"), 60_000);
     expect(line()?.readable).toMatch(
-      /^✅ Ann approved : npm install && touch one\.txt · \d\d:\d\d UTC\nUntil .*, without asking: /,
+      /^✅ Ann approved : npm install && touch one\.txt · \d\d:\d\d UTC\nUntil .*, Remora won't ask again here when a call for Ann only downloads packages/,
     );
-    slack.interactions.click({ as: slack.ann, on, button: "End it" });
+    slack.interactions.click({ as: slack.ann, on, button: "End this permission" });
     await slack.until(() => line()?.buttons.length === 0, 60_000);
     slack.people.say({ as: slack.ann, in: clean, thread: said, text: "run : npm install && touch four.txt" });
     await slack.until(
@@ -281,8 +281,8 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   onlyOnce("the line below an answer opens its record, for people who can read the channel", async () => {
     const said = mention("run touch seen.txt && echo finished with network example.com");
     await press(await cardIn(said), "Approve");
-    const answer = await answerIn(said, "1 approved by Ann");
-    expect(answer.readable).toMatch(/▸ 2 steps · 1 tool · 1 approved by Ann · .* s/);
+    const answer = await answerIn(said, "approved by Ann · ");
+    expect(answer.readable).toMatch(/1 action · approved by Ann · .* s/);
     await press(answer, "Details", slack.ben);
     const record = await privately(slack.ben, "What I did for Ann", { in: slack.general, thread: said.ts });
     expect(record.readable).toContain("touch seen.txt");
@@ -293,7 +293,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     const closed = slack.workspace.addChannel({ name: "closed", members: [slack.ann, slack.ben], isPrivate: true });
     const secret = mention("run echo finished with network example.com", closed);
     await press(await cardIn(secret), "Approve", slack.ann, closed);
-    const hidden = await answerIn(secret, "1 approved by Ann");
+    const hidden = await answerIn(secret, "approved by Ann · ");
     slack.people.leave(slack.ben, closed);
     await press(hidden, "Details", slack.ben, closed);
     await privately(slack.ben, "You can't read that conversation", { in: closed, thread: secret.ts });
@@ -318,7 +318,9 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   onlyOnce("Retry starts a failed request again, once, for the person who asked", async () => {
     const model = await createFailingModel(5);
     await remora.kill();
-    await start({ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url });
+    const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
+    // The click becomes the second message in the ledger. The process dies before its turn starts.
+    await start({ ...models, REMORA_PORT_WRAPPERS: killPointsModule, REMORA_KILL_AT: "accepted:2" });
     const said = mention("tell me a story");
     const failure = await slack.until(() => agentsIn(said).find(({ buttons }) => buttons.length > 0), 60_000);
     expect(failure.readable).toContain("⚠️");
@@ -328,8 +330,11 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       .toBe("taken");
     await privately(slack.ben, "Only Ann can start this again", { in: slack.general, thread: said.ts });
     model.isBroken = false;
-    await Promise.all([press(failure, "Retry"), press(failure, "Retry")]);
+    press(failure, "Retry").catch(() => {});
+    await remora.exited;
+    await start(models);
     await answerIn(said, "word4");
+    await expect.poll(() => press(failure, "Retry").then(() => "taken", String), { timeout: 60_000 }).toBe("taken");
     await privately(slack.ann, "already started this again", { in: slack.general, thread: said.ts });
     expect(agentsIn(said)).toHaveLength(2);
     await remora.kill();
@@ -349,7 +354,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(agentsIn(said)).toHaveLength(1);
     const [whole] = agentsIn(said);
     expect(whole?.ts).toBe(answer.ts);
-    expect(whole?.readable.match(/▸/g)).toHaveLength(1);
+    expect(whole?.readable.match(/1 action · /g)).toHaveLength(1);
   });
 
   test("SIGTERM closes the connection and ends the process with exit code 0", async () => {

@@ -74,10 +74,10 @@ describe("the line", () => {
       ended("read_file", { path: "a" }, "failed"),
       ended("read_file", { path: "b" }, "invalid"),
     ]);
-    expect(progress.headline).toBe("run_tests was denied · read_file failed");
+    expect(progress.headline).toBe("Running run_tests was denied · reading a failed");
     expect(progress.tasks.map(({ state, detail }) => [state, detail])).toEqual([
-      ["failed", "denied"],
-      ["failed", "failed"],
+      ["failed", undefined],
+      ["failed", undefined],
     ]);
   });
 

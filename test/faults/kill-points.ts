@@ -92,7 +92,7 @@ function createKillPoints(spec: string): PortWrappers {
         const isNew = await ledger.create(kind, id, entry);
         const here = afterCreate[kind];
         if (isNew && here !== undefined) at(here);
-        if (isNew && kind === "post" && id.includes(":card:")) at("card-kept");
+        if (isNew && kind === "post" && /^[^:]+:card:/.test(id)) at("card-kept");
         return isNew;
       },
       async transition(kind, id, from, to, change) {
@@ -147,6 +147,8 @@ function createKillPoints(spec: string): PortWrappers {
     posts: (posts) => ({
       ...posts,
       async keep(key, messageId) {
+        // Nothing is posted yet.
+        if (key.startsWith("try:")) return await posts.keep(key, messageId);
         if (key.startsWith("card:")) at("card-posted");
         else at(key.startsWith("note:") ? "note-posted" : "reply-posted");
         await posts.keep(key, messageId);

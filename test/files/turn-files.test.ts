@@ -10,6 +10,7 @@ import { silentLog } from "../../src/lib/log.ts";
 import type { FileInspector } from "../../src/ports/file-inspector.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { Attachment } from "../../src/ports/message.ts";
+import { payerOfMessage } from "../../src/ports/usage.ts";
 import { createFileOrigins } from "../../src/sandbox/draft/file-origins.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { inboundMessage } from "../doubles/records.ts";
@@ -70,7 +71,10 @@ async function fetched(
 ): Promise<Attachment> {
   const { id = "m1", index = 0, signal = never, ...rest } = options;
   const message = inboundMessage({ id, platform: "local", attachments });
-  return await filesFrom(open, rest).fetch({ message, index, workingFolder: folder }, signal);
+  return await filesFrom(open, rest).fetch(
+    { message, index, workingFolder: folder, payer: payerOfMessage(message) },
+    signal,
+  );
 }
 
 const text = (content: string) => [Buffer.from(content)];
@@ -324,7 +328,8 @@ describe("failures", () => {
     const file = await fetched(() => text("hello"), [described("a.txt", 5)], { filesRoot: join(folder, "other") });
     expect(file.path).toBeDefined();
     const message = inboundMessage({ platform: "local", attachments: [described("a.txt", 5)] });
-    const request = (name: string) => ({ message, index: 0, workingFolder: join(folder, name) });
+    const payer = payerOfMessage(message);
+    const request = (name: string) => ({ message, index: 0, workingFolder: join(folder, name), payer });
     expect(await filesFrom(() => text("hello")).fetch(request("new"), never)).toHaveProperty("path");
     const elsewhere = filesFrom(() => text("hello"), { filesRoot: join(folder, "elsewhere") });
     expect((await elsewhere.fetch(request("missing"), never)).problem).toContain("does not exist");

@@ -6,6 +6,8 @@ import type { ReadPages } from "../../src/memory/documents.ts";
 import { createScopedMemory } from "../../src/memory/scoped.ts";
 import type { Origin } from "../../src/ports/origin.ts";
 import type { ToolScope } from "../../src/ports/tool.ts";
+import { payerOf } from "../../src/ports/usage.ts";
+import { turnRecord } from "../doubles/records.ts";
 import { ann, createMemoryFixture, episode, type MemoryFixture } from "./fixture.ts";
 
 let fixture: MemoryFixture;
@@ -148,11 +150,14 @@ test("recall names file and section as the source, and taints only with pages", 
   write("handbook.md", "## Holidays\n\nThe platypus day is free.");
   await refresh();
   const heard: Origin[] = [];
+  const nobody = async () => payerOf(turnRecord());
   const scope: ToolScope = {
     ...{ turnId: "t1", conversationId: "test:c1", scope: "channel:general", requester: ann },
     workingFolder: fixture.workspace,
   };
-  const memory = createScopedMemory(fixture.memory, async () => false)(scope, (origins) => heard.push(...origins));
+  const memory = createScopedMemory(fixture.memory, async () => false)(scope, nobody, (origins) =>
+    heard.push(...origins),
+  );
   expect(await memory.recall("platypus", 5)).toMatchObject([{ source: "knowledge/handbook.md § Holidays" }]);
   expect(heard).toEqual([]);
   expect(await memory.recall("axolotl", 5)).toMatchObject([{ source: "knowledge/lease.pdf § page 1" }]);

@@ -385,3 +385,24 @@ describe("tools", () => {
     }
   });
 });
+
+test("a card's text that names an argument which the tool does not have is left out, with a note", () => {
+  const toolWith = (ask: string) =>
+    parse(
+      skillText(
+        "demo",
+        `tools:\n  - name: demo_post\n    description: posts\n    ask: ${JSON.stringify(ask)}\n    parameters:\n      type: object\n      properties:\n        to: { type: object, properties: { channel: { type: string } } }\n        text: { type: string }`,
+      ),
+    );
+  const known = toolWith("Post to {to.channel}: {text}");
+  expect(known.skill?.tools[0]?.ask).toBe("Post to {to.channel}: {text}");
+  for (const unknown of ["{channel}", "{to.person}", "{text.length}", "{constructor}", "{to.__proto__}"]) {
+    const { skill, diagnostics } = toolWith(`Post ${unknown}`);
+    expect(skill?.tools[0]?.ask, unknown).toBeUndefined();
+    expect(
+      diagnostics.map(({ code }) => code),
+      unknown,
+    ).toContain("skill.tool-ask");
+    expect(diagnostics.map(({ message }) => message).join(), unknown).toContain(`unknown argument: ${unknown}`);
+  }
+});

@@ -44,7 +44,13 @@ test("an approval of such a tool outlives a restart, also before its server is c
   timeout: 60_000,
 }, async () => {
   const { home, config } = await openHome({ hub: programServer() });
-  const env = { REMORA_CONFIG: config, REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, REMORA_PORT: "0" };
+  const env = {
+    REMORA_CONFIG: config,
+    REMORA_WORKSPACE: home.workspace,
+    REMORA_DATA: home.data,
+    REMORA_PORT: "0",
+    REMORA_ENV_FILE: "/dev/null",
+  };
   const loaded = loadSettings(env, project);
   if (loaded.type === "invalid") throw new Error(JSON.stringify(loaded.problems));
   const start = async () => {

@@ -7,9 +7,11 @@ import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createScopedMemory } from "../../src/memory/scoped.ts";
 import type { Author, JsonObject, Scope } from "../../src/ports/message.ts";
+import { payerOf } from "../../src/ports/usage.ts";
 import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
 import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
+import { turnRecord } from "../doubles/records.ts";
 import { ann, bob, createMemoryFixture, episode } from "../memory/fixture.ts";
 import { skillsFolder } from "./place.ts";
 
@@ -36,7 +38,11 @@ async function open(hasMemory = true) {
       dataFolder: join(fixture.workspace, "data"),
     },
     config: {},
-    ...(hasMemory ? { servicesFor: ({ scope, onRead }) => ({ memory: memoryFor(scope, onRead) }) } : {}),
+    ...(hasMemory
+      ? {
+          servicesFor: ({ scope, onRead }) => ({ memory: memoryFor(scope, async () => payerOf(turnRecord()), onRead) }),
+        }
+      : {}),
   });
   onTestFinished(async () => {
     await toolbox.close();

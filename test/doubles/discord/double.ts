@@ -62,6 +62,8 @@ export interface DiscordDoubleOptions {
    */
   limits?: RouteLimits | "none";
   gateway?: Partial<GatewaySettings>;
+  /** The host in all addresses that it gives; a test's proxy knows it. By default 127.0.0.1. */
+  host?: string;
 }
 
 export interface DiscordDouble {
@@ -137,7 +139,7 @@ export async function createDiscordDouble(options: DiscordDoubleOptions = {}): P
     socket.on("close", () => sockets.delete(socket));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  world.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  world.url = `http://${options.host ?? "127.0.0.1"}:${(server.address() as AddressInfo).port}`;
   const gateway = createGateway(world, server, settings);
   const { owner, ...start } = populate(world);
   const botId = world.application.id;

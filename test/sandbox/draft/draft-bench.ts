@@ -28,6 +28,7 @@ import { createInMemoryBus, createInMemoryLeases } from "../../../src/storage/in
 import { createSqliteLedger } from "../../../src/storage/sqlite/ledger.ts";
 import { createRecordedAudit } from "../../doubles/audit.ts";
 import { inboundMessage, turnRecord } from "../../doubles/records.ts";
+import { createRepeats } from "../../doubles/repeats.ts";
 
 export const ann: Author = { id: "ann", name: "Ann", isBot: false, roles: [] };
 export const ben: Author = { id: "ben", name: "Ben", isBot: false, roles: [] };
@@ -38,7 +39,7 @@ const never = new AbortController().signal;
 
 export type BenchOptions = Partial<
   Pick<DraftsOptions, "policy" | "isTainted" | "sandbox" | "unconfinedRefusal" | "redact" | "exposed">
-> & { approvals?: ApprovalPolicy };
+> & { approvals?: ApprovalPolicy; isRepeatRefused?: () => boolean };
 
 export interface CallOptions {
   use?: FolderUse;
@@ -113,7 +114,7 @@ export async function createBench(options: BenchOptions = {}) {
     exposed: options.exposed ?? (() => ({ readable: [], mounts: [] })),
     show: async (card) => void shown.push(card),
     isTainted: options.isTainted ?? (() => false),
-    accept: async (message) => void accepted.push(message),
+    repeats: createRepeats(accepted, options.isRepeatRefused),
     fileOrigins: createFileOrigins(ledger),
     outputsFolder: () => "/nowhere",
     redact: options.redact ?? ((content) => content),

@@ -5,8 +5,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ann, type Bench, ben, createBench, given, own } from "./draft-bench.ts";
 
 let bench: Bench;
+let isRepeatRefused = false;
 beforeEach(async () => {
-  bench = await createBench();
+  isRepeatRefused = false;
+  bench = await createBench({ isRepeatRefused: () => isRepeatRefused });
 });
 afterEach(() => bench.close());
 
@@ -40,13 +42,18 @@ describe("a turn in the conversation's own folder", () => {
     await bench.run(turn, "echo after > a.txt; echo new > b.txt");
     await bench.end(turn);
     const [item] = bench.shown.at(-1)?.items ?? [];
-    expect(item).toMatchObject({ state: "consumed", outcome: "Kept — Working folder: 1 file changed, 1 added" });
+    expect(item).toMatchObject({
+      state: "consumed",
+      outcome: "Kept without asking — Working folder: 1 file changed, 1 added",
+    });
     expect(item?.choices).toContain("undo");
     expect(item?.changes?.title).toBe("Working folder: 1 file changed, 1 added");
     expect(await bench.click("undo")).toMatchObject({ accepted: true, text: expect.stringContaining("Undone") });
     expect(await contentOf("a.txt")).toBe("before\n");
     expect(await namesIn()).toEqual(["a.txt"]);
-    expect(await outcomeNow()).toBe("Kept, then undone by Ann. — Working folder: 1 file changed, 1 added");
+    expect(await outcomeNow()).toBe(
+      "Kept without asking, then undone by Ann. — Working folder: 1 file changed, 1 added",
+    );
   });
 
   test("that overwrites what somebody else wrote while its command ran asks", async () => {
@@ -147,7 +154,7 @@ describe("a turn in a folder that people configured", () => {
     expect(await outcomeNow()).toContain("The other files were discarded.");
   });
 
-  test("is not kept once somebody else changed one of its files; Run again takes the request up anew", async () => {
+  test("is not kept once somebody else changed one of its files; Do it again takes the request up anew", async () => {
     await changed();
     await bench.write("a.txt", "mine\n", given);
     await bench.click("approve");
@@ -155,6 +162,11 @@ describe("a turn in a folder that people configured", () => {
     expect(await namesIn(given)).toContain("b.txt");
     expect(await outcomeNow()).toContain("a.txt has changed in the meantime");
     expect((await bench.cardNow()).items[0]?.choices).toEqual(["again"]);
+    isRepeatRefused = true;
+    expect(await bench.click("again")).toMatchObject({ accepted: false });
+    expect(bench.accepted).toEqual([]);
+    expect(await bench.openDraft(given)).toBeDefined();
+    isRepeatRefused = false;
     expect(await bench.click("again")).toMatchObject({ accepted: true });
     expect(bench.accepted.map(({ text, author }) => [text, author.id])).toEqual([["do it", "ann"]]);
     expect(await bench.openDraft(given)).toBeUndefined();
@@ -280,8 +292,8 @@ describe("two conversations with one folder", () => {
     await Promise.all([bench.end(first), bench.end(other)]);
     expect((await namesIn()).toSorted()).toEqual(["first.txt", "other.txt"]);
     expect(bench.shown.map(({ items }) => items[0]?.outcome)).toEqual([
-      expect.stringMatching(/^Kept — /),
-      expect.stringMatching(/^Kept — /),
+      expect.stringMatching(/^Kept without asking — /),
+      expect.stringMatching(/^Kept without asking — /),
     ]);
   });
 });

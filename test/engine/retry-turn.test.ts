@@ -1,0 +1,59 @@
+/** Retry starts a failed request again: for its requester alone, once, and where nothing has happened yet. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createRetry } from "../../src/engine/conversation/retry-turn.ts";
+import type { InboundMessage } from "../../src/ports/message.ts";
+import { scheduleOf } from "../../src/ports/usage.ts";
+import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { inboundMessage, turnRecord } from "../doubles/records.ts";
+
+const ann = { id: "ann", name: "Ann", isBot: false, roles: [] };
+let ledger: ReturnType<typeof createSqliteLedger>;
+let accepted: InboundMessage[];
+
+beforeEach(() => {
+  ledger = createSqliteLedger({ path: ":memory:" });
+  accepted = [];
+});
+afterEach(() => ledger.close());
+
+async function retryOf(message: Partial<InboundMessage>, { isSafeToRetry = true, isAllowed = true } = {}) {
+  const turn = turnRecord({ messages: [inboundMessage({ author: ann, ...message })] });
+  await ledger.create("turn", turn.id, { state: "failed", body: turn, group: turn.conversationId });
+  return createRetry({
+    ledger,
+    reports: { of: async () => ({ isSafeToRetry }) as never },
+    access: { check: async () => (isAllowed ? { type: "allowed" } : { type: "refused", why: "you have left" }) },
+    async accept(one) {
+      const isNew = accepted.every(({ id }) => id !== one.id);
+      if (isNew) accepted.push(one);
+      return isNew;
+    },
+  });
+}
+
+test("the same id on another platform, somebody else, and a person who may not use the agent start nothing", async () => {
+  const retry = await retryOf({});
+  expect(await retry("t1", "other", ann)).toEqual({ accepted: false, text: "Only Ann can start this again." });
+  expect(await retry("t1", "test", { ...ann, id: "ben" })).toMatchObject({ accepted: false });
+  expect(await (await retryOf({}, { isAllowed: false }))("t1", "test", ann)).toMatchObject({ accepted: false });
+  expect(await (await retryOf({}, { isSafeToRetry: false }))("t1", "test", ann)).toMatchObject({ accepted: false });
+  expect(accepted).toEqual([]);
+});
+
+test("two clicks start one request", async () => {
+  const retry = await retryOf({});
+  const answers = await Promise.all([retry("t1", "test", ann), retry("t1", "test", ann)]);
+  expect(answers.map((one) => one.accepted).toSorted()).toEqual([false, true]);
+  expect(accepted).toHaveLength(1);
+});
+
+test("a schedule's run that is started again counts in the budget of the schedule, also the time after that", async () => {
+  const first = { id: "schedule:s1:1700000000000" };
+  await (await retryOf(first))("t1", "test", ann);
+  expect(accepted.map((message) => scheduleOf({ messages: [message] }))).toEqual(["s1"]);
+  const [again] = accepted.splice(0);
+  await ledger.close();
+  ledger = createSqliteLedger({ path: ":memory:" });
+  await (await retryOf(again ?? {}))("t1", "test", ann);
+  expect(accepted.map((message) => scheduleOf({ messages: [message] }))).toEqual(["s1"]);
+});
