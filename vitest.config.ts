@@ -27,6 +27,8 @@ export default defineConfig({
     // Most of the long ones wait: for processes, locks, clocks of services.
     maxWorkers: 3,
     sequence: { sequencer: LongFirst },
+    // Somebody's own tokens in a checkout's .env must never reach a test.
+    env: { REMORA_ENV_FILE: "/dev/null" },
     setupFiles: ["test/patience.ts"],
     expect: { poll: { timeout: 30_000 } },
   },
