@@ -230,9 +230,7 @@ describe("failures", () => {
     });
     expect(end).toBe("done");
     expect(doubles.reply.end).toBe("finished");
-    expect(doubles.reply.segments.at(-1)).toBe(
-      "Here it is.\n\n*(I could not save this to memory: permission denied)*",
-    );
+    expect(doubles.reply.segments.at(-1)).toBe("Here it is.\n\n*(I could not save this to memory: permission denied)*");
   });
 
   test("of the memory that pass with Redis leave the turn as it is, and a new run ends it without a word of them", async () => {

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
 import { createConversations } from "../../src/engine/conversation/conversations.ts";
 import { createPosts } from "../../src/engine/turn/posts.ts";
@@ -15,6 +16,7 @@ import { isTransientStorageError } from "../../src/lib/transient-errors.ts";
 import type { Conversations } from "../../src/ports/conversation.ts";
 import type { Provider } from "../../src/ports/provider.ts";
 import { createDelivery } from "../../src/response/deliver.ts";
+import { createDamagedRecords } from "../../src/storage/damaged-records.ts";
 import { createInMemoryBus, createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { createKeyvStore } from "../../src/storage/keyv/store.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
@@ -22,7 +24,7 @@ import { createEmbeddedQueue } from "../../src/tool-queue/embedded/queue.ts";
 import { ann, setUp } from "../approvals/approvals-fixture.ts";
 import { createRecordedAudit } from "../doubles/audit.ts";
 import { failWrites, lastingFaults, transientFaults } from "../doubles/failing-storage.ts";
-import { inboundMessage, toolSpec } from "../doubles/records.ts";
+import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { calls, says } from "../doubles/scripted-provider.ts";
 import { createStageDoubles } from "../doubles/turn-deps.ts";
 
@@ -261,4 +263,45 @@ test("task files, feedback and episodes that can't be written do not fail a turn
     ...asIfNothing,
     answers: [expect.stringMatching(/^It is gone\.\n\n\*\(I could not save/)],
   });
+});
+
+test("a damaged turn does not keep the others from resuming at a start", async () => {
+  const path = join(outputs, "ledger.db");
+  const before = createSqliteLedger({ path });
+  for (const id of ["t1", "t2", "t3"]) {
+    const conversationId = `test:${id}`;
+    const body = turnRecord({ id, conversationId, messages: [inboundMessage({ id, conversationId })] });
+    await before.create("turn", id, { state: "running", body, group: conversationId });
+  }
+  await before.close();
+  const raw = new DatabaseSync(path);
+  raw.exec("UPDATE entry SET body = substr(body, 1, 40) WHERE id = 't1'; UPDATE entry SET body = '{}' WHERE id = 't2'");
+  raw.close();
+  const damaged = createDamagedRecords(silentLog);
+  const ledger = createSqliteLedger({ path, damaged });
+  const ran: string[] = [];
+  const conversations = createConversations({
+    ...{ ledger, log: silentLog, events: createEvents(), leases: createInMemoryLeases() },
+    bus: createInMemoryBus(silentLog),
+    takesTurns: true,
+    resumeOrphansEveryMs: 0,
+    serves: async () => true,
+    overlap: "queue",
+    concurrency: 10,
+    async run({ id }) {
+      ran.push(id);
+      return "suspended";
+    },
+    onCrash: async () => {},
+    cancelApprovals: async () => {},
+    settleDecided: async () => {},
+    workingFolder: () => "/nowhere",
+    openReply: async () => undefined,
+  });
+  await conversations.recover();
+  await conversations.whenIdle();
+  expect(ran).toContain("t3");
+  expect(damaged.list()).toEqual(["turn t1"]);
+  await conversations.close(0);
+  await ledger.close();
 });
