@@ -19,7 +19,7 @@ import { problemOfGivenFolder } from "../sandbox/draft/given-folders.ts";
 import { createSandbox } from "../sandbox/view/sandbox.ts";
 import { checkSkills } from "../skill-runtime/library/load.ts";
 import { openLedger } from "../storage/open-state.ts";
-import { damagedText, quickCheck } from "../storage/sqlite/quick-check.ts";
+import { damagedText, quickCheck, unreadableRecords } from "../storage/sqlite/quick-check.ts";
 import { createPriceList } from "../usage/prices.ts";
 import { checkService } from "./doctor-service.ts";
 import { interruptedUpgrade } from "./interrupted-upgrade.mjs";
@@ -86,9 +86,18 @@ function checkFiles({ data, redisUrl }: Settings): HealthCheck[] {
     const path = join(data, file);
     if (!existsSync(path)) return [];
     const [problem] = quickCheck(path);
+    const unreadable = problem === undefined && file === "ledger.db" ? unreadableRecords(path) : [];
+    if (unreadable.length > 0) return [unreadableCheck(file, unreadable)];
     if (problem === undefined) return [{ name: file, state: "ok", what: "whole" }];
     return [{ name: file, state: "broken", what: `${path} ${damagedText(problem)}` }];
   });
+}
+
+function unreadableCheck(name: string, records: string[]): HealthCheck {
+  return {
+    ...{ name, state: "warning", what: `records that can't be read and are left out: ${records.join(", ")}` },
+    todo: "Restore a backup if you need them",
+  };
 }
 
 async function checkGivenFolders({ config }: Settings): Promise<HealthCheck[]> {
