@@ -202,7 +202,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     status,
   });
   const housekeeping = buildHousekeeping(options, state, {
-    ...{ memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, accounts },
+    ...{ memory, chatLog, sandbox, skills, models, tools, parts, health, healthHistory, accounts },
     servePage: () => connections.servePage(handlers, ended.signal),
   });
 

@@ -9,6 +9,7 @@ import { pruneFiles } from "../storage/prune-files.ts";
 import type { Accounts } from "../web/accounts/accounts.ts";
 import type { HealthHistory } from "../web/health-history.ts";
 import type { ConversationParts } from "./conversations.ts";
+import type { Health } from "./health.ts";
 import type { Models } from "./models.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
 import type { SandboxParts } from "./sandbox.ts";
@@ -26,6 +27,7 @@ export interface HousekeepingParts {
   parts: ConversationParts;
   healthHistory: HealthHistory;
   accounts: Pick<Accounts, "prune">;
+  health: Pick<Health, "tellOwners">;
   servePage(): Promise<void>;
 }
 
@@ -39,7 +41,19 @@ const outputsRetentionMs = 30 * dayMs;
 export function buildHousekeeping(
   { settings: { workspace, data, config }, role, log }: AppOptions,
   { ledger, store, auditLog }: State,
-  { memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, accounts, servePage }: HousekeepingParts,
+  {
+    memory,
+    chatLog,
+    sandbox,
+    skills,
+    models,
+    tools,
+    parts,
+    health,
+    healthHistory,
+    accounts,
+    servePage,
+  }: HousekeepingParts,
 ): Housekeeping {
   const { approvals, conversations, questions, schedules, history, registry } = parts;
   const pruneSummaries = async () => {
@@ -50,6 +64,7 @@ export function buildHousekeeping(
     sweeps: {
       // Runs first, because the others may wait long for an unreachable Redis.
       health: healthHistory.note,
+      owners: health.tellOwners,
       approvals: approvals.sweep,
       conversations: conversations.sweep,
       ...(takesTurns(role) ? { drafts: sandbox.drafts.sweep } : {}),
