@@ -2,6 +2,7 @@
 import { abortCauseOf } from "../../lib/abort.ts";
 import { diskFullText, isDiskFull } from "../../lib/disk-full.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
+import { turnWithoutTools } from "../../ports/memory.ts";
 import { callsOf, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
@@ -130,7 +131,17 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
     origins: originsOfTurn(turn, deps.toolbox.specs(turn.conversationId)),
     outcome,
   });
+  // Each call leaves a line of its own.
+  if (tools.length === 0) await recordTurn(run, outcome);
   await deps.context.remember(turn);
+}
+
+/** Without words of anybody, so that the line needs no origin and may stay when the person is forgotten. */
+async function recordTurn({ turn, deps }: TurnRun, outcome: string): Promise<void> {
+  const { id: turnId, scope, startedAt: at, steps } = turn;
+  const summary = steps.at(-1)?.model ?? "no model answered";
+  const line = { id: `${turnId}:${outcome}`, turnId, scope, at };
+  await deps.memory.recordFeedback({ ...line, tool: turnWithoutTools, outcome, summary });
 }
 
 /** Nobody should ask again without checking first. */
