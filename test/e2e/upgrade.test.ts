@@ -47,7 +47,7 @@ beforeAll(async () => {
   await ledger.close();
   await mkdir(join(clone, "workspace", "brain", "hippocampus", "knowledge"), { recursive: true });
   await writeFile(join(clone, "workspace", "brain", "hippocampus", "knowledge", "note.md"), "Ann likes tea.\n");
-}, 60_000);
+});
 afterAll(() => rm(home, { recursive: true, force: true }));
 
 /** A version that differs from the one before in these replacements. */
@@ -107,7 +107,7 @@ test("upgrades only with a yes, and back again", async () => {
   expect(schemaVersion()).toBe(1);
   expect(JSON.parse(await text(clone, "package.json")).version).toBe("0.1.0");
   expect(await text(clone, "workspace/brain/hippocampus/knowledge/note.md")).toBe("Ann likes tea.\n");
-}, 120_000);
+});
 
 test("a migration that fails is found on a copy, and the code goes back", async () => {
   await release("0.3.0", [
@@ -122,7 +122,7 @@ test("a migration that fails is found on a copy, and the code goes back", async 
   expect(failed.stderr).toContain("The code is as it was before; the data was not touched. Start Remora 0.1.0 again.");
   expect(schemaVersion()).toBe(1);
   expect(JSON.parse(await text(clone, "package.json")).version).toBe("0.1.0");
-}, 60_000);
+});
 
 const ruin = '(await import("node:fs")).writeFileSync("data/ruined", ""), (() => { throw new Error("cracked"); })()';
 
@@ -140,4 +140,4 @@ test("a version that migrates the data and then does not work is undone, data in
   await ledger.close();
   expect(await inData()).not.toContain("ruined");
   expect(git(clone, "status", "--porcelain")).toBe("");
-}, 60_000);
+});
