@@ -223,13 +223,14 @@ describe("failures", () => {
     expect(doubles.episodes).toMatchObject([{ outcome: "failed" }]);
   });
 
-  test("of the memory are visible, and the answer stays", async () => {
+  test("of the memory are a line below the answer, which counts as done", async () => {
     const { end } = await run({
       steps: [says("Here it is.")],
-      saveEpisode: () => Promise.reject(new Error("disk full")),
+      saveEpisode: () => Promise.reject(new Error("permission denied")),
     });
-    expect(end).toBe("failed");
-    expect(doubles.reply.segments.at(-1)).toMatch(/^Here it is\.[\s\S]*could not save this to memory: disk full/);
+    expect(end).toBe("done");
+    expect(doubles.reply.end).toBe("finished");
+    expect(doubles.reply.segments.at(-1)).toBe("Here it is.\n\n*(I could not save this to memory: permission denied)*");
   });
 
   test("of the memory that pass with Redis leave the turn as it is, and a new run ends it without a word of them", async () => {
