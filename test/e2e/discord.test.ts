@@ -139,7 +139,8 @@ test("work is visible at once and while it goes on, a waiting request has its pl
   // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
   expect(own(thread())).toEqual([]);
   await discord.until(
-    () => own(thread()).find(({ content }) => /-# ⏳ Running sleep 20 && echo finished · (?:[5-9]|1\d) s$/.test(content)),
+    () =>
+      own(thread()).find(({ content }) => /-# ⏳ Running sleep 20 && echo finished · (?:[5-9]|1\d) s$/.test(content)),
     60_000,
   );
   const where = thread();

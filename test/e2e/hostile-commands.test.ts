@@ -113,7 +113,11 @@ describe("a command that leaves", () => {
       "\\(exit code 0\\)",
     ],
     ["folders that nobody may enter", "mkdir -p locked/in; touch locked/in/x; chmod 0 locked/in locked", "exit code 0"],
-    ["folders deeper than the limit", `for i in $(seq ${deepFolders}); do mkdir d && cd d || break; done; touch x`, "200 levels deep"],
+    [
+      "folders deeper than the limit",
+      `for i in $(seq ${deepFolders}); do mkdir d && cd d || break; done; touch x`,
+      "200 levels deep",
+    ],
     [
       "links to everything outside",
       "rm -rf src && ln -s @OUTSIDE@ src && ln -s / all && ln -s /proc/self/fd fds; echo x > src/secret.txt",
