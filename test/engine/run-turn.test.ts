@@ -66,6 +66,20 @@ describe("tool calls", () => {
     expect(doubles.feedback.map((entry) => entry.outcome)).toEqual(["ok", "ok"]);
   });
 
+  test("a turn without tools leaves its outcome as feedback, once, and without words of anybody", async () => {
+    for (const [steps, outcome] of [
+      [[says("Hello, I am here.")], "done"],
+      [[says("")], "failed"],
+    ] as const) {
+      await run({ steps: [...steps] });
+      const [line, ...more] = doubles.feedback;
+      expect(line).toMatchObject({ tool: "turn without tools", outcome, id: `t1:${outcome}`, turnId: "t1" });
+      expect(more).toEqual([]);
+      expect(JSON.stringify(line)).not.toMatch(/Hello/);
+      expect(line).not.toHaveProperty("by");
+    }
+  });
+
   test("with pictures: the newest eight stay in the record until the turn ends, and none in the call's record", async () => {
     const image = { mimeType: "image/png", base64: "AAAA" };
     const names = ["a", "b", "c", "d"];
