@@ -182,17 +182,17 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   const { fresh, repeats } = withoutRepeats(hits, newestWithin(earlier, historyShare));
   const said = turn.messages.map((message) => message.text).join("\n");
   const asked = turn.messages.flatMap((message) => message.skill ?? []);
-  const skills = skillPieces(briefs, { said, asked }, share("skills"));
   const pieces: Piece[] = [
     ...prefix.pieces,
     fixedPiece("always", "the running turn", messageTokens(own.messages), sources.origins),
     ...memoryPieces(fresh, recalled.digest, share("memory")),
-    ...skills.pieces,
+    ...skillPieces(briefs, { said, asked }, share("skills")),
     ...summary,
     ...earlier,
   ];
   const allocation = allocate(config.contextTokens, config.shares, pieces);
   const kept = allocation.decisions.flatMap(({ candidate, isKept }) => (isKept ? [candidate] : []));
+  const leftOut = allocation.decisions.filter(({ candidate, isKept }) => !isKept && candidate.section === "skills");
   const messages = startingWith(
     summary.map(({ text }) => text),
     [
@@ -209,9 +209,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
       ...prefix.notes,
       ...recalled.problems,
       ...own.notes,
-      ...(skills.tooMany.length === 0
-        ? []
-        : [`skills left out because others match better: ${skills.tooMany.join(", ")}`]),
+      ...leftOut.map(({ candidate, reason }) => `skill ${candidate.name} left out: ${reason}`),
       // Skip memories with text from outside: nobody asked for them, and they could steer the turn or force approvals.
       ...outside.map((hit) => `memory ${hit.path} § ${hit.heading} left out: it contains text from outside`),
       ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history already says it`),

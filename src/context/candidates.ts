@@ -8,7 +8,7 @@ import type { Exchange } from "./history.ts";
 import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
 import { renderSummary, type Summary } from "./summary.ts";
 import { estimateTokens } from "./tokens.ts";
-import { alwaysScore, triggeredSkills } from "./triggers.ts";
+import { triggeredSkills } from "./triggers.ts";
 
 /** The origins of the text. Empty if the text comes from the agent or its operator. */
 interface Sourced extends ContextItem {
@@ -39,7 +39,6 @@ export interface SummaryPiece extends Sourced {
 
 export type Piece = FixedPiece | TextPiece | HistoryPiece | SummaryPiece;
 
-const maxTriggered = 3;
 /** In characters. Shorter texts are too generic to prove that a memory repeats the history. */
 const minRecognisableCharacters = 16;
 
@@ -63,20 +62,16 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
   return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
 }
 
-/** Returns `*` skills, skills that a person named, and the three best matches. `tooMany` names the other matches. */
+/** Returns every skill that the message brings up, best first. The budget decides how many of them are sent. */
 export function skillPieces(
   briefs: readonly SkillBrief[],
   { said, asked }: { said: string; asked: readonly string[] },
   share: number,
-): { pieces: TextPiece[]; tooMany: string[] } {
-  const triggered = triggeredSkills(briefs, said, asked);
-  const always = triggered.filter(({ score }) => score === alwaysScore);
-  const others = triggered.filter(({ score }) => score !== alwaysScore);
+): TextPiece[] {
   const longest = Math.floor(share / 2);
-  const pieces = [...always, ...others.slice(0, maxTriggered)].map(({ brief, score }) =>
+  return triggeredSkills(briefs, said, asked).map(({ brief, score }) =>
     textPiece("skills", brief.name, score, renderSkillBody(brief, longest)),
   );
-  return { pieces, tooMany: others.slice(maxTriggered).map(({ brief }) => brief.name) };
 }
 
 /** Returns exchanges, oldest first. The newest is mandatory and has tool results; the others have stubs instead. */

@@ -8,9 +8,9 @@ import type { TurnRecord } from "./turn.ts";
 export interface SkillBrief {
   name: string;
   description: string;
-  /** Lower-case keywords, or `*`. If empty, the skill is never injected. */
+  /** Lower-case keywords, or `*`. If empty, the body is sent only if a person names the skill. */
   triggers: string[];
-  /** True if the skill has tools. It is then always listed, and its body is never injected. */
+  /** True if the skill has tools. If its triggers match, its body follows the bodies of skills without tools. */
   isCapability: boolean;
   body: string;
 }

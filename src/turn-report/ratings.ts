@@ -2,6 +2,7 @@
  * Keeps what people think of answers: one rating for each person and turn, the latest wins. The line for people is in the
  * feedback file of the turn's scope and day; the ledger counts.
  */
+import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import { createLruMap } from "../lib/lru-map.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { FooterReceipt, InboundFooterClick } from "../ports/answer-footer.ts";
@@ -47,6 +48,8 @@ const thanks: Record<RatingState, string> = {
 
 export function createRatings({ ledger, memory, records, isOn, now = Date.now }: RatingsOptions): KeptRatings {
   const changes = createLruMap<number[]>(maxPeople);
+  /** One at a time for each person, or a withdrawal could arrive before the rating that it takes back is kept. */
+  const inOrder = createKeyedMutex();
 
   function isFlood(platform: string, by: Author): boolean {
     const key = `${platform}:${by.id}`;
@@ -92,27 +95,31 @@ export function createRatings({ ledger, memory, records, isOn, now = Date.now }:
     return !isMissed && isFlood(platform, by) ? tooMany : undefined;
   }
 
+  async function rate(click: InboundFooterClick): Promise<FooterReceipt> {
+    const { platform, action, by, text = "", withdraws, isMissed } = click;
+    const turn = await turnOf(click);
+    if (turn === undefined) return { accepted: false, text: goneText };
+    const current = await ledger.get("rating", ratingId(turn, by));
+    const state: RatingState = action === "good" || action === "bad" ? action : "withdrawn";
+    if (withdraws !== undefined && current?.state !== withdraws) return { accepted: true, text: "" };
+    if (isMissed && current !== undefined && !isPlainThumb(current)) return { accepted: true, text: "" };
+    const isSame = current?.state === state && text === "";
+    if (isSame || (current === undefined && state === "withdrawn")) return { accepted: true, text: thanks[state] };
+    return (await refusal(turn, platform, by, isMissed)) ?? (await keep(turn, by, state, text));
+  }
+
+  async function say(turn: TurnRecord, by: Author, text: string): Promise<FooterReceipt> {
+    const current = await ledger.get("rating", ratingId(turn, by));
+    const refused = await refusal(turn, turn.target.platform, by);
+    if (refused !== undefined) return refused;
+    if (text.trim() === "") return await keep(turn, by, "withdrawn", "");
+    const state = current === undefined || current.state === "withdrawn" ? "said" : current.state;
+    return await keep(turn, by, state, text);
+  }
+
   return {
-    async rate(click) {
-      const { platform, action, by, text = "", withdraws, isMissed } = click;
-      const turn = await turnOf(click);
-      if (turn === undefined) return { accepted: false, text: goneText };
-      const current = await ledger.get("rating", ratingId(turn, by));
-      const state: RatingState = action === "good" || action === "bad" ? action : "withdrawn";
-      if (withdraws !== undefined && current?.state !== withdraws) return { accepted: true, text: "" };
-      if (isMissed && current !== undefined && !isPlainThumb(current)) return { accepted: true, text: "" };
-      const isSame = current?.state === state && text === "";
-      if (isSame || (current === undefined && state === "withdrawn")) return { accepted: true, text: thanks[state] };
-      return (await refusal(turn, platform, by, isMissed)) ?? (await keep(turn, by, state, text));
-    },
-    async say(turn, by, text) {
-      const current = await ledger.get("rating", ratingId(turn, by));
-      const refused = await refusal(turn, turn.target.platform, by);
-      if (refused !== undefined) return refused;
-      if (text.trim() === "") return await keep(turn, by, "withdrawn", "");
-      const state = current === undefined || current.state === "withdrawn" ? "said" : current.state;
-      return await keep(turn, by, state, text);
-    },
+    rate: (click) => inOrder(click.by.id, () => rate(click)),
+    say: (turn, by, text) => inOrder(by.id, () => say(turn, by, text)),
     async counts(scope) {
       const count = async (state: RatingState) =>
         (

@@ -115,6 +115,20 @@ describe("tool calls", () => {
     expect(doubles.feedback.map((entry) => entry.outcome)).toEqual(["ok", "ok"]);
   });
 
+  test("a turn without tools leaves its outcome as feedback, once, and without words of anybody", async () => {
+    for (const [steps, outcome] of [
+      [[says("Hello, I am here.")], "done"],
+      [[says("")], "failed"],
+    ] as const) {
+      await run({ steps: [...steps] });
+      const [line, ...more] = doubles.feedback;
+      expect(line).toMatchObject({ tool: "turn without tools", outcome, id: `t1:${outcome}`, turnId: "t1" });
+      expect(more).toEqual([]);
+      expect(JSON.stringify(line)).not.toMatch(/Hello/);
+      expect(line).not.toHaveProperty("by");
+    }
+  });
+
   test("with pictures: the newest eight stay in the record until the turn ends, and none in the call's record", async () => {
     const image = { mimeType: "image/png", base64: "AAAA" };
     const names = ["a", "b", "c", "d"];
@@ -272,13 +286,14 @@ describe("failures", () => {
     expect(doubles.episodes).toMatchObject([{ outcome: "failed" }]);
   });
 
-  test("of the memory are visible, and the answer stays", async () => {
+  test("of the memory are a line below the answer, which counts as done", async () => {
     const { end } = await run({
       steps: [says("Here it is.")],
-      saveEpisode: () => Promise.reject(new Error("disk full")),
+      saveEpisode: () => Promise.reject(new Error("permission denied")),
     });
-    expect(end).toBe("failed");
-    expect(doubles.reply.segments.at(-1)).toMatch(/^Here it is\.[\s\S]*could not save this to memory: disk full/);
+    expect(end).toBe("done");
+    expect(doubles.reply.end).toBe("finished");
+    expect(doubles.reply.segments.at(-1)).toBe("Here it is.\n\n*(I could not save this to memory: permission denied)*");
   });
 
   test("of the memory that pass with Redis leave the turn as it is, and a new run ends it without a word of them", async () => {

@@ -69,6 +69,14 @@ test("the latest rating of a person counts, and is one line of the turn's day", 
   expect(JSON.stringify(await ratings.recent(5))).not.toContain("wrong year");
 });
 
+test("a rating and its withdrawal in the same instant leave nothing", async () => {
+  for (let round = 0; round < 20; round += 1) {
+    now += 60_000;
+    await Promise.all([click("bad"), click("withdraw", { withdraws: "bad" })]);
+    expect(await lines()).toEqual([]);
+  }
+});
+
 test("a withdrawn rating leaves nothing, and a removed reaction withdraws only its own thumb", async () => {
   await ratings.rate({ platform: "test", messageId: "m9", action: "bad", by: ben, at: now });
   await ratings.rate({ platform: "test", messageId: "m9", action: "withdraw", withdraws: "good", by: ben, at: now });

@@ -12,6 +12,8 @@
  * earlier.
  */
 import { TurnAbort } from "../../lib/abort.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
 import type { Conversations } from "../../ports/conversation.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
@@ -93,15 +95,20 @@ export function createConversations(options: ConversationsOptions): Conversation
     const taken = await messages.taken();
     // Read in one query, because a parked turn may start to run between two queries.
     const turns = await ledger.list("turn", { states: ["running", "parked"] });
-    const activeTurnIds = new Set(turns.flatMap(({ body }) => body.messages.map((message) => message.id)));
+    const activeTurnIds = new Set(turns.flatMap(({ body }) => (body.messages ?? []).map((message) => message.id)));
     // The turn of these messages ended, but its process died before it marked them as answered.
     await messages.answered(taken.filter((message) => !activeTurnIds.has(message.id)));
-    for (const { body } of turns.filter(({ state }) => state === "running")) {
+    for (const { id, body } of turns.filter(({ state }) => state === "running")) {
       if (scheduler.isBusy(body.conversationId)) continue;
-      // Take the messages again: the process may have crashed before it took them.
-      await messages.take(body.messages);
-      if (because === "restart") events.emit("turn.resumed", { ...turnFields(body), because });
-      scheduler.wake(body.conversationId, body.id);
+      try {
+        // Take the messages again: the process may have crashed before it took them.
+        await messages.take(body.messages);
+        if (because === "restart") events.emit("turn.resumed", { ...turnFields(body), because });
+        scheduler.wake(body.conversationId, body.id);
+      } catch (thrown) {
+        if (isTransientStorageError(thrown)) throw thrown;
+        options.log.error({ turnId: id, error: messageOf(thrown) }, "could not resume a turn; the others go on");
+      }
     }
     for (const { body } of turns.filter(({ state }) => state === "parked")) {
       if (body.abort !== undefined || !(await isWaitingForApproval(ledger, body))) await wake(body.id);

@@ -86,7 +86,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): ToolQueue {
     },
     async close() {
       activeJobs.close();
-      await Promise.all(activeJobs.values().map((active) => active.result));
+      await Promise.allSettled(activeJobs.values().map((active) => active.result));
     },
   };
 }

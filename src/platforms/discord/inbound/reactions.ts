@@ -1,6 +1,7 @@
 /** Reads 👍 and 👎 on messages as ratings of answers. Taking the reaction away takes the rating back. */
 import type { GatewayMessageReactionAddDispatchData, GatewayMessageReactionRemoveDispatchData } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
+import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Author } from "../../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../../ports/platform.ts";
@@ -41,10 +42,13 @@ export function createReactions({ handlers, lookUp, botId, log }: ReactionsOptio
     return isAdded ? await lookUp(unnamed, formatConversationId({ type: "dm", channel })) : unnamed;
   }
 
+  /** Looking a person up takes time, and a removed reaction must not overtake the added one. */
+  const inOrder = createKeyedMutex();
+
   function take(reaction: Reaction, isAdded: boolean): void {
     const thumb = thumbOf(reaction.emoji);
     if (thumb === undefined || reaction.user_id === botId()) return;
-    void rate(reaction, thumb, isAdded).catch((thrown: unknown) => {
+    void inOrder(reaction.user_id, () => rate(reaction, thumb, isAdded)).catch((thrown: unknown) => {
       log.warn({ messageId: reaction.message_id, error: messageOf(thrown) }, "could not keep a rating");
     });
   }
