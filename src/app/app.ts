@@ -125,7 +125,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const building = [
     buildSandbox(options, state, { ...late, deliveries, mayRepeat }).then(closing.add),
     buildSkills(options, state).then(closing.add),
-    buildModels(options, state, ended.signal),
+    buildModels(options, state, ended.signal).then(closing.add),
   ] as const;
   const [sandbox, skills, models] = await Promise.all(building).catch(async (thrown: unknown) => {
     // Wait for all builders, because a part can't be closed while it is being built.
