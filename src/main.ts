@@ -349,7 +349,7 @@ program
   .option("--yes", "do not ask")
   .option("--to <version>", "a tag or branch instead of the newest version")
   .option("--back", "put code and data back as they were before the last upgrade")
-  .description("show what is new, back up, install it and check it; goes back if a step fails")
+  .description("show what is new, back up, install it, restart the service and check it; goes back if a step fails")
   .action(async (options) => (await import("./cli/upgrade.ts")).upgradeCommand(process.env, root, options));
 
 program

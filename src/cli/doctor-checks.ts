@@ -22,6 +22,7 @@ import { openLedger } from "../storage/open-state.ts";
 import { damagedText, quickCheck, unreadableRecords } from "../storage/sqlite/quick-check.ts";
 import { createPriceList } from "../usage/prices.ts";
 import { checkService } from "./doctor-service.ts";
+import { interruptedUpgrade } from "./interrupted-upgrade.mjs";
 import { openMemory } from "./open-memory.ts";
 import { skillRootsOf } from "./settings.ts";
 
@@ -49,6 +50,7 @@ export async function runChecks(env: Environment, root: string): Promise<HealthC
     { name: "config", state: "ok", what: settings.configFile },
     ...(await checkPrivate(readEnvFile(env, root).path, ".env")),
     ...folders,
+    ...checkUpgrade(root),
     ...(await checkService(settings)),
     ...checkFiles(settings),
     ...(isUsable ? [...(await checkLedger(settings)), await checkMemory(settings)] : []),
@@ -59,6 +61,11 @@ export async function runChecks(env: Environment, root: string): Promise<HealthC
     await checkSandbox(settings),
     ...(await checkGivenFolders(settings)),
   ];
+}
+
+function checkUpgrade(root: string): HealthCheck[] {
+  const interrupted = interruptedUpgrade(root);
+  return interrupted === undefined ? [] : [{ name: "upgrade", state: "broken", ...interrupted }];
 }
 
 async function checkFolder(folder: DiskFolder, minFreeMegabytes: number): Promise<HealthCheck[]> {

@@ -28,6 +28,7 @@ const liveKeys: readonly string[] = [
     .map((name) => `safety.${name}`),
   ...["answers.footer", "answers.cost"],
   ...["steps", "callsPerStep", "refusals", "messageCharacters"].map((name) => `turns.${name}`),
+  ...["limits.userRequestsPerMinute", "limits.channelRequestsPerMinute"],
   ...["limits.userTokensPerDay", "limits.channelTokensPerDay", ...budgets],
   ...["skills.allow", "skills.deny", "skills.conversations", "web.accounts"],
   ...[...access, "guilds"].map((name) => `discord.access.${name}`),

@@ -4,7 +4,7 @@
  * answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
  */
 import type { RemoraError } from "../lib/errors.ts";
-import { type ModelEvent, maxProviderStateLength } from "../ports/provider.ts";
+import { type ModelEvent, type ModelRequest, maxProviderStateLength } from "../ports/provider.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
 import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
@@ -26,7 +26,10 @@ export const defaultTimeouts: Timeouts = { connectMs: 10_000, firstTokenMs: 60_0
  * Output of a provider's generator. `progress` only shows that the stream is alive; after `thinking` the model may be
  * silent for a long time. The generator throws on any failure.
  */
-export type StreamPiece = Exclude<ModelEvent, { type: "error" }> | { type: "progress" } | { type: "thinking" };
+export type StreamPiece =
+  | Exclude<ModelEvent, { type: "error" | "restart" }>
+  | { type: "progress" }
+  | { type: "thinking" };
 
 export interface StreamCall {
   signal: AbortSignal;
@@ -36,6 +39,7 @@ export interface StreamCall {
 export interface StreamAttempt {
   place: ProviderPlace;
   timeouts: Timeouts;
+  request: Pick<ModelRequest, "connectMs" | "tools" | "messages">;
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
@@ -45,9 +49,13 @@ const drainMs = 1_000;
 export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal): AsyncGenerator<ModelEvent> {
   const { place } = attempt;
   const controller = new AbortController();
-  const deadline = createDeadline(attempt.timeouts, controller);
+  const deadline = createDeadline(attempt.timeouts, attempt.request.connectMs, controller);
   const combined = AbortSignal.any([signal, controller.signal]);
   const checked = createCheckedFetch(place, combined, deadline.connected);
+  const fetchNow: typeof globalThis.fetch = (...sent) => {
+    deadline.connecting();
+    return checked.fetch(...sent);
+  };
   const explain = (thrown: unknown): RemoraError => {
     if (signal.aborted) return failure(place, "aborted");
     return deadline.failure(place) ?? thrownFailure(place, checked.thrown() ?? thrown);
@@ -55,7 +63,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   let iterator: AsyncIterator<StreamPiece> | undefined;
   let hasEnded = false;
   try {
-    iterator = attempt.open({ signal: combined, fetch: checked.fetch })[Symbol.asyncIterator]();
+    iterator = attempt.open({ signal: combined, fetch: fetchNow })[Symbol.asyncIterator]();
     let hasSaid = false;
     for (;;) {
       const piece = await pull(iterator, deadline, combined);
@@ -145,28 +153,32 @@ async function drain(iterator: AsyncIterator<StreamPiece>): Promise<void> {
 
 interface Deadline {
   start(): void;
+  /** The client library is loaded and sends its request. */
+  connecting(): void;
   connected: () => void;
   heard(isThinking: boolean): void;
   clear(): void;
   failure(place: ProviderPlace): RemoraError | undefined;
 }
 
-type Phase = "connect" | "firstToken" | "idle" | "thinking";
+type Phase = "load" | "connect" | "firstToken" | "idle" | "thinking";
 
-function createDeadline(timeouts: Timeouts, controller: AbortController): Deadline {
+function createDeadline(timeouts: Timeouts, maxConnectMs: number | undefined, controller: AbortController): Deadline {
   const limits: Record<Phase, number> = {
-    connect: timeouts.connectMs,
+    load: timeouts.connectMs,
+    connect: Math.min(timeouts.connectMs, maxConnectMs ?? timeouts.connectMs),
     firstToken: timeouts.firstTokenMs,
     idle: timeouts.idleMs,
     thinking: timeouts.idleMs * thinkingFactor,
   };
   const kinds: Record<Phase, FailureKind> = {
+    load: "connectTimeout",
     connect: "connectTimeout",
     firstToken: "firstTokenTimeout",
     idle: "idleTimeout",
     thinking: "idleTimeout",
   };
-  let phase: Phase = "connect";
+  let phase: Phase = "load";
   let expired: Phase | undefined;
   let timer: NodeJS.Timeout | undefined;
 
@@ -178,12 +190,18 @@ function createDeadline(timeouts: Timeouts, controller: AbortController): Deadli
     }, limits[phase]);
   }
 
+  function enter(from: Phase, to: Phase): void {
+    if (phase !== from) return;
+    phase = to;
+    if (timer !== undefined) start();
+  }
+
   return {
     start,
-    connected() {
-      if (phase !== "connect") return;
-      phase = "firstToken";
-      if (timer !== undefined) start();
+    connecting: () => enter("load", "connect"),
+    connected: () => {
+      enter("load", "connect");
+      enter("connect", "firstToken");
     },
     heard(isThinking) {
       phase = isThinking ? "thinking" : "idle";

@@ -53,10 +53,11 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
   return {
     name: "ollama",
     model: `ollama/${options.model}`,
+    address: host.includes("://") ? host : `http://${host}`,
     stream(request, signal) {
       const place = ollamaPlace(modelOf(request, "ollama", options.model), host);
       return pictures.stream(place.model, request, (asked) =>
-        guardedStream({ place, timeouts, open: (call) => ask(place, asked, call) }, signal),
+        guardedStream({ place, timeouts, request: asked, open: (call) => ask(place, asked, call) }, signal),
       );
     },
   };

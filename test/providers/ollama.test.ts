@@ -54,15 +54,15 @@ describe("a call that a small model writes as text", () => {
 describe("finding Ollama", () => {
   test("lists the models that are there", async () => {
     double.mock.on({ model: "llama3.2" }, { content: "x" });
-    expect(await probeOllama(double.url, AbortSignal.timeout(5_000))).toContain("llama3.2");
+    expect(await probeOllama(double.url, AbortSignal.timeout(60_000))).toContain("llama3.2");
   });
 
   test.each(["not a host", "http://nowhere.invalid"])("finds none at %s", async (host) => {
-    expect(await probeOllama(host, AbortSignal.timeout(5_000))).toBeUndefined();
+    expect(await probeOllama(host, AbortSignal.timeout(60_000))).toBeUndefined();
   });
 
   test("finds none where nothing listens", async () => {
-    expect(await probeOllama(`127.0.0.1:${await closedPort()}`, AbortSignal.timeout(5_000))).toBeUndefined();
+    expect(await probeOllama(`127.0.0.1:${await closedPort()}`, AbortSignal.timeout(60_000))).toBeUndefined();
   });
 
   test.each([

@@ -4,8 +4,10 @@ import { diskFullText, isDiskFull } from "../../lib/disk-full.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { oneLine } from "../../lib/text/sanitize.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
+import { turnWithoutTools } from "../../ports/memory.ts";
 import { callsOf, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
+import { answeredByText } from "./answered-by.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
 import { dropOldImages } from "./result-images.ts";
 import { saveTaskFile } from "./save-task-file.ts";
@@ -30,9 +32,10 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     const more = isOutOfSteps
       ? `*(I used all ${deps.limits.steps} steps of one request. Say “continue”, and I go on.)*`
       : "";
-    const other = last !== undefined && last.model !== last.requestedModel ? `*(answered by ${last.model})*` : "";
+    const other = answeredByText(last);
+    const shown = deps.modelNotes.isNew(turn, other) ? other : "";
     await delivery.finish(
-      joinParagraphs(said, isCut, more, other, unheardNote(turn, said)),
+      joinParagraphs(said, isCut, more, shown, unheardNote(turn, said)),
       callsOf(turn).flatMap((call) => call.result?.files ?? []),
       await deps.footer(turn, "done"),
     );
@@ -109,6 +112,7 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
   const { turn, deps, delivery } = run;
   const problems = [
     await problemOf(run, () => saveEpisode(run, outcome)),
+    await problemOf(run, () => recordTurn(run, outcome)),
     await problemOf(run, () => deps.context.remember(turn)),
   ];
   const [problem] = problems.filter((found) => found !== undefined);
@@ -154,6 +158,15 @@ async function saveEpisode({ turn, deps }: TurnRun, outcome: "done" | "failed" |
     origins: originsOfTurn(turn, deps.toolbox.specs(turn.conversationId)),
     outcome,
   });
+}
+
+/** Each call leaves a line of its own. This one has no words of anybody, so it needs no origin and no owner. */
+async function recordTurn({ turn, deps }: TurnRun, outcome: string): Promise<void> {
+  const { id: turnId, scope, startedAt: at, steps } = turn;
+  if (callsOf(turn).some(({ result }) => result !== undefined)) return;
+  const summary = steps.at(-1)?.model ?? "no model answered";
+  const line = { id: `${turnId}:${outcome}`, turnId, scope, at };
+  await deps.memory.recordFeedback({ ...line, tool: turnWithoutTools, outcome, summary });
 }
 
 /** Nobody should ask again without checking first. */
