@@ -119,6 +119,7 @@ describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`
     expect(await accounts("add", "Bad Name", "--role", "viewer")).toMatch(/^1: .*is not a name/);
     expect(await accounts("role", "vera", "boss")).toMatch(/^1: .*boss.*is not a role/);
     expect(await accounts("password", "nobody")).toMatch(/^1: .*nobody.*is not a local account/);
+    expect(remora.stdout()).toContain(`  Dashboard ${proxy.url}, for people with an account`);
     expect(await accounts("list")).toMatch(/^0: cara +approver +since .+\nvera +viewer +since .+\n$/);
   });
 
