@@ -11,6 +11,7 @@
 import { randomUUID } from "node:crypto";
 import { createAccess } from "../access/access.ts";
 import { createMayRepeat } from "../access/may-repeat.ts";
+import { createRequestLimits } from "../access/request-limits.ts";
 import { createOwnerCheck } from "../approvals/authority.ts";
 import { accessRules } from "../config/derive.ts";
 import { createPlatformHandlers } from "../engine/platform-handlers.ts";
@@ -161,6 +162,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const handlers = createPlatformHandlers({
     ...{ conversations, approvals, questions, commands, context, access, chatLog, log, onFooter: answers.onFooter },
     refusal: health.refusal,
+    requestLimits: createRequestLimits(config.limits),
     skillNamed: (asked, conversationId) => byAnyName(tools.toolbox.skillsFor(conversationId).skills).get(asked)?.name,
   });
   late.handlers.set(handlers);
