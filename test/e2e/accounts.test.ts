@@ -32,19 +32,8 @@ describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`
     [browser, proxy, home] = await Promise.all([launchBrowser(), startReverseProxy(), createHome()]);
     const redirectUri = `${proxy.url}/sign-in/callback/oidc`;
     provider = await createIdentityProvider({ kind: "oidc", clientId: "remora", clientSecret: "s3cret", redirectUri });
-    const oidc = { name: "Example", issuer: provider.url, clientId: "remora", clientSecret: "s3cret" };
-    const config = join(home.data, "..", "remora.yaml");
-    await writeFile(
-      config,
-      JSON.stringify({
-        safety: { approvers: ["user:account:cara", "user:oidc:ida"], shell: "ask" },
-        web: {
-          ...{ publicUrl: proxy.url, trustedProxies: ["127.0.0.1"], accounts: { "oidc:ida": "approver" } },
-          signIn: { oidc },
-        },
-      }),
-    );
-    env = { REMORA_CONFIG: config };
+    env = { REMORA_CONFIG: join(home.data, "..", "remora.yaml") };
+    await writeSettings({ "oidc:ida": "approver" });
     remora = await startRemora(home, env);
     proxy.upstream = remora.url;
     ann = await createChatClient(remora.url, remora.token);
@@ -55,6 +44,13 @@ describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`
     await proxy.close();
     await home.remove();
   });
+
+  async function writeSettings(roles: Record<string, string>): Promise<void> {
+    const oidc = { name: "Example", issuer: provider.url, clientId: "remora", clientSecret: "s3cret" };
+    const web = { publicUrl: proxy.url, trustedProxies: ["127.0.0.1"], accounts: roles, signIn: { oidc } };
+    const safety = { approvers: ["user:account:cara", "user:oidc:ida"], shell: "ask" };
+    await writeFile(env.REMORA_CONFIG ?? "", JSON.stringify({ safety, web }));
+  }
 
   /** `remora accounts …` beside the agent, with the password on standard input. */
   async function accounts(...given: string[]): Promise<string> {
@@ -123,6 +119,7 @@ describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`
     expect(await accounts("add", "Bad Name", "--role", "viewer")).toMatch(/^1: .*is not a name/);
     expect(await accounts("role", "vera", "boss")).toMatch(/^1: .*boss.*is not a role/);
     expect(await accounts("password", "nobody")).toMatch(/^1: .*nobody.*is not a local account/);
+    expect(remora.stdout()).toContain(`  Dashboard ${proxy.url}, for people with an account`);
     expect(await accounts("list")).toMatch(/^0: cara +approver +since .+\nvera +viewer +since .+\n$/);
   });
 
@@ -198,19 +195,21 @@ describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`
     await context.close();
   });
 
-  test("an account that is taken away is out of every browser, and a person can be signed out from the command line", async () => {
-    const [one, two] = [await newTab(), await newTab()];
+  test("who loses an account or a role is out of every browser at once, and the command line signs people out", async () => {
+    const [one, two, three] = [await newTab(), await newTab(), await newTab()];
     await signIn(one.tab, "cara");
     await signIn(two.tab, "vera");
-    for (const { tab } of [one, two]) await tab.getByRole("heading", { name: "Now" }).waitFor();
+    await three.tab.goto(`${proxy.url}/sign-in/oidc`);
+    for (const { tab } of [one, two, three]) await tab.getByRole("heading", { name: "Now" }).waitFor();
     expect(await accounts("sign-out", "vera")).toMatch(/^0: Signed account:vera out on all devices/);
     expect(await accounts("remove", "cara")).toBe("0: Removed cara, and ended its sessions.\n");
-    for (const { tab } of [one, two]) await tab.getByRole("heading", { name: "Sign in to Remora" }).waitFor();
+    await writeSettings({});
+    for (const { tab } of [one, two, three]) await tab.getByRole("heading", { name: "Sign in to Remora" }).waitFor();
     await signIn(one.tab, "cara");
     await one.tab.getByRole("alert").getByText("The name or the password is wrong.").waitFor();
     await signIn(two.tab, "vera");
     await two.tab.getByRole("heading", { name: "Now" }).waitFor();
-    await Promise.all([one, two].map(({ context }) => context.close()));
+    await Promise.all([one, two, three].map(({ context }) => context.close()));
   });
 
   test("the link with the token opens nothing from elsewhere", async () => {

@@ -44,6 +44,55 @@ describe("an answer without tools", () => {
     await run({ steps: [says("Hi.", "other/two")] });
     expect(doubles.reply.segments.at(-1)).toBe("Hi.\n\n*(answered by other/two)*");
   });
+
+  test("says why another model answered, once in a conversation until the first one is back", async () => {
+    const instead = (text: string, insteadBecause: string): ModelEvent[] =>
+      says(text, "other/two").map((event) => (event.type === "end" ? { ...event, insteadBecause } : event));
+    const steps = [
+      instead("One.", "provider.wrong-key"),
+      instead("Two.", "provider.wrong-key"),
+      instead("Three.", "provider.no-credit"),
+      says("Four."),
+      instead("Five.", "provider.no-credit"),
+    ];
+    const turn = await start({ steps });
+    const answers: (string | undefined)[] = [];
+    for (const [index] of steps.entries()) {
+      const next = index === 0 ? turn : await keepTurn(doubles.ledger, turnRecord({ id: `t${index + 1}` }));
+      await runTurn(next, doubles.stages, never);
+      answers.push(doubles.reply.segments.at(-1));
+    }
+    expect(answers).toEqual([
+      "One.\n\n*(answered by other/two, because the key for scripted/one was refused)*",
+      "Two.",
+      "Three.\n\n*(answered by other/two, because the account for scripted/one has no credit left)*",
+      "Four.",
+      "Five.\n\n*(answered by other/two, because the account for scripted/one has no credit left)*",
+    ]);
+  });
+
+  test("that broke off and began again reads as one answer, and the broken one counts as used", async () => {
+    const priceOf = () => ({ input: 1, output: 1_000, cacheRead: 0, cacheWrite: 0 });
+    const { turn } = await run({
+      priceOf,
+      steps: [
+        [
+          { type: "text-delta", text: "The first half" },
+          { type: "restart", model: "scripted/one" },
+          ...says("All of it."),
+        ],
+      ],
+    });
+    expect(doubles.reply.segments).toEqual(["All of it."]);
+    expect(doubles.episodes).toMatchObject([{ response: "All of it." }]);
+    expect(turn.brokenCost).toBeGreaterThan(0);
+  });
+
+  test("that broke off twice shows what was said, once", async () => {
+    const cut = fails("provider.cut", "the connection broke", true);
+    await run({ steps: [[{ type: "text-delta", text: "The first half" }, ...cut]] });
+    expect(doubles.reply.segments.at(-1)).toMatch(/^The first half\n\n⚠️ The model could not answer: .*broke/);
+  });
 });
 
 describe("tool calls", () => {

@@ -7,6 +7,7 @@ import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { turnWithoutTools } from "../../ports/memory.ts";
 import { callsOf, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
+import { answeredByText } from "./answered-by.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
 import { dropOldImages } from "./result-images.ts";
 import { saveTaskFile } from "./save-task-file.ts";
@@ -31,9 +32,10 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     const more = isOutOfSteps
       ? `*(I used all ${deps.limits.steps} steps of one request. Say “continue”, and I go on.)*`
       : "";
-    const other = last !== undefined && last.model !== last.requestedModel ? `*(answered by ${last.model})*` : "";
+    const other = answeredByText(last);
+    const shown = deps.modelNotes.isNew(turn, other) ? other : "";
     await delivery.finish(
-      joinParagraphs(said, isCut, more, other, unheardNote(turn, said)),
+      joinParagraphs(said, isCut, more, shown, unheardNote(turn, said)),
       callsOf(turn).flatMap((call) => call.result?.files ?? []),
       await deps.footer(turn, "done"),
     );
