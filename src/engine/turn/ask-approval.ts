@@ -1,6 +1,7 @@
 /** Asks people about the calls in a step that need approval. */
 import { messageOf } from "../../lib/errors.ts";
 import { type Origin, originText, withoutRememberedPeople } from "../../ports/origin.ts";
+import { isPlatformAway } from "../../ports/platform.ts";
 import type { ToolCall } from "../../ports/tool.ts";
 import { type CallRecord, requesterOf, type StepRecord } from "../../ports/turn.ts";
 import { callSpec, callTags, parsedCall, untrustedBefore, verdictFields } from "./call-record.ts";
@@ -89,6 +90,7 @@ export async function postCard(run: TurnRun, cardId: string): Promise<boolean> {
     await run.delivery.ask({ ...card, target: run.turn.target });
     return true;
   } catch (thrown) {
+    if (isPlatformAway(thrown)) throw thrown;
     run.deps.log.warn({ turnId: run.turn.id, error: messageOf(thrown) }, "could not post an approval card");
     return false;
   }
