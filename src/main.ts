@@ -76,8 +76,9 @@ skills
   .argument("[name]", "lower-case letters, digits and single hyphens; asked on a terminal")
   .option("--description <text>", "what it does, and when to use it")
   .option("--triggers <words...>", "words that call for it")
-  .option("--instructions <text>", "what the model is to do; without it, an example with a tool is created")
-  .description("create a skill in the workspace; on a terminal, asks what it is to do")
+  .option("--instructions <text>", "what the model should do; without it, the skill has a skeleton to fill in")
+  .option("--tool", "create a working example with code instead")
+  .description("create a skill in the workspace; on a terminal, asks what it should do, and lets the model write it")
   .action(async (name: string | undefined, options) =>
     (await import("./cli/skills-new.ts")).newSkillCommand(process.env, root, name, options),
   );
@@ -349,7 +350,7 @@ program
   .option("--yes", "do not ask")
   .option("--to <version>", "a tag or branch instead of the newest version")
   .option("--back", "put code and data back as they were before the last upgrade")
-  .description("show what is new, back up, install it and check it; goes back if a step fails")
+  .description("show what is new, back up, install it, restart the service and check it; goes back if a step fails")
   .action(async (options) => (await import("./cli/upgrade.ts")).upgradeCommand(process.env, root, options));
 
 program

@@ -5,7 +5,8 @@
  * types here would cost 17 MB of memory and 50 ms per start. It must parse on older versions of Node.
  */
 import * as nodeModule from "node:module";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
+import { interruptedUpgrade } from "./cli/interrupted-upgrade.mjs";
 
 const minNode = 24;
 
@@ -16,13 +17,24 @@ if (Number(process.versions.node.split(".")[0]) < minNode) {
   process.exit(1);
 }
 takeEnvFile();
+const interrupted = interruptedUpgrade(dirname(import.meta.dirname));
+if (interrupted !== undefined && process.argv[2] !== "upgrade") {
+  process.stderr.write(`[upgrade] ${interrupted.what}. ${interrupted.todo}\n`);
+  // Any command could migrate the data with code that nobody has tried yet.
+  if (!interrupted.mayRun) process.exit(1);
+}
 if (process.argv[2] === "start" && process.env.REMORA_ENVIRONMENT === undefined) {
   const { restartWithoutSecrets } = await import("./cli/secret-environment.mjs");
   restartWithoutSecrets();
 }
 nodeModule.enableCompileCache();
 await import("./lib/installed-typescript.mjs");
-await import("./main.ts");
+try {
+  await import("./main.ts");
+} catch (thrown) {
+  if (interrupted?.rescue !== undefined) process.stderr.write(`[upgrade] ${interrupted.what}. ${interrupted.rescue}\n`);
+  throw thrown;
+}
 
 /** Moves `--env-file` into a variable, because Node itself reads the file of an argument `--env-file=…`. */
 function takeEnvFile() {

@@ -6,6 +6,7 @@ import { editFile } from "./edit.ts";
 import { listFolder } from "./list.ts";
 import { readFileText } from "./read.ts";
 import { searchFiles } from "./search.ts";
+import { explainSkillFolder } from "./skill-files.ts";
 import { writeFileText } from "./write.ts";
 
 type Tool = (input: JsonObject, context: PluginContext) => Promise<PluginResult>;
@@ -24,7 +25,9 @@ async function execute(name: string, input: JsonObject, context: PluginContext):
   try {
     return await tool(input, context);
   } catch (thrown) {
-    const error = explainFileProblem(thrown, typeof input.path === "string" ? input.path : ".");
+    const error =
+      (name === "read_file" ? undefined : await explainSkillFolder(input.path, context)) ??
+      explainFileProblem(thrown, typeof input.path === "string" ? input.path : ".");
     if (error === undefined) throw thrown;
     return { success: false, output: "", error };
   }

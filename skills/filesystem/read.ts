@@ -9,20 +9,22 @@ import {
 import { type LineRange, readLines } from "../../src/plugin-sdk/documents/text-lines.ts";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
-import { fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
+import { fileProblem, openForReading, type Place } from "../../src/plugin-sdk/working-folder.ts";
 import { documentText } from "./document.ts";
 import { atReadable } from "./outputs.ts";
 import { pictureResult } from "./picture.ts";
+import { atSkillFile, skillAround } from "./skill-files.ts";
 import { isBinary, textIn } from "./text.ts";
 
 const usualLines = 2_000;
 /** Counting the lines of a larger file would take longer than a call may. */
 const maxStreamedBytes = 1024 * 1024 * 1024;
 
-export function readFileText(input: JsonObject, context: PluginContext): Promise<PluginResult> {
+export async function readFileText(input: JsonObject, context: PluginContext): Promise<PluginResult> {
   const path = textIn(input.path, "path");
   const range = { firstLine: numberOr(input.offset, 1), lines: numberOr(input.limit, usualLines) };
-  return atReadable(path, context, async (place): Promise<PluginResult> => {
+  const skill = await skillAround(path, context);
+  const read = async (place: Place): Promise<PluginResult> => {
     await using handle = await openForReading(place, "file");
     const { shown } = place;
     const head = await headOf(handle);
@@ -32,7 +34,7 @@ export function readFileText(input: JsonObject, context: PluginContext): Promise
       return await documentText(handle, { ...range, pages, shown }, context.signal);
     }
     if (content.kind === "picture" || content.kind === "foreign-picture") {
-      return await pictureResult(handle, { path, shown, name: content.name });
+      return await pictureResult(handle, { shown, name: content.name, path: skill === undefined ? path : undefined });
     }
     if (input.pages !== undefined) throw fileProblem(shown, "has no pages: use offset and limit to choose lines");
     if (content.kind === "empty") return `(${shown} is empty)`;
@@ -43,7 +45,8 @@ export function readFileText(input: JsonObject, context: PluginContext): Promise
       throw fileProblem(shown, `is ${formatBytes(size)}, too large: use shell_exec with head, tail, sed -n or grep`);
     }
     return await textLines(handle, { ...range, encoding, shown }, context.signal);
-  });
+  };
+  return await (skill === undefined ? atReadable(path, context, read) : atSkillFile(path, skill, read));
 }
 
 async function textLines(

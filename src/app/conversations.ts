@@ -7,6 +7,7 @@ import type { History } from "../context/history-store.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
 import { minWaitMs } from "../engine/conversation/waiting-room.ts";
+import { createModelNotes } from "../engine/turn/answered-by.ts";
 import { createEarlierMessages } from "../engine/turn/earlier-messages.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
 import { createTurnFiles } from "../files/turn-files.ts";
@@ -129,6 +130,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     ...{ ledger, events, log, approvals },
     context: wrap("context", context),
     provider: wrap("provider", links.models.provider),
+    modelNotes: createModelNotes(),
     readModel: wrap("readModel", readModel),
     deliver: deliveries.begin,
     toolbox: tools.toolbox,

@@ -35,6 +35,7 @@ const modelsEveryMs = 60_000;
 /** A check reads the whole file. */
 const maxFilesMs = 600_000;
 const filesEveryMs = 24 * 3_600_000;
+const maxNamedRecords = 5;
 const storeKey = "health:written";
 
 export function buildHealth(options: AppOptions, state: State, parts: HealthParts): Health {
@@ -142,7 +143,7 @@ function modelsProbe(models: ModelWatch) {
 }
 
 /** Writes and reads a value, because only that proves that Redis or SQLite keeps what it is given. */
-async function checkRecords({ store, redis }: State): Promise<HealthCheck[]> {
+async function checkRecords({ store, redis, damagedRecords }: State): Promise<HealthCheck[]> {
   const name = redis === undefined ? "records" : "redis records";
   try {
     const value = Date.now();
@@ -154,6 +155,7 @@ async function checkRecords({ store, redis }: State): Promise<HealthCheck[]> {
     const warnings = (await redis?.connection.checks()) ?? [];
     return [
       { name, state: "ok", what: "can be written" },
+      ...damagedCheck(damagedRecords()),
       ...warnings.map((what, index): HealthCheck => {
         const isReplica = /read-only replica/.test(what);
         return { name: `redis setting ${index + 1}`, state: isReplica ? "broken" : "warning", what };
@@ -163,4 +165,18 @@ async function checkRecords({ store, redis }: State): Promise<HealthCheck[]> {
     const why = isDiskFull(thrown) ? "The disk is full" : messageOf(thrown);
     return [{ name, state: "broken", what: "nothing can be written", why }];
   }
+}
+
+/** They are left out, so everything else works. */
+function damagedCheck(records: string[]): HealthCheck[] {
+  if (records.length === 0) return [];
+  const named = records.slice(0, maxNamedRecords).join(", ");
+  const more = records.length > maxNamedRecords ? ` and ${records.length - maxNamedRecords} more` : "";
+  return [
+    {
+      ...{ name: "damaged records", state: "warning" },
+      what: `${records.length === 1 ? "1 record" : `${records.length} records`} can't be read and ${records.length === 1 ? "is" : "are"} left out: ${named}${more}`,
+      todo: "Restore a backup if you need them",
+    },
+  ];
 }

@@ -3,7 +3,8 @@
  * with the roles of now, and must satisfy the rule recorded with the request and the current one.
  */
 import { messageOf } from "../lib/errors.ts";
-import type { AnsweringPerson, OperatorDecision } from "../ports/approval.ts";
+import { createLruMap } from "../lib/lru-map.ts";
+import type { AnsweringPerson, ApprovalDesk, OperatorDecision } from "../ports/approval.ts";
 import type { AnswerReceipt, Author, ReplyTarget } from "../ports/message.ts";
 import { answerCard } from "./answer.ts";
 import { refused, unknownCard } from "./answer-text.ts";
@@ -12,6 +13,8 @@ import { type ApprovalsContext, cardRows } from "./context.ts";
 import { mayStillAnswer } from "./may-answer.ts";
 
 const hasLeft = "You can't answer this: you are no longer where it was asked, so nothing was changed.";
+const maxShownMs = 60_000;
+const maxShownPeople = 1_000;
 
 export async function answerAs(
   context: ApprovalsContext,
@@ -36,22 +39,34 @@ export async function answerAs(
   });
 }
 
-/** A person who can't be looked up now can answer nothing. */
-export async function answerableBy(
-  context: ApprovalsContext,
-  person: AnsweringPerson,
-  cardIds: readonly string[],
-): Promise<Set<string>> {
-  const found = await Promise.all(cardIds.map((cardId) => cardRows(context.ledger, cardId)));
-  const ids = new Set<string>();
-  for (const { rows } of found.filter((card) => card !== undefined)) {
-    const [first] = rows;
-    if (first === undefined) continue;
-    const by = await personNow(context, person, first.body.target).catch(() => undefined);
-    if (by === undefined) continue;
-    for (const row of rows) if (mayStillAnswer(context, row, by, person.platform)) ids.add(row.id);
+/**
+ * Pages ask every few seconds, and services limit how often people are looked up, so what is shown may be a minute old. The
+ * answer itself looks the person up again. Somebody who can't be looked up can answer nothing.
+ */
+export function createAnswerable(context: ApprovalsContext): ApprovalDesk["answerable"] {
+  const known = createLruMap<{ found: Promise<Author | undefined>; until: number }>(maxShownPeople);
+
+  function shownPerson(person: AnsweringPerson, target: ReplyTarget): Promise<Author | undefined> {
+    const key = JSON.stringify([person.platform, person.by.id, target.platform, target.conversationId]);
+    const kept = known.get(key);
+    if (kept !== undefined && context.now() < kept.until) return kept.found;
+    const found = personNow(context, person, target).catch(() => undefined);
+    known.set(key, { found, until: context.now() + maxShownMs });
+    return found;
   }
-  return ids;
+
+  return async (person, cardIds) => {
+    const cards = await Promise.all(cardIds.map((cardId) => cardRows(context.ledger, cardId)));
+    const ids = await Promise.all(
+      cards.map(async (found) => {
+        const [first] = found?.rows ?? [];
+        const by = first === undefined ? undefined : await shownPerson(person, first.body.target);
+        if (found === undefined || by === undefined) return [];
+        return found.rows.filter((row) => mayStillAnswer(context, row, by, person.platform)).map(({ id }) => id);
+      }),
+    );
+    return new Set(ids.flat());
+  };
 }
 
 /** Undefined if the person has left. A person of another chat service has no place here, so is not looked up. */

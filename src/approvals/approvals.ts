@@ -6,7 +6,7 @@ import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
 import type { ApprovalCard } from "../ports/card.ts";
 import { answerCard } from "./answer.ts";
-import { answerAs, answerableBy } from "./answer-as.ts";
+import { answerAs, createAnswerable } from "./answer-as.ts";
 import { expiryMsOf } from "./authority.ts";
 import { closeBudgets, openBudget } from "./budget.ts";
 import { applyContinue } from "./budget-twins.ts";
@@ -138,7 +138,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
         ...(parts === undefined ? {} : { parts }),
       }),
     decideAs: (person, decision) => answerAs(context, person, decision),
-    answerable: (person, cardIds) => answerableBy(context, person, cardIds),
+    answerable: createAnswerable(context),
     redeem: (approvalId, call, workingFolder) => redeemApproval(context, approvalId, call, workingFolder),
     hashOf: (call, workingFolder) => hashOfCall(context, call, workingFolder),
     async openChanges(request) {

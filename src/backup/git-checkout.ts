@@ -1,7 +1,11 @@
 /** Finds a newer version for a git checkout, and moves the checkout to it and back. Never overwrites what people changed. */
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { messageOf, RemoraError } from "../lib/errors.ts";
+import { describeSchemaChanges, schemaVersionsFile } from "./schema-changes.ts";
 import { compareVersions } from "./version.ts";
 
 export interface Target {
@@ -10,6 +14,8 @@ export interface Target {
   commit: string;
   version: string;
   changelog: string;
+  /** What changes in the format of the data, for people. */
+  schemaChanges: string;
 }
 
 export interface GitCheckout {
@@ -17,13 +23,17 @@ export interface GitCheckout {
   /** Fetches. Resolves to undefined if there is nothing newer. Rejects if the checkout can't move to it safely. */
   findTarget(version: string, wanted: string | undefined): Promise<Target | undefined>;
   moveTo(commit: string): Promise<void>;
-  /** Keeps changes of files that the versions do not differ in. */
-  moveBack(commit: string): Promise<void>;
+  /**
+   * Undoes `moveTo(to)`, also one that was cut off in the middle. Keeps changes of files that the versions do not differ
+   * in; nobody has changed the others, because `findTarget` refuses that.
+   */
+  moveBack(from: string, to: string): Promise<void>;
 }
 
 const fetchTimeoutMs = 120_000;
 const maxOutputBytes = 64 * 1024 * 1024;
 const maxListedFiles = 10;
+const maxPathsInCommand = 500;
 /** People are meant to change these, so only a clash stops an upgrade. */
 const ownFiles = /^(?:config|workspace)\//;
 
@@ -41,6 +51,8 @@ export function createGitCheckout(root: string): GitCheckout {
       () => true,
       () => false,
     );
+
+  const isThere = (path: string) => existsSync(join(root, path));
 
   async function fetch(): Promise<void> {
     try {
@@ -68,7 +80,8 @@ export function createGitCheckout(root: string): GitCheckout {
     if (others.length > 0)
       throw failure("changed", `these files of Remora were changed here: ${list(others)}. Commit or undo that first`);
     const incoming = new Set(await linesOf("diff", "--name-only", "HEAD", target));
-    const clashing = changed.filter((path) => incoming.has(path));
+    const added = await linesOf("diff", "--name-only", "--no-renames", "--diff-filter=A", "HEAD", target);
+    const clashing = [...changed.filter((path) => incoming.has(path)), ...added.filter(isThere)];
     if (clashing.length > 0)
       throw failure(
         "clash",
@@ -94,15 +107,43 @@ export function createGitCheckout(root: string): GitCheckout {
         );
       await checkChanges(commit);
       const { version: found } = JSON.parse(await git("show", `${commit}:package.json`)) as { version: string };
-      return { name, commit, version: found, changelog: await git("show", `${commit}:CHANGELOG.md`).catch(() => "") };
+      const textIn = (revision: string, path: string) => git("show", `${revision}:${path}`).catch(() => "");
+      const schemas = await Promise.all([here, commit].map((each) => textIn(each, schemaVersionsFile)));
+      return {
+        ...{ name, commit, version: found, changelog: await textIn(commit, "CHANGELOG.md") },
+        schemaChanges: describeSchemaChanges(...(schemas as [string, string])),
+      };
     },
     moveTo: async (commit) => {
       const isOnBranch = await git("symbolic-ref", "--quiet", "HEAD").catch(() => undefined);
       if (isOnBranch === undefined) await git("checkout", "--quiet", "--detach", commit);
       else await git("merge", "--quiet", "--ff-only", commit);
     },
-    moveBack: async (commit) => void (await git("reset", "--quiet", "--keep", commit)),
+    async moveBack(from, to) {
+      const between = (filter: string) =>
+        linesOf("diff", "--name-only", "--no-renames", `--diff-filter=${filter}`, from, to);
+      try {
+        await git("reset", "--quiet", "--keep", from);
+        // If moving was cut off, git still says that it is at `from`, but some files are those of `to`.
+        const added = await between("A");
+        for (const some of chunks(added))
+          await git("rm", "--quiet", "--force", "--cached", "--ignore-unmatch", "--", ...some);
+        for (const path of added) await rm(join(root, path), { force: true });
+        for (const some of chunks(await between("a"))) await git("checkout", "--quiet", "--force", from, "--", ...some);
+      } catch (thrown) {
+        const said = reasonOf(thrown);
+        const todo = said.includes("index.lock") ? ". If no other git command runs, delete that file" : "";
+        throw new Error(`the code could not be put back: ${said}${todo}`, { cause: thrown });
+      }
+    },
   };
+}
+
+/** A command line has a maximum length. */
+function chunks(paths: string[]): string[][] {
+  return Array.from({ length: Math.ceil(paths.length / maxPathsInCommand) }, (_, index) =>
+    paths.slice(index * maxPathsInCommand, (index + 1) * maxPathsInCommand),
+  );
 }
 
 function list(paths: string[]): string {

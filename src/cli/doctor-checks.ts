@@ -19,9 +19,11 @@ import { problemOfGivenFolder } from "../sandbox/draft/given-folders.ts";
 import { createSandbox } from "../sandbox/view/sandbox.ts";
 import { checkSkills } from "../skill-runtime/library/load.ts";
 import { openLedger } from "../storage/open-state.ts";
-import { damagedText, quickCheck } from "../storage/sqlite/quick-check.ts";
+import { damagedText, quickCheck, unreadableRecords } from "../storage/sqlite/quick-check.ts";
 import { createPriceList } from "../usage/prices.ts";
 import { checkService } from "./doctor-service.ts";
+import { checkSignIn } from "./doctor-sign-in.ts";
+import { interruptedUpgrade } from "./interrupted-upgrade.mjs";
 import { openMemory } from "./open-memory.ts";
 import { skillRootsOf } from "./settings.ts";
 
@@ -49,9 +51,12 @@ export async function runChecks(env: Environment, root: string): Promise<HealthC
     { name: "config", state: "ok", what: settings.configFile },
     ...(await checkPrivate(readEnvFile(env, root).path, ".env")),
     ...folders,
+    ...checkUpgrade(root),
     ...(await checkService(settings)),
     ...checkFiles(settings),
-    ...(isUsable ? [...(await checkLedger(settings)), await checkMemory(settings)] : []),
+    ...(isUsable
+      ? [...(await checkLedger(settings)), await checkMemory(settings), ...(await checkSignIn(settings))]
+      : []),
     ...(await checkEmbeddings(settings)),
     await checkSkillFiles(settings),
     ...(await checkModels(settings)),
@@ -59,6 +64,11 @@ export async function runChecks(env: Environment, root: string): Promise<HealthC
     await checkSandbox(settings),
     ...(await checkGivenFolders(settings)),
   ];
+}
+
+function checkUpgrade(root: string): HealthCheck[] {
+  const interrupted = interruptedUpgrade(root);
+  return interrupted === undefined ? [] : [{ name: "upgrade", state: "broken", ...interrupted }];
 }
 
 async function checkFolder(folder: DiskFolder, minFreeMegabytes: number): Promise<HealthCheck[]> {
@@ -79,9 +89,18 @@ function checkFiles({ data, redisUrl }: Settings): HealthCheck[] {
     const path = join(data, file);
     if (!existsSync(path)) return [];
     const [problem] = quickCheck(path);
+    const unreadable = problem === undefined && file === "ledger.db" ? unreadableRecords(path) : [];
+    if (unreadable.length > 0) return [unreadableCheck(file, unreadable)];
     if (problem === undefined) return [{ name: file, state: "ok", what: "whole" }];
     return [{ name: file, state: "broken", what: `${path} ${damagedText(problem)}` }];
   });
+}
+
+function unreadableCheck(name: string, records: string[]): HealthCheck {
+  return {
+    ...{ name, state: "warning", what: `records that can't be read and are left out: ${records.join(", ")}` },
+    todo: "Restore a backup if you need them",
+  };
 }
 
 async function checkGivenFolders({ config }: Settings): Promise<HealthCheck[]> {

@@ -1,41 +1,39 @@
 /** Whether this installation runs, what it says about itself, and whether its port is free. */
 import { createServer } from "node:net";
 import type { Settings } from "../config/settings.ts";
-import { readRun } from "../health/last-run.ts";
+import { isAlive, type Run, readRuns } from "../health/last-run.ts";
 import { codeOf } from "../lib/errors.ts";
 import type { HealthCheck } from "../ports/health.ts";
 
+const name = "service";
 const answerMs = 5_000;
 
 export async function checkService({ data, config }: Settings): Promise<HealthCheck[]> {
-  const name = "service";
-  const run = await readRun(data);
-  if (run === undefined)
+  const runs = await readRuns(data);
+  if (runs.length === 0)
     return [{ name, state: "ok", what: "does not run at the moment" }, ...(await checkPort(config.web))];
+  // With Redis, other processes may have taken over from one that was killed.
+  const isRunning = runs.some(isAlive);
+  return await Promise.all(runs.map((run) => checkRun(run, isRunning)));
+}
+
+async function checkRun(run: Run, isAnotherRunning: boolean): Promise<HealthCheck> {
   const since = new Date(run.startedAt).toISOString();
-  if (!isAlive(run.pid)) {
+  if (!isAlive(run)) {
     const what = `does not run: the process ${run.pid}, started at ${since}, ended without stopping`;
     const why = "It was killed, crashed, or lost its power";
-    return [{ name, state: "broken", what, why, todo: "Start it again. Unfinished work continues" }];
+    const todo = "Start it again. Unfinished work continues";
+    return { name, state: isAnotherRunning ? "warning" : "broken", what, why, todo };
   }
   const what = `runs as process ${run.pid} since ${since}`;
   try {
     const response = await fetch(new URL("/readyz", run.url), { signal: AbortSignal.timeout(answerMs) });
     const lines = (await response.text()).trim().split("\n");
-    if (response.ok) return [{ name, state: "ok", what: `${what}, and is ready` }];
-    return [{ name, state: "broken", what: `${what}, but is not ready: ${lines.join("; ")}` }];
+    if (response.ok) return { name, state: "ok", what: `${what}, and is ready` };
+    return { name, state: "broken", what: `${what}, but is not ready: ${lines.join("; ")}` };
   } catch {
     const todo = "See its log. If it does not recover, stop it and start it again";
-    return [{ name, state: "broken", what: `${what}, but does not answer at ${run.url}`, todo }];
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    return codeOf(thrown) === "EPERM";
+    return { name, state: "broken", what: `${what}, but does not answer at ${run.url}`, todo };
   }
 }
 

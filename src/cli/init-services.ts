@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { access, constants, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { z } from "zod";
 import { checkDiscordToken } from "../health/discord-token.ts";
 import { checkModelCall } from "../health/model-call.ts";
 import { checkSlackAppToken, checkSlackBotToken } from "../health/slack-token.ts";
@@ -19,6 +20,7 @@ const modelTimeoutMs = 30_000;
 /** Long enough to load a large local model. */
 const localModelTimeoutMs = 180_000;
 const probeTimeoutMs = 2_000;
+const modelListSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
 const maxSecretBytes = 64 * 1024;
 
 export async function setupServices({
@@ -33,6 +35,7 @@ export async function setupServices({
     defaultModels: { anthropic: "claude-sonnet-5-5", openai: "gpt-5.4-mini", ollama: "", compatible: "" },
     checkModel: (choice) => checkModel(choice, named, config),
     listOllamaModels: (url) => probeOllama(url ?? defaultOllamaHost, AbortSignal.timeout(probeTimeoutMs)),
+    listCompatibleModels,
     slackLink: await slackLink(),
     checkSlackBot: (token) => checkSlackBotToken(token, { neededScopes: botScopes, ...slackUrl() }),
     checkSlackApp: (token, appId) => checkSlackAppToken(token, { appId, ...slackUrl() }),
@@ -78,6 +81,18 @@ async function checkModel(
       });
     default:
       return provider satisfies never;
+  }
+}
+
+async function listCompatibleModels(url: string, key: string | undefined): Promise<string[] | undefined> {
+  try {
+    const response = await fetch(`${url.replace(/\/$/, "")}/models`, {
+      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      signal: AbortSignal.timeout(probeTimeoutMs),
+    });
+    return modelListSchema.parse(await response.json()).data.map(({ id }) => id);
+  } catch {
+    return undefined;
   }
 }
 

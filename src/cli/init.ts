@@ -44,16 +44,16 @@ export async function initCommand(env: Environment, root: string, options: InitO
       signal: stopping.signal,
       start: start ? () => startChild(env, root, stopping.signal) : undefined,
     });
-    if (agent === undefined) return;
+    if (agent === undefined && !stopping.signal.aborted) return;
+    if (agent === undefined) throw new SetupCancelled();
     await Promise.race([agent.ended, aborted(stopping.signal)]);
     await agent.stop();
     process.stdout.write("Stopped. npm start starts it again.\n");
   } catch (thrown) {
     if (!(thrown instanceof SetupCancelled)) throw thrown;
-    process.stdout.write(
-      "Stopped here. Everything you entered is kept. Run this again to go on: npm run -s remora -- init\n",
-    );
-    process.exitCode = cancelledExitCode;
+    process.stdout.write("Stopped. Your answers are saved. To continue: npm run -s remora -- init\n");
+    // A service that does not answer must not hold the process.
+    process.exit(cancelledExitCode);
   }
 }
 

@@ -2,10 +2,10 @@
 import { mkdir, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "../config/environment.ts";
 import { packageFolder, type Settings } from "../config/settings.ts";
 import { onlyVariables, secretVariables } from "../config/variable-names.ts";
+import { waitUntilReady } from "../health/wait-until-ready.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { runProgram } from "../service/run-program.ts";
 import { createLaunchdService, createSystemdService, type Service } from "../service/service.ts";
@@ -24,7 +24,6 @@ const nodeOptions = ["--optimize-for-size", "--min-semi-space-size=8", "--max-se
 /** How people call Remora here. */
 const command = isInstalledPackage() ? "remora" : "npm run -s remora --";
 const maxWaitMs = 60_000;
-const pollMs = 500;
 
 export async function serviceInstallCommand(env: Environment, root: string, options: ServiceCommandOptions) {
   const settings = settingsFor(env, root);
@@ -39,8 +38,9 @@ export async function serviceInstallCommand(env: Environment, root: string, opti
   );
   if (!(await isConfirmed(options, "Install and start it?"))) return say(["Nothing was changed."]);
   for (const folder of [settings.workspace, settings.data]) await makeFolder(folder, plan.user);
+  const since = Date.now();
   say(await service.install());
-  say([await waitUntilReady(settings)]);
+  say([await readyText(settings, since)]);
   say([`To see what it does: ${command} service status, ${command} service logs -f`]);
 }
 
@@ -123,19 +123,11 @@ async function isConfirmed({ yes }: ServiceCommandOptions, message: string): Pro
   return (await confirm({ message })) === true;
 }
 
-async function waitUntilReady({ config: { web } }: Settings): Promise<string> {
-  if (web.port === 0) return "web.port is 0, so whether it is ready is in the logs.";
-  const host = web.host === "::1" ? "[::1]" : "127.0.0.1";
-  const until = Date.now() + maxWaitMs;
-  let last = "no answer";
-  while (Date.now() < until) {
-    const answer = await fetch(`http://${host}:${web.port}/readyz`).catch(() => undefined);
-    if (answer?.status === 200) return "It is ready.";
-    if (answer !== undefined) last = (await answer.text()).trim();
-    await sleep(pollMs);
-  }
+async function readyText({ data }: Settings, since: number): Promise<string> {
+  const lines = await waitUntilReady({ data, since, maxMs: maxWaitMs });
+  if (lines === undefined) return "It is ready.";
   process.exitCode = 1;
-  return `It runs, but was not ready after ${maxWaitMs / 1_000} seconds: ${last}. For the reason: ${command} service logs -n 50. To take it back: ${command} service uninstall`;
+  return `It was not ready after ${maxWaitMs / 1_000} seconds: ${lines.join("; ")}. For the reason: ${command} service logs -n 50. To take it back: ${command} service uninstall`;
 }
 
 function say(lines: readonly string[]): void {

@@ -104,7 +104,10 @@ function fill<C extends ContextItem>(
       left -= candidate.tokens;
       continue;
     }
-    leaveOut(candidate, isClosed ? "older than one that did not fit" : `needs ${candidate.tokens}, ${left} left`);
+    leaveOut(
+      candidate,
+      isClosed ? "older than one that did not fit" : `needs ${candidate.tokens} tokens, ${left} left`,
+    );
     isClosed = isWithoutGaps;
   }
 }

@@ -2,12 +2,13 @@
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import { fromMemory, type Origin, viaStore } from "../ports/origin.ts";
+import type { ModelMessage } from "../ports/provider.ts";
 import type { ContextItem } from "./budget.ts";
 import type { Exchange } from "./history.ts";
 import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
 import { renderSummary, type Summary } from "./summary.ts";
 import { estimateTokens } from "./tokens.ts";
-import { alwaysScore, triggeredSkills } from "./triggers.ts";
+import { triggeredSkills } from "./triggers.ts";
 
 /** The origins of the text. Empty if the text comes from the agent or its operator. */
 interface Sourced extends ContextItem {
@@ -38,7 +39,6 @@ export interface SummaryPiece extends Sourced {
 
 export type Piece = FixedPiece | TextPiece | HistoryPiece | SummaryPiece;
 
-const maxTriggered = 3;
 /** In characters. Shorter texts are too generic to prove that a memory repeats the history. */
 const minRecognisableCharacters = 16;
 
@@ -62,20 +62,16 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
   return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
 }
 
-/** Returns `*` skills, skills that a person named, and the three best matches. `tooMany` names the other matches. */
+/** Returns every skill that the message brings up, best first. The budget decides how many of them are sent. */
 export function skillPieces(
   briefs: readonly SkillBrief[],
   { said, asked }: { said: string; asked: readonly string[] },
   share: number,
-): { pieces: TextPiece[]; tooMany: string[] } {
-  const triggered = triggeredSkills(briefs, said, asked);
-  const always = triggered.filter(({ score }) => score === alwaysScore);
-  const others = triggered.filter(({ score }) => score !== alwaysScore);
+): TextPiece[] {
   const longest = Math.floor(share / 2);
-  const pieces = [...always, ...others.slice(0, maxTriggered)].map(({ brief, score }) =>
+  return triggeredSkills(briefs, said, asked).map(({ brief, score }) =>
     textPiece("skills", brief.name, score, renderSkillBody(brief, longest)),
   );
-  return { pieces, tooMany: others.slice(maxTriggered).map(({ brief }) => brief.name) };
 }
 
 /** Returns exchanges, oldest first. The newest is mandatory and has tool results; the others have stubs instead. */
@@ -138,4 +134,21 @@ function textPiece(section: "memory" | "skills", name: string, score: number, te
     text,
     origins: [],
   };
+}
+
+/** Puts the texts into the first message, a person's, because services refuse two consecutive messages of one role. */
+export function startingWith(texts: readonly string[], messages: ModelMessage[]): ModelMessage[] {
+  const [first, ...rest] = messages;
+  if (texts.length === 0 || first?.role !== "user") return messages;
+  const parts = texts.map((text) => ({ type: "text" as const, text }));
+  return [{ ...first, content: [...parts, ...first.content] }, ...rest];
+}
+
+export function newestWithin(earlier: readonly HistoryPiece[], limit: number): Exchange[] {
+  let tokens = 0;
+  const shown = earlier.toReversed().filter((piece) => {
+    tokens += piece.tokens;
+    return piece.isMandatory || tokens <= limit;
+  });
+  return shown.map((piece) => piece.exchange);
 }

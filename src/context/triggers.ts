@@ -3,7 +3,10 @@ import type { SkillBrief } from "../ports/context.ts";
 
 export interface TriggeredSkill {
   brief: SkillBrief;
-  /** Words in matched triggers, plus a bonus for repeats. `alwaysScore` for `*` and for skills that people name. */
+  /**
+   * Words in matched triggers, plus a bonus for repeats. `alwaysScore` for `*` and for skills that people name. Below 1
+   * for skills with tools, so that they come after all others.
+   */
   score: number;
 }
 
@@ -18,8 +21,8 @@ const unspacedCharacter =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 /**
- * Returns the skills whose body belongs in the prompt: those that a person named and `*` skills, then triggered skills,
- * best first. A skill that has tools is included only if a person named it.
+ * Returns the skills whose body belongs in the prompt: those that a person named and `*` skills, then triggered skills
+ * without tools, then those with tools, each best first.
  */
 export function triggeredSkills(
   briefs: readonly SkillBrief[],
@@ -39,8 +42,7 @@ export function triggeredSkills(
 }
 
 function scoreOf(brief: SkillBrief, text: string): number {
-  if (brief.isCapability) return 0;
-  if (brief.triggers.includes("*")) return alwaysScore;
+  if (!brief.isCapability && brief.triggers.includes("*")) return alwaysScore;
   let score = 0;
   for (const trigger of new Set(brief.triggers.map((word) => fold(word).trim()))) {
     const occurrences = trigger === "" ? 0 : countWords(text, trigger);
@@ -48,7 +50,8 @@ function scoreOf(brief: SkillBrief, text: string): number {
     const words = trigger.split(" ").length;
     score += words + Math.min(occurrences - 1, maxRepetitions) / 10;
   }
-  return Math.min(score, alwaysScore - 1);
+  const capped = Math.min(score, alwaysScore - 1);
+  return brief.isCapability ? capped / alwaysScore : capped;
 }
 
 function countWords(text: string, word: string): number {

@@ -1,8 +1,9 @@
 /**
  * Judges a tool call by the patterns of all skills. First matches the exact string, `tool + " " +
  * JSON.stringify(args)`. Then, unless `matching` is `exact`, matches variants of the call, the
- * commands that it parses out of shell text, and tags. These can only make the verdict stricter. Arguments that are not a JSON object, too large or too deep are
- * blocked. If the check exceeds its deadline, the call needs approval, unless an earlier match already blocks it.
+ * commands that it parses out of shell text, and tags. These can only make the verdict stricter. Arguments that are not
+ * a JSON object, too large or too deep are blocked. If the check exceeds its deadline, the call needs approval, unless
+ * an earlier match already blocks it. Remora's own read-only tools are not matched: they change and send nothing.
  * Brain name: amygdala.
  */
 import type { Gate, GateMatch, GateRules, Verdict, VerdictClass } from "../ports/gate.ts";
@@ -76,6 +77,7 @@ export function createGate(options: GateOptions): RuleGate {
         return { class: "block", matches: [failClosed(read.why)], tags: [], argsJson: read.text };
       }
       const { text: argsJson, input } = read;
+      if (rules.builtInReaders?.has(tool) === true) return { class: "safe", matches: [], tags: [], input, argsJson };
       try {
         const left = wholeTime.left();
         const inForce = compiledRules();
@@ -97,8 +99,12 @@ export function createGate(options: GateOptions): RuleGate {
 }
 
 /** Protects the rules from later changes to the caller's lists. */
-function copyOf({ rules, shellParameters }: GateRules): GateRules {
-  return { rules: [...rules], shellParameters: new Map(shellParameters) };
+function copyOf({ rules, shellParameters, builtInReaders = new Set() }: GateRules): GateRules {
+  return {
+    rules: [...rules],
+    shellParameters: new Map(shellParameters),
+    builtInReaders: new Set(builtInReaders),
+  };
 }
 
 interface CallToJudge {

@@ -46,8 +46,8 @@ export async function checkDiscordToken(
   if (!intents.messageContent)
     return problem(
       "discord.intents",
-      `The Message Content Intent of ${nameOf(application)} is off, so Discord does not let it connect.`,
-      `Open ${botPage} → Privileged Gateway Intents, turn on Message Content Intent, and press Save Changes.`,
+      `The Message Content Intent of ${nameOf(application)} is off, so Discord refuses its connection.`,
+      `Open ${botPage} → Privileged Gateway Intents, turn on Message Content Intent, and click Save Changes.`,
     );
   const servers = await serversOf(token, options);
   if (!servers.ok) return servers;
@@ -63,7 +63,7 @@ export async function checkDiscordToken(
 }
 
 function formProblem(token: string): CheckProblem | undefined {
-  const fix = `Open ${botPage}, press Reset Token, and copy the token that appears.`;
+  const fix = `Open ${botPage}, click Reset Token, and copy the token that appears.`;
   if (token === "") return problem("discord.empty", "There is no token.", fix);
   if (/\s/.test(token))
     return problem(
@@ -72,7 +72,7 @@ function formProblem(token: string): CheckProblem | undefined {
       `Paste it as one line. ${fix}`,
     );
   if (/[^\x21-\x7e]/.test(token)) return problem("discord.form", "The token has characters that no token has.", fix);
-  if (/^xox|^xapp-/.test(token)) return problem("discord.form", "This is a token of Slack, not of Discord.", fix);
+  if (/^xox|^xapp-/.test(token)) return problem("discord.form", "This is a Slack token, not a Discord token.", fix);
   if (/^\d{15,21}$/.test(token)) return problem("discord.form", "This is an id, not the bot's token.", fix);
   if (/^[0-9a-f]{64}$/.test(token))
     return problem("discord.form", "This is the application's public key, not the bot's token.", fix);
@@ -129,12 +129,12 @@ async function get(
     return problem(
       "discord.token",
       "Discord does not accept this token. It was reset, or it is not complete.",
-      `Open ${botPage}, press Reset Token, and use the new token.`,
+      `Open ${botPage}, click Reset Token, and use the new token.`,
     );
   if (response.status === 429)
     return problem(
       "discord.rate-limited",
-      "Discord asks to wait, because there were too many calls.",
+      "Discord has had too many calls and asks to wait.",
       "Try again in a minute.",
     );
   return problem(

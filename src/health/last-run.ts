@@ -3,9 +3,10 @@
  * the process was killed, crashed, or lost its power.
  */
 import { rmSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { codeOf } from "../lib/errors.ts";
 
 const schema = z.object({ pid: z.number(), startedAt: z.number(), url: z.string().default("") });
 export type Run = z.infer<typeof schema>;
@@ -17,6 +18,23 @@ export async function readRun(folder: string): Promise<Run | undefined> {
     return schema.parse(JSON.parse(await readFile(fileIn(folder), "utf8")));
   } catch {
     return undefined;
+  }
+}
+
+/** Of all processes of an installation. With Redis, each has a folder of its own, such as `process-0`. */
+export async function readRuns(data: string): Promise<Run[]> {
+  const names = await readdir(data).catch(() => []);
+  const folders = names.filter((name) => /^process-\d+$/.test(name)).toSorted();
+  const runs = await Promise.all([data, ...folders.map((name) => join(data, name))].map(readRun));
+  return runs.filter((run) => run !== undefined);
+}
+
+export function isAlive({ pid }: Run): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return codeOf(thrown) === "EPERM";
   }
 }
 

@@ -98,7 +98,7 @@ function botFormProblem(token: string): CheckProblem | undefined {
   const fix = `Copy the token that begins with xoxb- from ${botPlace}.`;
   if (token === "") return problem("slack.empty", "There is no bot token.", fix);
   if (token.startsWith("xapp-"))
-    return problem("slack.swapped", "This is the app token (xapp-…). Here goes the bot token (xoxb-…).", fix);
+    return problem("slack.swapped", "This is the app token (xapp-…), but the bot token (xoxb-…) is needed here.", fix);
   return formProblem(token, "xoxb-", "bot token", fix);
 }
 
@@ -106,7 +106,7 @@ function appFormProblem(token: string): CheckProblem | undefined {
   const fix = `Copy the token that begins with xapp- from ${appPlace}. If there is none, generate one with the scope connections:write.`;
   if (token === "") return problem("slack.empty", "There is no app token.", fix);
   if (token.startsWith("xoxb-"))
-    return problem("slack.swapped", "This is the bot token (xoxb-…). Here goes the app token (xapp-…).", fix);
+    return problem("slack.swapped", "This is the bot token (xoxb-…), but the app token (xapp-…) is needed here.", fix);
   return formProblem(token, "xapp-", "app token", fix);
 }
 
@@ -137,7 +137,7 @@ function missingScopes(missing: string[]): CheckProblem {
   return problem(
     "slack.missing-scopes",
     `The bot token lacks the ${noun} ${missing.join(", ")}.`,
-    `Add ${those} under OAuth & Permissions → Scopes → Bot Token Scopes, or paste slack/manifest.yaml under App Manifest. Then press Reinstall under Install App.`,
+    `Add ${those} under OAuth & Permissions → Scopes → Bot Token Scopes, or paste slack/manifest.yaml under App Manifest. Then click Reinstall under Install App.`,
   );
 }
 
@@ -157,7 +157,7 @@ function refusal(error: string, name: string, place: string): CheckProblem {
     case "not_allowed_token_type":
       return problem(code, `Slack does not accept this token as ${name}.`, again);
     case "ratelimited":
-      return problem(code, "Slack asks to wait, because there were too many calls.", "Try again in a minute.");
+      return problem(code, "Slack has had too many calls and asks to wait.", "Try again in a minute.");
     default:
       return problem(code, `Slack refused the ${name} (${error.replaceAll(/[^\w.-]/g, "").slice(0, 60)}).`, again);
   }

@@ -1,3 +1,5 @@
+import { RemoraError } from "./errors.ts";
+
 /** Codes of system errors that may be temporary: network problems, or a busy machine. */
 const transientCodes: ReadonlySet<string> = new Set([
   ...["ECONNRESET", "ECONNREFUSED", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "EAI_AGAIN"],
@@ -7,4 +9,12 @@ const transientCodes: ReadonlySet<string> = new Set([
 
 export function isTransientCode(code: unknown): boolean {
   return typeof code === "string" && transientCodes.has(code);
+}
+
+/**
+ * True for errors of the ledger, the store, leases and locks that pass: full, busy, loading, read-only during a
+ * failover, unreachable. The work is kept and tried again, and nobody is told that it failed.
+ */
+export function isTransientStorageError(thrown: unknown): boolean {
+  return thrown instanceof RemoraError && thrown.isRetryable && /^(?:storage|coordination)\./.test(thrown.code);
 }

@@ -60,6 +60,13 @@ export async function atPlace<T>(opening: Opening, work: (place: Place) => Promi
   }
 }
 
+/** True if the text of the path leads out of the working folder, wherever links lead. */
+export async function leadsOut({ workingFolder, path }: Opening): Promise<boolean> {
+  const { root, shownRoot } = await rootOf(workingFolder);
+  const bases = [shownRoot ?? workingFolder, shownRoot ?? root].map((base) => resolve(base));
+  return !bases.some((base) => isBelow(resolve(base, path), base));
+}
+
 /** For a draft, the working folder is an open descriptor of a process in the view; its link names the real folder. */
 async function rootOf(workingFolder: string): Promise<{ root: string; shownRoot?: string }> {
   const isInView = /^\/proc\/\d+\/fd\/\d+$/.test(workingFolder);

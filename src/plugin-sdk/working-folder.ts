@@ -4,6 +4,7 @@ export {
   existingFile,
   explainFileProblem,
   fileProblem,
+  leadsOut,
   openForReading,
   type Place,
   pathOf,

@@ -8,9 +8,9 @@ import type { TurnRecord } from "./turn.ts";
 export interface SkillBrief {
   name: string;
   description: string;
-  /** Lower-case keywords, or `*`. If empty, the skill is never injected. */
+  /** Lower-case keywords, or `*`. If empty, the body is sent only if a person names the skill. */
   triggers: string[];
-  /** True if the skill has tools. It is then always listed, and its body is never injected. */
+  /** True if the skill has tools. If its triggers match, its body follows the bodies of skills without tools. */
   isCapability: boolean;
   body: string;
 }
@@ -25,6 +25,11 @@ export interface ContextInput {
 
 export interface BuiltContext {
   request: ModelRequest;
+  /**
+   * Builds the request with about half the tokens, for a model that refuses it as too long. Keeps the system prompt, the
+   * tools, the newest messages and the results of this turn, cut if they are long.
+   */
+  shorter?(): ModelRequest;
   /** Relative to the workspace. The snapshot is written later, and a failed write is only logged. */
   snapshotPath: string;
   estimatedTokens: number;

@@ -47,4 +47,6 @@ export interface GateRule {
 export interface GateRules {
   rules: GateRule[];
   shellParameters: ReadonlyMap<string, readonly string[]>;
+  /** Remora's own read-only tools, whose names no skill can use. Their calls are safe without pattern matching. */
+  builtInReaders?: ReadonlySet<string>;
 }

@@ -126,7 +126,10 @@ export interface ToolJob {
 }
 
 export interface ToolQueue {
-  /** Runs the job, or waits if it is already running. Never throws; an abort gives the status `interrupted`. */
+  /**
+   * Runs the job, or waits if it is already running. An abort gives the status `interrupted`. Rejects only if storage
+   * refuses for a while and the tool has not run; the same job can then be submitted again.
+   */
   run(job: ToolJob, signal: AbortSignal): Promise<ToolResult>;
   counts(): { waiting: number; running: number };
   /** Accepts no new jobs. Resolves when no job is running. */

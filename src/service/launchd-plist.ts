@@ -28,6 +28,12 @@ ${plan.envFile === undefined ? "" : `  <key>EnvironmentVariables</key><dict><key
 `;
 }
 
+/** The folder that an agent works in. Undefined if the text is not one of ours. */
+export function workingFolderOfPlist(plist: string): string | undefined {
+  const [, folder] = /<key>WorkingDirectory<\/key><string>([^<]*)<\/string>/.exec(plist) ?? [];
+  return folder?.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
 function xml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

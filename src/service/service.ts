@@ -6,7 +6,7 @@ import { writeFileAtomic } from "../lib/atomic-write.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { launchdLabel, launchdPlist } from "./launchd-plist.ts";
 import type { RunProgram } from "./run-program.ts";
-import { type ServicePlan, systemdUnit, workingFolderOf } from "./systemd-unit.ts";
+import { type ServicePlan, type ServiceScope, systemdUnit, workingFolderOf } from "./systemd-unit.ts";
 
 export interface Service {
   file: string;
@@ -29,12 +29,20 @@ export interface ServiceOptions {
   command: string;
 }
 
-const unitName = "remora.service";
+export const unitName = "remora.service";
+
+export function systemdUnitFile(scope: ServiceScope, home: string): string {
+  return join(scope === "user" ? join(home, ".config/systemd/user") : "/etc/systemd/system", unitName);
+}
+
+export function launchdFile(home: string): string {
+  return join(home, "Library/LaunchAgents", `${launchdLabel}.plist`);
+}
 
 export function createSystemdService({ plan, home, uid, run, command }: ServiceOptions): Service {
   const isUser = plan.scope === "user";
-  const folder = isUser ? join(home, ".config/systemd/user") : "/etc/systemd/system";
-  const file = join(folder, unitName);
+  const file = systemdUnitFile(plan.scope, home);
+  const folder = dirname(file);
   const text = systemdUnit(plan);
   const ofScope = isUser ? ["--user"] : [];
   const systemctl = (...args: string[]) => must(run, "systemctl", [...ofScope, ...args], command);
@@ -76,7 +84,7 @@ export function createSystemdService({ plan, home, uid, run, command }: ServiceO
 }
 
 export function createLaunchdService({ plan, home, uid, run, command }: ServiceOptions, logFile: string): Service {
-  const file = join(home, "Library/LaunchAgents", `${launchdLabel}.plist`);
+  const file = launchdFile(home);
   const target = `gui/${uid}`;
   const text = launchdPlist(plan, logFile);
   return {
@@ -130,7 +138,7 @@ function noSystemd(isUser: boolean, output: string, command: string): string {
   const way = isUser
     ? ` In a shell without a login session, install a system service as root: ${command} service install --system.`
     : "";
-  return `systemd does not answer here${why}.${way} In a container, let the container restart Remora: docs/operations.md`;
+  return `systemd does not answer here${why}.${way} In a container, let the container restart Remora: docs/scaling.md`;
 }
 
 function failed(message: string): RemoraError {

@@ -4,8 +4,10 @@
  * ProtectKernelTunables, ProtectKernelLogs and RestrictNamespaces stay off. V8 needs writable and executable memory.
  */
 
+export type ServiceScope = "user" | "system";
+
 export interface ServicePlan {
-  scope: "user" | "system";
+  scope: ServiceScope;
   /** For `system`: whose rights the service has. */
   user?: string;
   /** Absolute paths. */

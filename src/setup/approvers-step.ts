@@ -1,10 +1,14 @@
 /** Who can approve: everybody for their own requests, or named people and roles. */
 import { RemoraError } from "../lib/errors.ts";
 import type { DiscordReady } from "./discord-step.ts";
-import type { Person, Setup } from "./services.ts";
+import { type Person, type Setup, variable } from "./services.ts";
 import type { SlackReady } from "./slack-step.ts";
 
 const path = ["safety", "approvers"];
+const platforms = [
+  { name: "Slack", token: "SLACK_BOT_TOKEN", other: "discord" },
+  { name: "Discord", token: "DISCORD_TOKEN", other: "slack" },
+];
 
 /** Resolves to true if the first person who mentions Remora is to be suggested. */
 export async function chooseApprovers(
@@ -26,13 +30,13 @@ export async function chooseApprovers(
   const hasChat = ready.slack !== undefined || ready.discord !== undefined;
   if (!hasChat && !isSet) return false;
   const chosen = await ask.select({
-    message: "Who may approve what is risky?",
+    message: "Who can approve risky actions?",
     flag: "--approver",
     initial: isSet ? "keep" : ask.isInteractive ? "first" : "requester",
     choices: [
       ...(isSet ? [{ value: "keep" as const, label: `Keep ${(present as unknown[]).join(", ")}` }] : []),
-      { value: "first" as const, label: "The first person who mentions me", hint: "I ask you here before it counts" },
-      { value: "people" as const, label: "People whom I choose now" },
+      { value: "first" as const, label: "The first person who mentions me", hint: "you confirm it here" },
+      { value: "people" as const, label: "People I choose now" },
       { value: "requester" as const, label: "The person who asks", hint: "everybody approves their own requests" },
     ],
   });
@@ -49,7 +53,7 @@ async function choosePeople(
   const people: Person[] = [
     ...(slack === undefined
       ? []
-      : await ask.during("Reading the names of your workspace", () => services.listSlackPeople(slack.botToken))),
+      : await ask.during("Reading who is in your workspace", () => services.listSlackPeople(slack.botToken))),
     ...(discord?.owner === undefined
       ? []
       : [{ id: `discord:${discord.owner.id}`, name: discord.owner.name, hint: "created the Discord application" }]),
@@ -68,7 +72,8 @@ async function choosePeople(
   const named = chosen.filter((value) => value !== typed);
   if (!chosen.includes(typed)) return named;
   const text = await ask.text({
-    message: "Ids, with commas between them (Slack: profile → ⋮ → Copy member ID; Discord: right-click → Copy User ID)",
+    message:
+      "Their ids, separated by commas (Slack: profile → ⋮ → Copy member ID; Discord: right-click → Copy User ID)",
     flag: "--approver",
     initial: "",
     problemOf: (answer) => problemOfIds(answer),
@@ -102,10 +107,16 @@ function approverOf(text: string, place: string): string {
   throw new RemoraError({ code: "setup.approver", place, message });
 }
 
-export async function saveApprovers({ ask, config }: Setup, approvers: string[]): Promise<void> {
+export async function saveApprovers(setup: Setup, approvers: string[]): Promise<void> {
+  const { ask, config } = setup;
   const unique = [...new Set(approvers)];
   await config.set([[path, unique]]);
   ask.done(
     unique.join() === "requester" ? "Everybody approves their own requests." : `Can approve: ${unique.join(", ")}`,
   );
+  for (const { name, token, other } of platforms) {
+    const isOnlyOther = unique.every((id) => id.split(":").includes(other));
+    if (isOnlyOther && variable(setup, token) !== undefined)
+      ask.warn(`Nobody can approve on ${name} yet. Add somebody to safety.approvers in ${config.path}.`);
+  }
 }

@@ -14,14 +14,14 @@ export async function connectDiscord(setup: Setup): Promise<DiscordReady | undef
   const { ask, services, flags } = setup;
   const present = variable(setup, "DISCORD_TOKEN");
   if (!ask.isInteractive && flags.discordTokenFile === undefined && present === undefined) return undefined;
-  if (present !== undefined) ask.say(`Discord's token is set: ${masked(present)}`);
+  if (present !== undefined) ask.say(`Discord already has a token: ${masked(present)}`);
   else if (flags.discordTokenFile === undefined) {
-    ask.link("Open this link and press New Application:", portal);
+    ask.link("Open this link and click New Application:", portal);
     ask.say(
       [
-        "1. Enter a name, press Create, and open the page Bot.",
-        "2. Under Privileged Gateway Intents, turn on Message Content Intent, and press Save Changes.",
-        "3. Press Reset Token, and copy the token.",
+        "1. Enter a name, click Create, and open Bot on the left.",
+        "2. Under Privileged Gateway Intents, turn on Message Content Intent, and click Save Changes.",
+        "3. Click Reset Token, and copy the token.",
       ].join("\n"),
     );
     await services.openLink(portal);
@@ -29,18 +29,20 @@ export async function connectDiscord(setup: Setup): Promise<DiscordReady | undef
   const bot = await enterSecret(setup, {
     name: "DISCORD_TOKEN",
     what: "token",
-    message: "Paste the bot's token (Enter alone: skip)",
+    message: "Paste the bot's token (press Enter to skip)",
     flag: "--discord-token-file",
     file: flags.discordTokenFile,
-    doing: "Asking Discord about the token and its intents",
+    doing: "Checking the token and its intents",
     check: services.checkDiscord,
   });
   if (bot === undefined) return undefined;
   await saveVariables(setup, { DISCORD_TOKEN: bot.token });
-  ask.done(`Discord knows me as ${bot.name}. The Message Content Intent is on.`);
+  ask.done(`The token works: I am ${bot.name} on Discord, and the Message Content Intent is on.`);
   if (bot.servers.length > 0) {
     ask.done(
-      bot.servers.length === 1 ? `I'm in the server ${bot.servers[0]?.name}.` : `I'm in ${bot.servers.length} servers.`,
+      bot.servers.length === 1
+        ? `I am in the server ${bot.servers[0]?.name}.`
+        : `I am in ${bot.servers.length} servers.`,
     );
     return bot;
   }
@@ -53,7 +55,7 @@ async function invite(
   { token, applicationId }: { token: string; applicationId: string },
 ): Promise<void> {
   const link = services.discordInvite(applicationId);
-  ask.link("Open this link to add me to your server, with exactly the permissions that I need:", link);
+  ask.link("Open this link to add me to your server. It asks only for the permissions that I need:", link);
   if (!ask.isInteractive) return;
   await services.openLink(link);
   for (;;) {
@@ -63,9 +65,9 @@ async function invite(
       initial: true,
     });
     if (!isAdded) return;
-    const checked = await ask.during("Looking for the server", () => services.checkDiscord(token));
+    const checked = await ask.during("Looking for your server", () => services.checkDiscord(token));
     const [first] = checked.ok ? checked.servers : [];
-    if (first !== undefined) return ask.done(`I'm in the server ${first.name}.`);
-    ask.warn("I'm in no server yet. Open the link, choose a server, press Continue and Authorize.");
+    if (first !== undefined) return ask.done(`I am in the server ${first.name}.`);
+    ask.warn("I am in no server yet. Open the link, choose a server, and click Continue and Authorize.");
   }
 }

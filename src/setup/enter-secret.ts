@@ -12,6 +12,8 @@ export interface SecretStep<Facts> {
   message: string;
   flag: string;
   file: string | undefined;
+  /** What is already set belongs to another service, and is not used. */
+  isNew?: boolean;
   /** Shown while the service is asked. */
   doing: string;
   check(secret: string): Promise<CheckResult<Facts>>;
@@ -29,14 +31,16 @@ export async function enterSecret<Facts>(
   const { ask, services, envFile } = setup;
   const fromFile = step.file === undefined ? undefined : await services.readSecretFile(step.file);
   let secret =
-    (fromFile === undefined ? undefined : cleanToken(fromFile)) ??
-    variable(setup, step.name) ??
-    envFile.held(step.name);
+    fromFile !== undefined
+      ? cleanToken(fromFile)
+      : step.isNew
+        ? undefined
+        : (variable(setup, step.name) ?? envFile.held(step.name));
   for (;;) {
     if (secret === undefined) {
       secret = cleanToken(await ask.secret(step));
       if (secret === "") {
-        if (await ask.confirm({ message: `Go on without the ${step.what}?`, flag: step.flag, initial: true }))
+        if (await ask.confirm({ message: `Continue without the ${step.what}?`, flag: step.flag, initial: true }))
           return undefined;
         secret = undefined;
         continue;
@@ -53,8 +57,8 @@ export async function enterSecret<Facts>(
       flag: step.flag,
       choices: [
         ...(isSame ? [{ value: "again" as const, label: "Check again" }] : []),
-        { value: "other" as const, label: `Enter another ${step.what}` },
-        { value: "skip" as const, label: "Skip this for now" },
+        { value: "other" as const, label: `Paste another ${step.what}` },
+        { value: "skip" as const, label: "Skip it for now" },
       ],
     });
     if (next === "skip") return undefined;

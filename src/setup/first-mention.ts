@@ -5,6 +5,7 @@ import { oneLine } from "../lib/text/sanitize.ts";
 import type { CheckResult } from "../ports/check.ts";
 import type { Agent, AgentTurn } from "./agent-process.ts";
 import { saveApprovers } from "./approvers-step.ts";
+import { SetupCancelled } from "./ask.ts";
 import { type Setup, saveVariables } from "./services.ts";
 
 export interface FirstMention {
@@ -20,6 +21,7 @@ export interface FirstMention {
 const pollMs = 400;
 const readyTimeoutMs = 60_000;
 const maxNameCharacters = 60;
+const maxPort = 65_535;
 
 /** Resolves with the running agent, or undefined if `signal` has ended the wait. The agent is stopped then. */
 export async function waitForFirstMention(setup: Setup, options: FirstMention): Promise<Agent | undefined> {
@@ -38,7 +40,7 @@ export async function waitForFirstMention(setup: Setup, options: FirstMention): 
     const [platform = ""] = turn.conversationId.split(":");
     if (!options.isSuggesting || platform === "local") return agent;
     const name = oneLine(turn.who, maxNameCharacters);
-    const question = `Make ${name} the approver? Then only ${name} can approve what is risky.`;
+    const question = `Make ${name} the approver? Then only ${name} can approve risky actions.`;
     if (!(await ask.confirm({ message: question, flag: "--approver", initial: true }))) return agent;
     await saveApprovers(setup, [`user:${platform}:${turn.whoId}`]);
     await agent.stop();
@@ -50,42 +52,54 @@ export async function waitForFirstMention(setup: Setup, options: FirstMention): 
   }
 }
 
+/** On a terminal, a person can remove what prevents the start, and try again. */
 async function startUntilReady(setup: Setup, options: FirstMention): Promise<Agent | undefined> {
   const { ask } = setup;
-  const { signal } = options;
-  const started = await ask.during("Starting", options.start);
-  if (signal.aborted) return undefined;
-  if (!started.ok) {
-    if (await tookAnotherPort(setup, started.fix)) return await startUntilReady(setup, options);
-    throw new RemoraError({ code: started.code, place: "init", message: `${started.problem}\n${started.fix}` });
+  for (;;) {
+    const started = await ask.during("Starting Remora", () => start(options));
+    if (options.signal.aborted) return undefined;
+    if (started.ok) return started.agent;
+    const { code, problem, fix } = started;
+    if (!ask.isInteractive) throw new RemoraError({ code, place: "init", message: `${problem}\n${fix}` });
+    if (await tookAnotherPort(setup, fix)) continue;
+    ask.warn(alreadyRunning(fix) ?? `${problem}\n${fix}`);
+    if (!(await ask.confirm({ message: "Start again?", flag: "--no-start", initial: true })))
+      throw new SetupCancelled();
   }
+}
+
+/** The agent does not run if this fails, or if `signal` is aborted. */
+async function start(options: FirstMention): Promise<CheckResult<{ agent: Agent }>> {
+  const { signal } = options;
+  const started = await options.start();
+  if (!started.ok) return started;
   const { agent } = started;
   const deadline = Date.now() + readyTimeoutMs;
   for (;;) {
     const { isReady, detail } = await agent.readiness();
-    if (isReady) return agent;
-    if (signal.aborted) {
+    if (isReady && !signal.aborted) return started;
+    if (signal.aborted || Date.now() > deadline) {
       await agent.stop();
-      return undefined;
-    }
-    if (Date.now() > deadline) {
-      await agent.stop();
-      const message = `it started, but is not ready:\n${detail}`;
-      throw new RemoraError({ code: "setup.not-ready", place: "init", message });
+      return { ok: false, code: "setup.not-ready", problem: "Remora started, but is not ready.", fix: detail };
     }
     await Promise.race([pause(pollMs, undefined, { signal }).catch(() => {}), agent.ended]);
   }
 }
 
+function alreadyRunning(said: string): string | undefined {
+  const other = /another Remora(?: \(process (\d+)\))? is already using it/.exec(said);
+  if (other === null) return undefined;
+  const which = other[1] === undefined ? "" : ` (process ${other[1]})`;
+  return `Remora is already running here${which}, with the settings from before.\nPress Ctrl+C in its terminal. If it is a service: systemctl --user stop remora`;
+}
+
 async function tookAnotherPort(setup: Setup, said: string): Promise<boolean> {
   const { ask } = setup;
   const taken = /port (\d+) is taken/.exec(said)?.[1];
-  if (taken === undefined || !ask.isInteractive || setup.environment.REMORA_PORT) return false;
-  ask.warn(`Another program uses port ${taken}. It may be another Remora.`);
+  if (taken === undefined || setup.environment.REMORA_PORT) return false;
+  ask.warn(`Another program uses port ${taken}, perhaps another Remora.`);
   const problemOf = (answer: string) =>
-    /^\d{1,5}$/.test(answer) && Number(answer) > 0 && Number(answer) < 65_536
-      ? undefined
-      : "Enter a number up to 65535.";
+    /^\d{1,5}$/.test(answer) && Number(answer) <= maxPort ? undefined : `Enter a number up to ${maxPort}.`;
   const initial = String(Number(taken) + 1);
   const port = await ask.text({ message: "Which port instead?", flag: "--port", initial, problemOf });
   await saveVariables(setup, { REMORA_PORT: port });

@@ -13,7 +13,7 @@ export async function chooseFolders(setup: Setup, root: string): Promise<void> {
   const present = variable(setup, "REMORA_WORKSPACE") ?? "workspace";
   for (let asked = flags.workspace; ; asked = undefined) {
     asked ??= await ask.text({
-      message: "Folder for its memory, files and skills",
+      message: "Folder for Remora's memory, files and skills",
       flag: "--workspace",
       initial: present,
     });
@@ -37,7 +37,7 @@ export async function chooseFolders(setup: Setup, root: string): Promise<void> {
   const shown = folders.length === 0 ? "" : ` Now: ${folders.join(", ")}.`;
   const added = flags.skillsFolder ?? [
     await ask.text({
-      message: `A folder with skills of your own?${shown} (Enter alone: no)`,
+      message: `Do you have a folder with more skills?${shown} (press Enter for no)`,
       flag: "--skills-folder",
       initial: "",
       problemOf,

@@ -28,6 +28,8 @@ export interface SetupServices {
   checkModel(choice: ModelChoice): Promise<CheckResult<{ model: string; milliseconds: number }>>;
   /** Undefined if Ollama does not answer there. */
   listOllamaModels(url: string | undefined): Promise<string[] | undefined>;
+  /** Undefined if the server does not list its models. Never rejects. */
+  listCompatibleModels(url: string, key: string | undefined): Promise<string[] | undefined>;
   /** The link that creates the app with everything in slack/manifest.yaml. */
   slackLink: string;
   checkSlackBot(

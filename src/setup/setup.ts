@@ -4,6 +4,7 @@
  */
 import type { Agent } from "./agent-process.ts";
 import { chooseApprovers } from "./approvers-step.ts";
+import { type Ask, SetupCancelled } from "./ask.ts";
 import { connectDiscord } from "./discord-step.ts";
 import { type FirstMention, waitForFirstMention } from "./first-mention.ts";
 import { chooseFolders } from "./folders-step.ts";
@@ -20,19 +21,13 @@ export interface SetupRun {
 
 /** Resolves with the running agent, if it was started. */
 export async function runSetup(setup: Setup, { root, start, signal }: SetupRun): Promise<Agent | undefined> {
-  const { ask, flags } = setup;
+  const { ask } = setup;
   ask.title("Remora setup");
-  if (ask.isInteractive) ask.say("Every answer is kept at once. Stop with Ctrl+C, and run this again to go on.");
+  if (ask.isInteractive) ask.say("Each answer is saved at once. Press Ctrl+C to stop, and run this again to continue.");
   await setup.config.ensure();
   await setup.envFile.set({});
-  if (flags.port !== undefined) await saveVariables(setup, { REMORA_PORT: flags.port });
-  await chooseModel(setup);
-  const services = await chooseServices(setup);
-  const slack = services.includes("slack") ? await connectSlack(setup) : undefined;
-  const discord = services.includes("discord") ? await connectDiscord(setup) : undefined;
-  const isSuggesting = await chooseApprovers(setup, { slack, discord });
-  await chooseFolders(setup, root);
-  ask.done(`Written: ${setup.envFile.path} and ${setup.config.path}`);
+  const { slack, discord, isSuggesting } = await askAll({ ...setup, ask: cancelledBy(signal, ask) }, root);
+  ask.done(`Saved in ${setup.envFile.path} and ${setup.config.path}`);
   if (start === undefined) {
     ask.end("Start with: npm start");
     return undefined;
@@ -47,12 +42,33 @@ export async function runSetup(setup: Setup, { root, start, signal }: SetupRun):
   if (agent === undefined) return undefined;
   ask.say(
     [
-      ...(agent.page === undefined ? [] : [`The dashboard: ${agent.page}`]),
-      "To keep it running after this terminal: npm run -s remora -- service install",
+      ...(agent.page === undefined ? [] : [`Page and dashboard: ${agent.page}`]),
+      "To keep Remora running after you close this terminal: npm run -s remora -- service install",
     ].join("\n"),
   );
-  ask.end("It is running. Ctrl+C stops it; npm start starts it again.");
+  ask.end("Remora is running. Ctrl+C stops it; npm start starts it again.");
   return agent;
+}
+
+async function askAll(setup: Setup, root: string) {
+  const { port } = setup.flags;
+  if (port !== undefined) await saveVariables(setup, { REMORA_PORT: port });
+  await chooseModel(setup);
+  const services = await chooseServices(setup);
+  const slack = services.includes("slack") ? await connectSlack(setup) : undefined;
+  const discord = services.includes("discord") ? await connectDiscord(setup) : undefined;
+  const isSuggesting = await chooseApprovers(setup, { slack, discord });
+  await chooseFolders(setup, root);
+  return { slack, discord, isSuggesting };
+}
+
+/** Ctrl+C also ends the wait for a service that does not answer. Nothing of such a wait has to be cleaned up. */
+function cancelledBy(signal: AbortSignal, ask: Ask): Ask {
+  const cancelled = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(new SetupCancelled()), { once: true });
+  });
+  cancelled.catch(() => {});
+  return { ...ask, during: (doing, work) => Promise.race([ask.during(doing, work), cancelled]) };
 }
 
 type Service = "slack" | "discord";
@@ -64,14 +80,14 @@ async function chooseServices(setup: Setup): Promise<readonly Service[]> {
   const hasDiscord = variable(setup, "DISCORD_TOKEN") !== undefined;
   const both: readonly Service[] = ["slack", "discord"];
   const chosen = await ask.select<Service | "both" | "page">({
-    message: "Where do people talk to it?",
+    message: "Where will people talk to Remora?",
     flag: "--slack-bot-token-file",
     initial: hasSlack && hasDiscord ? "both" : hasDiscord ? "discord" : "slack",
     choices: [
       { value: "slack", label: "Slack", hint: hasSlack ? "has a token" : "about three minutes" },
       { value: "discord", label: "Discord", hint: hasDiscord ? "has a token" : "about two minutes" },
       { value: "both", label: "Slack and Discord" },
-      { value: "page", label: "Only the page on this machine" },
+      { value: "page", label: "Only on the page on this machine" },
     ],
   });
   if (chosen === "page") return [];

@@ -26,6 +26,8 @@ export interface DurableState {
   redis: { connection: RedisConnection; prefix: string } | undefined;
   /** The folder for files that no other process uses. */
   ownFolder: string;
+  /** Records of the ledger that this process could not read, such as `turn t1`. */
+  damagedRecords(): string[];
   close(): Promise<void>;
 }
 

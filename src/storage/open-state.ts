@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
+import { createDamagedRecords } from "./damaged-records.ts";
 import type { DurableState, OnWaiting, RedisSettings } from "./durable-state.ts";
 import { createInMemoryBus, createInMemoryLeases } from "./in-memory-cluster.ts";
 import { createKeyvStore } from "./keyv/store.ts";
@@ -37,7 +38,7 @@ export async function openState(
 }
 
 export async function openLedger({ data, redis, log }: StateOptions): Promise<Ledger> {
-  if (redis === null) return createSqliteLedger({ path: ledgerFile(data) });
+  if (redis === null) return createSqliteLedger({ path: ledgerFile(data), damaged: createDamagedRecords(log) });
   return await (await import("./redis/open-redis.ts")).openSharedLedger(redis, log);
 }
 
@@ -48,11 +49,21 @@ export function ledgerFile(data: string): string {
 function openEmbedded(data: string, log: Log): DurableState {
   const lock = lockData(data);
   for (const [file, name] of wholeFiles) refuseDamaged(join(data, file), name, maxCheckedBytes);
-  const ledger = createSqliteLedger({ path: ledgerFile(data) });
+  const damaged = createDamagedRecords(log);
+  const ledger = createSqliteLedger({ path: ledgerFile(data), damaged });
   const store = createKeyvStore({ path: join(data, "store.db") });
   const [leases, bus] = [createInMemoryLeases(), createInMemoryBus(log)];
   return {
-    ...{ ledger, store, leases, bus, withLock: undefined, redis: undefined, ownFolder: data },
+    ...{
+      ledger,
+      store,
+      leases,
+      bus,
+      withLock: undefined,
+      redis: undefined,
+      ownFolder: data,
+      damagedRecords: damaged.list,
+    },
     async close() {
       await Promise.all([bus.close(), leases.close(), store.close(), ledger.close()]);
       lock.release();

@@ -42,7 +42,10 @@ test("finds the newest release, not one that is older or has a suffix", async ()
   await release("0.9.0");
   const commit = await release("0.10.0", { "CHANGELOG.md": "# Changelog\n" });
   await release("0.11.0-beta");
-  expect(await find()).toEqual({ name: "v0.10.0", commit, version: "0.10.0", changelog: "# Changelog" });
+  expect(await find()).toEqual({
+    ...{ name: "v0.10.0", commit, version: "0.10.0", changelog: "# Changelog" },
+    schemaChanges: "Data: this version does not say whether it changes the format of your data.",
+  });
   expect(await find("v0.9.0")).toMatchObject({ version: "0.9.0" });
   await expect(find("v7.0.0")).rejects.toThrow("there is no version v7.0.0. Nothing was changed");
 });
@@ -64,12 +67,40 @@ test("moves forward and back, and keeps what the operator changed", async () => 
   expect(await find()).toMatchObject({ commit: target });
   await checkout.moveTo(target);
   expect(await readFile(join(clone, "main.ts"), "utf8")).toBe("two\n");
-  await checkout.moveBack(before);
+  await checkout.moveBack(before, target);
   expect(await readFile(join(clone, "main.ts"), "utf8")).toBe("one\n");
   expect(await readFile(join(clone, "config", "remora.yaml"), "utf8")).toBe("a: 2\n");
   git(clone, "checkout", "-q", "v0.1.0");
   await checkout.moveTo(target);
   expect(await checkout.commit()).toBe(target);
+});
+
+test("a move that was cut off in the middle is undone, and a lock that git left is named", async () => {
+  await writeFile(join(clone, "config", "remora.yaml"), "a: 2\n");
+  git(origin, "rm", "-q", "main.ts");
+  const target = await release("0.2.0", { "new.ts": "new\n", "main.js": "two\n" });
+  const checkout = createGitCheckout(clone);
+  const before = await checkout.commit();
+  await find();
+  // What git had written before it was killed: some files, and not its index.
+  await writeFile(join(clone, "new.ts"), "ne");
+  await rm(join(clone, "main.ts"));
+  await writeFile(join(clone, "package.json"), '{ "version": "0.2.0" }');
+  await writeFile(join(clone, ".git", "index.lock"), "");
+  await expect(checkout.moveBack(before, target)).rejects.toThrow(
+    /index\.lock': File exists.*If no other git command runs, delete that file/,
+  );
+  await rm(join(clone, ".git", "index.lock"));
+  await checkout.moveBack(before, target);
+  await checkout.moveBack(before, target);
+  expect(git(clone, "status", "--porcelain")).toBe("M config/remora.yaml");
+  expect(await readFile(join(clone, "main.ts"), "utf8")).toBe("one\n");
+});
+
+test("a file of people is not overwritten by a new one of the same name", async () => {
+  await release("0.2.0", { "notes.md": "new\n" });
+  await writeFile(join(clone, "notes.md"), "mine\n");
+  await expect(find()).rejects.toThrow("changed here and in the new version: notes.md");
 });
 
 test.each<[string, () => Promise<void>, string]>([

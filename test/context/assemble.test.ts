@@ -197,16 +197,41 @@ describe("the prompt", () => {
     expect(readFileSync(join(world.workspace, built.snapshotPath), "utf8")).toContain("index is gone");
   });
 
-  test("takes the best three triggered skills, every star, and names those left out", async () => {
-    const skills = ["a", "b", "c", "d"].map((name) => skillBrief(name, { triggers: ["deploy"] }));
+  const bodiesIn = (request: ModelRequest) =>
+    [...systemText(request).matchAll(/<skill_body name="([\w-]+)">/g)].map((match) => match[1]);
+
+  test("takes every triggered skill that the share has room for, and says what was left out and why", async () => {
+    const skills = Array.from({ length: 12 }, (_, index) => skillBrief(`s${index}`, { triggers: ["deploy"] }));
     const star = skillBrief("z", { triggers: ["*"] });
-    const builder = world.builder({ skills: () => [...skills, star] });
-    const built = await builder.build({ turn: turnOf("t1", "deploy"), step: 1, tools: [], notes: [] });
-    const bodies = [...systemText(built.request).matchAll(/<skill_body name="(\w)">/g)].map((match) => match[1]);
-    expect(bodies).toEqual(["z", "a", "b", "c"]);
-    expect(readFileSync(join(world.workspace, built.snapshotPath), "utf8")).toContain(
-      "skills left out because others match better: d",
-    );
+    const tooLong = skillBrief("long", { triggers: ["deploy now"], body: "All of it matters. ".repeat(2_000) });
+    const longer = skillBrief("longer", { triggers: ["deploy"], body: "All of it matters. ".repeat(2_000) });
+    const builder = world.builder({ skills: () => [longer, ...skills, tooLong, star] });
+    const built = await builder.build({ turn: turnOf("t1", "deploy now"), step: 1, tools: [], notes: [] });
+    const names = skills.map(({ name }) => name).sort();
+    // The most relevant one comes in, cut to half the share. The equally long one has no room beside it and the others.
+    expect(bodiesIn(built.request)).toEqual(["z", "long", ...names]);
+    const snapshot = readFileSync(join(world.workspace, built.snapshotPath), "utf8");
+    expect(snapshot).toMatch(/note: skill longer left out: needs \d+ tokens, \d+ left/);
+    expect(snapshot).toMatch(/\| skills \| longer \| 1\.000 \| \d+ \| out \| needs \d+ tokens, \d+ left \|/);
+    expect(snapshot).toMatch(/\| skills \| s0 \| 1\.000 \| \d+ \| in \| fits \|/);
+  });
+
+  test("the text of a triggered skill with tools follows the skills without, within the same share", async () => {
+    const skills = [
+      skillBrief("deploy", { triggers: ["deploy now", "site"], isCapability: true }),
+      skillBrief("guide", { triggers: ["site"] }),
+    ];
+    const turn = turnOf("t1", "deploy now, the site");
+    const build = async (contextTokens: number) => {
+      const config = { contextTokens, shares, maxOutputTokens: 1_000 };
+      const builder = world.builder({ skills: () => skills, config });
+      return bodiesIn((await builder.build({ turn, step: 1, tools: [], notes: [] })).request);
+    };
+    expect(await build(32_000)).toEqual(["guide", "deploy"]);
+    const all = await Promise.all([300, 400, 500, 600, 800, 1_000].map(build));
+    // With less room, the skill with tools is the first to be left out.
+    expect(all).not.toContainEqual(["deploy"]);
+    expect(all).toContainEqual(["guide"]);
   });
 
   test("does not repeat from memory what the history shows already", async () => {

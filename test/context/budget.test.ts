@@ -69,7 +69,7 @@ describe("the budget", () => {
     const { decisions } = allocate(1_000, shares, [old, tooBig, newest]);
     expect(decisions.map((made) => made.reason)).toEqual([
       "older than one that did not fit",
-      "needs 9999, 990 left",
+      "needs 9999 tokens, 990 left",
       "fits",
     ]);
   });

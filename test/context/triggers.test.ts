@@ -50,13 +50,20 @@ describe("triggers", () => {
     ]);
   });
 
-  test("capabilities and skills without a body or triggers are never injected", () => {
+  test("skills without a body or triggers are never injected", () => {
+    expect(triggeredSkills([skillBrief("b", { triggers: ["x"], body: " " }), skillBrief("c")], "x")).toEqual([]);
+  });
+
+  test("a triggered skill with tools comes after all skills without, however well it matches", () => {
     const briefs = [
-      skillBrief("a", { triggers: ["x"], isCapability: true }),
-      skillBrief("b", { triggers: ["x"], body: " " }),
-      skillBrief("c"),
+      skillBrief("deploy", { triggers: ["x", "y", "z"], isCapability: true }),
+      skillBrief("ship", { triggers: ["x y"], isCapability: true }),
+      skillBrief("guide", { triggers: ["z"] }),
+      skillBrief("star", { triggers: ["*"], isCapability: true }),
     ];
-    expect(triggeredSkills(briefs, "x")).toEqual([]);
+    const found = triggeredSkills(briefs, "x y z");
+    expect(found.map(({ brief }) => brief.name)).toEqual(["guide", "deploy", "ship"]);
+    expect(found.map(({ score }) => score >= 1)).toEqual([true, false, false]);
   });
 });
 

@@ -60,7 +60,7 @@ test("init writes the settings, starts, and ends its wait when the first mention
     slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora hello" });
     await until("Ann mentioned me, and I answered in");
     await until(`Can approve: user:slack:${slack.ann.id}`);
-    await until("It is running.");
+    await until("Remora is running.");
     expect(slack.see({ in: slack.general, as: slack.ann }).length).toBeGreaterThan(0);
 
     discord.ben.say(`${discord.bot.mention} hello`, { in: discord.channel });

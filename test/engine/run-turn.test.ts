@@ -45,6 +45,55 @@ describe("an answer without tools", () => {
     await run({ steps: [says("Hi.", "other/two")] });
     expect(doubles.reply.segments.at(-1)).toBe("Hi.\n\n*(answered by other/two)*");
   });
+
+  test("says why another model answered, once in a conversation until the first one is back", async () => {
+    const instead = (text: string, insteadBecause: string): ModelEvent[] =>
+      says(text, "other/two").map((event) => (event.type === "end" ? { ...event, insteadBecause } : event));
+    const steps = [
+      instead("One.", "provider.wrong-key"),
+      instead("Two.", "provider.wrong-key"),
+      instead("Three.", "provider.no-credit"),
+      says("Four."),
+      instead("Five.", "provider.no-credit"),
+    ];
+    const turn = await start({ steps });
+    const answers: (string | undefined)[] = [];
+    for (const [index] of steps.entries()) {
+      const next = index === 0 ? turn : await keepTurn(doubles.ledger, turnRecord({ id: `t${index + 1}` }));
+      await runTurn(next, doubles.stages, never);
+      answers.push(doubles.reply.segments.at(-1));
+    }
+    expect(answers).toEqual([
+      "One.\n\n*(answered by other/two, because the key for scripted/one was refused)*",
+      "Two.",
+      "Three.\n\n*(answered by other/two, because the account for scripted/one has no credit left)*",
+      "Four.",
+      "Five.\n\n*(answered by other/two, because the account for scripted/one has no credit left)*",
+    ]);
+  });
+
+  test("that broke off and began again reads as one answer, and the broken one counts as used", async () => {
+    const priceOf = () => ({ input: 1, output: 1_000, cacheRead: 0, cacheWrite: 0 });
+    const { turn } = await run({
+      priceOf,
+      steps: [
+        [
+          { type: "text-delta", text: "The first half" },
+          { type: "restart", model: "scripted/one" },
+          ...says("All of it."),
+        ],
+      ],
+    });
+    expect(doubles.reply.segments).toEqual(["All of it."]);
+    expect(doubles.episodes).toMatchObject([{ response: "All of it." }]);
+    expect(turn.brokenCost).toBeGreaterThan(0);
+  });
+
+  test("that broke off twice shows what was said, once", async () => {
+    const cut = fails("provider.cut", "the connection broke", true);
+    await run({ steps: [[{ type: "text-delta", text: "The first half" }, ...cut]] });
+    expect(doubles.reply.segments.at(-1)).toMatch(/^The first half\n\n⚠️ The model could not answer: .*broke/);
+  });
 });
 
 describe("while the service accepts nothing", () => {
@@ -112,6 +161,20 @@ describe("tool calls", () => {
     ]);
     expect(doubles.provider.requests[1]?.messages.slice(-2)).toMatchObject([{ text: "ran act" }, { text: "ran act" }]);
     expect(doubles.feedback.map((entry) => entry.outcome)).toEqual(["ok", "ok"]);
+  });
+
+  test("a turn without tools leaves its outcome as feedback, once, and without words of anybody", async () => {
+    for (const [steps, outcome] of [
+      [[says("Hello, I am here.")], "done"],
+      [[says("")], "failed"],
+    ] as const) {
+      await run({ steps: [...steps] });
+      const [line, ...more] = doubles.feedback;
+      expect(line).toMatchObject({ tool: "turn without tools", outcome, id: `t1:${outcome}`, turnId: "t1" });
+      expect(more).toEqual([]);
+      expect(JSON.stringify(line)).not.toMatch(/Hello/);
+      expect(line).not.toHaveProperty("by");
+    }
   });
 
   test("with pictures: the newest eight stay in the record until the turn ends, and none in the call's record", async () => {
@@ -271,13 +334,14 @@ describe("failures", () => {
     expect(doubles.episodes).toMatchObject([{ outcome: "failed" }]);
   });
 
-  test("of the memory are visible, and the answer stays", async () => {
+  test("of the memory are a line below the answer, which counts as done", async () => {
     const { end } = await run({
       steps: [says("Here it is.")],
-      saveEpisode: () => Promise.reject(new Error("disk full")),
+      saveEpisode: () => Promise.reject(new Error("permission denied")),
     });
-    expect(end).toBe("failed");
-    expect(doubles.reply.segments.at(-1)).toMatch(/^Here it is\.[\s\S]*could not save this to memory: disk full/);
+    expect(end).toBe("done");
+    expect(doubles.reply.end).toBe("finished");
+    expect(doubles.reply.segments.at(-1)).toBe("Here it is.\n\n*(I could not save this to memory: permission denied)*");
   });
 
   test("of the memory that pass with Redis leave the turn as it is, and a new run ends it without a word of them", async () => {

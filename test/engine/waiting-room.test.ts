@@ -110,10 +110,10 @@ test("while the answer before it is not there yet, there is no line that would s
 
 test("a short wait shows nothing", async () => {
   await queue(said("1", "a"));
-  const room = createRoom({ minWaitMs: () => 400 });
+  const room = createRoom({ minWaitMs: () => 2_000 });
   room.watch();
   await ledger.transition("message", "test:1", ["queued"], "taken");
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
   expect(replies.size).toBe(0);
 });
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { findInstalledService } from "../../src/service/installed.ts";
 import { launchdPlist } from "../../src/service/launchd-plist.ts";
 import type { Ran } from "../../src/service/run-program.ts";
 import { createLaunchdService, createSystemdService } from "../../src/service/service.ts";
@@ -101,6 +102,30 @@ test("a service of another folder, or of somebody else, stays untouched", async 
   await expect(systemd().uninstall()).rejects.toThrow("runs Remora in /srv/other");
   writeFileSync(file, "[Service]\n");
   await expect(systemd().check()).rejects.toThrow("was not written by Remora");
+});
+
+test("an upgrade finds the service of its folder, and no other", async () => {
+  const find = (platform: NodeJS.Platform, workingFolder = plan.workingFolder, uid = 1000) =>
+    findInstalledService({ platform, workingFolder, home, uid, run });
+  expect(await find("linux")).toBeUndefined();
+  await systemd().install();
+  expect(await find("linux", "/srv/other")).toBeUndefined();
+  const service = await find("linux");
+  answers["systemctl --user is-active remora.service"] = { code: 0, output: "active" };
+  expect(await service?.isRunning()).toBe(true);
+  answers["systemctl --user is-active remora.service"] = { code: 3, output: "failed" };
+  expect(await service?.isRunning()).toBe(false);
+  answers["systemctl --user start remora.service"] = { code: 1, output: "timeout" };
+  await expect(service?.start()).rejects.toThrow("`systemctl --user start remora.service` failed: timeout");
+  await createLaunchdService({ plan, home, uid: 501, run, command: "remora" }, join(home, "x.log")).install();
+  const agent = await find("darwin", plan.workingFolder, 501);
+  ran = [];
+  await agent?.stop();
+  await agent?.start();
+  expect(ran).toEqual([
+    "launchctl bootout gui/501/remora",
+    `launchctl bootstrap gui/501 ${join(home, "Library/LaunchAgents/remora.plist")}`,
+  ]);
 });
 
 test("on macOS, an agent restarts after a failure, and text in it is escaped", async () => {

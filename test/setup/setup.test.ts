@@ -15,7 +15,7 @@ import { openEnvFile } from "../../src/setup/env-file.ts";
 import type { Setup, SetupFlags } from "../../src/setup/services.ts";
 import { runSetup } from "../../src/setup/setup.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
-import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { closedPort, type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
 const project = resolve(import.meta.dirname, "../..");
@@ -88,19 +88,19 @@ function scripted(script: Script, cancelAt = Number.POSITIVE_INFINITY) {
 }
 
 const newcomer = (): Script => [
-  [/Which model/, "anthropic"],
-  [/paste the key/, key],
-  [/Where do people/, "both"],
+  [/Which model should/, "anthropic"],
+  [/Paste the API key/, key],
+  [/Where will people/, "both"],
   [/Bot User OAuth Token/, ` ${slack?.botToken}\n`],
   [/app-level token/, slack?.appToken],
   [/bot's token/, discord?.token],
-  [/Who may approve/, "people"],
+  [/Who can approve/, "people"],
   [/Who\? Space/, [`user:slack:${slack?.ann.id}`]],
-  [/Folder for its memory/, "brain"],
-  [/skills of your own/, ""],
+  [/memory, files and skills/, "brain"],
+  [/folder with more skills/, ""],
 ];
 
-test("Ctrl+C at every step leaves valid files, and the next run goes on from there", { timeout: 60_000 }, async () => {
+test("Ctrl+C at every step leaves valid files, and the next run goes on from there", async () => {
   const whole = scripted(newcomer());
   await run(whole.ask);
   const settings = await loadedSettings();
@@ -109,7 +109,7 @@ test("Ctrl+C at every step leaves valid files, and the next run goes on from the
   expect((await stat(join(home, ".env"))).mode & 0o777).toBe(0o600);
   await rm(join(home, ".env"));
   await rm(join(home, "remora.yaml"));
-  const again: Script = [[/Which model/, "keep"], [/Who may approve/, "keep"], ...newcomer()];
+  const again: Script = [[/Which model should/, "keep"], [/Who can approve/, "keep"], ...newcomer()];
   for (let step = 1; step <= whole.asked(); step++) {
     const known = parseEnv(await readFile(join(home, ".env"), "utf8").catch(() => ""));
     const script = known.ANTHROPIC_API_KEY === undefined ? newcomer() : [again[0] as Script[number], ...newcomer()];
@@ -120,7 +120,7 @@ test("Ctrl+C at every step leaves valid files, and the next run goes on from the
   const last = scripted(again);
   await run(last.ask);
   expect(last.said()).not.toContain(slack?.botToken);
-  expect(last.said()).not.toMatch(/\? .*(?:paste|Paste)/);
+  expect(last.said()).not.toMatch(/\? Paste/);
   expect((await loadedSettings()).slack?.botToken).toBe(slack?.botToken);
 });
 
@@ -137,8 +137,8 @@ test("swapped tokens and a missing scope are explained, and can be put right on 
   const { ask, said } = scripted([
     [/Bot User OAuth Token/, slack?.appToken, slack?.botToken],
     [/What now/, "other", "again"],
-    [/Where do people/, "slack"],
-    [/Which model/, "demo"],
+    [/Where will people/, "slack"],
+    [/Which model should/, "demo"],
     ...newcomer(),
   ]);
   const repairing: Ask = {
@@ -149,9 +149,46 @@ test("swapped tokens and a missing scope are explained, and can be put right on 
     },
   };
   await run(repairing);
-  expect(said()).toContain("! This is the app token (xapp-…). Here goes the bot token (xoxb-…).");
+  expect(said()).toContain("! This is the app token (xapp-…), but the bot token (xoxb-…) is needed here.");
   expect(said()).toContain("! The bot token lacks the scope files:read.\nAdd it under");
-  expect(said()).toContain("Both of Slack's tokens work.");
+  expect(said()).toContain("Both Slack tokens work.");
+});
+
+test("Ollama elsewhere, and a server with OpenAI's protocol, which does not get OpenAI's key", async () => {
+  const nowhere = `http://127.0.0.1:${await closedPort()}`;
+  await writeFile(join(home, ".env"), `OLLAMA_HOST=${nowhere}\nOPENAI_API_KEY=sk-openai\n`);
+  const page: Script = [[/Where will people/, "page"], ...newcomer()];
+  const ollama = scripted([
+    [/Which model should/, "ollama"],
+    [/What now/, "again", "other"],
+    [/server's address/, model?.url],
+    [/Which of its models/, "gpt-4o"],
+    ...page,
+  ]);
+  await run(ollama.ask);
+  expect(ollama.said()).toContain(`! Ollama does not answer at ${nowhere}.\nStart it with: ollama serve`);
+  expect(ollama.said()).toContain("Ollama: gpt-4o answered in");
+  const { models } = (await loadedSettings()).config;
+  expect([models.order[0], models.ollama]).toEqual(["ollama", { host: model?.url, model: "gpt-4o" }]);
+
+  const compatible = scripted([
+    [/Which model should/, "compatible"],
+    [/server's address/, `${nowhere}/v1`, `${model?.url}/v1`],
+    [/Paste the key for/, "", "sk-own"],
+    [/model's name/, "mine"],
+    [/What now/, "other"],
+    [/Which of its models/, "gpt-4o"],
+    ...page,
+  ]);
+  await run(compatible.ask);
+  expect(compatible.said()).toMatch(/! openai\/mine does not answer\.\n.*can't be reached/);
+  expect(model?.requests.at(-1)?.headers.authorization).toBe("Bearer sk-own");
+  await writeFile(join(home, ".env"), "OPENAI_API_KEY=sk-openai\n");
+  const keyless = scripted([[/Which model should/, "compatible"], [/Paste the key for/, ""], ...page]);
+  await run(keyless.ask, { modelUrl: `${model?.url}/v1`, model: "gpt-4o" });
+  expect(model?.requests.at(-1)?.headers.authorization).not.toContain("sk-openai");
+  expect(keyless.said()).toContain("! OPENAI_API_KEY was removed from");
+  expect(parseEnv(await readFile(join(home, ".env"), "utf8")).OPENAI_API_KEY).toBeUndefined();
 });
 
 test("without a terminal, the missing flag is named, and nothing half is in force", async () => {

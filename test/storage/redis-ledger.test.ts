@@ -97,6 +97,16 @@ describe.skipIf(missingRedis !== undefined)(`Redis${redisNote}`, () => {
       });
     });
 
+    test("lists leave out an entry that can't be read, and report it", async () => {
+      const noted: string[] = [];
+      const damaged = { note: (kind: string, id: string) => void noted.push(`${kind} ${id}`) };
+      const ledger = await createRedisLedger({ connection, prefix, damaged });
+      for (const id of ["a", "b", "c"]) await ledger.create("call", id, planned);
+      await server.client.hset(`${prefix}ledger:entry:call:b`, "body", "[]");
+      expect((await ledger.list("call", {})).map(({ id }) => id)).toEqual(["a", "c"]);
+      expect(noted).toEqual(["call b"]);
+    });
+
     test("an entry that is no JSON is named", async () => {
       const ledger = await createRedisLedger({ connection, prefix });
       await ledger.create("call", "a", planned);

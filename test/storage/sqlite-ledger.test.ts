@@ -135,6 +135,21 @@ describe("the SQLite ledger as a file", () => {
     await ledger.close();
   });
 
+  test("lists leave out an entry that can't be read, and report it once", async () => {
+    const noted: string[] = [];
+    const ledger = createSqliteLedger({ path, damaged: { note: (kind, id) => noted.push(`${kind} ${id}`) } });
+    for (const id of ["a", "b", "c", "d"]) await ledger.create("call", id, { state: "planned", body, group: "turn" });
+    const raw = new DatabaseSync(path);
+    raw.exec("UPDATE entry SET body = '{\"turnId\":' WHERE id = 'b'; UPDATE entry SET body = 'null' WHERE id = 'c'");
+    raw.close();
+    expect((await ledger.list("call", {})).map(({ id }) => id)).toEqual(["a", "d"]);
+    expect(noted).toEqual(["call b", "call c"]);
+    // The call may have run, so nothing treats it as absent.
+    await expect(ledger.get("call", "b")).rejects.toMatchObject({ code: "storage.corrupt" });
+    expect(await ledger.create("call", "b", { state: "planned", body, group: "turn" })).toBe(false);
+    await ledger.close();
+  });
+
   test("an entry that is no JSON is named", async () => {
     const ledger = createSqliteLedger({ path });
     await ledger.create("call", "a", { state: "planned", body, group: "turn" });

@@ -12,8 +12,11 @@
  * earlier.
  */
 import { TurnAbort } from "../../lib/abort.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
 import type { Conversations } from "../../ports/conversation.ts";
+import type { Author } from "../../ports/message.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { turnFields } from "../turn/turn-store.ts";
 import { activeTurns, createTurnEnder, isWaitingForApproval, type TurnEnderOptions } from "./active-turns.ts";
@@ -70,8 +73,9 @@ export function createConversations(options: ConversationsOptions): Conversation
   function hear(message: BusMessage): void {
     if (!options.takesTurns) return;
     if (message.type === "work") {
-      if (message.turnId === undefined) scheduler.schedule(message.conversationId);
-      else scheduler.wake(message.conversationId, message.turnId);
+      const { conversationId, turnId, person } = message;
+      if (turnId === undefined) scheduler.schedule(conversationId, person);
+      else scheduler.wake(conversationId, turnId, person);
     }
     if (message.type === "abort") {
       const running = scheduler.running(message.conversationId);
@@ -86,7 +90,8 @@ export function createConversations(options: ConversationsOptions): Conversation
     const hasEnded = entry.state !== "parked" && entry.state !== "running";
     // If the turn has ended, the worker only settles the changes that people have decided on.
     if (!hasEnded) events.emit("turn.resumed", { ...turnFields(entry.body), because: "answer" });
-    bus.publish({ type: "work", conversationId: entry.body.conversationId, turnId });
+    const person = personOf(entry.body.target.platform, requesterOf(entry.body));
+    bus.publish({ type: "work", conversationId: entry.body.conversationId, turnId, person });
   }
 
   /** Resumes turns whose process has died, or whose wake-up message on the bus was lost. */
@@ -95,15 +100,20 @@ export function createConversations(options: ConversationsOptions): Conversation
     const taken = await messages.taken();
     // Read in one query, because a parked turn may start to run between two queries.
     const turns = await ledger.list("turn", { states: ["running", "parked"] });
-    const activeTurnIds = new Set(turns.flatMap(({ body }) => body.messages.map((message) => message.id)));
+    const activeTurnIds = new Set(turns.flatMap(({ body }) => (body.messages ?? []).map((message) => message.id)));
     // The turn of these messages ended, but its process died before it marked them as answered.
     await messages.answered(taken.filter((message) => !activeTurnIds.has(message.id)));
-    for (const { body } of turns.filter(({ state }) => state === "running")) {
+    for (const { id, body } of turns.filter(({ state }) => state === "running")) {
       if (scheduler.isBusy(body.conversationId)) continue;
-      // Take the messages again: the process may have crashed before it took them.
-      await messages.take(body.messages);
-      if (because === "restart") events.emit("turn.resumed", { ...turnFields(body), because });
-      scheduler.wake(body.conversationId, body.id);
+      try {
+        // Take the messages again: the process may have crashed before it took them.
+        await messages.take(body.messages);
+        if (because === "restart") events.emit("turn.resumed", { ...turnFields(body), because });
+        scheduler.wake(body.conversationId, body.id, personOf(body.target.platform, requesterOf(body)));
+      } catch (thrown) {
+        if (isTransientStorageError(thrown)) throw thrown;
+        options.log.error({ turnId: id, error: messageOf(thrown) }, "could not resume a turn; the others go on");
+      }
     }
     for (const { body } of turns.filter(({ state }) => state === "parked")) {
       if (body.abort !== undefined || !(await isWaitingForApproval(ledger, body))) await wake(body.id);
@@ -112,7 +122,8 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   async function sweep(now = Date.now()): Promise<void> {
     if (!options.takesTurns) return await warnOfUnattended(now);
-    for (const conversationId of await messages.waitingConversations()) scheduler.schedule(conversationId);
+    for (const [conversationId, first] of await messages.waitingConversations())
+      scheduler.schedule(conversationId, personOf(first.platform, first.author));
     // A clock that was set back must not delay the search.
     if (now >= orphansResumedAt && now - orphansResumedAt < options.resumeOrphansEveryMs) return;
     orphansResumedAt = now;
@@ -152,7 +163,7 @@ export function createConversations(options: ConversationsOptions): Conversation
         const own = others.filter((turn) => requesterOf(turn).id === message.author.id);
         await endTurns(own, "interrupted");
       }
-      bus.publish({ type: "work", conversationId });
+      bus.publish({ type: "work", conversationId, person: personOf(message.platform, message.author) });
       waitingRoom.watch();
       return true;
     },
@@ -234,4 +245,8 @@ export function createConversations(options: ConversationsOptions): Conversation
       await scheduler.close(graceMs);
     },
   };
+}
+
+function personOf(platform: string, { id }: Author): string {
+  return `${platform}:${id}`;
 }

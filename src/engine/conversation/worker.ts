@@ -5,11 +5,12 @@
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { Leases } from "../../ports/cluster.ts";
 import type { Events } from "../../ports/events.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
-import { claimed, isLedgerAway, saveTurn, type TurnEnd, TurnOwnershipLost, turnFields } from "../turn/turn-store.ts";
+import { claimed, saveTurn, type TurnEnd, TurnOwnershipLost, turnFields } from "../turn/turn-store.ts";
 import { activeTurns, isWaitingForApproval } from "./active-turns.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Postponed } from "./postponed.ts";
@@ -45,8 +46,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
       if (!(await holdLease(conversationId, conversation))) return false;
       const turn = (await claimWoken(conversation)) ?? (await startNextTurn(conversationId));
       if (turn !== undefined) {
-        await runClaimed(conversation, turn);
-        return true;
+        return await runClaimed(conversation, turn);
       }
       await releaseLease(conversation);
       // Check again after the release: only the holder of the lease could take messages that arrived since.
@@ -90,7 +90,8 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     await lease?.release();
   }
 
-  async function runClaimed(conversation: ScheduledConversation, turn: TurnRecord): Promise<void> {
+  /** False if the turn must wait. The next sweep resumes it, so that a full disk does not ask the model again and again. */
+  async function runClaimed(conversation: ScheduledConversation, turn: TurnRecord): Promise<boolean> {
     const controller = new AbortController();
     if (turn.abort !== undefined) controller.abort(new TurnAbort(turn.abort));
     conversation.running = { turn, controller };
@@ -102,15 +103,22 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
       const end = await run(turn, controller.signal);
       if (end === "done" || end === "failed" || end === "stopped") await messages.answered(turn.messages);
       if (end === "parked" && !(await isWaitingForApproval(ledger, turn))) conversation.wokenTurnIds.push(turn.id);
-      if (end === "suspended" || end === "undelivered") await releaseLease(conversation);
       if (end === "undelivered") postponed.postpone(turn.conversationId);
       else postponed.settle(turn.conversationId);
+      if (end !== "suspended" && end !== "undelivered") return true;
+      await releaseLease(conversation);
+      return false;
     } catch (thrown) {
       // The next holder of the lease resumes the turn before any new turn starts.
-      if (isLedgerAway(thrown)) await releaseLease(conversation);
-      else if (!(thrown instanceof TurnOwnershipLost)) await crashed(turn, thrown);
+      if (isTransientStorageError(thrown)) {
+        log.warn({ turnId: turn.id, error: messageOf(thrown) }, "storage refuses or is away; the turn resumes later");
+        await releaseLease(conversation);
+        return false;
+      }
+      if (!(thrown instanceof TurnOwnershipLost)) await crashed(turn, thrown);
       else if (await isStored(turn)) await releaseLease(conversation);
       else await crashed(turn, recordMissing(turn));
+      return true;
     } finally {
       lease?.signal.removeEventListener("abort", leave);
       delete conversation.running;

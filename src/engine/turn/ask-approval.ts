@@ -1,10 +1,12 @@
 /** Asks people about the calls in a step that need approval. */
 import { messageOf } from "../../lib/errors.ts";
+import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { type Origin, originText, withoutRememberedPeople } from "../../ports/origin.ts";
 import { isPlatformAway } from "../../ports/platform.ts";
 import type { ToolCall } from "../../ports/tool.ts";
 import { type CallRecord, requesterOf, type StepRecord } from "../../ports/turn.ts";
 import { callSpec, callTags, parsedCall, untrustedBefore, verdictFields } from "./call-record.ts";
+import { saveTaskFile } from "./save-task-file.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 const maxNamedOrigins = 5;
@@ -43,7 +45,7 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
       deps.events.emit("safety.confirm", { ...at, ...verdictFields(run, record) });
     }
     await run.save();
-    await deps.taskFiles.save(turn, "parked");
+    await saveTaskFile(run, "parked");
   }
   await postCards(run, asked);
 }
@@ -78,7 +80,7 @@ async function postCards(run: TurnRun, asked: CallRecord[]): Promise<void> {
   }
 }
 
-/** False if the card can't be shown. */
+/** False if the card can't be shown. Rejects if the turn must wait for storage. */
 export async function postCard(run: TurnRun, cardId: string): Promise<boolean> {
   const card = await run.deps.approvals.card(cardId, run.turn.id);
   if (card === undefined) return true;
@@ -90,7 +92,8 @@ export async function postCard(run: TurnRun, cardId: string): Promise<boolean> {
     await run.delivery.ask({ ...card, target: run.turn.target });
     return true;
   } catch (thrown) {
-    if (isPlatformAway(thrown)) throw thrown;
+    // The card may be there already. Asking again finds it.
+    if (isPlatformAway(thrown) || isTransientStorageError(thrown)) throw thrown;
     run.deps.log.warn({ turnId: run.turn.id, error: messageOf(thrown) }, "could not post an approval card");
     return false;
   }

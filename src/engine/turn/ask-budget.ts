@@ -4,12 +4,13 @@
  */
 import { messageOf } from "../../lib/errors.ts";
 import { oneLine } from "../../lib/text/sanitize.ts";
+import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { BudgetRequest, OpenedBudget } from "../../ports/approval.ts";
 import { requesterOf } from "../../ports/turn.ts";
 import type { BudgetAsk, Permit } from "../../ports/usage.ts";
 import { postCard } from "./ask-approval.ts";
 import { park } from "./park.ts";
-import { isLedgerAway, type TurnRun } from "./turn-store.ts";
+import type { TurnRun } from "./turn-store.ts";
 
 const maxNameCharacters = 80;
 
@@ -38,7 +39,7 @@ export async function askBeforehand(run: TurnRun, asks: readonly BudgetAsk[]): P
       const opened = await run.deps.approvals.openBudget(requestFor(run, ask, false));
       if (opened.type === "open") await show(run, opened);
     } catch (thrown) {
-      if (isLedgerAway(thrown)) throw thrown;
+      if (isTransientStorageError(thrown)) throw thrown;
       run.deps.log.warn({ turnId: run.turn.id, error: messageOf(thrown) }, "could not ask to add to a budget");
     }
   }
@@ -53,7 +54,7 @@ export async function askAfterAnswer(run: TurnRun): Promise<void> {
       asks.filter(({ endsAt }) => endsAt !== null),
     );
   } catch (thrown) {
-    if (isLedgerAway(thrown)) throw thrown;
+    if (isTransientStorageError(thrown)) throw thrown;
     run.deps.log.warn({ turnId: run.turn.id, error: messageOf(thrown) }, "could not look up the budgets of a turn");
   }
 }

@@ -1,4 +1,5 @@
 /** Helpers for the records of a step's calls. */
+import { messageOf } from "../../lib/errors.ts";
 import { isFromOutside, type Origin, taintTags } from "../../ports/origin.ts";
 import { networkOf, type ToolCall, type ToolSpec, type ToolStatus } from "../../ports/tool.ts";
 import type { CallRecord, StepRecord } from "../../ports/turn.ts";
@@ -30,7 +31,7 @@ export function refuse(record: CallRecord, status: ToolStatus, text: string, ori
   record.result = { callId, name, status, text, attempts: 0, durationMs: 0, files: [], ...read };
 }
 
-/** Records feedback once per call and outcome, even if repeated after a crash. */
+/** Records feedback once per call and outcome, even if repeated after a crash. Never rejects: the call stands. */
 export async function recordFeedback(
   run: TurnRun,
   step: StepRecord,
@@ -45,7 +46,11 @@ export async function recordFeedback(
   const summary = isFromOutside(untrustedBefore(run, step))
     ? "(asked for after reading text from outside)"
     : callSummary(call);
-  await deps.memory.recordFeedback({ id, turnId, scope, at: Date.now(), tool: call.name, summary, outcome });
+  await deps.memory
+    .recordFeedback({ id, turnId, scope, at: Date.now(), tool: call.name, summary, outcome })
+    .catch((thrown: unknown) => {
+      deps.log.warn({ turnId, callId: call.id, error: messageOf(thrown) }, "could not record how a call ended");
+    });
 }
 
 export function verdictFields({ turn, deps }: TurnRun, record: CallRecord) {

@@ -2,15 +2,22 @@
 import { abortCauseOf } from "../../lib/abort.ts";
 import { diskFullText, isDiskFull } from "../../lib/disk-full.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
+import { oneLine } from "../../lib/text/sanitize.ts";
+import { isTransientStorageError } from "../../lib/transient-errors.ts";
+import { turnWithoutTools } from "../../ports/memory.ts";
 import { callsOf, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
+import { answeredByText } from "./answered-by.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
 import { dropOldImages } from "./result-images.ts";
-import { isLedgerAway, type TurnEnd, type TurnRun } from "./turn-store.ts";
+import { saveTaskFile } from "./save-task-file.ts";
+import type { TurnEnd, TurnRun } from "./turn-store.ts";
 import { unheardNote } from "./voice.ts";
 
 const internalFailureText =
   "Something went wrong inside Remora while I worked on this. The log has the details. Please ask again.";
+
+const maxProblemCharacters = 300;
 
 export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   run.progress.stop();
@@ -25,9 +32,10 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     const more = isOutOfSteps
       ? `*(I used all ${deps.limits.steps} steps of one request. Say “continue”, and I go on.)*`
       : "";
-    const other = last !== undefined && last.model !== last.requestedModel ? `*(answered by ${last.model})*` : "";
+    const other = answeredByText(last);
+    const shown = deps.modelNotes.isNew(turn, other) ? other : "";
     await delivery.finish(
-      joinParagraphs(said, isCut, more, other, unheardNote(turn, said)),
+      joinParagraphs(said, isCut, more, shown, unheardNote(turn, said)),
       callsOf(turn).flatMap((call) => call.result?.files ?? []),
       await deps.footer(turn, "done"),
     );
@@ -42,7 +50,7 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
 /** Shows the turn's changes below its answer. If this fails, the sweep tries again. */
 async function settleDrafts({ turn, deps }: TurnRun, state: "done" | "failed" | "stopped"): Promise<void> {
   await deps.drafts.settle(turn, state).catch((thrown: unknown) => {
-    if (isLedgerAway(thrown)) throw thrown;
+    if (isTransientStorageError(thrown)) throw thrown;
     deps.log.error(
       { turnId: turn.id, error: messageOf(thrown) },
       "could not settle the changes of a turn; retrying at the next sweep",
@@ -96,40 +104,60 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
   const { turn, deps } = run;
   turn.endedAt ??= Date.now();
   if (turn.hasBudgetCard === true) await deps.approvals.closeBudgets(turn.id);
-  let ended = state;
-  try {
-    await remember(run, state);
-  } catch (thrown) {
-    // The turn can't end without the ledger; it is written to memory when it resumes.
-    if (isLedgerAway(thrown)) throw thrown;
-    const sentence = `I could not save this to memory: ${messageOf(thrown)}`;
-    deps.log.error({ turnId: turn.id, error: messageOf(thrown) }, "could not remember a turn");
-    turn.failure = joinParagraphs(turn.failure ?? "", sentence);
-    ended = state === "done" ? "failed" : state;
-    await run.delivery.fail(
-      joinParagraphs(textOf(openSegment(turn)), `⚠️ ${turn.failure}`),
-      await deps.footer(turn, ended),
-    );
-  }
+  await saveTaskFile(run, state);
+  await remember(run, state);
   dropOldImages(turn, 0);
   delete turn.ending;
   delete turn.undelivered;
-  await run.save(ended);
+  await run.save(state);
   deps.events.emit("turn.finished", {
     ...run.fields,
-    outcome: ended,
+    outcome: state,
     steps: turn.steps.length,
     durationMs: turn.endedAt - turn.startedAt,
   });
-  return ended;
+  return state;
 }
 
+/** The turn's outcome stands, whatever becomes of its memory. A problem is a line below the answer. */
 async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): Promise<void> {
-  const { turn, deps } = run;
+  const { turn, deps, delivery } = run;
+  const problems = [
+    await problemOf(run, () => saveEpisode(run, outcome)),
+    await problemOf(run, () => recordTurn(run, outcome)),
+    await problemOf(run, () => deps.context.remember(turn)),
+  ];
+  const [problem] = problems.filter((found) => found !== undefined);
+  if (problem === undefined) return;
+  const failure = turn.failure === undefined ? "" : `⚠️ ${turn.failure}`;
+  const text = joinParagraphs(
+    textOf(openSegment(turn)),
+    failure,
+    `*(I could not save this to memory: ${oneLine(problem, maxProblemCharacters)})*`,
+  );
+  const footer = await deps.footer(turn, outcome);
+  const shown = outcome === "done" ? delivery.finish(text, [], footer) : delivery.fail(text, footer);
+  await shown.catch((thrown: unknown) =>
+    deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not show that a turn is not in memory"),
+  );
+}
+
+/** Rejects if the turn must wait for storage; it is written to memory when it resumes. */
+async function problemOf({ turn, deps }: TurnRun, work: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (thrown) {
+    if (isTransientStorageError(thrown)) throw thrown;
+    deps.log.error({ turnId: turn.id, error: messageOf(thrown) }, "could not remember a turn");
+    return messageOf(thrown);
+  }
+}
+
+async function saveEpisode({ turn, deps }: TurnRun, outcome: "done" | "failed" | "stopped"): Promise<void> {
   const tools = callsOf(turn).flatMap(({ raw, call, result }) =>
     result === undefined ? [] : [{ call: call ?? { id: raw.id, name: raw.name, input: {} }, result }],
   );
-  await deps.taskFiles.save(turn, outcome);
   await deps.memory.saveEpisode({
     turnId: turn.id,
     scope: turn.scope,
@@ -142,7 +170,15 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
     origins: originsOfTurn(turn, deps.toolbox.specs(turn.conversationId)),
     outcome,
   });
-  await deps.context.remember(turn);
+}
+
+/** Each call leaves a line of its own. This one has no words of anybody, so it needs no origin and no owner. */
+async function recordTurn({ turn, deps }: TurnRun, outcome: string): Promise<void> {
+  const { id: turnId, scope, startedAt: at, steps } = turn;
+  if (callsOf(turn).some(({ result }) => result !== undefined)) return;
+  const summary = steps.at(-1)?.model ?? "no model answered";
+  const line = { id: `${turnId}:${outcome}`, turnId, scope, at };
+  await deps.memory.recordFeedback({ ...line, tool: turnWithoutTools, outcome, summary });
 }
 
 /** Nobody should ask again without checking first. */

@@ -4,7 +4,6 @@
  * in parallel. Stores each stage before the next one begins so that it can be repeated after a crash.
  */
 import { abortCauseOf } from "../../lib/abort.ts";
-import { messageOf } from "../../lib/errors.ts";
 import { originOfPerson } from "../../ports/origin.ts";
 import type { ToolJob } from "../../ports/tool.ts";
 import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "../../ports/turn.ts";
@@ -13,6 +12,7 @@ import { callSpec, callSummary, parsedCall, recordFeedback, refuse, untrustedBef
 import { judgeCalls } from "./judge-calls.ts";
 import { park } from "./park.ts";
 import { dropOldImages, dropQueuedImages } from "./result-images.ts";
+import { saveTaskFile } from "./save-task-file.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 const defaultTimeoutMs = 120_000;
@@ -27,10 +27,15 @@ export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" |
     const permits = await Promise.all(next.map((record) => redeemPermit(run, record)));
     const waiting = next.find((_record, index) => permits[index] === "waiting");
     if (waiting !== undefined) return await park(run, waiting.cardId ?? "");
-    await Promise.all(next.map((record, index) => (permits[index] === "run" ? execute(run, step, record) : undefined)));
+    const runs = await Promise.allSettled(
+      next.map((record, index) => (permits[index] === "run" ? execute(run, step, record) : undefined)),
+    );
+    // Keep the results of the others, even if one call must wait for storage.
     await run.save();
+    for (const { reason } of runs.filter(({ status }) => status === "rejected") as PromiseRejectedResult[])
+      throw reason;
     await dropQueuedImages(run, next);
-    await run.deps.taskFiles.save(run.turn, "running");
+    await saveTaskFile(run, "running");
     if (run.signal.aborted) break;
   }
   return "done";
@@ -67,14 +72,12 @@ async function redeemPermit(run: TurnRun, record: CallRecord): Promise<"run" | "
 }
 
 async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Promise<void> {
-  const { turn, deps, delivery } = run;
+  const { deps, delivery } = run;
   const call = parsedCall(record);
   record.startedAt ??= Date.now();
   await run.save();
   // People can read the task file while the tool runs, but the tool does not wait for it.
-  const shown = deps.taskFiles.save(turn, "running").catch((thrown: unknown) => {
-    deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not write a task file");
-  });
+  const shown = saveTaskFile(run, "running");
   run.progress.update();
   const result = await deps.queue.run(toolJob(run, step, record), run.signal);
   await shown;
@@ -86,7 +89,7 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
       ? ""
       : `(${record.editedBy} changed the arguments before it ran: ${callSummary(call)})\n`;
   record.result = { ...result, text: note + result.text };
-  dropOldImages(turn);
+  dropOldImages(run.turn);
   run.progress.update();
   await recordFeedback(run, step, record, record.result.status);
 }

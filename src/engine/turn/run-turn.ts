@@ -9,6 +9,9 @@
  * After a crash or a park, any process can continue the turn.
  */
 import { TurnAbort } from "../../lib/abort.ts";
+import { isDiskFull } from "../../lib/disk-full.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { isPlatformAway } from "../../ports/platform.ts";
 import { openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import type { TurnDeps, TurnLimits } from "../../ports/turn-deps.ts";
@@ -17,7 +20,8 @@ import { endAborted, endAnswered, endBroken, endUndelivered, endVisibly } from "
 import { gather } from "./gather.ts";
 import { runCalls } from "./run-calls.ts";
 import { createTurnProgress } from "./turn-progress.ts";
-import { isLedgerAway, saveTurn, type TurnEnd, TurnOwnershipLost, type TurnRun, turnFields } from "./turn-store.ts";
+import { saveTurn, type TurnEnd, TurnOwnershipLost, type TurnRun, turnFields } from "./turn-store.ts";
+import { whenStorageWrites } from "./when-storage-writes.ts";
 
 export async function runTurn(turn: TurnRecord, deps: TurnDeps, workerSignal: AbortSignal): Promise<TurnEnd> {
   const delivery = await deps.deliver(turn.target);
@@ -28,7 +32,14 @@ export async function runTurn(turn: TurnRecord, deps: TurnDeps, workerSignal: Ab
     if (turn.abort !== undefined && !signal.aborted) requested.abort(new TurnAbort(turn.abort));
   };
   const save: TurnRun["save"] = async (state) => {
-    await saveTurn(deps.ledger, turn, state);
+    await whenStorageWrites(
+      () => saveTurn(deps.ledger, turn, state),
+      (thrown) => {
+        deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "a turn waits for storage");
+        progress.phase(isDiskFull(thrown) ? "Waiting until my disk has space" : "Waiting for my storage");
+      },
+      signal,
+    );
     if (state === undefined) abortIfRequested();
   };
   abortIfRequested();
@@ -68,10 +79,15 @@ async function runOrExplain(run: TurnRun): Promise<TurnEnd> {
     return await takeSteps(run);
   } catch (thrown) {
     if (thrown instanceof TurnOwnershipLost || isPlatformAway(thrown)) throw thrown;
-    if (isLedgerAway(thrown)) return "suspended";
+    if (isTransientStorageError(thrown)) return suspended(run, thrown);
     if (signal.aborted) return await endAborted(run);
     return await endBroken(run, thrown);
   }
+}
+
+function suspended({ turn, deps }: TurnRun, thrown: unknown): "suspended" {
+  deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "storage refuses or is away; the turn resumes later");
+  return "suspended";
 }
 
 async function takeSteps(run: TurnRun): Promise<TurnEnd> {

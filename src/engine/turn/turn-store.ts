@@ -3,7 +3,6 @@
  * claimed the turn can write it. After `TurnOwnershipLost`, the caller must stop working on the turn.
  */
 import { randomUUID } from "node:crypto";
-import { RemoraError } from "../../lib/errors.ts";
 import type { TurnFields } from "../../ports/events.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { requesterOf, type TurnRecord, type TurnState } from "../../ports/turn.ts";
@@ -50,8 +49,4 @@ export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnStat
   });
   if (kept === undefined) throw new TurnOwnershipLost(turn.id);
   if (kept.body.abort !== undefined) turn.abort = kept.body.abort;
-}
-
-export function isLedgerAway(thrown: unknown): boolean {
-  return thrown instanceof RemoraError && thrown.code === "storage.unreachable" && thrown.isRetryable;
 }

@@ -16,6 +16,7 @@ import { describeDiagnostic } from "../parse/diagnostics.ts";
 import { offeredToolMark } from "../parse/patterns.ts";
 import { createDynamicTools, type ValidOffer } from "../plugins/dynamic-tools.ts";
 import { loadSkills, type RememberedFile } from "./load.ts";
+import { loadSkillSpec } from "./load-skill.ts";
 
 export interface SkillLibraryOptions {
   /** Later roots override earlier ones. */
@@ -160,6 +161,7 @@ export function gateRules({ skills }: SkillSet): GateRules {
       ...rulesForRenamed(skill),
     ]),
     shellParameters,
+    builtInReaders: new Set([loadSkillSpec].filter(({ isReadOnly }) => isReadOnly).map(({ name }) => name)),
   };
 }
 

@@ -25,6 +25,7 @@ export const maxBodyBytes = 100_000;
 const maxDescription = 300;
 const maxFormatDescription = 1024;
 const maxName = 64;
+const maxTrigger = 300;
 
 export function parseSkill(bytes: Uint8Array, path: string, plugin: string | null): ParsedSkill {
   const notes = createDiagnostics(path);
@@ -58,7 +59,7 @@ function readSkill(bytes: Uint8Array, path: string, plugin: string | null, notes
     aliases: basename(folder) === name ? [] : [basename(folder)],
     description,
     version: textOf(fields.first("version"), "version", notes) ?? null,
-    triggers: readTriggers(fields, tools.length > 0 || providesTools, notes),
+    triggers: readTriggers(fields, { isCapability: tools.length > 0 || providesTools, body: parts.body }, notes),
     tools,
     renamedTools,
     providesTools,
@@ -137,20 +138,36 @@ function readDescription(fields: Fields, notes: Notes): string | undefined {
   return description;
 }
 
-function readTriggers(fields: Fields, isCapability: boolean, notes: Notes): string[] {
+/** Drops triggers that can never match, each with a warning. */
+function readTriggers(
+  fields: Fields,
+  { isCapability, body }: { isCapability: boolean; body: string },
+  notes: Notes,
+): string[] {
   const field = fields.first("triggers");
-  const triggers = textsOf(field, "triggers", fields, notes).map((text) =>
-    cleanLine(text, maxDescription).toLowerCase(),
-  );
-  if (!triggers.includes("*")) return [...new Set(triggers.filter((trigger) => trigger !== ""))];
-  if (isCapability) {
-    notes.warn(
-      field?.line ?? 0,
-      "trigger-of-capability",
-      'the trigger "*" is for skills without tools, whose body is shown; it does nothing here',
-    );
+  const line = field?.line ?? 0;
+  const triggers = new Set<string>();
+  const written = textsOf(field, "triggers", fields, notes);
+  if (isSeq(field?.node) && field.node.items.length > written.length)
+    notes.warn(line, "trigger-never-matches", "an entry of triggers is empty, so it can never match: remove it");
+  for (const text of written) {
+    const trigger = cleanLine(text, Number.POSITIVE_INFINITY).toLowerCase();
+    const problem = triggerProblem(trigger, isCapability);
+    if (problem === undefined) triggers.add(trigger);
+    else notes.warn(line, "trigger-never-matches", problem);
   }
-  return ["*"];
+  if (triggers.size > 0 && body.trim() === "")
+    notes.warn(line, "trigger-never-matches", "the triggers bring nothing in: there is no text below the frontmatter");
+  return triggers.has("*") ? ["*"] : [...triggers];
+}
+
+function triggerProblem(trigger: string, isCapability: boolean): string | undefined {
+  if (trigger === "") return "an entry of triggers can never match: it has only characters or markup that are removed";
+  if ([...trigger].length > maxTrigger)
+    return `the trigger that begins with ${JSON.stringify(trigger.slice(0, 40))} is over ${maxTrigger} characters and was ignored: write a word or a few words`;
+  if (isCapability && trigger === "*")
+    return 'the trigger "*" is for skills without tools, and does nothing here: write the words that the skill is for';
+  return undefined;
 }
 
 function readProvidesTools(fields: Fields, rules: GateRule[], plugin: string | null, notes: Notes): boolean {

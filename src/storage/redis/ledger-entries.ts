@@ -1,6 +1,7 @@
 /** Converts the answers of ledger scripts to entries. */
 import { RemoraError } from "../../lib/errors.ts";
 import type { LedgerEntry, LedgerKind, LedgerKinds } from "../../ports/ledger.ts";
+import { parseRecord } from "../parse-record.ts";
 import type { ScriptAnswer } from "./script.ts";
 
 /** In the order in which scripts return them: state, body, group, sequence, version, created, updated. */
@@ -22,7 +23,7 @@ export function entryOf<K extends LedgerKind>(kind: K, id: string, fields: Field
 
 function parseBody(kind: string, id: string, body: string, place: string): unknown {
   try {
-    return JSON.parse(body);
+    return parseRecord(body);
   } catch (cause) {
     throw new RemoraError({
       code: "storage.corrupt",

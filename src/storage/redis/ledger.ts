@@ -9,6 +9,7 @@
 import { randomBytes } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "../../ports/ledger.ts";
+import type { DamagedRecords } from "../damaged-records.ts";
 import type { RedisConnection } from "./connection.ts";
 import { createEntryCache } from "./entry-cache.ts";
 import { entryOf, type Fields, fieldsOf, rowsOf } from "./ledger-entries.ts";
@@ -28,6 +29,8 @@ export interface RedisLedgerOptions {
   connection: RedisConnection;
   prefix?: string;
   waitMs?: number;
+  /** Gets the records that lists leave out. */
+  damaged?: Pick<DamagedRecords, "note">;
 }
 
 /** Maximum number of entries per response. More would block Redis for too long. */
@@ -165,7 +168,12 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
         );
         const listed = page.filter(({ sequence }) => before === undefined || Number(sequence) < before);
         for (const { id, fields } of listed) {
-          if (fields !== undefined) entries.push(entryOf(kind, id, fields, place));
+          if (fields === undefined) continue;
+          try {
+            entries.push(entryOf(kind, id, fields, place));
+          } catch (thrown) {
+            options.damaged?.note(kind, id, thrown);
+          }
         }
         const last = page.at(-1);
         if (listed.length < count || last === undefined) break;

@@ -4,6 +4,7 @@ import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createWithLock } from "../../lib/with-lock.ts";
 import type { Ledger } from "../../ports/ledger.ts";
+import { createDamagedRecords } from "../damaged-records.ts";
 import type { DurableState, OnWaiting, RedisSettings } from "../durable-state.ts";
 import { createRedisStore } from "../keyv/redis-store.ts";
 import { type DataLock, lockData } from "../sqlite/data-lock.ts";
@@ -15,7 +16,11 @@ import { createRedisLedger } from "./ledger.ts";
 export async function openSharedLedger(redis: RedisSettings, log: Log): Promise<Ledger> {
   const connection = createRedisConnection(redis.url, log, { waitMs: Math.min(redis.waitMs, 5_000) });
   try {
-    const ledger = await createRedisLedger({ connection, prefix: keyPrefix(redis) });
+    const ledger = await createRedisLedger({
+      connection,
+      prefix: keyPrefix(redis),
+      damaged: createDamagedRecords(log),
+    });
     return {
       ...ledger,
       async close() {
@@ -45,7 +50,8 @@ export async function openShared(
     await readyOrTold(connection, onWaiting, signal);
     for (const warning of await connection.checks()) log.warn({}, warning);
     const { folder, lock } = ownFolderBelow(data);
-    const ledger = await createRedisLedger({ connection, prefix });
+    const damaged = createDamagedRecords(log);
+    const ledger = await createRedisLedger({ connection, prefix, damaged });
     const store = createRedisStore({ connection, prefix });
     const leases = createRedisLeases({ connection, prefix, lockMs: redis.lockMs });
     const bus = createRedisBus({ connection, log, prefix });
@@ -58,6 +64,7 @@ export async function openShared(
         withLock: createWithLock(leases),
         redis: { connection, prefix },
         ownFolder: folder,
+        damagedRecords: damaged.list,
       },
       async close() {
         await leases.close();

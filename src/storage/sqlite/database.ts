@@ -6,8 +6,10 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { messageOf, RemoraError } from "../../lib/errors.ts";
+import { isDiskFull } from "../../lib/disk-full.ts";
+import { codeOf, messageOf, RemoraError } from "../../lib/errors.ts";
 import { useWriteAheadLog } from "../../lib/sqlite.ts";
+import { isTransientCode } from "../../lib/transient-errors.ts";
 
 /** Primary result codes: the lower 8 bits of the extended ones. https://sqlite.org/rescode.html */
 const sqliteCode = {
@@ -70,8 +72,7 @@ export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
 export function asStorageError(thrown: unknown, place: string): unknown {
   if (thrown instanceof RemoraError) return thrown;
   const code = resultCodeOf(thrown);
-  if (code === undefined)
-    return isFileError(thrown) ? failure("storage.unreachable", unreachable, thrown, place) : thrown;
+  if (code === undefined) return isFileError(thrown) ? fileFailure(thrown, place) : thrown;
   switch (code) {
     case sqliteCode.corrupt:
     case sqliteCode.notDatabase:
@@ -81,9 +82,11 @@ export function asStorageError(thrown: unknown, place: string): unknown {
       return failure("storage.busy", busy, thrown, place, true);
     case sqliteCode.full:
       return failure("storage.full", full, thrown, place, true);
-    case sqliteCode.readonly:
     case sqliteCode.ioError:
     case sqliteCode.cantOpen:
+      // Also for want of file descriptors, or of memory for the index of the write-ahead log.
+      return failure("storage.unreachable", unreachable, thrown, place, true);
+    case sqliteCode.readonly:
       return failure("storage.unreachable", unreachable, thrown, place);
     default:
       return failure("storage.failed", "failed. This is a bug in Remora or in the file", thrown, place);
@@ -99,6 +102,11 @@ const unreachable = "can't be opened or written. Check that the folder exists an
 
 function failure(code: string, what: string, cause: unknown, place: string, isRetryable = false): RemoraError {
   return new RemoraError({ code, place, message: `${what} (${messageOf(cause)}).`, isRetryable, cause });
+}
+
+function fileFailure(thrown: unknown, place: string): RemoraError {
+  if (isDiskFull(thrown)) return failure("storage.full", full, thrown, place, true);
+  return failure("storage.unreachable", unreachable, thrown, place, isTransientCode(codeOf(thrown)));
 }
 
 function resultCodeOf(thrown: unknown): number | undefined {

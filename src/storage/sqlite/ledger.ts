@@ -6,10 +6,14 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "../../ports/ledger.ts";
+import type { DamagedRecords } from "../damaged-records.ts";
+import { parseRecord } from "../parse-record.ts";
 import { asStorageError, inTransaction, openDatabase, placeOf } from "./database.ts";
 
 export interface SqliteLedgerOptions {
   path: string;
+  /** Gets the records that lists leave out. */
+  damaged?: Pick<DamagedRecords, "note">;
 }
 
 /** AUTOINCREMENT never reuses the sequence of a pruned entry. */
@@ -44,7 +48,7 @@ interface Row {
 }
 
 /** Opens the file immediately. Throws a RemoraError if it can't be used (damaged, newer, foreign, not writable). */
-export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
+export function createSqliteLedger({ path, damaged }: SqliteLedgerOptions): Ledger {
   const options = { path, name: "ledger", applicationId, migrations };
   const place = placeOf(options);
   const database = openDatabase(options);
@@ -65,6 +69,15 @@ export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
     const state = row.state as LedgerKinds[K]["state"];
     const body = parseBody(row, place) as LedgerKinds[K]["body"];
     return { id, state, body, group, sequence, createdAt: row.created_at, updatedAt: row.updated_at };
+  }
+
+  function readable<K extends LedgerKind>(row: Row): LedgerEntry<K>[] {
+    try {
+      return [rowToEntry<K>(row)];
+    } catch (thrown) {
+      damaged?.note(row.kind, row.id, thrown);
+      return [];
+    }
   }
 
   function changed<K extends LedgerKind>(
@@ -111,7 +124,7 @@ export function createSqliteLedger({ path }: SqliteLedgerOptions): Ledger {
     list: <K extends LedgerKind>(kind: K, wanted: ListOptions<K>) =>
       guarded(() => {
         const { statement, values } = statements.list(kind, wanted);
-        return (statement.all(...values) as unknown as Row[]).map((row) => rowToEntry<K>(row));
+        return (statement.all(...values) as unknown as Row[]).flatMap((row) => readable<K>(row));
       }),
     prune: (kind, states, before) =>
       guarded(() => Number(statements.prune.run(kind, JSON.stringify(states), before).changes)),
@@ -169,7 +182,7 @@ function rowOf(row: object | undefined): Row | undefined {
 
 function parseBody(row: Row, place: string): unknown {
   try {
-    return JSON.parse(row.body);
+    return parseRecord(row.body);
   } catch (cause) {
     throw new RemoraError({
       code: "storage.corrupt",

@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 
 const maxProblems = 3;
+const maxNamedRecords = 10;
 const busyTimeoutMs = 5_000;
 
 /** Returns what is wrong, or nothing. A missing or empty file is whole. */
@@ -18,6 +19,26 @@ export function quickCheck(path: string): string[] {
     return [messageOf(thrown)];
   } finally {
     database?.close();
+  }
+}
+
+/** Returns the first records of a whole ledger whose text is not a JSON object, such as `turn t1`. */
+export function unreadableRecords(path: string): string[] {
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return [];
+  const database = new DatabaseSync(path, { timeout: busyTimeoutMs, readOnly: true });
+  try {
+    const rows = database
+      .prepare(
+        `SELECT kind, id FROM entry
+         WHERE CASE WHEN json_valid(body) THEN json_type(body) <> 'object' ELSE 1 END LIMIT ${maxNamedRecords}`,
+      )
+      .all();
+    return rows.map(({ kind, id }) => `${kind} ${id}`);
+  } catch {
+    // Another version's file, or one without records.
+    return [];
+  } finally {
+    database.close();
   }
 }
 

@@ -184,7 +184,7 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
     // Stop listening only now so that a stop still reaches attempts that run here for other processes.
     await runner?.close(timing.maxCloseMs);
     stopListening();
-    await Promise.all(activeJobs.values().map((active) => active.result));
+    await Promise.allSettled(activeJobs.values().map((active) => active.result));
     await backlog.close();
     await connections.end();
   }

@@ -1,6 +1,7 @@
 /** Retries while Redis or the ledger is unreachable so that an outage neither loses nor fails a job. */
 import { setTimeout as wait } from "node:timers/promises";
-import { codeOf, RemoraError } from "../../lib/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
+import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 
 const firstWaitMs = 50;
@@ -48,16 +49,15 @@ export function createRetryingLedger(ledger: Ledger, retryLimit: RetryLimit): Le
     create: (kind, id, entry) => retrying(() => ledger.create(kind, id, entry), isAway),
     get: (kind, id) => retrying(() => ledger.get(kind, id), isAway),
     transition: (kind, id, from, to, change) =>
-      retrying(() => ledger.transition(kind, id, from, to, change), to === "started" ? isAway : isRetryable),
+      retrying(
+        () => ledger.transition(kind, id, from, to, change),
+        to === "started" ? isAway : isTransientStorageError,
+      ),
   };
 }
 
 function isAway(thrown: unknown): boolean {
-  return isRetryable(thrown) && /^storage\.(?:unreachable|loading|busy)$/.test(codeOf(thrown) ?? "");
-}
-
-function isRetryable(thrown: unknown): boolean {
-  return thrown instanceof RemoraError && thrown.isRetryable;
+  return isTransientStorageError(thrown) && codeOf(thrown) !== "storage.full";
 }
 
 const transientReplies = /\b(?:LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|BUSY)\b/;

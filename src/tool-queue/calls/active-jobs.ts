@@ -2,6 +2,7 @@
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { ToolJob, ToolResult } from "../../ports/tool.ts";
 import { cutOffText, textOf, unstarted } from "./outcome.ts";
 
@@ -17,7 +18,10 @@ export interface ActiveJob {
 export interface ActiveJobs {
   get(jobId: string): ActiveJob | undefined;
   values(): ActiveJob[];
-  /** Never rejects: if `work` throws, the result says whether the tool may have run. */
+  /**
+   * Rejects only if storage refuses for a while and the tool has not run. If `work` throws otherwise, the result says
+   * whether the tool may have run.
+   */
   run(job: ToolJob, signal: AbortSignal): Promise<ToolResult>;
   /** Aborts all jobs that are not running, as on shutdown. */
   close(): void;
@@ -34,6 +38,8 @@ export function createActiveJobs(work: (active: ActiveJob) => Promise<ToolResult
     activeJobs.set(job.id, active);
     active.result = work(active)
       .catch((thrown) => {
+        // The tool has not run, so the turn can wait for storage and submit the call again.
+        if (isTransientStorageError(thrown) && !active.hasRun && !active.controller.signal.aborted) throw thrown;
         log.error({ jobId: job.id, error: messageOf(thrown) }, "could not store the state of a tool call");
         return active.hasRun
           ? unstarted(job, "interrupted", `${cutOffText(job)} ${messageOf(thrown)}`)

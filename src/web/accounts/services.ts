@@ -93,7 +93,8 @@ export function createServices(settings: ServiceSettings, publicUrl: string | nu
     const authentication = clientSecret === null ? client.None() : client.ClientSecretPost(clientSecret);
     return await client.discovery(new URL(issuer), clientId, clientSecret ?? undefined, authentication, {
       timeout: timeoutSeconds,
-      ...(isLoopback(issuer) ? { execute: [client.allowInsecureRequests] } : {}),
+      // Without the check, the library trusts a token that came over TLS, whoever signed it.
+      execute: [client.enableNonRepudiationChecks, ...(isLoopback(issuer) ? [client.allowInsecureRequests] : [])],
     });
   }
 

@@ -154,10 +154,10 @@ export function mountSignIn(app: Hono, options: SignInOptions): void {
     if (service === undefined) return context.notFound();
     const cookies = cookiesOf(context);
     const browser = getCookie(context, cookies.flow);
-    deleteCookie(context, cookies.flow, cookies.options);
     const state = context.req.query("state") ?? "";
     const record = await takeFlow(state, browser, service);
     if (record === undefined) return await show(context, safePath(undefined), staleFlow, 400);
+    deleteCookie(context, cookies.flow, cookies.options);
     if (context.req.query("error") !== undefined)
       return await show(
         context,

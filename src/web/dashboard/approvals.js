@@ -114,7 +114,7 @@ export function createApprovals({ say, update, onAnswered }) {
       return html`
         <section aria-labelledby="approvals-title">
           <h2 id="approvals-title" tabindex="-1">Open approvals <small>${approvals.length}</small></h2>
-          ${approvals.length === 0 ? html`<p class="none">No approvals waiting.</p>` : nothing}
+          ${approvals.length === 0 ? html`<p class="none">No approvals waiting${isAtLeast("operator") ? "" : " for you"}.</p>` : nothing}
           <ul class="approvals">${repeat(approvals, ({ id }) => id, row)}</ul>
         </section>`;
     },

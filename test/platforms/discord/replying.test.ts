@@ -339,7 +339,7 @@ describe("while it grows", () => {
     for (const [index, at] of partial.entries())
       expect(at - (partial[index - 1] ?? first?.at ?? 0)).toBeGreaterThanOrEqual(1_000);
     expect(discord.channel.threads().flatMap(own).at(-1)?.content).toBe(`${text}end.`);
-  }, 20_000);
+  });
 
   test("a partial text that can't be shown disturbs nothing", async () => {
     const message = await toldPrivately();
@@ -351,7 +351,7 @@ describe("while it grows", () => {
     storm.remove();
     await reply.finish("Done.", []);
     expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual(["Done."]);
-  }, 20_000);
+  });
 
   test("a reply that is left to another process writes nothing more", async () => {
     const reply = replyTo(await toldPrivately());

@@ -269,7 +269,7 @@ describe("edits", () => {
     await reply.write("One two three four");
     await reply.finish("One two three four five.", []);
     expect(agents().at(-1)?.readable).toBe("One two three four five.");
-  }, 30_000);
+  });
 });
 
 describe("what is posted", () => {

@@ -23,7 +23,7 @@ export function openNow({ watch, refresh, update, say }) {
               ({ name, state, detail }) => html`<li>${badge(state, name)} ${detail}</li>`,
             )}</ul>`
       }
-      ${approvals.view(now.data.approvals)}
+      ${isAtLeast("approver") ? approvals.view(now.data.approvals) : nothing}
       ${liveTurns(live, { say, refresh })}
       <p class="quiet">Version ${version}, running for ${elapsed(startedAt)}. <a href="#/health">Health</a></p>`;
   };
