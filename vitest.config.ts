@@ -22,14 +22,13 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: process.env.CHAOS_SEEDS === undefined ? chaosOnly : [],
     // For busy machines: whole processes and browsers are started.
-    testTimeout: 90_000,
-    hookTimeout: 120_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // Most of the long ones wait: for processes, locks, clocks of services.
     maxWorkers: 3,
     sequence: { sequencer: LongFirst },
     // Somebody's own tokens in a checkout's .env must never reach a test.
     env: { REMORA_ENV_FILE: "/dev/null" },
     setupFiles: ["test/patience.ts"],
-    expect: { poll: { timeout: 30_000 } },
   },
 });

@@ -6,21 +6,11 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { Command } from "commander";
+import type { Command } from "commander";
+import { commandLine } from "./command-line.ts";
 
 const page = resolve(import.meta.dirname, "../docs/commands.md");
 const begin = "<!-- The rest is written by scripts/command-page.ts. -->\n";
-
-/** Importing main.ts parses the arguments of this process, so that is replaced by taking the program. */
-async function commandLine(): Promise<Command> {
-  return await new Promise((resolve, reject) => {
-    Command.prototype.parseAsync = async function take(this: Command) {
-      resolve(this);
-      return this;
-    };
-    import("../src/main.ts").catch(reject);
-  });
-}
 
 function entriesOf(command: Command, path: string): string[] {
   const children = command.commands.flatMap((child) => entriesOf(child, `${path} ${child.name()}`));

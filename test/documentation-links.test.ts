@@ -13,6 +13,36 @@ const pages = [
 /** Stand-ins of instructions, such as `src/platforms/NAME/platform.ts`. */
 const isTemplate = (path: string) => /[A-Z]{3,}|[<*…]/.test(path.replace(/SKILL\.md$|README\.md$/, ""));
 
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(page: string): Set<string> {
+  const headings = [...readFileSync(join(root, page), "utf8").matchAll(/^#+ (.*)$/gm)];
+  return new Set(
+    headings.map(([, text = ""]) =>
+      text
+        .toLowerCase()
+        .replaceAll(/\]\([^)]*\)/g, "")
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}
+
+test.each(pages)("%s: links to parts of a page", (page) => {
+  const text = readFileSync(join(root, page), "utf8");
+  const links = [...text.matchAll(/\]\(([^)#\s:]*)#([^)\s]+)\)/g)];
+  const missing = links.filter(([, target = "", anchor = ""]) => {
+    const linked = target === "" ? page : join(dirname(page), target);
+    return linked.endsWith(".md") && existsSync(join(root, linked)) && !anchorsOf(linked).has(anchor);
+  });
+  expect(missing.map(([link]) => link)).toEqual([]);
+});
+
+test("every page is in the list of pages", () => {
+  const listed = readFileSync(join(root, "docs/README.md"), "utf8");
+  const names = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md") && name !== "README.md");
+  expect(names.filter((name) => !listed.includes(`](${name})`))).toEqual([]);
+});
+
 test.each(pages)("%s", (page) => {
   const text = readFileSync(join(root, page), "utf8");
   const links = [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].flatMap(([, target]) => target ?? []);

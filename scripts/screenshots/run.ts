@@ -20,6 +20,9 @@ import { type Story, tellStory } from "./story.ts";
 const folder = join(import.meta.dirname, "../../docs/images");
 const themes = ["light", "dark"] as const;
 const widths = [1280, 390];
+/** What the README shows at its top. */
+const excerptCaption = "A change to a shared folder waits below the answer";
+const excerptWidth = 760;
 const cardNames = new Map([
   ["ann", "Ann"],
   ["ben", "Ben"],
@@ -57,6 +60,8 @@ async function drawStory(browser: Browser, { moments, names }: Story): Promise<v
     for (const width of widths)
       await shoot(browser, framePage("slack", theme, groups), `slack-story-${theme}-${width}`, width);
   }
+  const excerpt = groups.filter(({ caption }) => caption === excerptCaption);
+  await shoot(browser, framePage("slack", "light", excerpt), "slack-excerpt-light", excerptWidth);
 }
 
 async function drawCards(browser: Browser): Promise<void> {

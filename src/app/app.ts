@@ -11,6 +11,7 @@
 import { randomUUID } from "node:crypto";
 import { createAccess } from "../access/access.ts";
 import { createMayRepeat } from "../access/may-repeat.ts";
+import { createRequestLimits } from "../access/request-limits.ts";
 import { createOwnerCheck } from "../approvals/authority.ts";
 import { accessRules } from "../config/derive.ts";
 import { createPlatformHandlers } from "../engine/platform-handlers.ts";
@@ -124,7 +125,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const building = [
     buildSandbox(options, state, { ...late, deliveries, mayRepeat }).then(closing.add),
     buildSkills(options, state).then(closing.add),
-    buildModels(options, state, ended.signal),
+    buildModels(options, state, ended.signal).then(closing.add),
   ] as const;
   const [sandbox, skills, models] = await Promise.all(building).catch(async (thrown: unknown) => {
     // Wait for all builders, because a part can't be closed while it is being built.
@@ -161,6 +162,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const handlers = createPlatformHandlers({
     ...{ conversations, approvals, questions, commands, context, access, chatLog, log, onFooter: answers.onFooter },
     refusal: health.refusal,
+    requestLimits: createRequestLimits(config.limits),
     skillNamed: (asked, conversationId) => byAnyName(tools.toolbox.skillsFor(conversationId).skills).get(asked)?.name,
   });
   late.handlers.set(handlers);

@@ -1,7 +1,7 @@
 /** `remora backup` saves everything to one file, while the agent runs or not. */
 import { existsSync, statSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
 import { type BackupSummary, createBackup } from "../backup/create-backup.ts";
 import type { LeftOut } from "../backup/manifest.ts";
 import { redisSettings } from "../config/derive.ts";
@@ -64,7 +64,8 @@ export async function backUp(settings: Settings, root: string, written: string, 
 
 async function checkedFile(written: string, { data, workspace }: Settings): Promise<string> {
   const given = resolve(written);
-  const isFolder = existsSync(given) && statSync(given).isDirectory();
+  // A new name without an ending is a folder, too: otherwise a daily backup would find its own first file there.
+  const isFolder = existsSync(given) ? statSync(given).isDirectory() : extname(given) === "";
   const stamp = new Date().toISOString().slice(0, 19).replaceAll(":", "-");
   const file = isFolder ? join(given, `remora-${stamp}.tar.gz`) : given;
   if (existsSync(file)) throw refusal(file, "exists already. Name another file, or a folder");

@@ -17,6 +17,7 @@ import { type InputLine, readJsonLines } from "./json-lines.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 interface GateTestOptions {
+  tool?: string;
   skills?: string[];
   matching?: "exact" | "extended";
   json?: boolean;
@@ -50,7 +51,7 @@ export async function gateTestCommand(
   }
   const matching = options.matching ?? settings.config.safety.matching;
   const gate = createGate({ rules: gateRules({ skills, diagnostics }), matching });
-  const command = { tool: "shell_exec", args: { command: words.join(" ") } };
+  const command = { tool: options.tool ?? "shell_exec", args: { command: words.join(" ") } };
   const lines = words.length > 0 ? [{ number: 1, value: command }] : readJsonLines(process.stdin);
   for await (const line of lines) {
     const answer = answerTo(gate, line);

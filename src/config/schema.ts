@@ -259,6 +259,8 @@ export const configSchema = z.strictObject({
   skills,
   limits: z
     .strictObject({
+      userRequestsPerMinute: count.max(10_000).nullable().default(30),
+      channelRequestsPerMinute: count.max(10_000).nullable().default(120),
       userTokensPerDay: tokenLimit,
       channelTokensPerDay: tokenLimit,
       dollars: z

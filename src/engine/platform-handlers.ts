@@ -1,7 +1,7 @@
 /** Routes events from all platforms. Each promise resolves when its event is durably stored. */
 import { diskFullNotice, isDiskFull } from "../lib/disk-full.ts";
 import type { Log } from "../lib/log.ts";
-import type { Access } from "../ports/access.ts";
+import type { Access, RequestLimits } from "../ports/access.ts";
 import type { Approvals } from "../ports/approval.ts";
 import type { ChatLog } from "../ports/chat-log.ts";
 import type { Commands } from "../ports/command.ts";
@@ -20,6 +20,7 @@ export interface PlatformHandlersOptions extends Pick<PlatformHandlers, "onFoote
   commands: Commands;
   context: ContextBuilder;
   access: Access;
+  requestLimits: RequestLimits;
   chatLog: ChatLog;
   /** Why new messages can't be accepted now, for the person who wrote. */
   refusal(): Notice | undefined;
@@ -47,6 +48,12 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
       if (isStop && (await conversations.stopFor(message))) return undefined;
       const asked = withSkill(message, options.skillNamed);
       if ("notice" in asked) return asked.notice;
+      const request = options.requestLimits.admit(message);
+      if (request.type === "limited") {
+        const { platform, author, conversationId } = message;
+        log.warn({ platform, person: author.id, conversationId, why: request.why }, "a request was left out");
+        return request.notice;
+      }
       context.prepare(asked.message);
       try {
         await conversations.accept(asked.message);

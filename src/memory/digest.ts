@@ -5,6 +5,7 @@
  */
 import { basename } from "node:path";
 import { oneLine } from "../lib/text/sanitize.ts";
+import { turnWithoutTools } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import { dayOfFile, listDayFiles, readEditable } from "./day-files.ts";
 import { type FeedbackLine, parseFeedback, ratedAnswer } from "./feedback.ts";
@@ -52,6 +53,7 @@ export function digestOf(lines: readonly (FeedbackLine & { day: string })[]): st
   const rows = new Map<string, Row>();
   const ratings = lines.filter(({ tool }) => tool === ratedAnswer);
   for (const line of lines) {
+    if (line.tool === turnWithoutTools) continue;
     // Only counts of ratings: what people say about answers must not get into prompts without its origin.
     if (line.tool === ratedAnswer) continue;
     const summary = oneLine(line.summary, limits.summary);

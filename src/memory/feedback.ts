@@ -1,7 +1,8 @@
 /**
- * Stores feedback in the Markdown file of the day and scope: one line per decision by a person or outcome of a tool
- * call, such as `- 14:03:22 shell_exec: approved by Ann (U1) after 12 s — {"command":"ls"}`. A line that must not be
- * written twice ends in a hidden marker. The digest skips lines that people have edited beyond recognition.
+ * Stores feedback in the Markdown file of the day and scope: one line per decision by a person, outcome of a tool
+ * call, and turn without tool calls, such as
+ * `- 14:03:22 shell_exec: approved by Ann (U1) after 12 s — {"command":"ls"}`. A line that must not be written twice
+ * ends in a hidden marker. The digest skips lines that people have edited beyond recognition.
  * Brain name: basal ganglia.
  */
 import { createHash } from "node:crypto";

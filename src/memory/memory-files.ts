@@ -6,6 +6,7 @@ import { hash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { codeOf, messageOf } from "../lib/errors.ts";
+import { turnWithoutTools } from "../ports/memory.ts";
 import { distinctOrigins, type Origin, originOfPerson } from "../ports/origin.ts";
 import { dayOfFile } from "./day-files.ts";
 import { type FeedbackLine, parseFeedback, ratedAnswer } from "./feedback.ts";
@@ -100,7 +101,7 @@ export function readText(path: string, info: FileInfo, onProblem: (message: stri
 /** Groups a few feedback lines into each passage, because a single line has too few words to find. */
 export function feedbackPassages(path: string, text: string): Passage[] {
   const day = dayOfFile(path) ?? "";
-  const lines = parseFeedback(text);
+  const lines = parseFeedback(text).filter(({ tool }) => tool !== turnWithoutTools);
   const passages: Passage[] = [];
   for (let start = 0; start < lines.length; start += linesPerPassage) {
     const some = lines.slice(start, start + linesPerPassage);

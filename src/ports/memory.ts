@@ -55,6 +55,9 @@ export interface Feedback {
   by?: Author;
 }
 
+/** The `tool` of the line that says how a turn without tool calls ended. No tool can have a name with spaces. */
+export const turnWithoutTools = "turn without tools";
+
 export interface Memory {
   /** Best hits first. Never rejects because of the query text. */
   search(query: MemoryQuery): Promise<MemoryHit[]>;

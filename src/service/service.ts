@@ -138,7 +138,7 @@ function noSystemd(isUser: boolean, output: string, command: string): string {
   const way = isUser
     ? ` In a shell without a login session, install a system service as root: ${command} service install --system.`
     : "";
-  return `systemd does not answer here${why}.${way} In a container, let the container restart Remora: docs/operations.md`;
+  return `systemd does not answer here${why}.${way} In a container, let the container restart Remora: docs/scaling.md`;
 }
 
 function failed(message: string): RemoraError {

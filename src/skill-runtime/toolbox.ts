@@ -28,7 +28,7 @@ import type { SkillLibrary } from "./library/library.ts";
 import { loadSkillSpec, runLoadSkill } from "./library/load-skill.ts";
 import { toolsInForce } from "./library/precedence.ts";
 import { usesFolder } from "./parse/permissions.ts";
-import { attemptOf, refused } from "./plugins/failure.ts";
+import { attemptOf, CallNotStarted, refused } from "./plugins/failure.ts";
 import type { IsolatedPlugins } from "./plugins/isolated/isolated-plugins.ts";
 import type { ServicesFor } from "./plugins/loaded-plugin.ts";
 import { createPluginGuard } from "./plugins/plugin-guard.ts";
@@ -150,14 +150,20 @@ export function createToolbox(options: ToolboxOptions): SkillToolbox {
       ...namedPath(spec, call.input),
       usesOutputs: JSON.stringify(call.input).includes("outputs"),
     };
+    let hasStarted = false;
     const work = async (folder: CallFolder) => {
+      hasStarted = true;
       const heard: Origin[] = [];
       const onRead = (origins: readonly Origin[]) => void heard.push(...origins);
       const done = await host.run({ id: call.id, skill, tool, input: call.input, scope, folder, onRead }, signal);
       const origins = distinctOrigins([...originsOfTool(spec, call.name, call.input), ...heard]);
       return { ...done, origins };
     };
-    return (await options.drafts?.runCall(folderCall, signal, work)) ?? (await work({ path: scope.workingFolder }));
+    if (options.drafts === undefined) return await work({ path: scope.workingFolder });
+    // The view could not be made, or no process started in it.
+    return await options.drafts.runCall(folderCall, signal, work).catch((thrown: unknown) => {
+      throw hasStarted || signal.aborted ? thrown : new CallNotStarted(thrown);
+    });
   };
 
   return {

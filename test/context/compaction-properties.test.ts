@@ -138,7 +138,7 @@ test("turns, their people and their origins survive adds, summaries, crashes and
     }),
     { numRuns: 60 },
   );
-}, 120_000);
+});
 
 async function expectKnown(world: World, known: readonly Known[]): Promise<void> {
   const { summary, exchanges } = await world.history().read("test:c1", "", []);
@@ -185,4 +185,4 @@ test("a summary and the turns that end while it is stored don't overwrite each o
     }),
     { numRuns: 30 },
   );
-}, 120_000);
+});

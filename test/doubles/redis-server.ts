@@ -61,7 +61,7 @@ export interface RedisServer {
 }
 
 const host = "127.0.0.1";
-const startTimeoutMs = 15_000;
+const startTimeoutMs = 60_000;
 const stopTimeoutMs = 5_000;
 
 /** Resolves once the server answers. */
@@ -182,7 +182,7 @@ async function untilReady(child: ChildProcess, port: number, printed: () => stri
   });
 }
 
-/** Rejects after 15 s. */
+/** Rejects after a minute. */
 export async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
   const latest = Date.now() + startTimeoutMs;
   while (!(await isTrue())) {

@@ -16,7 +16,6 @@ import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 
 const project = resolve(import.meta.dirname, "../..");
-const testMs = 180_000;
 /** So large that a backup or a restore takes long enough to be killed. */
 const largeBytes = 48 * 1024 * 1024;
 
@@ -48,13 +47,13 @@ async function expectWhole(folder: string): Promise<void> {
   expect((await verifyAudit(audit)).problems).toEqual([]);
 }
 
-describe("on SQLite", { timeout: testMs }, () => {
+describe("on SQLite", () => {
   beforeAll(async () => {
     home = await createHome();
     top = dirname(home.data);
     remora = await startRemora(home);
     ann = await connect();
-  }, testMs);
+  });
   afterAll(async () => {
     ann.close();
     await remora.kill();
@@ -139,7 +138,7 @@ describe("on SQLite", { timeout: testMs }, () => {
   });
 });
 
-describe.skipIf(missingRedis !== undefined)(`on Redis${redisNote}`, { timeout: testMs }, () => {
+describe.skipIf(missingRedis !== undefined)(`on Redis${redisNote}`, () => {
   test("what Redis held comes back in an empty Redis, and is never mixed with another's", async () => {
     home = await createHome();
     top = dirname(home.data);

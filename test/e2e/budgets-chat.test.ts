@@ -59,7 +59,7 @@ function slackChannel(name: string): Channel {
   const channel = slack.workspace.addChannel({ name, members: [slack.ann, slack.ben] });
   const people = { ann: slack.ann, ben: slack.ben };
   return {
-    until: (find) => slack.until(find, 30_000) as never,
+    until: (find) => slack.until(find) as never,
     ask(text) {
       const said = slack.people.say({ as: slack.ben, in: channel, text: `@Remora ${text}` });
       return () =>
@@ -96,7 +96,7 @@ function discordChannel(name: string): Channel {
     return withoutEscapes(interaction.reply()?.content ?? "");
   };
   return {
-    until: (find) => discord.until(find, 30_000) as never,
+    until: (find) => discord.until(find) as never,
     ask(text) {
       const said = discord.ben.say(`${discord.bot.mention} ${text}`, { in: channel });
       return () =>
@@ -158,7 +158,7 @@ describe.each([
     const third = channel.ask("help");
     await channel.until(() => third().find(answer));
     expect(await channel.usage()).toMatch(/budget: \$\d\.\d\d of \$100\.01 used, \$100\.00 of it added today/);
-  }, 60_000);
+  });
 
   test("a no ends the request kindly, and later requests read why without a card", async () => {
     const channel = channelCalled("declined");
@@ -173,7 +173,7 @@ describe.each([
     const third = channel.ask("help");
     await channel.until(() => third().find(({ text }) => end.test(text)));
     expect(third().filter(isCard)).toEqual([]);
-  }, 60_000);
+  });
 });
 
 test("a change of access is in force on both services after a signal, without a restart", async () => {

@@ -92,7 +92,7 @@ test("at 80 % a card appears, the request goes on, an owner continues, and other
   expect(clicks.map(({ accepted }) => accepted).sort()).toEqual([false, true]);
   expect(clicks.find(({ accepted }) => accepted)?.text).toBe("Added $2.00. The budget is now $3.10.");
   for (const text of ["two", "three"]) await answered(ann, await ann.say(`@remora ${text}`), "Done.");
-}, 30_000);
+});
 
 test("at 100 % the request waits, and goes on after Continue", async () => {
   await start("{ user: 1 }");
@@ -104,7 +104,7 @@ test("at 100 % the request waits, and goes on after Continue", async () => {
   expect(await ben.click(copy, "approve")).toMatchObject({ accepted: true });
   await answered(ann, said, "Done.");
   expect(asked).toBe(2);
-}, 30_000);
+});
 
 test("at 100 % a no ends the request with what was done, without another model call", async () => {
   await start("{ user: 1 }");
@@ -115,7 +115,7 @@ test("at 100 % a no ends the request with what was done, without another model c
   expect(end.text).toContain("The budget of Ann for today is used up: $1.00 of $1.00. It resets at 00:00 UTC");
   expect(end.text).toContain("Before that I had called: `schedule_list` (ok). The rest of your request is not done.");
   expect(asked).toBe(1);
-}, 30_000);
+});
 
 test("after a no at 80 %, a request gets one answer without tools from what is left", async () => {
   await start("{ channel: 1.2 }");
@@ -123,7 +123,7 @@ test("after a no at 80 %, a request gets one answer without tools from what is l
   await ben.click(await cardOf(ben, "$1.00 of $1.20"), "deny");
   await answered(ann, await ann.say("@remora twice please"), "Without tools.");
   expect(asked).toBe(2);
-}, 30_000);
+});
 
 test("a request's own budget asks while it goes on, and its card closes when the request ends", async () => {
   await start("{ turn: 1.2 }");
@@ -133,4 +133,4 @@ test("a request's own budget asks while it goes on, and its card closes when the
   const closed = await ann.waitFor(({ id, state }) => id === card.id && state !== "waiting");
   expect(closed.card?.items[0]?.choices).toEqual([]);
   expect((await ben.click(card, "approve")).accepted).toBe(false);
-}, 30_000);
+});

@@ -95,7 +95,7 @@ test("a mention is answered in its thread, and a command runs after a click by t
   const settled = discord.message(card);
   expect(settled?.buttons).toEqual([]);
   expect(rendered(settled as SeenMessage).text).toMatch(/^✅ Ann approved echo ran >> once\.txt .* · <t:\d+:t>$/);
-}, 60_000);
+});
 
 test("a command runs without asking, the card below the answer says what it changed, and Undo reverts it", async () => {
   const said = mention("run echo one >> kept.txt && echo finished");
@@ -106,7 +106,7 @@ test("a command runs without asking, the card below the answer says what it chan
   await clicked(report, "Undo");
   await discord.until(() => discord.message(report)?.buttons.length === 0, 60_000);
   expect(await fileOf(`channel:${discord.channel.id}`, "kept.txt")).toBe("");
-}, 60_000);
+});
 
 test("after a kill with an open card, the click counts once, and missed messages are answered once", async () => {
   discord.ben.say("help", { in: "dm" });
@@ -130,16 +130,17 @@ test("after a kill with an open card, the click counts once, and missed messages
   expect(own(threadOf(missed))).toHaveLength(1);
   expect(own(discord.ben.dm())).toHaveLength(2);
   expect(discord.message(card)?.buttons).toEqual([]);
-}, 90_000);
+});
 
 test("work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing", async () => {
-  const said = mention("run sleep 7 && echo finished");
+  const said = mention("run sleep 20 && echo finished");
   const thread = () => threadOf(said);
   await discord.until(() => discord.channel.typing().length > 0);
   // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
   expect(own(thread())).toEqual([]);
   await discord.until(
-    () => own(thread()).find(({ content }) => /-# ⏳ Running sleep 7 && echo finished · [5-9] s$/.test(content)),
+    () =>
+      own(thread()).find(({ content }) => /-# ⏳ Running sleep 20 && echo finished · (?:[5-9]|1\d) s$/.test(content)),
     60_000,
   );
   const where = thread();
@@ -151,7 +152,7 @@ test("work is visible at once and while it goes on, a waiting request has its pl
   );
   await remora.kill();
   remora = await start();
-  await discord.until(() => own(thread()).find(({ content }) => /⏳ Running sleep 7/.test(content)), 60_000);
+  await discord.until(() => own(thread()).find(({ content }) => /⏳ Running sleep 20/.test(content)), 60_000);
   const isOver = () =>
     own(thread()).length === 2 && own(thread()).every(({ content }) => content !== "" && !content.includes("⏳"));
   await discord.until(() => isOver(), 60_000);
@@ -159,7 +160,7 @@ test("work is visible at once and while it goes on, a waiting request has its pl
     expect.stringMatching(/finished/),
     expect.stringMatching(/demo model/),
   ]);
-}, 120_000);
+});
 
 test("a DM denial, the commands, and a clean shutdown work", async () => {
   discord.ann.say("run touch denied.txt with network example.com", { in: "dm" });
@@ -174,7 +175,7 @@ test("a DM denial, the commands, and a clean shutdown work", async () => {
   const question = await discord.until(() => asked.reply());
   await answerIn(() => threadOf(question), /demo model/);
   expect(await remora.stop()).toBe(0);
-}, 60_000);
+});
 
 async function feedbackLines(): Promise<string[]> {
   const folder = join(home.workspace, "brain", "basalganglia", `channel:${discord.channel.id}`);
@@ -231,7 +232,7 @@ test("below an answer: its record, ratings by reactions with words, and Retry on
   discord.ben.unreact(answer, "👎");
   discord.ben.unreact(answer, "👍");
   await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(0);
-}, 120_000);
+});
 
 async function command(who: typeof discord.ann, command: string, text?: string): Promise<string> {
   return await receiptOf(
@@ -266,7 +267,7 @@ test("an edited call runs as edited, and a grant skips the question until it is 
   const asked = await cardIn(thread);
   discord.ann.say("stop", { in: said.id });
   await discord.until(() => discord.message(asked)?.buttons.length === 0, 60_000);
-}, 60_000);
+});
 
 test("with pairing, another person confirms the code shown in a DM", async () => {
   await remora.stop();
@@ -285,7 +286,7 @@ test("with pairing, another person confirms the code shown in a DM", async () =>
   expect(await pair(discord.ann, text)).toContain("may write to me directly");
   discord.ben.say("help", { in: "dm" });
   await answerIn(() => discord.ben.dm(), /demo model/);
-}, 60_000);
+});
 
 test("nobody notices a broken connection", async () => {
   const first = mention("help");
@@ -294,4 +295,4 @@ test("nobody notices a broken connection", async () => {
   const second = mention("help");
   await answerIn(() => threadOf(second), /demo model/);
   expect(own(threadOf(second))).toHaveLength(1);
-}, 60_000);
+});

@@ -9,7 +9,6 @@ import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/
 import { createDraftWorld, type DraftWorld } from "./draft-kills/world.ts";
 
 const run = promisify(execFile);
-const testMs = 90_000;
 const dayMs = 86_400_000;
 
 let world: DraftWorld;
@@ -104,7 +103,7 @@ describe("a turn of eight steps in a git checkout", () => {
     await git("-c", "user.name=Ann", "-c", "user.email=ann@example.com", "commit", "-q", "-m", "begin");
   });
 
-  test("shows one card, and approving it keeps everything", { timeout: testMs }, async () => {
+  test("shows one card, and approving it keeps everything", async () => {
     const before = await stateOf(world.site);
     const turn = await say(steps);
     expect((await answerTo(turn)).text).toContain("describe the usage");
@@ -124,7 +123,7 @@ describe("a turn of eight steps in a git checkout", () => {
     expect((await run("sh", ["test.sh"], { cwd: world.site })).stdout).toBe("passed\n");
   });
 
-  test("shows one card, and denying it leaves every byte as it was", { timeout: testMs }, async () => {
+  test("shows one card, and denying it leaves every byte as it was", async () => {
     const before = await stateOf(world.site);
     const turn = await say(steps);
     const card = await changesCard(turn);
@@ -137,9 +136,7 @@ describe("a turn of eight steps in a git checkout", () => {
 });
 
 describe("two people in one folder", () => {
-  test("a file that somebody else changed after the card is not overwritten, and Do it again uses it", {
-    timeout: testMs,
-  }, async () => {
+  test("a file that somebody else changed after the card is not overwritten, and Do it again uses it", async () => {
     const file = join(world.site, "list.txt");
     await writeFile(file, "one\n");
     const turn = await say([shell("echo two >> list.txt")]);
@@ -163,7 +160,7 @@ describe("two people in one folder", () => {
   test.each([
     ["the same file: the second is asked about", "shared.txt", true],
     ["different files: both are kept", "other.txt", false],
-  ])("two threads of one channel that change %s", { timeout: testMs }, async (_name, second, asks) => {
+  ])("two threads of one channel that change %s", async (_name, second, asks) => {
     const place = { channel: "general" };
     await writeFile(join(world.own, "shared.txt"), "start\n");
     const slow = await say([shell("echo slow >> shared.txt"), pause], place);
@@ -191,9 +188,7 @@ describe("two people in one folder", () => {
 });
 
 describe("the next turn of the conversation", () => {
-  test("continues on an undecided draft, asks about all of it, and learns the decision", {
-    timeout: testMs,
-  }, async () => {
+  test("continues on an undecided draft, asks about all of it, and learns the decision", async () => {
     const first = await say([shell("echo one > first.txt")]);
     const older = await changesCard(first);
     const second = await say([shell("cat first.txt && echo two > second.txt")], first.place);
@@ -221,7 +216,7 @@ describe("the next turn of the conversation", () => {
     expect(newNotes(world.model.requests.slice(told))).not.toContain("approved the changes in site");
   });
 
-  test("learns why nothing was kept after a denial", { timeout: testMs }, async () => {
+  test("learns why nothing was kept after a denial", async () => {
     const first = await say([shell("echo one > first.txt")]);
     const card = await changesCard(first);
     await ann.click(card, "deny", { reason: "use tabs" });
@@ -233,7 +228,7 @@ describe("the next turn of the conversation", () => {
 });
 
 describe("a stopped or failed turn", () => {
-  test("keeps nothing when stopped, but its draft can be kept", { timeout: testMs }, async () => {
+  test("keeps nothing when stopped, but its draft can be kept", async () => {
     const turn = await say([shell("echo one > first.txt"), pause]);
     await ann.cardFor(turn.said);
     await ann.command("stop", "", turn.place);
@@ -245,9 +240,7 @@ describe("a stopped or failed turn", () => {
     expect(await readdir(world.site)).toEqual(["first.txt"]);
   });
 
-  test("keeps nothing in the conversation's own folder either, and the next turn continues on the draft", {
-    timeout: testMs,
-  }, async () => {
+  test("keeps nothing in the conversation's own folder either, and the next turn continues on the draft", async () => {
     const turn = await say([shell("echo one > first.txt"), pause], { channel: "general" });
     await ann.cardFor(turn.said);
     await ann.command("stop", "", turn.place);
@@ -259,7 +252,7 @@ describe("a stopped or failed turn", () => {
     await expect.poll(async () => (await readdir(world.own)).toSorted()).toEqual(["first.txt", "second.txt"]);
   });
 
-  test("keeps nothing when it fails, and the draft is discarded after 24 hours", { timeout: testMs }, async () => {
+  test("keeps nothing when it fails, and the draft is discarded after 24 hours", async () => {
     const turn = await say([shell("echo one > first.txt"), pause]);
     const waiting = await ann.cardFor(turn.said);
     await world.model.close();
@@ -280,7 +273,7 @@ describe("a stopped or failed turn", () => {
 });
 
 describe("a background job", () => {
-  test("joins the card of a turn during which it ends", { timeout: testMs }, async () => {
+  test("joins the card of a turn during which it ends", async () => {
     const job = call("shell_exec", { command: "echo job > job.txt", background: true });
     const turn = await say([job, shell("echo turn > turn.txt"), pause]);
     const waiting = await ann.cardFor(turn.said);

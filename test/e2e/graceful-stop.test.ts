@@ -17,11 +17,12 @@ import {
   type DurabilityWorld,
   eventually,
   expectNothingOpen,
+  longLockMs,
   newId,
   processesWith,
+  shortLockMs,
 } from "./durability-world.ts";
 
-const testMs = 180_000;
 /** Longer than anything in the tests. */
 const longGrace = { shutdown: { graceMs: 120_000 } };
 const shortGrace = { shutdown: { graceMs: 200 } };
@@ -39,15 +40,13 @@ const stores = ["embedded", "redis"] as const;
 for (const store of stores) {
   const isSkipped = store === "redis" && missingRedis !== undefined;
   describe.skipIf(isSkipped)(`${store}${store === "redis" ? redisNote : ""}`, () => {
-    const createWorld = async (config: Record<string, unknown>) => {
-      world = await createDurabilityWorld({ config, ...(store === "redis" ? { redis: {} } : {}) });
+    const createWorld = async (config: Record<string, unknown>, lockMs = shortLockMs) => {
+      world = await createDurabilityWorld({ config, lockMs, ...(store === "redis" ? { redis: {} } : {}) });
       return await world.start();
     };
 
-    test("a running turn finishes within the grace period, without another model call", {
-      timeout: testMs,
-    }, async () => {
-      const remora = await createWorld(longGrace);
+    test("a running turn finishes within the grace period, without another model call", async () => {
+      const remora = await createWorld(longGrace, longLockMs);
       const id = newId();
       world.model.hold(id, "after");
       await world.person.say(id, `plain ${id}`);
@@ -62,7 +61,7 @@ for (const store of stores) {
       await expectNothingOpen(await world.ledger());
     });
 
-    test("a stopping process accepts nothing that it could lose", { timeout: testMs }, async () => {
+    test("a stopping process accepts nothing that it could lose", async () => {
       const remora = await createWorld(longGrace);
       const id = newId();
       world.model.hold(id, "before");
@@ -80,7 +79,7 @@ for (const store of stores) {
       for (const each of [id, later]) expect(await answerIn(world, each)).toContain(`You said plain ${each}`);
     });
 
-    test("a longer turn is suspended and continues after the next start", { timeout: testMs }, async () => {
+    test("a longer turn is suspended and continues after the next start", async () => {
       const remora = await createWorld(shortGrace);
       const id = newId();
       world.model.hold(id, "before");
@@ -94,9 +93,7 @@ for (const store of stores) {
       await expectNothingOpen(await world.ledger());
     });
 
-    test("an interrupted tool has its effect once, and the model is told that the outcome is unknown", {
-      timeout: testMs,
-    }, async () => {
+    test("an interrupted tool has its effect once, and the model is told that the outcome is unknown", async () => {
       const remora = await createWorld(shortGrace);
       world.tools.hold("/m", "after");
       const id = await callFor(world, "effect_safe");
@@ -109,7 +106,7 @@ for (const store of stores) {
       await expectNothingOpen(await world.ledger());
     });
 
-    test("an interrupted idempotent tool runs again and finishes", { timeout: testMs }, async () => {
+    test("an interrupted idempotent tool runs again and finishes", async () => {
       const remora = await createWorld(shortGrace);
       world.tools.hold("/m", "before");
       const id = await callFor(world, "effect_again");
@@ -121,7 +118,7 @@ for (const store of stores) {
       await expectNothingOpen(await world.ledger());
     });
 
-    test("a card survives the stop, and a later click runs the call once", { timeout: testMs }, async () => {
+    test("a card survives the stop, and a later click runs the call once", async () => {
       const remora = await createWorld(longGrace);
       const id = await callFor(world, "effect_ask");
       const cards = async () => agentsIn(await world.person.thread(id)).filter(({ type }) => type === "card");
@@ -134,7 +131,7 @@ for (const store of stores) {
       await expectNothingOpen(await world.ledger());
     });
 
-    test("a second signal ends the process at once, and the next start continues", { timeout: testMs }, async () => {
+    test("a second signal ends the process at once, and the next start continues", async () => {
       const remora = await createWorld(longGrace);
       const id = newId();
       world.model.hold(id, "before");
@@ -151,7 +148,7 @@ for (const store of stores) {
   });
 }
 
-test("a running shell command ends with the process", { timeout: testMs }, async () => {
+test("a running shell command ends with the process", async () => {
   world = await createDurabilityWorld({ config: shortGrace });
   const remora = await world.start([], { env: { ANTHROPIC_API_KEY: "", REMORA_MODEL: "demo/phrases" } });
   const [id, seconds] = [newId(), `3141.${Math.floor(Math.random() * 1e9)}`];
@@ -166,9 +163,7 @@ test("a running shell command ends with the process", { timeout: testMs }, async
   await eventually(async () => expect(await running()).toEqual([]));
 });
 
-test("a start that waits for a service can be stopped, closes everything once, and exits with 0", {
-  timeout: testMs,
-}, async () => {
+test("a start that waits for a service can be stopped, closes everything once, and exits with 0", async () => {
   world = await createDurabilityWorld();
   const silent = createServer(() => {}).listen(0, "127.0.0.1");
   await once(silent, "listening");

@@ -14,9 +14,12 @@ import { createOracleWorld, type OracleWorld } from "./oracle/world.ts";
 /** Enough time to reach a limit, even on a busy machine. */
 const commandSeconds = 100;
 const testMs = 400_000;
+/** `npm run chaos` takes the large numbers; a plain run exceeds the same limits. */
+const isWhole = process.env.CHAOS_SEEDS !== undefined;
+const deepFolders = isWhole ? 1_000 : 210;
 /** Deleting drafts of many files takes long on a slow, shared disk. */
 const clearedMs = 180_000;
-const manyFiles = 20_000;
+const manyFiles = isWhole ? 20_000 : 3_000;
 
 let world: OracleWorld;
 let inspector: Inspector;
@@ -110,7 +113,11 @@ describe("a command that leaves", () => {
       "\\(exit code 0\\)",
     ],
     ["folders that nobody may enter", "mkdir -p locked/in; touch locked/in/x; chmod 0 locked/in locked", "exit code 0"],
-    ["folders a thousand deep", "for i in $(seq 1000); do mkdir d && cd d || break; done; touch x", "200 levels deep"],
+    [
+      "folders deeper than the limit",
+      `for i in $(seq ${deepFolders}); do mkdir d && cd d || break; done; touch x`,
+      "200 levels deep",
+    ],
     [
       "links to everything outside",
       "rm -rf src && ln -s @OUTSIDE@ src && ln -s / all && ln -s /proc/self/fd fds; echo x > src/secret.txt",
@@ -173,7 +180,7 @@ describe("a large folder", () => {
   });
 });
 
-test("the bot always answered within a second, and stops cleanly", { timeout: testMs }, async () => {
+test("the bot always answered, and stops cleanly", { timeout: testMs }, async () => {
   const { asked, slowestMs, late } = await health.stop();
   console.log(`hostile commands: /healthz asked ${asked} times, slowest ${slowestMs} ms`);
   expect(late).toEqual([]);

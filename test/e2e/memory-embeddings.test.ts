@@ -27,7 +27,7 @@ beforeAll(async () => {
   await write("brain/hippocampus/knowledge/dm:ann/food.md", "Ann is allergic to peanuts.\n");
   await write("brain/hippocampus/knowledge/dm:ben/food.md", "Ben is allergic to nuts, too.\n");
   await start(true);
-}, 60_000);
+});
 afterAll(async () => {
   ann.close();
   await remora.kill();
@@ -84,7 +84,7 @@ test("a paraphrase without common words brings the note into the prompt, from th
   expect(prompt).toContain("Ann is allergic to peanuts.");
   expect(prompt).not.toContain("Ben is allergic");
   expect(server.requests.every(({ authorization }) => authorization === `Bearer ${embeddingKey}`)).toBe(true);
-}, 60_000);
+});
 
 test("a service that hangs delays no answer for long, and the doctor says what is wrong", async () => {
   server.failWhen(() => ({ type: "silence" }));
@@ -95,7 +95,7 @@ test("a service that hangs delays no answer for long, and the doctor says what i
   expect(stdout).toMatch(/broken +embeddings .*the key was refused; set a valid one in memory\.embeddings\.apiKey/);
   expect(stdout).not.toContain(embeddingKey);
   server.failWhen(undefined);
-}, 60_000);
+});
 
 test("forgetting removes the vectors, too", async () => {
   const keys = () => {
@@ -108,7 +108,7 @@ test("forgetting removes the vectors, too", async () => {
   expect((await ann.command("forget", "me yes", { dm: true })).text).toContain("Removed:");
   // Ben's note is left.
   await expect.poll(keys).toBe(1);
-}, 60_000);
+});
 
 test("with embeddings off, the same paraphrase finds nothing, nothing is sent, and the vectors are deleted", async () => {
   await write("brain/hippocampus/knowledge/dm:ann/food.md", "Ann is allergic to peanuts.\n");
@@ -120,4 +120,4 @@ test("with embeddings off, the same paraphrase finds nothing, nothing is sent, a
   expect(await promptFor("And peanuts?")).toContain("Ann is allergic to peanuts.");
   expect(server.requests).toHaveLength(before);
   expect(existsSync(join(home.data, "memory-vectors.db"))).toBe(false);
-}, 60_000);
+});

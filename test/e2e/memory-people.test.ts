@@ -128,7 +128,7 @@ test("messages, notes and decisions of a DM stay out of everyone else's prompts,
   expect(own).toContain("name of the harbour");
   expect(own).toMatch(/shell_exec.*denied/);
   expect(await searchFromOutside("dm:ann")).toContain("name of the harbour");
-}, 120_000);
+});
 
 test("forgetting a person needs confirmation, removes their data everywhere, and leaves other people's", async () => {
   await fillDm();
@@ -157,7 +157,7 @@ test("forgetting a person needs confirmation, removes their data everywhere, and
   const reply = await ann.say("hello again", { channel: "general", thread });
   await ann.answerTo(reply);
   expect(await newestSnapshot()).not.toContain("canaryword");
-}, 60_000);
+});
 
 test("one member can't remove a channel's memory, but can remove their DM's", async () => {
   await ask(ann, "@remora the canaryword of all");
@@ -172,7 +172,7 @@ test("one member can't remove a channel's memory, but can remove their DM's", as
   expect(await textsIn("brain/hippocampus")).toContain("canaryword of all");
   expect(await textsIn("brain/hippocampus")).not.toContain("canaryword of one");
   expect(await readdir(join(home.workspace, "outputs"))).toEqual(["channel:general"]);
-}, 60_000);
+});
 
 test("a note is saved, shown, replaced, exported, and removed only after a click", async () => {
   expect(await ask(ann, 'call remember {"title":"Harbour","text":"It is open."}', dm)).toContain(
@@ -190,11 +190,11 @@ test("a note is saved, shown, replaced, exported, and removed only after a click
   await ann.click(card, "approve");
   expect((await ann.answerTo(said)).text).toContain("Deleted the note");
   expect(await namesIn("brain/hippocampus/knowledge")).toEqual([]);
-}, 60_000);
+});
 
 test("a shared note asks, and only an owner can write it", async () => {
   const said = await ann.say('call remember {"text":"Fridays are free.","shared":true}', dm);
   await ann.click(await ann.cardFor(said), "approve");
   expect((await ann.answerTo(said)).text).toContain("safety.owners");
   expect(await namesIn("brain/hippocampus/knowledge")).toEqual([]);
-}, 60_000);
+});

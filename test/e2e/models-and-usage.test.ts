@@ -101,7 +101,7 @@ test("a chosen model answers from the next message on, only in its place, and af
   expect(await ask("hello", dm)).toBe("I am openai/special.");
   expect(await model("default", dm)).toContain("Back to the default");
   expect(await ask("hello", dm)).toBe("I am anthropic/usual.");
-}, 60_000);
+});
 
 test("usage and cost are counted across restarts, and the limit's message says until when", async () => {
   const yaml = [
@@ -133,7 +133,7 @@ test("usage and cost are counted across restarts, and the limit's message says u
   expect((await ben.answerTo(await ben.say("@remora hello"))).text).toBe("I am anthropic/usual.");
   expect((await ben.command("usage")).text).not.toContain("everyone");
   ben.close();
-}, 60_000);
+});
 
 test("a conversation loses its history only after the configured silence", async () => {
   await start("context: { historyIdleMinutes: 0.002 }\n");

@@ -137,7 +137,7 @@ beforeAll(async () => {
   ann = await createChatClient(remora.url, remora.token);
   await mkdir(join(home.workspace, "files/channel:general"), { recursive: true });
   await writeFile(join(home.workspace, "files/channel:general/notes.txt"), "what the notes say");
-}, 60_000);
+});
 afterAll(async () => {
   ann.close();
   await remora.kill();
@@ -269,16 +269,18 @@ test("a plugin that floods messages stalls nobody", async () => {
   expect(await attempt("bare_try", { what: "longLog" })).toMatch(/a message other than a result has more than|MiB/);
   const line = JSON.stringify({ type: "log", level: "error", message: "again", fields: {} });
   const flood = await say("bare_try", { what: "raw", line, times: 5_000, seconds: 4 });
-  let slowest = 0;
-  for (let looks = 0; looks < 30; looks++) {
-    const start = performance.now();
+  let [isOver, answeredMeanwhile] = [false, 0];
+  const answer = ann.answerTo(flood).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
     expect((await ann.request("GET", "/healthz")).status).toBe(200);
-    slowest = Math.max(slowest, performance.now() - start);
+    if (!isOver) answeredMeanwhile += 1;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  expect((await ann.answerTo(flood)).text).toContain("said");
-  // Messages are read in turns, so a flood can't delay others.
-  expect(slowest).toBeLessThan(2_000);
+  expect((await answer).text).toContain("said");
+  // Messages are read in turns, so a flood can't delay others until its end.
+  expect(answeredMeanwhile).toBeGreaterThan(2);
   expect(remora.stderr().split('"again"').length).toBeLessThan(1_000);
 });
 

@@ -11,14 +11,14 @@ import {
   type DurabilityWorld,
   eventually,
   expectNothingOpen,
+  longLockMs,
 } from "./durability-world.ts";
 
-const testMs = 180_000;
 const project = resolve(import.meta.dirname, "../..");
 
 let world: DurabilityWorld;
 beforeEach(async () => {
-  world = await createDurabilityWorld({ redis: {} });
+  world = await createDurabilityWorld({ redis: {}, lockMs: longLockMs });
   await world.start(["--role", "platforms"]);
   await world.start(["--role", "worker"]);
 });
@@ -55,9 +55,7 @@ async function cardFor(id: string) {
 }
 
 describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNote}`, () => {
-  test("list shows the whole call, approve runs it once, and the card says who approved", {
-    timeout: testMs,
-  }, async () => {
+  test("list shows the whole call, approve runs it once, and the card says who approved", async () => {
     expect((await approvals("list")).stdout).toBe("No approvals waiting.\n");
     const id = await callFor(world, "effect_ask");
     const approvalId = await cardFor(id);
@@ -75,7 +73,7 @@ describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNot
     await expectNothingOpen(await world.ledger());
   });
 
-  test("deny settles the call, and nothing runs", { timeout: testMs }, async () => {
+  test("deny settles the call, and nothing runs", async () => {
     const id = await callFor(world, "effect_ask");
     const approvalId = await cardFor(id);
     expect((await approvals("deny", approvalId, "--reason", "not today")).code).toBe(0);
@@ -84,7 +82,7 @@ describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNot
     await expectNothingOpen(await world.ledger());
   });
 
-  test("without Redis it exits and says what to check", { timeout: testMs }, async () => {
+  test("without Redis it exits and says what to check", async () => {
     await world.redis.kill();
     const { code, stderr } = await approvals("list");
     expect(code).toBe(1);

@@ -17,8 +17,6 @@ import {
   newId,
 } from "./durability-world.ts";
 
-const testMs = 240_000;
-
 let world: DurabilityWorld;
 let remora: RemoraProcess;
 
@@ -57,7 +55,7 @@ async function logged(words: RegExp, times: number): Promise<void> {
 const cardsIn = async (id: string) => agentsIn(await world.person.thread(id)).filter(({ type }) => type === "card");
 
 describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () => {
-  test("after a Redis restart during a model call, the answer arrives", { timeout: testMs }, async () => {
+  test("after a Redis restart during a model call, the answer arrives", async () => {
     const id = newId();
     world.model.hold(id, "before");
     await world.person.say(id, `plain ${id}`);
@@ -69,9 +67,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("after a Redis restart during a tool call, its result is saved and it has run once", {
-    timeout: testMs,
-  }, async () => {
+  test("after a Redis restart during a tool call, its result is saved and it has run once", async () => {
     world.tools.hold("/m", "after");
     const id = await callFor(world, "effect_safe");
     await eventually(() => expect(world.tools.held()).toBe(1));
@@ -83,7 +79,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("a click while Redis is down is not lost and counts once", { timeout: testMs }, async () => {
+  test("a click while Redis is down is not lost and counts once", async () => {
     const id = await callFor(world, "effect_ask");
     await eventually(async () => expect(await cardsIn(id)).toMatchObject([{ state: "waiting" }]));
     await killRedis();
@@ -96,9 +92,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("a message while Redis is down is acknowledged after it is saved, and answered once", {
-    timeout: testMs,
-  }, async () => {
+  test("a message while Redis is down is acknowledged after it is saved, and answered once", async () => {
     await killRedis();
     const id = newId();
     const isAccepted = world.person.say(id, `plain ${id}`);
@@ -108,9 +102,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("a turn pauses during a long outage and resumes afterwards", {
-    timeout: testMs,
-  }, async () => {
+  test("a turn pauses during a long outage and resumes afterwards", async () => {
     const id = newId();
     world.model.hold(id, "before");
     await world.person.say(id, `plain ${id}`);
@@ -123,9 +115,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("a process can stop during an outage, and the next start continues its work", {
-    timeout: testMs,
-  }, async () => {
+  test("a process can stop during an outage, and the next start continues its work", async () => {
     await remora.stop();
     // Longer than the test's timeout, so it passes only if nothing waits for it.
     const patient = { redis: { waitMs: 300_000 }, shutdown: { graceMs: 500 } };
@@ -147,7 +137,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     await expectNothingOpen(await world.ledger());
   });
 
-  test("every turn ends once after Redis froze for longer than the leases", { timeout: testMs }, async () => {
+  test("every turn ends once after Redis froze for longer than the leases", async () => {
     world.tools.hold("/m", "after");
     const [safe, again] = [await callFor(world, "effect_safe"), await callFor(world, "effect_again")];
     const plain = newId();
@@ -176,9 +166,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     },
   ];
   for (const refusal of refusals) {
-    test(`${refusal.what} in the middle of turns: they wait or fail visibly, and end when it is well again`, {
-      timeout: testMs,
-    }, async () => {
+    test(`${refusal.what} in the middle of turns: they wait or fail visibly, and end when it is well again`, async () => {
       world.tools.hold("/m", "after");
       const id = await callFor(world, "effect_safe");
       const plain = newId();

@@ -22,19 +22,26 @@ import {
   type DurabilityWorld,
   eventually,
   expectNothingOpen,
+  longLockMs,
   newId,
   patienceMs,
+  shortLockMs,
 } from "./durability-world.ts";
 
-const testMs = 240_000;
+/** Longer than a busy machine holds a process up, and short enough to wait for after a kill. */
+const takeoverLockMs = 10_000;
 
 let world: DurabilityWorld;
 let collector: TraceCollector;
 beforeEach(async () => {
   collector = await startTraceCollector();
-  const tracing = { endpoint: collector.url };
-  world = await createDurabilityWorld({ redis: {}, config: { shutdown: { graceMs: 200 }, tracing } });
 });
+
+async function openWorld(lockMs: number): Promise<void> {
+  const tracing = { endpoint: collector.url };
+  world = await createDurabilityWorld({ redis: {}, lockMs, config: { shutdown: { graceMs: 200 }, tracing } });
+}
+
 afterEach(async () => {
   await world.close();
   await collector.close();
@@ -113,7 +120,8 @@ async function expectTrace(turnId: string): Promise<void> {
 }
 
 describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${redisNote}`, () => {
-  test("a message sent twice gets one reply and has one effect", { timeout: testMs }, async () => {
+  test("a message sent twice gets one reply and has one effect", async () => {
+    await openWorld(longLockMs);
     await world.start(["--role", "platforms"]);
     await Promise.all([worker(), worker()]);
     const [plain, call] = [newId(), newId()];
@@ -129,7 +137,8 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     for (const { id } of turns) await expectTrace(id);
   });
 
-  test("two workers keep the order of a conversation", { timeout: testMs }, async () => {
+  test("two workers keep the order of a conversation", async () => {
+    await openWorld(shortLockMs);
     const front = await world.start(["--role", "platforms"]);
     await Promise.all([worker(), worker()]);
     const { id, say } = await talkAt(front);
@@ -137,7 +146,8 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectInOrder(id);
   });
 
-  test("after a worker dies mid-turn, later messages keep their order", { timeout: testMs }, async () => {
+  test("after a worker dies mid-turn, later messages keep their order", async () => {
+    await openWorld(shortLockMs);
     const front = await world.start(["--role", "platforms"]);
     const first = await worker();
     const { id, say } = await talkAt(front);
@@ -152,9 +162,8 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectInOrder(id);
   });
 
-  test("when a worker dies, another continues its turns and nothing happens twice", {
-    timeout: testMs,
-  }, async () => {
+  test("when a worker dies, another continues its turns and nothing happens twice", async () => {
+    await openWorld(shortLockMs);
     await world.start(["--role", "platforms"]);
     const first = await worker();
     const plain = newId();
@@ -175,7 +184,8 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectNothingOpen(await world.ledger());
   });
 
-  test("a stopped worker hands over its turns", { timeout: testMs }, async () => {
+  test("a stopped worker hands over its turns", async () => {
+    await openWorld(shortLockMs);
     await world.start(["--role", "platforms"]);
     const first = await worker();
     const plain = newId();
@@ -189,9 +199,8 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectNothingOpen(await world.ledger());
   });
 
-  test("when the platforms process dies, the worker finishes its turns, and a click works after the next start", {
-    timeout: testMs,
-  }, async () => {
+  test("when the platforms process dies, the worker finishes its turns, and a click works after the next start", async () => {
+    await openWorld(shortLockMs);
     const front = await world.start(["--role", "platforms"]);
     await worker();
     const asks = await callFor(world, "effect_ask");
@@ -214,9 +223,8 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectNothingOpen(ledger);
   });
 
-  test("a worker with another data folder leaves the page's conversations alone", {
-    timeout: testMs,
-  }, async () => {
+  test("a worker with another data folder leaves the page's conversations alone", async () => {
+    await openWorld(shortLockMs);
     await world.start(["--role", "platforms"]);
     await world.start(["--role", "worker"], { data: elsewhere() });
     const watch = await watchCommands("page-home");
@@ -231,9 +239,8 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
   });
 
-  test("of two complete processes one serves the page, and each message gets one reply and one effect", {
-    timeout: testMs,
-  }, async () => {
+  test("of two complete processes one serves the page, and each message gets one reply and one effect", async () => {
+    await openWorld(takeoverLockMs);
     const first = await world.start();
     const second = await world.start();
     expect(second.stderr()).toContain("another process serves the page");
@@ -257,6 +264,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
 describe.skipIf(missingRedis !== undefined)(`Slack delivers an event to two processes${redisNote}`, () => {
   let slack: SlackDouble;
   beforeEach(async () => {
+    await openWorld(longLockMs);
     slack = await createSlackDouble();
     // Only this test's duplicates may arrive twice, even on a busy machine.
     slack.redelivery.acknowledgeWithinMs = patienceMs;
@@ -272,38 +280,35 @@ describe.skipIf(missingRedis !== undefined)(`Slack delivers an event to two proc
     return `${(await world.start([], { env })).url}/slack/events`;
   }
 
-  test.each(["at once", "after the answer"])(
-    "%s: it is answered once, and has one effect",
-    { timeout: testMs },
-    async (when) => {
-      const [first, second] = [await connected(), await connected()];
-      const id = newId();
-      slack.http.target = first;
-      const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora call effect_safe ${id}` });
-      const agents = () => slack.see({ in: slack.general, thread: said.ts }).filter((message) => message.isAgents);
-      const answer = () => agents().find((message) => message.readable.includes(`effect ${id}`));
-      if (when === "after the answer") await slack.until(answer, patienceMs);
-      slack.http.target = second;
-      const events = slack.sent.filter(({ payload }) => JSON.stringify(payload).includes(`call effect_safe ${id}`));
-      expect(events.length).toBeGreaterThan(0);
-      await Promise.all([...events, ...events.map(slack.repeat)].map((event) => event.acknowledged()));
-      await slack.until(answer, patienceMs);
-      await expectNothingOpen(await world.ledger());
-      expect(world.effects(id)).toBe(1);
-      expect(agents()).toHaveLength(1);
-      expect(await (await world.ledger()).list("turn", {})).toHaveLength(1);
-    },
-  );
+  test.each(["at once", "after the answer"])("%s: it is answered once, and has one effect", async (when) => {
+    const [first, second] = [await connected(), await connected()];
+    const id = newId();
+    slack.http.target = first;
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora call effect_safe ${id}` });
+    const agents = () => slack.see({ in: slack.general, thread: said.ts }).filter((message) => message.isAgents);
+    const answer = () => agents().find((message) => message.readable.includes(`effect ${id}`));
+    if (when === "after the answer") await slack.until(answer, patienceMs);
+    slack.http.target = second;
+    const events = slack.sent.filter(({ payload }) => JSON.stringify(payload).includes(`call effect_safe ${id}`));
+    expect(events.length).toBeGreaterThan(0);
+    await Promise.all([...events, ...events.map(slack.repeat)].map((event) => event.acknowledged()));
+    await slack.until(answer, patienceMs);
+    await expectNothingOpen(await world.ledger());
+    expect(world.effects(id)).toBe(1);
+    expect(agents()).toHaveLength(1);
+    expect(await (await world.ledger()).list("turn", {})).toHaveLength(1);
+  });
 });
 
 describe.skipIf(missingRedis !== undefined)(`Slack with a process for platforms and a worker${redisNote}`, () => {
   let slack: SlackDouble;
   beforeEach(async () => {
+    await openWorld(longLockMs);
     slack = await createSlackDouble();
   });
   afterEach(() => slack.stop());
 
-  test("the first sign, a card's copy by direct message, and Retry work, each once", { timeout: testMs }, async () => {
+  test("the first sign, a card's copy by direct message, and Retry work, each once", async () => {
     const cara = slack.workspace.addPerson({ name: "Cara" });
     const approvers = [slack.ben, cara].map(({ id }) => `user:slack:${id}`);
     const config = world.env.REMORA_CONFIG ?? "";

@@ -13,8 +13,6 @@ import {
   processesWith,
 } from "./durability-world.ts";
 
-const testMs = 180_000;
-
 let world: DurabilityWorld;
 afterEach(() => world.close());
 
@@ -29,9 +27,7 @@ async function refusalOf(args: string[], env: Record<string, string>): Promise<s
 const runningHere = () => processesWith("environ", `REMORA_DATA=${world.home.data} `);
 
 describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, () => {
-  test("when Redis starts later, the process says what it waits for, then starts", {
-    timeout: testMs,
-  }, async () => {
+  test("when Redis starts later, the process says what it waits for, then starts", async () => {
     world = await createDurabilityWorld({ redis: {} });
     await world.redis.stop();
     const url = `http://127.0.0.1:${await closedPort()}`;
@@ -52,7 +48,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
   });
 
-  test("when Redis never starts, SIGTERM ends the wait with exit code 0", { timeout: testMs }, async () => {
+  test("when Redis never starts, SIGTERM ends the wait with exit code 0", async () => {
     world = await createDurabilityWorld({ redis: {} });
     await world.redis.stop();
     const url = `http://127.0.0.1:${await closedPort()}`;
@@ -65,9 +61,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     expect(await runningHere()).toEqual([]);
   });
 
-  test("when Redis refuses the password, the process exits with 1 and says what to fix without showing it", {
-    timeout: testMs,
-  }, async () => {
+  test("when Redis refuses the password, the process exits with 1 and says what to fix without showing it", async () => {
     world = await createDurabilityWorld({ redis: { password: "right-password" } });
     const REDIS_URL = world.redis.url.replace("right-password", "wrong-password");
     const said = await refusalOf([], { REDIS_URL });
@@ -76,9 +70,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     expect(said).not.toContain("wrong-password");
   });
 
-  test("when a local file can't be opened, the process exits with 1 and names it", {
-    timeout: testMs,
-  }, async () => {
+  test("when a local file can't be opened, the process exits with 1 and names it", async () => {
     world = await createDurabilityWorld({ redis: {} });
     await mkdir(world.home.data, { recursive: true });
     await writeFile(
@@ -91,7 +83,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     expect(await runningHere()).toEqual([]);
   });
 
-  test("the log warns if Redis evicts or does not persist data, and only then", { timeout: testMs }, async () => {
+  test("the log warns if Redis evicts or does not persist data, and only then", async () => {
     world = await createDurabilityWorld({
       redis: { persistence: "none", args: ["--maxmemory-policy", "allkeys-lru"] },
     });
@@ -107,21 +99,17 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
 });
 
 describe("without Redis", () => {
-  test.each(["worker", "platforms"])(
-    "--role %s ends with 1 and says what it needs",
-    { timeout: testMs },
-    async (role) => {
-      world = await createDurabilityWorld();
-      const said = await refusalOf(["--role", role], {});
-      expect(said).toContain("ended with 1");
-      expect(said).toContain(
-        `[--role] "${role}" shares its work with other processes, and they need Redis for that. Set REDIS_URL`,
-      );
-      expect(await runningHere()).toEqual([]);
-    },
-  );
+  test.each(["worker", "platforms"])("--role %s ends with 1 and says what it needs", async (role) => {
+    world = await createDurabilityWorld();
+    const said = await refusalOf(["--role", role], {});
+    expect(said).toContain("ended with 1");
+    expect(said).toContain(
+      `[--role] "${role}" shares its work with other processes, and they need Redis for that. Set REDIS_URL`,
+    );
+    expect(await runningHere()).toEqual([]);
+  });
 
-  test("a second process on the same data folder exits with 1 and names the first", { timeout: testMs }, async () => {
+  test("a second process on the same data folder exits with 1 and names the first", async () => {
     world = await createDurabilityWorld();
     const first = await world.start();
     const said = await refusalOf([], {});

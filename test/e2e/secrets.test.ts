@@ -34,7 +34,7 @@ describe("the running process", () => {
       OPENAI_API_KEY_FILE: keyFile,
       FROM_FILE_FILE: keyFile,
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await remora.stop();
     await home.remove();

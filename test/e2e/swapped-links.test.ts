@@ -69,7 +69,7 @@ test("none of a thousand reads and uploads on the page follows a swapped link", 
   await expectNothingTaken();
 });
 
-test("no upload to Slack contains a file from outside", { timeout: 120_000 }, async () => {
+test("no upload to Slack contains a file from outside", async () => {
   const slack = await createSlackDouble();
   onTestFinished(() => slack.stop());
   await start({ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl });

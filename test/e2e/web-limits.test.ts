@@ -17,7 +17,7 @@ beforeAll(async () => {
     SLACK_SIGNING_SECRET: slack.signingSecret,
     SLACK_API_URL: slack.apiUrl,
   });
-}, 60_000);
+});
 afterAll(async () => {
   await remora.kill();
   await slack.stop();

@@ -236,6 +236,16 @@ describe("feedback on disk", () => {
     expect(fixture.events.map((event) => event.fields)).toMatchObject([{ outcome: "denied" }, { outcome: "ok" }]);
   });
 
+  test("of a turn without tools is a line for people: not in the preference history, and not found", async () => {
+    const line = { tool: "turn without tools", summary: "test/model", outcome: "done", id: "t1:done" };
+    for (let round = 0; round < 2; round++) await fixture.memory.recordFeedback(feedback(line));
+    const text = fixture.read("brain/basalganglia/channel:general/2026-11-21.md");
+    expect(text.match(/^- 12:00:00 turn without tools: done — `test\/model`/gm)).toHaveLength(1);
+    expect(await fixture.memory.digest("channel:general")).toBe("");
+    const found = { query: "turn without tools test model", scopes: ["channel:general" as const], limit: 5 };
+    expect(await fixture.memory.search(found)).toEqual([]);
+  });
+
   test("reads back as it was recorded, whatever the names and arguments are", async () => {
     const text = fc.string({ unit: "binary", maxLength: 40 });
     let count = 0;

@@ -100,7 +100,7 @@ const newcomer = (): Script => [
   [/folder with more skills/, ""],
 ];
 
-test("Ctrl+C at every step leaves valid files, and the next run goes on from there", { timeout: 60_000 }, async () => {
+test("Ctrl+C at every step leaves valid files, and the next run goes on from there", async () => {
   const whole = scripted(newcomer());
   await run(whole.ask);
   const settings = await loadedSettings();

@@ -258,13 +258,13 @@ describe("plugins that misbehave", () => {
     ["no default export", "export const execute = () => 'x';"],
     ["no execute", "export default { init() {} };"],
     ["an error in init", "export default { init() { throw new Error('at init') }, execute: () => 'x' };"],
-  ])("%s is a failed attempt, and other skills go on", async (_, source) => {
+  ])("%s is a failed attempt that may be repeated, because nothing ran, and other skills go on", async (_, source) => {
     const { run } = await openToolbox({
       ...withPlugin(source),
       "good/SKILL.md": skillText("good", "tools: [{ name: work }]"),
       "good/plugin.mjs": "export default { execute: () => 'works' };",
     });
-    expect(await run("act")).toMatchObject({ isOk: false, isRetryable: false });
+    expect(await run("act")).toMatchObject({ isOk: false, isRetryable: true });
     expect((await run("work")).text).toBe("works");
   });
 

@@ -78,7 +78,7 @@ export async function openMcp(servers: JsonObject) {
         { timeout: 18_000 },
       );
     },
-    run: (name: string, input: JsonObject = {}, signal = AbortSignal.timeout(30_000)) =>
+    run: (name: string, input: JsonObject = {}, signal = AbortSignal.timeout(90_000)) =>
       toolbox.run({ id: "c1", name, input }, { conversationId, scope, turnId, requester, workingFolder }, signal),
   };
 }

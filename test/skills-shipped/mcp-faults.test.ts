@@ -22,7 +22,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe("a server that is not there", { timeout: 60_000 }, () => {
+describe("a server that is not there", () => {
   test("is a finding that says why, holds up nothing, and a call of it says so too", async () => {
     const servers = {
       missing: { command: "no-such-program-anywhere" },
@@ -123,7 +123,7 @@ describe("a server that is strange", () => {
   });
 });
 
-describe("a call", { timeout: 60_000 }, () => {
+describe("a call", () => {
   test("in which the server dies is not tried again, because nobody knows; the next one finds it back", async () => {
     const calls = await temporaryFile("calls");
     const { until, run, names } = await openMcp({ hub: programServer({ calls }) });

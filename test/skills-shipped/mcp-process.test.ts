@@ -40,9 +40,7 @@ async function openHome(servers: JsonObject): Promise<{ home: RemoraHome; config
   return { home, config };
 }
 
-test("an approval of such a tool outlives a restart, also before its server is connected again", {
-  timeout: 60_000,
-}, async () => {
+test("an approval of such a tool outlives a restart, also before its server is connected again", async () => {
   const { home, config } = await openHome({ hub: programServer() });
   const env = {
     REMORA_CONFIG: config,
@@ -102,7 +100,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test("a SIGTERM ends the most stubborn server with all it has started", { timeout: 60_000 }, async () => {
+test("a SIGTERM ends the most stubborn server with all it has started", async () => {
   const folder = await mkdtemp(join(tmpdir(), "remora-mcp-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const pids = join(folder, "pids");

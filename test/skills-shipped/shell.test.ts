@@ -28,9 +28,9 @@ const exists = (path: string) =>
 
 /** Waits for what another process does, for as long as a loaded machine may take. */
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 30_000;
+  const end = Date.now() + 90_000;
   while (!(await condition())) {
-    if (Date.now() > end) throw new Error("it did not happen within 30 s");
+    if (Date.now() > end) throw new Error("it did not happen within 90 s");
     await pause(20);
   }
 }

@@ -19,7 +19,7 @@ describe.skipIf(missingRedis !== undefined)(`copying Redis${redisNote}`, () => {
     openRedisCopy(
       { url: server.url, prefix: name, lockMs: 10_000, waitMs: 5_000 },
       silentLog,
-      AbortSignal.timeout(5_000),
+      AbortSignal.timeout(60_000),
     );
 
   beforeAll(async () => {

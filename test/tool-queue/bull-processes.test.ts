@@ -304,7 +304,7 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
     const ends = [...told("tool.completed"), ...told("tool.failed")].map(({ callId }) => callId);
     expect(new Set(ends).size).toBe(ends.length);
     expect(results.filter(({ status }) => status === "interrupted").length).toBeLessThanOrEqual(8);
-  }, 90_000);
+  });
 
   test("a worker that is closed brings what runs to its end, takes nothing new, and ends by itself", async () => {
     const [worker] = await startWorkers(1);

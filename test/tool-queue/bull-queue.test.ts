@@ -300,7 +300,7 @@ describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ and a Redis clu
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startRedisCluster(3);
-  }, 30_000);
+  });
   afterAll(() => cluster.dispose());
 
   test("works there as anywhere, also where a worker does not answer for longer than its lock", async () => {

@@ -326,7 +326,7 @@ function expectWithin(spent: number[]): void {
 describe("three processes that use up one budget exceed it by at most one call", () => {
   test("on the embedded ledger", async () => {
     expectWithin(await runWorkers(["sqlite", join(folder, "ledger.db")], ["a", "b", "c"]));
-  }, 60_000);
+  });
 
   test.skipIf(missingRedis !== undefined)(
     `on Redis${redisNote}`,

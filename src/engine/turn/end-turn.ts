@@ -4,8 +4,10 @@ import { diskFullText, isDiskFull } from "../../lib/disk-full.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { oneLine } from "../../lib/text/sanitize.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
+import { turnWithoutTools } from "../../ports/memory.ts";
 import { callsOf, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
+import { answeredByText } from "./answered-by.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
 import { dropOldImages } from "./result-images.ts";
 import { saveTaskFile } from "./save-task-file.ts";
@@ -30,9 +32,10 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     const more = isOutOfSteps
       ? `*(I used all ${deps.limits.steps} steps of one request. Say “continue”, and I go on.)*`
       : "";
-    const other = last !== undefined && last.model !== last.requestedModel ? `*(answered by ${last.model})*` : "";
+    const other = answeredByText(last);
+    const shown = deps.modelNotes.isNew(turn, other) ? other : "";
     await delivery.finish(
-      joinParagraphs(said, isCut, more, other, unheardNote(turn, said)),
+      joinParagraphs(said, isCut, more, shown, unheardNote(turn, said)),
       callsOf(turn).flatMap((call) => call.result?.files ?? []),
       await deps.footer(turn, "done"),
     );
@@ -57,6 +60,7 @@ async function settleDrafts({ turn, deps }: TurnRun, state: "done" | "failed" | 
 
 export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sentence: string): Promise<TurnEnd> {
   run.progress.stop();
+  run.turn.ending = { state, sentence };
   run.turn.failure = joinSentences(sentence, unknownOutcomeNote(run.turn));
   const mark = state === "failed" ? "⚠️ " : "";
   await run.delivery.fail(
@@ -87,6 +91,15 @@ export async function endAborted(run: TurnRun): Promise<TurnEnd> {
   return await endVisibly(run, "stopped", cause === "stopped" ? "Stopped." : "Stopped because of your newer message.");
 }
 
+/** Keeps the turn, because the service accepts nothing at the moment. Its record says what is still to be shown. */
+export async function endUndelivered({ turn, deps, save }: TurnRun, thrown: unknown): Promise<TurnEnd> {
+  const because = messageOf(thrown);
+  turn.undelivered = { since: turn.undelivered?.since ?? Date.now(), because };
+  deps.log.warn({ turnId: turn.id, error: because }, "could not deliver what a turn has to show; trying again soon");
+  await save();
+  return "undelivered";
+}
+
 async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<TurnEnd> {
   const { turn, deps } = run;
   turn.endedAt ??= Date.now();
@@ -94,6 +107,8 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
   await saveTaskFile(run, state);
   await remember(run, state);
   dropOldImages(turn, 0);
+  delete turn.ending;
+  delete turn.undelivered;
   await run.save(state);
   deps.events.emit("turn.finished", {
     ...run.fields,
@@ -109,6 +124,7 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
   const { turn, deps, delivery } = run;
   const problems = [
     await problemOf(run, () => saveEpisode(run, outcome)),
+    await problemOf(run, () => recordTurn(run, outcome)),
     await problemOf(run, () => deps.context.remember(turn)),
   ];
   const [problem] = problems.filter((found) => found !== undefined);
@@ -154,6 +170,16 @@ async function saveEpisode({ turn, deps }: TurnRun, outcome: "done" | "failed" |
     origins: originsOfTurn(turn, deps.toolbox.specs(turn.conversationId)),
     outcome,
   });
+}
+
+/** Writes the line of a turn without calls. It has no words of anybody, so it needs no origin and no owner. */
+async function recordTurn({ turn, deps }: TurnRun, outcome: string): Promise<void> {
+  const { id: turnId, scope, startedAt: at, steps } = turn;
+  // Every call that ran or was refused has left a line of its own.
+  if (callsOf(turn).some(({ result }) => result !== undefined && result.status !== "invalid")) return;
+  const summary = steps.at(-1)?.model ?? "no model answered";
+  const line = { id: `${turnId}:${outcome}`, turnId, scope, at };
+  await deps.memory.recordFeedback({ ...line, tool: turnWithoutTools, outcome, summary });
 }
 
 /** Nobody should ask again without checking first. */

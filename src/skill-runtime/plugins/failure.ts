@@ -7,9 +7,25 @@ const maxCauses = 8;
 /** Replaces Node's own message, which names a command-line flag that nobody can set here. */
 const undeclared = "The skill's SKILL.md does not declare this under `permissions`. Tell the operator.";
 
+/** What went wrong before the tool itself ran. Nothing has taken effect, so another attempt repeats nothing. */
+export class CallNotStarted extends Error {
+  constructor(cause: unknown) {
+    super("the tool did not start", { cause });
+    this.name = "CallNotStarted";
+  }
+}
+
+/** Rejects with `CallNotStarted` if this work, which prepares the call, fails. */
+export async function beforeStart<T>(work: Promise<T>): Promise<T> {
+  return await work.catch((thrown: unknown) => {
+    throw new CallNotStarted(thrown);
+  });
+}
+
 /** Accepts whatever was thrown, even `undefined` or an object whose properties throw. */
 export function attemptOf(thrown: unknown, place: string): ToolAttempt {
   try {
+    if (thrown instanceof CallNotStarted) return { ...attemptOf(thrown.cause, place), isRetryable: true };
     const retryAfterMs = retryAfterOf(thrown);
     return {
       isOk: false,

@@ -7,6 +7,7 @@ import { isFromOutside } from "../../ports/origin.ts";
 import type { PluginContext } from "../../ports/plugin.ts";
 import type { Skill } from "../../ports/skill.ts";
 import { isInside } from "../library/find.ts";
+import { beforeStart } from "./failure.ts";
 import type { LoadedPlugin, PluginHostOptions } from "./loaded-plugin.ts";
 import type { BoundCall } from "./plugin-services.ts";
 
@@ -23,7 +24,7 @@ export async function executeCall(
   signal: AbortSignal,
 ): Promise<unknown> {
   const { guard, servicesFor } = options;
-  const plugin = await loaded.ready;
+  const plugin = await beforeStart(loaded.ready);
   signal.throwIfAborted();
   const { scope, conversationId, turnId, requester, untrusted = [], givenAddresses = [] } = call.scope;
   const { path: workingFolder, runInside: _runInside, ...ofFolder } = call.folder;

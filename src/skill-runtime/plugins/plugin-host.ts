@@ -9,7 +9,7 @@ import { fileNameOf } from "../../lib/file-name.ts";
 import type { ViewMount } from "../../ports/sandbox.ts";
 import type { Skill } from "../../ports/skill.ts";
 import type { ScalePicture, ToolAttempt } from "../../ports/tool.ts";
-import { attemptOf, failed } from "./failure.ts";
+import { attemptOf, beforeStart, failed, refused } from "./failure.ts";
 import {
   dataFolderName,
   destroyPlugin,
@@ -85,9 +85,9 @@ export function createPluginHost(options: PluginHostOptions): PluginHost {
       const { skill, tool } = call;
       const place = `The tool ${tool} of the skill ${skill.name}`;
       if (skill.plugin === null)
-        return failed(`${place} can't run: the skill has no plugin.ts, plugin.js or plugin.mjs.`);
+        return refused(`${place} can't run: the skill has no plugin.ts, plugin.js or plugin.mjs.`);
       try {
-        const loaded = take(skill, skill.plugin, await versionOf(skill, skill.plugin));
+        const loaded = take(skill, skill.plugin, await beforeStart(versionOf(skill, skill.plugin)));
         loaded.running += 1;
         const work = executeCall(loaded, call, options, signal).finally(() => release(loaded));
         const returned = await untilAborted(work, signal);

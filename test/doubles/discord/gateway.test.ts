@@ -67,7 +67,7 @@ test("after an expired session the client identifies again, and only REST has th
   discord.gateway.forgetSessions();
   const missed = discord.ann.say("missed", { in: discord.channel });
   discord.gateway.allow();
-  await discord.until(() => discord.gateway.attempts.length === 3, 15_000);
+  await discord.until(() => discord.gateway.attempts.length === 3);
   expect(discord.gateway.attempts.map(({ type, outcome }) => `${type}: ${outcome}`)).toEqual([
     "identify: ready",
     "resume: invalid session",

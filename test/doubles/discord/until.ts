@@ -18,7 +18,7 @@ export function createWaits(describe: () => string): Waits {
     changed() {
       for (const look of [...looks]) look();
     },
-    async until(probe, timeoutMs = 60_000) {
+    async until(probe, timeoutMs = 90_000) {
       const started = performance.now();
       for (;;) {
         const value = probe();

@@ -212,7 +212,7 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
     views,
     assistant,
     responses: responseUrls.log,
-    until: (look, timeoutMs = 60_000) => until(state, look, timeoutMs),
+    until: (look, timeoutMs = 90_000) => until(state, look, timeoutMs),
     async stop() {
       clock.stop();
       await sockets.stop();

@@ -5,7 +5,7 @@ import { namedSteps } from "./named-steps.ts";
 import { type Kind, kinds } from "./tasks.ts";
 
 const testMs = 600_000;
-const sharesOfSteps = 4;
+const sharesOfSteps = 8;
 
 function livesOf(kind: Kind): Life[] {
   return shareOf(namedSteps[kind], sharesOfSteps).map((step) => ({ role: "all", step, kind }));

@@ -269,7 +269,7 @@ describe("what a card shows", () => {
       ),
       { numRuns: 500 },
     );
-  }, 60_000);
+  });
 
   test("whatever is offered to be approved is seen whole", async () => {
     const message = await mentioned();
@@ -298,7 +298,7 @@ describe("what a card shows", () => {
       ),
       { numRuns: 300 },
     );
-  }, 60_000);
+  });
 });
 
 describe("clicks", () => {
@@ -349,7 +349,7 @@ describe("clicks", () => {
     discord.fail({ route: "interactions.callback", times: 9 }, { type: "hang" });
     discord.ann.click(cards()[0] as SeenMessage, "Approve");
     await discord.until(() => agent.answers.length === 1);
-  }, 15_000);
+  });
 
   test.each([
     ["breaks before", { type: "cut", when: "before" }],

@@ -100,7 +100,7 @@ describe("whatever the changes are", () => {
       ),
       { numRuns: 500 },
     );
-  }, 60_000);
+  });
 
   test("files that are too many for their lines are counted, the first ones are named", () => {
     const detail = "x".repeat(60);

@@ -92,7 +92,7 @@ describe("connecting", () => {
     discord.gateway.allow();
     await connecting;
     expect(bot.platform.health().isConnected).toBe(true);
-  }, 30_000);
+  });
 
   test("who gives up waits no longer", async () => {
     discord.gateway.refuse();
@@ -119,14 +119,14 @@ describe("connecting", () => {
     await discord.until(() => !bot.platform.health().isConnected);
     expect(bot.platform.health().detail).toMatch(/^shard 0: \w+, shard 1: \w+$/);
     discord.gateway.allow();
-  }, 30_000);
+  });
 
   test("`auto` opens as many shards as Discord recommends", async () => {
     Object.assign(discord.gateway.settings, { recommendedShards: 2, maxConcurrency: 2 });
     await bot.restart({ shards: "auto" });
     await connect();
     expect(discord.gateway.connected()).toHaveLength(2);
-  }, 30_000);
+  });
 });
 
 describe("the commands", () => {
@@ -183,7 +183,7 @@ describe("after a cut", () => {
     expect(agent.kept.map(({ text }) => text)).toEqual(["before", "meanwhile", "after"]);
     expect(heard.map(({ name }) => name)).toEqual(["platform.disconnected", "platform.connected"]);
     expect(bot.platform.health().isConnected).toBe(true);
-  }, 20_000);
+  });
 
   test("without a session to resume, what was missed is fetched, once and in order, before what comes next", async () => {
     await connect();
@@ -211,7 +211,7 @@ describe("after a cut", () => {
     expect(agent.kept.filter(({ isDirect }) => isDirect).map(({ text }) => text)).toEqual(["dm before", "dm"]);
     expect(agent.kept.find(({ text }) => text === "in the thread")).toMatchObject({ isAddressed: true });
     expect(new Set(agent.kept.map(({ id }) => id)).size).toBe(agent.kept.length);
-  }, 40_000);
+  });
 
   test.each([
     ["is told to come back", (gateway: DiscordDouble["gateway"]) => gateway.requestReconnect()],
@@ -246,7 +246,7 @@ describe("after a cut", () => {
     await kept(missed.id);
     await kept(mention("after").id);
     expect(agent.kept.map(({ text }) => text)).toEqual(["missed", "after"]);
-  }, 40_000);
+  });
 
   test("a token that is taken away is no reason to end, and health says what to do", async () => {
     await connect();
@@ -257,7 +257,7 @@ describe("after a cut", () => {
     const isTold = (event: RemoraEvent) =>
       event.name === "platform.disconnected" && event.fields.message.includes("DISCORD_TOKEN");
     await discord.until(() => heard.some(isTold), 10_000);
-  }, 20_000);
+  });
 
   test("a server that was away brings what was said when it comes back", async () => {
     await connect();
@@ -280,7 +280,7 @@ describe("after a cut", () => {
     discord.gateway.allow();
     await discord.until(() => fault.hits.length > 0 && discord.gateway.connected().length === 1, 20_000);
     await kept(mention("after").id);
-  }, 40_000);
+  });
 });
 
 describe("events that are not as they should be", () => {
@@ -332,7 +332,7 @@ describe("after a restart", () => {
     const missed = mention("meanwhile");
     await connect();
     expect(await kept(missed.id)).toMatchObject({ isAddressed: true, text: "meanwhile" });
-  }, 20_000);
+  });
 
   test("a channel in which nothing was said before is read from the first start on", async () => {
     await connect();
@@ -410,5 +410,5 @@ describe("after a restart", () => {
     discord.fail({ route: "messages.list", times: 1 }, { type: "answer", status: 503 });
     await connect();
     await kept(missed.id);
-  }, 20_000);
+  });
 });

@@ -339,7 +339,7 @@ describe("while it grows", () => {
     for (const [index, at] of partial.entries())
       expect(at - (partial[index - 1] ?? first?.at ?? 0)).toBeGreaterThanOrEqual(1_000);
     expect(discord.channel.threads().flatMap(own).at(-1)?.content).toBe(`${text}end.`);
-  }, 20_000);
+  });
 
   test("a partial text that can't be shown disturbs nothing", async () => {
     const message = await toldPrivately();
@@ -351,7 +351,7 @@ describe("while it grows", () => {
     storm.remove();
     await reply.finish("Done.", []);
     expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual(["Done."]);
-  }, 20_000);
+  });
 
   test("a reply that is left to another process writes nothing more", async () => {
     const reply = replyTo(await toldPrivately());
@@ -512,6 +512,18 @@ describe("bad weather", () => {
     },
     20_000,
   );
+
+  test("while the token is refused, the end is refused too, and made once later", async () => {
+    const message = await mentioned();
+    const posts = createPosts();
+    const body = { code: 0, message: "401: Unauthorized" };
+    const outage = discord.fail({ times: Number.POSITIVE_INFINITY }, { type: "answer", status: 401, body });
+    const finish = () => replyTo(message, posts).finish("Once.", []);
+    await expect(finish()).rejects.toMatchObject({ code: "platform.away", isRetryable: true });
+    outage.remove();
+    await finish();
+    expect(own(threadOf(message)).map(({ content }) => content)).toEqual(["Once."]);
+  });
 
   test("what was posted before a crash, and says something else now, is changed", async () => {
     const message = await mentioned();

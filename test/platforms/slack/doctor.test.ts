@@ -185,5 +185,5 @@ describe("doctor", () => {
     const findings = await check();
     expect(findings[0]).toMatchObject({ level: "error", text: expect.stringContaining("Can't reach Slack") });
     slack = await createSlackDouble();
-  }, 30_000);
+  });
 });

@@ -143,7 +143,7 @@ head -c 2000000 /dev/urandom > large && git add . && git -c user.name=t -c user.
   expect(log.stdout).toBe("second\nfirst\n");
 });
 
-test("npm installs from a registry", { timeout: 120_000 }, async () => {
+test("npm installs from a registry", async () => {
   const folder = kept(scratchFolder());
   const site = kept(await httpServer(npmRegistry(folder.path)));
   const egress = kept(await openEgress([`npm.test:${site.port}`], { "npm.test": "127.0.0.1" }));
@@ -154,7 +154,7 @@ test("npm installs from a registry", { timeout: 120_000 }, async () => {
   expect(code).toBe(0);
 });
 
-test.skipIf(!hasPip)("pip installs from an index (needs pip)", { timeout: 120_000 }, async () => {
+test.skipIf(!hasPip)("pip installs from an index (needs pip)", async () => {
   const folder = kept(scratchFolder());
   const site = kept(await httpServer(pythonIndex(folder.path)));
   const egress = kept(await openEgress([`pypi.test:${site.port}`], { "pypi.test": "127.0.0.1" }));
@@ -165,7 +165,7 @@ test.skipIf(!hasPip)("pip installs from an index (needs pip)", { timeout: 120_00
   expect(code).toBe(0);
 });
 
-test("node's fetch and http, Python's urllib and wget find the proxy", { timeout: 120_000 }, async () => {
+test("node's fetch and http, Python's urllib and wget find the proxy", async () => {
   const site = kept(await httpServer((request, response) => response.end(`hello ${request.headers.host}`)));
   const egress = kept(await openEgress([`web.test:${site.port}`], { "web.test": "127.0.0.1" }));
   const url = `http://web.test:${site.port}/`;

@@ -54,9 +54,7 @@ test("a command reaches a guarded API without holding the secret", async () => {
   expect(JSON.stringify([egress.logged, egress.session.connections(), egress.env])).not.toContain("s3cr3t");
 });
 
-test("git, npm, pip, node, Python and wget trust the view's certificate and get through", {
-  timeout: 60_000,
-}, async () => {
+test("git, npm, pip, node, Python and wget trust the view's certificate and get through", async () => {
   const folder = kept(scratchFolder());
   const git = gitHost(folder.path);
   const npm = npmRegistry(folder.path);

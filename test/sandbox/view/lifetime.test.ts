@@ -57,7 +57,7 @@ test("everything dies with a process that was killed", async () => {
   const code = `
     const { createSandbox } = await import(${JSON.stringify(source)});
     const sandbox = createSandbox({ folder: ${JSON.stringify(join(place, "sandbox"))} });
-    const open = (name) => sandbox.open({ folder: ${JSON.stringify(join(place, "folder"))}, layers: [], scratch: ${JSON.stringify(place)} + "/" + name }, AbortSignal.timeout(30_000));
+    const open = (name) => sandbox.open({ folder: ${JSON.stringify(join(place, "folder"))}, layers: [], scratch: ${JSON.stringify(place)} + "/" + name }, AbortSignal.timeout(90_000));
     const [waiting, running] = [await open("waiting"), await open("running")];
     running.start({ text: "setsid sleep 1000 & echo up; wait" }).output.once("data", () => console.log(waiting.pid, running.pid));
     setInterval(() => {}, 1000);

@@ -155,5 +155,5 @@ test("the event loop turns while many open files are looked at, and too many are
   expect(await turnsWhile(19_000)).toBeGreaterThan(12);
   const start = performance.now();
   await turnsWhile(2_000_000);
-  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(performance.now() - start).toBeLessThan(60_000);
 });

@@ -47,7 +47,7 @@ function prepareElsewhere() {
     const report = await sandbox.probe();
     let output = "", end;
     if (report.holds) {
-      const view = await sandbox.open({ folder: ${JSON.stringify(join(place, "work"))}, layers: [], scratch: ${JSON.stringify(join(place, "scratch"))} }, AbortSignal.timeout(30_000));
+      const view = await sandbox.open({ folder: ${JSON.stringify(join(place, "work"))}, layers: [], scratch: ${JSON.stringify(join(place, "scratch"))} }, AbortSignal.timeout(90_000));
       const running = view.start({ text: "id -u; (: > /proc/sys/kernel/hostname) 2>/dev/null && echo wrote; echo made > made; cat made; sed -n 's/^Max processes *//p' /proc/self/limits; f() { f | f & }; f; sleep 1000" });
       running.output.on("data", (chunk) => { output += chunk; });
       end = await running.ended;

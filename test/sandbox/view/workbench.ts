@@ -8,7 +8,7 @@ import { onTestFinished } from "vitest";
 import type { CommandEnd, View, ViewOptions } from "../../../src/ports/sandbox.ts";
 import { createSandbox, type SandboxOptions } from "../../../src/sandbox/view/sandbox.ts";
 
-export const patience = () => AbortSignal.timeout(30_000);
+export const patience = () => AbortSignal.timeout(90_000);
 
 export interface Ran extends CommandEnd {
   output: string;

@@ -7,6 +7,7 @@ import type { PluginHome } from "../../../ports/plugin.ts";
 import type { ViewMount } from "../../../ports/sandbox.ts";
 import type { Skill } from "../../../ports/skill.ts";
 import { usesFolder } from "../../parse/permissions.ts";
+import { beforeStart } from "../failure.ts";
 import { codeVersion } from "./code-version.ts";
 import type { PluginProcess } from "./plugin-process.ts";
 import { createProcessStarter, type IsolatedCall, type ProcessStarterOptions } from "./process-starter.ts";
@@ -100,11 +101,11 @@ export function createIsolatedPlugins(options: IsolatedPluginsOptions): Isolated
         const allowed = { ...call, services: servicesAllowed(call.services, skill.permissions) };
         if (isInFolder && runInside !== undefined) return await starter.runInView(skill, home, allowed, runInside);
         const key = isInFolder ? call.realFolder : "";
-        const kept = await takeResponsive(key);
+        const kept = await beforeStart(takeResponsive(key));
         kept.calls += 1;
         clearTimeout(kept.idle);
         try {
-          const process = await kept.process;
+          const process = await beforeStart(kept.process);
           const context = { ...call.context, workingFolder: call.realFolder };
           return await process.execute(call.tool, call.input, context, allowed.services);
         } finally {

@@ -5,6 +5,7 @@ import type { JsonObject } from "../../../ports/message.ts";
 import type { PluginContext, PluginHome, ToolOffer } from "../../../ports/plugin.ts";
 import type { RunningPlugin } from "../../../ports/plugin-process.ts";
 import type { Skill } from "../../../ports/skill.ts";
+import { CallNotStarted } from "../failure.ts";
 import { type Channel, type Listening, openChannel } from "./channel.ts";
 import { type PluginMessage, thrownBy } from "./messages.ts";
 import { answerQuestion, offeredServices, type UsedServices } from "./services.ts";
@@ -54,15 +55,16 @@ export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal
   const mayLog = createLogLimit(skill, log);
   logOutput(running, skill, log, mayLog);
 
+  const endedWith = (message: string) =>
+    new RemoraError({ code: "plugin.ended", place: `skill ${skill.name}`, message });
   const endedError = () =>
-    new RemoraError({
-      code: "plugin.ended",
-      place: `skill ${skill.name}`,
-      message: `${why} before the call was done. It may or may not have taken effect. The next call starts the process again`,
-    });
+    endedWith(
+      `${why} before the call was done. It may or may not have taken effect. The next call starts the process again`,
+    );
+  const unstartedError = () => endedWith(`${why} before it was ready, so the call did not run`);
   const failAll = () => {
     isEnding = true;
-    start.reject(endedError());
+    start.reject(unstartedError());
     proof?.reject(endedError());
     for (const { reject } of pending.values()) reject(endedError());
     pending.clear();
@@ -112,7 +114,7 @@ export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal
   const stop = () => running.kill();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    const socket = await Promise.race([listening.connected, gone.then(() => Promise.reject(endedError()))]);
+    const socket = await Promise.race([listening.connected, gone.then(() => Promise.reject(unstartedError()))]);
     channel = openChannel(socket, receive, (problem) => {
       if (problem !== undefined) why = `its process was ended, because ${problem},`;
       failAll();
@@ -142,7 +144,7 @@ export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal
       const id = ++lastId;
       const { signal: callSignal } = context;
       callSignal.throwIfAborted();
-      if (isEnding) throw endedError();
+      if (isEnding) throw new CallNotStarted(unstartedError());
       let late: NodeJS.Timeout | undefined;
       const onAbort = () => {
         proof ??= openPromise();

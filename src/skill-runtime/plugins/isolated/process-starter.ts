@@ -12,6 +12,7 @@ import type { PluginContext, PluginHome } from "../../../ports/plugin.ts";
 import type { PluginLauncher, RunningPlugin } from "../../../ports/plugin-process.ts";
 import type { ViewMount } from "../../../ports/sandbox.ts";
 import type { Skill } from "../../../ports/skill.ts";
+import { beforeStart } from "../failure.ts";
 import { listenIn } from "./channel.ts";
 import { openPluginProcess, type PluginProcess } from "./plugin-process.ts";
 import type { UsedServices } from "./services.ts";
@@ -149,7 +150,7 @@ export function createProcessStarter(
       const running = await run(text, variablesOf(skill), context.signal);
       return { output: running.output, ended: running.ended.then(() => undefined), kill: running.kill };
     };
-    const process = await open(skill, home, true, start, context.signal);
+    const process = await beforeStart(open(skill, home, true, start, context.signal));
     try {
       return await process.execute(tool, input, { ...context, workingFolder: realFolder }, services);
     } finally {
