@@ -185,7 +185,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       memory: (await memory.newest(`dm:${person.id}`, maxHomeEntries)).map(({ headline }) => headline),
     }),
   });
-  const accounts = buildAccounts(options, state, server);
+  const accounts = buildAccounts(options, state, server, platforms.byName.get("slack")?.lookUp);
   late.accounts.set(accounts);
   mountPages(server, options, state, {
     mayRead: async (conversationId, person) => {
