@@ -76,8 +76,9 @@ skills
   .argument("[name]", "lower-case letters, digits and single hyphens; asked on a terminal")
   .option("--description <text>", "what it does, and when to use it")
   .option("--triggers <words...>", "words that call for it")
-  .option("--instructions <text>", "what the model is to do; without it, an example with a tool is created")
-  .description("create a skill in the workspace; on a terminal, asks what it is to do")
+  .option("--instructions <text>", "what the model should do; without it, the skill has a skeleton to fill in")
+  .option("--tool", "create a working example with code instead")
+  .description("create a skill in the workspace; on a terminal, asks what it should do, and lets the model write it")
   .action(async (name: string | undefined, options) =>
     (await import("./cli/skills-new.ts")).newSkillCommand(process.env, root, name, options),
   );

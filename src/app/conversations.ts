@@ -160,7 +160,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     async run(turn, signal) {
       const run = logContext.run({ turnId: turn.id }, () => runTurn(turn, deps, signal));
       const end = await run.finally(() => deliveries.end(turn.id));
-      if (end !== "parked" && end !== "suspended") compactor?.consider(turn);
+      if (end === "done" || end === "failed" || end === "stopped") compactor?.consider(turn);
       return end;
     },
     onCrash: async (turn) => (await deliveries.open(turn.target)).fail(crashText, await footer(turn, "failed")),

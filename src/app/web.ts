@@ -22,9 +22,16 @@ export function buildAccounts(
   { ledger, audit }: State,
   { app, admit, placeOf, cookiesOf }: WebServer,
 ): Accounts {
-  const { publicUrl, accounts: roles, signIn } = settings.config.web;
-  const claimRoles = signIn.oidc?.roles ?? {};
-  const accounts = createAccounts({ ledger, publicUrl, roles, claimRoles, services: signInSettings(settings) });
+  const { web } = settings.config;
+  const claimRoles = web.signIn.oidc?.roles ?? {};
+  const services = signInSettings(settings);
+  const accounts = createAccounts({
+    ledger,
+    publicUrl: web.publicUrl,
+    roles: () => web.accounts,
+    claimRoles,
+    services,
+  });
   admit(accounts);
   mountSignIn(app, { accounts, ledger, audit, log, placeOf, cookiesOf });
   return accounts;

@@ -78,6 +78,10 @@ export interface TurnRecord {
   heard?: Heard;
   news?: string[];
   failure?: string;
+  /** The turn must still end in this way, because the service accepted nothing when it was to end. */
+  ending?: { state: "failed" | "stopped"; sentence: string };
+  /** Since when the service accepts nothing of this turn, and why. */
+  undelivered?: { since: number; because: string };
 }
 
 /** Only this person's rights count. */

@@ -2,7 +2,7 @@
  * Asks one model of the cascade. Before the next model gets its chance:
  *
  *   a prompt that is too long   is sent once more with a smaller context
- *   a stream that breaks        in its text is requested once more; the new text replaces the old
+ *   a stream that breaks        is requested once more; the new text replaces what people have seen
  *
  * After a tool call, a failure ends the answer.
  */
@@ -77,7 +77,8 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       const failure = yield* once(candidate, asked, insteadBecause);
       if (failure === undefined) return undefined;
       const isTooLong = failure.error.code === "provider.too-long" && shorter !== undefined;
-      if (!isTooLong && !failure.hasText) return { candidate, error: failure.error, wasRepeated: false };
+      const isBroken = failure.hasText || failure.error.code === "provider.cut";
+      if (!isTooLong && !isBroken) return { candidate, error: failure.error, wasRepeated: false };
       yield { type: "notice", text: isTooLong ? "Asking again with a shorter history" : "Asking again" };
       const next = isTooLong ? { ...asked, ...messagesOf(shorter()) } : asked;
       const again = yield* once(candidate, next, insteadBecause);

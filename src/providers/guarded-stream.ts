@@ -8,6 +8,7 @@ import { type ModelEvent, type ModelRequest, maxProviderStateLength } from "../p
 import { createCheckedFetch } from "./checked-fetch.ts";
 import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
+import { createTextCallReader } from "./text-call-reader.ts";
 
 export interface Timeouts {
   /** Until the request is sent. */
@@ -64,7 +65,9 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   let hasEnded = false;
   try {
     iterator = attempt.open({ signal: combined, fetch: fetchNow })[Symbol.asyncIterator]();
+    const reader = callsNatively(place) ? undefined : createTextCallReader(attempt.request);
     let hasSaid = false;
+    let hasCalls = false;
     for (;;) {
       const piece = await pull(iterator, deadline, combined);
       if (piece === undefined) {
@@ -77,11 +80,30 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
       if (piece.type === "end") {
         hasEnded = true;
         const isEmpty = !hasSaid && (piece.stop === "end" || piece.stop === "tool-calls");
-        yield isEmpty ? { type: "error", error: failure(place, "empty") } : withinBounds(piece);
+        if (isEmpty) {
+          yield { type: "error", error: failure(place, "empty") };
+          return;
+        }
+        const written = reader?.end(piece.stop === "max-tokens") ?? nothingWritten;
+        if (written.text !== "") yield { type: "text-delta", text: written.text };
+        if (!hasCalls) for (const call of written.calls) yield { type: "tool-call", ...call };
+        const stop = written.calls.length > 0 && piece.stop === "end" ? "tool-calls" : piece.stop;
+        yield withinBounds({ ...piece, stop });
         return;
       }
-      if (piece.type === "text-delta" && piece.text === "") continue;
-      hasSaid ||= piece.type === "tool-call" || /\S/.test(piece.text);
+      if (piece.type === "text-delta") {
+        hasSaid ||= /\S/.test(piece.text);
+        const text = reader?.add(piece.text) ?? piece.text;
+        if (text !== "") yield { type: "text-delta", text };
+        continue;
+      }
+      if (piece.type === "tool-call") {
+        // A model that calls natively may write the same call as text; only one of them counts.
+        const { text } = reader?.end(false) ?? nothingWritten;
+        if (text !== "") yield { type: "text-delta", text };
+        hasSaid = true;
+        hasCalls = true;
+      }
       yield piece;
     }
   } catch (thrown) {
@@ -90,6 +112,13 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     deadline.clear();
     release(iterator, controller, hasEnded);
   }
+}
+
+const nothingWritten = { text: "", calls: [] };
+
+/** At their own addresses, these services have only models with native calls. Other servers speak their protocols too. */
+function callsNatively({ baseUrl }: ProviderPlace): boolean {
+  return ["api.anthropic.com", "api.openai.com"].includes(URL.parse(baseUrl)?.hostname ?? "");
 }
 
 /** Drops all provider state if it is too long for the journal, because a service would refuse partial state. */

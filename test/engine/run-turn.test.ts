@@ -3,6 +3,7 @@ import { runTurn } from "../../src/engine/turn/run-turn.ts";
 import { TurnAbort } from "../../src/lib/abort.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
 import type { ModelEvent } from "../../src/ports/provider.ts";
+import { createRecordingReply } from "../doubles/recording-reply.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { calls, fails, hangs, says } from "../doubles/scripted-provider.ts";
 import { createStageDoubles, keepTurn, type StageDoubleOptions, type StageDoubles } from "../doubles/turn-deps.ts";
@@ -92,6 +93,53 @@ describe("an answer without tools", () => {
     const cut = fails("provider.cut", "the connection broke", true);
     await run({ steps: [[{ type: "text-delta", text: "The first half" }, ...cut]] });
     expect(doubles.reply.segments.at(-1)).toMatch(/^The first half\n\n⚠️ The model could not answer: .*broke/);
+  });
+});
+
+describe("while the service accepts nothing", () => {
+  const away = new RemoraError({
+    code: "platform.away",
+    place: "platform test",
+    message: "is down",
+    isRetryable: true,
+  });
+  const refusingFirst = (method: "finish" | "fail" | "ask") => {
+    const reply = createRecordingReply();
+    const accepted = reply[method] as (...args: unknown[]) => Promise<void>;
+    let tries = 0;
+    reply[method] = (async (...args: unknown[]) => {
+      tries += 1;
+      if (tries < 3) throw away;
+      await accepted(...args);
+    }) as never;
+    return reply;
+  };
+
+  async function runThrice(options: StageDoubleOptions) {
+    const turn = await start(options);
+    const ends = [];
+    for (let round = 0; round < 3; round += 1) {
+      const entry = await doubles.ledger.get("turn", turn.id);
+      ends.push(await runTurn(entry?.body ?? turn, doubles.stages, never));
+      if (round < 2) expect(entry?.state).toBe("running");
+    }
+    return ends;
+  }
+
+  test("an answer is kept, and delivered later without asking the model again", async () => {
+    const ends = await runThrice({ steps: [says("Hello Ann!")], reply: refusingFirst("finish") });
+    expect(ends).toEqual(["undelivered", "undelivered", "done"]);
+    expect(doubles.reply).toMatchObject({ segments: ["Hello Ann!"], end: "finished" });
+    expect(doubles.provider.requests).toHaveLength(1);
+    expect(doubles.episodes).toHaveLength(1);
+    expect((await doubles.ledger.get("turn", "t1"))?.body).not.toHaveProperty("undelivered");
+  });
+
+  test("a failure is kept too, and the model is not asked again", async () => {
+    const ends = await runThrice({ steps: [says("")], reply: refusingFirst("fail") });
+    expect(ends).toEqual(["undelivered", "undelivered", "failed"]);
+    expect(doubles.reply.segments.at(-1)).toMatch(/answer/);
+    expect(doubles.provider.requests).toHaveLength(1);
   });
 });
 

@@ -1,5 +1,6 @@
 /** The dashboard's server with a double of Slack, Discord and another OpenID provider, and browsers that sign in there. */
 import { expect } from "vitest";
+import type { Ledger } from "../../src/ports/ledger.ts";
 import { createIdentityProvider, type IdentityProvider, type ProviderKind } from "../doubles/identity/provider.ts";
 import { type AccountsWorld, type Answer, cookieIn, createAccountsWorld, publicHost } from "./accounts-world.ts";
 
@@ -43,13 +44,14 @@ export interface SignInWorld extends AccountsWorld {
   expectRefused(answer: Answer, status: number, words: string): Promise<void>;
 }
 
-/** The providers outlive the world. Each begins as one that Ann uses. */
-export async function createSignInWorld(providers: Providers): Promise<SignInWorld> {
+/** The providers outlive the world. Each begins as one that Ann uses. With a ledger of their own, worlds are processes. */
+export async function createSignInWorld(providers: Providers, ledger?: Ledger): Promise<SignInWorld> {
   for (const kind of kinds)
     Object.assign(providers[kind], { person: people[kind], tampering: {}, authorizations: [], exchanges: [] });
   const client = (kind: ProviderKind) => ({ clientId: `client of ${kind}`, clientSecret });
   const world = await createAccountsWorld({
-    roles: { [identities.slack]: "operator", [identities.discord]: "approver", [identities.oidc]: "viewer" },
+    ...(ledger === undefined ? {} : { ledger }),
+    roles: () => ({ [identities.slack]: "operator", [identities.discord]: "approver", [identities.oidc]: "viewer" }),
     claimRoles: { admins: "operator", staff: "viewer" },
     services: {
       slack: { ...client("slack"), team, issuer: providers.slack.url },

@@ -21,6 +21,7 @@ import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { turnFields } from "../turn/turn-store.ts";
 import { activeTurns, createTurnEnder, isWaitingForApproval, type TurnEnderOptions } from "./active-turns.ts";
 import { createInbox, hasOnlyMessage } from "./inbox.ts";
+import { createPostponed } from "./postponed.ts";
 import { createScheduler } from "./scheduler.ts";
 import { createTurnStarter, type TurnStarterOptions } from "./start-turn.ts";
 import { createWaitingRoom, minWaitMs, type WaitingRoomOptions } from "./waiting-room.ts";
@@ -30,7 +31,7 @@ import { createWorker, type WorkerOptions } from "./worker.ts";
 export type Overlap = "queue" | "steer" | "interrupt";
 
 export interface ConversationsOptions
-  extends Omit<WorkerOptions, "messages" | "startNextTurn">,
+  extends Omit<WorkerOptions, "messages" | "startNextTurn" | "postponed">,
     TurnEnderOptions,
     Pick<TurnStarterOptions, "workingFolder"> {
   /** If false, this process stores messages and wakes turns, but other processes run the turns. */
@@ -62,7 +63,8 @@ export function createConversations(options: ConversationsOptions): Conversation
     await waitingRoom.release(turn);
     return await options.run(turn, signal);
   };
-  const worker = createWorker({ ...options, run, messages, startNextTurn });
+  const postponed = createPostponed((conversationId) => scheduler.schedule(conversationId));
+  const worker = createWorker({ ...options, run, messages, startNextTurn, postponed });
   const scheduler = createScheduler(options.concurrency, worker);
   const unlisten = bus.listen(hear);
   let orphansResumedAt = 0;
@@ -239,6 +241,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     async close(graceMs) {
       unlisten();
       await waitingRoom.close();
+      postponed.close();
       await scheduler.close(graceMs);
     },
   };

@@ -2,6 +2,7 @@
 import { messageOf } from "../../lib/errors.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { type Origin, originText, withoutRememberedPeople } from "../../ports/origin.ts";
+import { isPlatformAway } from "../../ports/platform.ts";
 import type { ToolCall } from "../../ports/tool.ts";
 import { type CallRecord, requesterOf, type StepRecord } from "../../ports/turn.ts";
 import { callSpec, callTags, parsedCall, untrustedBefore, verdictFields } from "./call-record.ts";
@@ -92,7 +93,7 @@ export async function postCard(run: TurnRun, cardId: string): Promise<boolean> {
     return true;
   } catch (thrown) {
     // The card may be there already. Asking again finds it.
-    if (isTransientStorageError(thrown)) throw thrown;
+    if (isPlatformAway(thrown) || isTransientStorageError(thrown)) throw thrown;
     run.deps.log.warn({ turnId: run.turn.id, error: messageOf(thrown) }, "could not post an approval card");
     return false;
   }

@@ -60,6 +60,7 @@ async function settleDrafts({ turn, deps }: TurnRun, state: "done" | "failed" | 
 
 export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sentence: string): Promise<TurnEnd> {
   run.progress.stop();
+  run.turn.ending = { state, sentence };
   run.turn.failure = joinSentences(sentence, unknownOutcomeNote(run.turn));
   const mark = state === "failed" ? "⚠️ " : "";
   await run.delivery.fail(
@@ -90,6 +91,15 @@ export async function endAborted(run: TurnRun): Promise<TurnEnd> {
   return await endVisibly(run, "stopped", cause === "stopped" ? "Stopped." : "Stopped because of your newer message.");
 }
 
+/** Keeps the turn, because the service accepts nothing at the moment. Its record says what is still to be shown. */
+export async function endUndelivered({ turn, deps, save }: TurnRun, thrown: unknown): Promise<TurnEnd> {
+  const because = messageOf(thrown);
+  turn.undelivered = { since: turn.undelivered?.since ?? Date.now(), because };
+  deps.log.warn({ turnId: turn.id, error: because }, "could not deliver what a turn has to show; trying again soon");
+  await save();
+  return "undelivered";
+}
+
 async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<TurnEnd> {
   const { turn, deps } = run;
   turn.endedAt ??= Date.now();
@@ -97,6 +107,8 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
   await saveTaskFile(run, state);
   await remember(run, state);
   dropOldImages(turn, 0);
+  delete turn.ending;
+  delete turn.undelivered;
   await run.save(state);
   deps.events.emit("turn.finished", {
     ...run.fields,

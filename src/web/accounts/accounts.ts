@@ -16,8 +16,8 @@ export interface AccountsOptions {
   ledger: Ledger;
   /** Without a slash at the end. Null if the server is reached at this machine only. */
   publicUrl: string | null;
-  /** Roles by identity, such as `slack:U123`. */
-  roles: Readonly<Record<string, DashboardRole>>;
+  /** Roles by identity, such as `slack:U123`, as they are now. */
+  roles(): Readonly<Record<string, DashboardRole>>;
   services: ServiceSettings;
   /** Roles by values of the identity provider's claim. */
   claimRoles: Readonly<Record<string, DashboardRole>>;
@@ -46,7 +46,7 @@ export interface Accounts {
 const maxSignInMs = 10 * 60_000;
 
 export function createAccounts(options: AccountsOptions): Accounts {
-  const { ledger, publicUrl, roles, claimRoles, now = Date.now } = options;
+  const { ledger, publicUrl, claimRoles, now = Date.now } = options;
   const local = createLocalAccounts(ledger, now);
   const sessions = createSessions(ledger, now);
   const services = createServices(options.services, publicUrl);
@@ -58,6 +58,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       return isValid ? account.role : undefined;
     }
     const identity = identityOf(person);
+    const roles = options.roles();
     if (Object.hasOwn(roles, identity)) return roles[identity];
     const claimed = (session?.claimed ?? []).flatMap((value) =>
       Object.hasOwn(claimRoles, value) ? (claimRoles[value] ?? []) : [],
