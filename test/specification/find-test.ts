@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 
 const tests = resolve(import.meta.dirname, "..");
 /** What stands before a title: `test(`, `test.each(cases)(`, or the end of a list of cases. */
-const opening = /(?:(?:^|\n) *(?:test|onlyOnce)[^"'`\n]*|\])\)?\(\s*$/;
+const opening = /(?:(?:^|\n) *(?:test|onlyOnce)\b[^\n]*|\]\))\(\s*$/;
 const conditional = /^ *(?:onlyOnce\b|(?:test|describe)[\w.]*\.(?:skip|skipIf|runIf|todo|fails)\b)/;
 
 function titlesOf(title: string): string[] {

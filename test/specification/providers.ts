@@ -3,6 +3,8 @@ import type { Section } from "./requirement.ts";
 
 const cascade = "providers/cascade.test.ts";
 const port = "conformance/provider.ts";
+const movingOn = "providers/moving-on.test.ts";
+const textCalls = "providers/text-calls.test.ts";
 
 export const providers: Section = {
   title: "providers",
@@ -22,8 +24,49 @@ export const providers: Section = {
       ],
     },
     {
-      says: "the cascade moves on for a passing failure, before any visible text",
-      shownBy: [[cascade, "moves on for a passing failure, and says so"]],
+      says: "the cascade moves on whenever another model could answer, and says so",
+      shownBy: [
+        [cascade, "moves on for a passing failure, and says so"],
+        [movingOn, "%s lets the next model answer, which says why"],
+      ],
+    },
+    {
+      says: "the cascade does not move on once a call was given or a person saw text, but answers can begin again",
+      shownBy: [
+        [cascade, "does not move on once a call was given"],
+        [movingOn, "a %s in the text is requested again once"],
+        [cascade, "never shows anything twice and always ends once, whatever the providers do"],
+      ],
+      differs: "Answers that break off",
+    },
+    {
+      says: "a prompt that is too long is sent once more with a smaller context, then to the next model",
+      shownBy: [
+        [movingOn, "a prompt that is too long is sent once more with a smaller context, to the same model"],
+        [movingOn, "a prompt that is still too long goes, whole, to the next model"],
+      ],
+    },
+    {
+      says: "a provider whose key is refused rests until the key changes or an hour has passed",
+      shownBy: [
+        [movingOn, "rests for an hour, in the next process too, and the store never has the key"],
+        [movingOn, "rests no longer once the key has changed"],
+      ],
+    },
+    {
+      says: "tool calls of models without native calls are read from their text, in every usual form",
+      shownBy: [
+        [textCalls, "that is %s is a call"],
+        [textCalls, "a call is a call, and nothing of it is shown"],
+        [textCalls, "openai chat takes the older function_call, in pieces"],
+      ],
+    },
+    {
+      says: "text that only quotes a call stays text: the name must be offered, and the call the whole answer",
+      shownBy: [
+        [textCalls, "a text that quotes a call is that text"],
+        [textCalls, "a name that is not offered is text"],
+      ],
     },
     {
       says: "one model's rest does not stop the provider's other models",

@@ -33,6 +33,7 @@ export const queueSection: Section = {
       shownBy: [
         [retries, "$what: $plain, if idempotent: $idempotent"],
         [retries, "names each case that is tried here, and no other"],
+        ["e2e/skills-in-use.test.ts", "a plugin whose start failed is tried again, and its call runs once"],
       ],
     },
     {

@@ -109,7 +109,13 @@ export const skills: Section = {
         const { builtInReaders } = gateRules(await loadSkills(examples));
         expect([...(builtInReaders ?? [])]).toEqual(["load_skill"]);
       },
-      shownBy: [["skill-runtime/built-in-tools.test.ts", "load_skill is safe whatever the patterns of skills say"]],
+      shownBy: [
+        ["skill-runtime/built-in-tools.test.ts", "load_skill is safe whatever the patterns of skills say"],
+        [
+          "e2e/skills-in-use.test.ts",
+          "patterns hold up no reading of skills, and the budget decides how many texts come in",
+        ],
+      ],
       differs: "Built-in read-only tools",
     },
     {
