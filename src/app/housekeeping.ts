@@ -1,9 +1,9 @@
 /** Periodic work: sweeps every few seconds, cleanups every hour. */
-import { join } from "node:path";
 import type { StoredChatLog } from "../chat-log/chat-log.ts";
 import { createHousekeeping, type Housekeeping } from "../engine/housekeeping.ts";
 import { runIfDue } from "../lib/periodic.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
+import type { Retention } from "../retention/retention.ts";
 import { logsFolderOf } from "../storage/folders.ts";
 import { pruneFiles } from "../storage/prune-files.ts";
 import type { Accounts } from "../web/accounts/accounts.ts";
@@ -26,20 +26,30 @@ export interface HousekeepingParts {
   parts: ConversationParts;
   healthHistory: HealthHistory;
   accounts: Pick<Accounts, "prune">;
+  retention: Pick<Retention, "prune">;
   servePage(): Promise<void>;
 }
 
 const dayMs = 86_400_000;
 const weekMs = 7 * dayMs;
-/** Only interrupted turns need these copies, to send their files again. */
-const outboxRetentionMs = weekMs;
 const documentsEveryMs = 10_000;
-const outputsRetentionMs = 30 * dayMs;
 
 export function buildHousekeeping(
-  { settings: { workspace, data, config }, role, log }: AppOptions,
+  { settings: { data, config }, role, log }: AppOptions,
   { ledger, store, auditLog }: State,
-  { memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, accounts, servePage }: HousekeepingParts,
+  {
+    memory,
+    chatLog,
+    sandbox,
+    skills,
+    models,
+    tools,
+    parts,
+    healthHistory,
+    accounts,
+    retention,
+    servePage,
+  }: HousekeepingParts,
 ): Housekeeping {
   const { approvals, conversations, questions, schedules, history, registry } = parts;
   const pruneSummaries = async () => {
@@ -70,8 +80,9 @@ export function buildHousekeeping(
       models.usage.prune,
       healthHistory.prune,
       accounts.prune,
-      () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxRetentionMs),
-      () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsRetentionMs),
+      ...(takesTurns(role)
+        ? [() => runIfDue(store, { name: "retention", everyMs: dayMs, work: () => retention.prune(false) })]
+        : []),
       () => pruneFiles(logsFolderOf(data), Date.now() - config.log.keepDays * dayMs),
       // Runs last, because it writes: on a full disk, the other cleanups must free space first.
       auditLog.prune,
