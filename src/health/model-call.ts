@@ -1,5 +1,6 @@
 /** Asks a model for one word, because only an answer proves that the key, the model's name and the account work. */
 import type { RemoraError } from "../lib/errors.ts";
+import { withoutPlace } from "../lib/text/without-place.ts";
 import type { CheckResult } from "../ports/check.ts";
 import type { ModelRequest, Provider, Usage } from "../ports/provider.ts";
 import { defaultCheckTimeoutMs, problem } from "./check-result.ts";
@@ -42,7 +43,7 @@ function isCutByLimit(error: RemoraError): boolean {
 }
 
 function problemFor(error: RemoraError, model: string) {
-  const said = error.message.replace(/^\[[^\]]*\]\s*/, "");
+  const said = withoutPlace(error.message);
   switch (error.code) {
     case "provider.wrong-key":
       return problem(
@@ -74,7 +75,7 @@ function problemFor(error: RemoraError, model: string) {
       return problem(
         error.code,
         `${model} does not answer.`,
-        `${/^https?:/.test(said) ? said : said.charAt(0).toUpperCase() + said.slice(1)}.`,
+        `${/^https?:/.test(said) ? said : said.charAt(0).toUpperCase() + said.slice(1).replace(/\.$/, "")}.`,
       );
   }
 }
