@@ -97,7 +97,8 @@ async function open(create: () => Promise<Service>, messages: number) {
     },
   });
   const config = join(dirname(home.data), "remora.yaml");
-  await writeFile(config, JSON.stringify({ context: { backfill: { messages, channelMessages: 0 } } }));
+  const limits = { userRequestsPerMinute: null, channelRequestsPerMinute: null };
+  await writeFile(config, JSON.stringify({ context: { backfill: { messages, channelMessages: 0 } }, limits }));
   const remora = await startRemora(home, {
     ...service.env,
     ...{ ANTHROPIC_API_KEY: "bench-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: config },

@@ -45,6 +45,7 @@ function environmentOf(discord: DiscordDouble): Record<string, string> {
   return {
     ANTHROPIC_API_KEY: "bench-key",
     ANTHROPIC_BASE_URL: model.url,
+    REMORA_CONFIG: resolve(import.meta.dirname, "remora.yaml"),
     DISCORD_TOKEN: discord.token,
     DISCORD_API_URL: discord.apiUrl,
   };

@@ -6,6 +6,7 @@
  *
  * Prints one JSON line. `node bench/first-sign.ts [mentions]`; default 40.
  */
+import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { createDiscordDouble } from "../test/doubles/discord/double.ts";
 import { createHome, startRemora } from "../test/doubles/remora-process.ts";
@@ -28,6 +29,7 @@ const [slack, discord, home] = await Promise.all([
 slack.limits.isEnforced = false;
 const remora = await startRemora(home, {
   ...{ ANTHROPIC_API_KEY: "bench-key", ANTHROPIC_BASE_URL: model.url },
+  REMORA_CONFIG: resolve(import.meta.dirname, "remora.yaml"),
   ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
   ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
 });

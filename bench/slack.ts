@@ -44,6 +44,7 @@ function environmentOf(slack: SlackDouble): Record<string, string> {
   return {
     ANTHROPIC_API_KEY: "bench-key",
     ANTHROPIC_BASE_URL: model.url,
+    REMORA_CONFIG: resolve(import.meta.dirname, "remora.yaml"),
     SLACK_BOT_TOKEN: slack.botToken,
     SLACK_APP_TOKEN: slack.appToken,
     SLACK_API_URL: slack.apiUrl,

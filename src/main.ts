@@ -76,8 +76,9 @@ skills
   .argument("[name]", "lower-case letters, digits and single hyphens; asked on a terminal")
   .option("--description <text>", "what it does, and when to use it")
   .option("--triggers <words...>", "words that call for it")
-  .option("--instructions <text>", "what the model is to do; without it, an example with a tool is created")
-  .description("create a skill in the workspace; on a terminal, asks what it is to do")
+  .option("--instructions <text>", "what the model should do; without it, the skill has a skeleton to fill in")
+  .option("--tool", "create a working example with code instead")
+  .description("create a skill in the workspace; on a terminal, asks what it should do, and lets the model write it")
   .action(async (name: string | undefined, options) =>
     (await import("./cli/skills-new.ts")).newSkillCommand(process.env, root, name, options),
   );
@@ -218,6 +219,15 @@ audit
   .option("--since <date>", "from this date or time on, such as 2026-01-31", "1970-01-01")
   .description("print the lines for other systems")
   .action(async (options) => (await import("./cli/audit.ts")).auditExportCommand(process.env, root, options));
+
+program
+  .command("prune")
+  .option("--dry-run", "only say what would be removed")
+  .option("--json", "print one JSON array of {name, days, items, bytes}")
+  .description(
+    "remove old histories, task files, outputs, snapshots and unused working folders, as the agent does daily",
+  )
+  .action(async (options) => (await import("./cli/prune.ts")).pruneCommand(process.env, root, options));
 
 const memory = program.command("memory").description("what the agent remembers");
 memory

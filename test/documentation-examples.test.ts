@@ -20,7 +20,7 @@ const settingsIn = (page: string) =>
 const isOurs = ({ source }: { source: string }) => {
   const keys = Object.keys((parse(source) as object | null) ?? {});
   return keys.some((key) =>
-    ["models", "safety", "limits", "folders", "sandbox", "web", "skills", "memory"].includes(key),
+    ["models", "safety", "limits", "folders", "sandbox", "web", "skills", "memory", "transcription"].includes(key),
   );
 };
 

@@ -11,6 +11,7 @@
 import { randomUUID } from "node:crypto";
 import { createAccess } from "../access/access.ts";
 import { createMayRepeat } from "../access/may-repeat.ts";
+import { createRequestLimits } from "../access/request-limits.ts";
 import { createOwnerCheck } from "../approvals/authority.ts";
 import { accessRules } from "../config/derive.ts";
 import { createPlatformHandlers } from "../engine/platform-handlers.ts";
@@ -41,6 +42,7 @@ import { buildMemory } from "./memory.ts";
 import { buildModels } from "./models.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
 import { buildPlatforms, type PlatformPages, type Platforms } from "./platforms.ts";
+import { buildRetention, createStorageSizes } from "./retention.ts";
 import { buildSandbox } from "./sandbox.ts";
 import { buildSkills } from "./skills.ts";
 import { buildState } from "./state.ts";
@@ -124,7 +126,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const building = [
     buildSandbox(options, state, { ...late, deliveries, mayRepeat }).then(closing.add),
     buildSkills(options, state).then(closing.add),
-    buildModels(options, state, ended.signal),
+    buildModels(options, state, ended.signal).then(closing.add),
   ] as const;
   const [sandbox, skills, models] = await Promise.all(building).catch(async (thrown: unknown) => {
     // Wait for all builders, because a part can't be closed while it is being built.
@@ -161,6 +163,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const handlers = createPlatformHandlers({
     ...{ conversations, approvals, questions, commands, context, access, chatLog, log, onFooter: answers.onFooter },
     refusal: health.refusal,
+    requestLimits: createRequestLimits(config.limits),
     skillNamed: (asked, conversationId) => byAnyName(tools.toolbox.skillsFor(conversationId).skills).get(asked)?.name,
   });
   late.handlers.set(handlers);
@@ -183,9 +186,11 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       memory: (await memory.newest(`dm:${person.id}`, maxHomeEntries)).map(({ headline }) => headline),
     }),
   });
-  const accounts = buildAccounts(options, state, server);
+  const accounts = buildAccounts(options, state, server, platforms.byName.get("slack")?.lookUp);
   late.accounts.set(accounts);
+  const retention = buildRetention(settings, { records: state, history: parts.history, log });
   mountPages(server, options, state, {
+    storageSizes: createStorageSizes(settings, retention, log),
     mayRead: async (conversationId, person) => {
       const platform = platforms.byName.get(person.platform);
       const isThere = conversationId.startsWith(`${person.platform}:`);
@@ -202,7 +207,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     status,
   });
   const housekeeping = buildHousekeeping(options, state, {
-    ...{ memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, accounts },
+    ...{ memory, chatLog, sandbox, skills, models, tools, parts, health, healthHistory, accounts, retention },
     servePage: () => connections.servePage(handlers, ended.signal),
   });
 

@@ -7,6 +7,7 @@ import type { History } from "../context/history-store.ts";
 import { createConversationRegistry } from "../engine/conversation/conversation-registry.ts";
 import { createConversations } from "../engine/conversation/conversations.ts";
 import { minWaitMs } from "../engine/conversation/waiting-room.ts";
+import { createModelNotes } from "../engine/turn/answered-by.ts";
 import { createEarlierMessages } from "../engine/turn/earlier-messages.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
 import { createTurnFiles } from "../files/turn-files.ts";
@@ -129,6 +130,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     ...{ ledger, events, log, approvals },
     context: wrap("context", context),
     provider: wrap("provider", links.models.provider),
+    modelNotes: createModelNotes(),
     readModel: wrap("readModel", readModel),
     deliver: deliveries.begin,
     toolbox: tools.toolbox,
@@ -158,7 +160,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     async run(turn, signal) {
       const run = logContext.run({ turnId: turn.id }, () => runTurn(turn, deps, signal));
       const end = await run.finally(() => deliveries.end(turn.id));
-      if (end !== "parked" && end !== "suspended") compactor?.consider(turn);
+      if (end === "done" || end === "failed" || end === "stopped") compactor?.consider(turn);
       return end;
     },
     onCrash: async (turn) => (await deliveries.open(turn.target)).fail(crashText, await footer(turn, "failed")),

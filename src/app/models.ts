@@ -6,7 +6,10 @@ import { createModelWatch, type ModelWatch } from "../health/model-watch.ts";
 import type { Log } from "../lib/log.ts";
 import type { Provider } from "../ports/provider.ts";
 import { createCascade } from "../providers/cascade.ts";
+import { createNetwork } from "../providers/network.ts";
+import { createRefusedKeys } from "../providers/refused-keys.ts";
 import { createProviders, type ProviderStatus } from "../providers/select.ts";
+import { createProxyRules } from "../proxy/proxy-rules.ts";
 import { createPriceList, type PriceOf } from "../usage/prices.ts";
 import { type BudgetedUsageMeter, createUsageMeter } from "../usage/usage.ts";
 import { type AppOptions, type Role, takesTurns } from "./options.ts";
@@ -19,6 +22,7 @@ export interface Models {
   priceOf: PriceOf;
   choice: ModelChoice;
   watch: ModelWatch;
+  close(): Promise<void>;
 }
 
 export async function buildModels(options: AppOptions, state: State, signal: AbortSignal): Promise<Models> {
@@ -35,9 +39,15 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
     hasOwnAddress: (provider) => hasOwnAddress(settings, provider),
   });
   const chosen = hasBudget(dollars) && dollars.unpriced === "refuse" ? pricedFirst(ready, priceOf, log) : ready;
-  const watch = createModelWatch();
+  const refusedKeys = createRefusedKeys(store);
+  await refusedKeys.load(chosen);
+  const watch = createModelWatch({
+    log,
+    refusal: (one) => (refusedKeys.reasonOf(one, one.model) === undefined ? undefined : "the key was refused"),
+  });
   const providers = chosen.map(watch.observe);
-  const provider = createCascade({ providers, events });
+  const network = createNetwork({ firstHop: firstHopOf(settings) });
+  const provider = createCascade({ providers, events, network, refusedKeys });
   const choice = createModelChoice({
     store,
     models: modelsToChoose(settings, providers),
@@ -53,7 +63,18 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
       fallbacks: () => providers.map(({ model }) => model),
     },
   });
-  return { statuses, provider, usage, priceOf, choice, watch };
+  return { statuses, provider, usage, priceOf, choice, watch, close: async () => network.close() };
+}
+
+/** A proxy on this machine or in its network leads to services that the machine itself can't reach. */
+function firstHopOf({ proxies }: Settings): (address: URL) => URL {
+  const proxyFor = createProxyRules(proxies);
+  return (address) => {
+    const isSecure = address.protocol === "https:";
+    const host = address.hostname.replace(/^\[|\]$/g, "");
+    const port = Number(address.port || (isSecure ? 443 : 80));
+    return proxyFor({ isSecure, host, port })?.url ?? address;
+  };
 }
 
 /** People in a chat service would take the demo's fixed phrases for answers. */

@@ -105,7 +105,7 @@ async function newPassword(name: string): Promise<string> {
 async function asked(message: string, name?: string): Promise<string> {
   const check =
     name === undefined ? {} : { validate: (value: string | undefined) => passwordProblem(value ?? "", name) };
-  const given = await askPassword({ message, mask: "", ...check });
+  const given = await askPassword({ message, mask: "•", ...check });
   if (isCancel(given)) throw accountsError("password", "was not given, so nothing was changed");
   return given;
 }

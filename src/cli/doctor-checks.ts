@@ -22,6 +22,7 @@ import { openLedger } from "../storage/open-state.ts";
 import { damagedText, quickCheck, unreadableRecords } from "../storage/sqlite/quick-check.ts";
 import { createPriceList } from "../usage/prices.ts";
 import { checkService } from "./doctor-service.ts";
+import { checkSignIn } from "./doctor-sign-in.ts";
 import { interruptedUpgrade } from "./interrupted-upgrade.mjs";
 import { openMemory } from "./open-memory.ts";
 import { skillRootsOf } from "./settings.ts";
@@ -53,7 +54,9 @@ export async function runChecks(env: Environment, root: string): Promise<HealthC
     ...checkUpgrade(root),
     ...(await checkService(settings)),
     ...checkFiles(settings),
-    ...(isUsable ? [...(await checkLedger(settings)), await checkMemory(settings)] : []),
+    ...(isUsable
+      ? [...(await checkLedger(settings)), await checkMemory(settings), ...(await checkSignIn(settings))]
+      : []),
     ...(await checkEmbeddings(settings)),
     await checkSkillFiles(settings),
     ...(await checkModels(settings)),

@@ -1,11 +1,17 @@
 /** `remora skills list`. With `--conversation`, shows which skills that conversation may use. */
+import { existsSync } from "node:fs";
 import { relative } from "node:path";
-import { toolboxSettings } from "../config/derive.ts";
+import { redisSettings, toolboxSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
+import type { Settings } from "../config/settings.ts";
+import { messageOf } from "../lib/errors.ts";
+import { silentLog } from "../lib/log.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill } from "../ports/skill.ts";
 import { createSkillAccess } from "../skill-runtime/library/allowed.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
+import { createSkillSwitches } from "../skill-runtime/library/skill-switches.ts";
+import { ledgerFile, openLedger } from "../storage/open-state.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 interface ListedSkill {
@@ -19,6 +25,8 @@ interface ListedSkill {
   confirm: number;
   /** Denied for everyone, or for the given conversation. */
   isDenied: boolean;
+  /** Turned off for everybody, by `skills disable` or on the dashboard. */
+  isOff: boolean;
 }
 
 export async function listSkillsCommand(
@@ -29,13 +37,40 @@ export async function listSkillsCommand(
   const settings = settingsFor(env, root);
   const { skills, diagnostics } = await loadSkills(skillRootsOf(settings));
   const isAllowed = createSkillAccess(toolboxSettings(settings));
-  const listed = skills.map((skill) => toListed(skill, !isAllowed(skill, options.conversation ?? "")));
+  const isOff = await readSwitches(settings);
+  const listed = skills.map((skill) => ({
+    ...toListed(skill, !isAllowed(skill, options.conversation ?? "")),
+    isOff: isOff(skill),
+  }));
   process.stdout.write(options.json ? `${JSON.stringify(listed, null, 1)}\n` : describe(listed));
   const files = new Set(diagnostics.map(({ path }) => path)).size;
-  if (files > 0) process.stderr.write(`${files} files with problems. For details: npm run -s remora -- skills check\n`);
+  if (files > 0)
+    process.stderr.write(
+      `${files} ${files === 1 ? "file" : "files"} with problems. For details: npm run -s remora -- skills check\n`,
+    );
 }
 
-function toListed(skill: Skill, isDenied: boolean): ListedSkill {
+/** Without a ledger nothing is off. One that can't be read is reported, and the list goes on. */
+async function readSwitches(settings: Settings): Promise<(skill: Skill) => boolean> {
+  const { data } = settings;
+  const redis = redisSettings(settings);
+  if (redis === null && !existsSync(ledgerFile(data))) return () => false;
+  try {
+    const ledger = await openLedger({ data, redis, log: silentLog });
+    try {
+      const switches = createSkillSwitches(ledger);
+      await switches.refresh();
+      return (skill) => !switches.isOn(skill);
+    } finally {
+      await ledger.close();
+    }
+  } catch (thrown) {
+    process.stderr.write(`Which skills are turned off is not known: ${messageOf(thrown)}\n`);
+    return () => false;
+  }
+}
+
+function toListed(skill: Skill, isDenied: boolean): Omit<ListedSkill, "isOff"> {
   const { name, version, description, path, tools, providesTools, rules } = skill;
   return {
     name,
@@ -53,6 +88,7 @@ function toListed(skill: Skill, isDenied: boolean): ListedSkill {
 function describe(listed: ListedSkill[]): string {
   const lines = listed.flatMap((skill) => {
     const facts = [
+      ...(skill.isOff ? [`turned off (skills enable ${skill.name})`] : []),
       ...(skill.isDenied ? ["not allowed here"] : []),
       ...(skill.tools.length > 0 ? [`tools ${skill.tools.join(", ")}`] : []),
       ...(skill.providesTools ? ["more tools while running"] : []),

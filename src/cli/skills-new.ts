@@ -1,42 +1,50 @@
 /**
- * `remora skills new [NAME]` creates a skill in the workspace. On a terminal, it asks what the skill is to do. The result
- * is either instructions for the model, or a working example with a plugin, patterns and tests, ready to be changed.
+ * `remora skills new [NAME]` creates a skill in the workspace. On a terminal, it asks what the skill should do. The result is
+ * instructions for the model, which the model itself writes if one is set up, or a working example with code.
  */
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { stringify } from "yaml";
 import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
-import type { Ask } from "../setup/ask.ts";
+import { asPlain } from "../lib/text/sanitize.ts";
+import { type Ask, SetupCancelled } from "../setup/ask.ts";
 import { askOnTerminal } from "../setup/ask-on-terminal.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
 import { byAnyName } from "../skill-runtime/library/precedence.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
+import { exampleText, instructionsText, pluginText, type SkillContent } from "./skills-templates.ts";
+import { modelWriter, type SkillWriter } from "./skills-writer.ts";
 
+const cancelledExitCode = 130;
 const maxNameCharacters = 48;
 export const skillName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-export interface NewSkillOptions {
-  /** What it does, and when to use it. */
-  description?: string;
-  triggers?: string[];
-  /** What the model is to do. Without it, the skill is the example with a tool. */
-  instructions?: string;
+export interface NewSkillOptions extends SkillContent {
+  /** The example with code. So is a skill about which nothing is said. */
+  tool?: boolean;
 }
 
-/** `ask` is undefined without a terminal: then the name and the options say everything. */
+interface NewSkill extends SkillContent {
+  name: string;
+  hasCode: boolean;
+}
+
+type ProblemOfName = (name: string) => { code: string; message: string } | undefined;
+
+/** `ask` is undefined without a terminal: then the name and the options say everything, and no model is asked. */
 export async function newSkillCommand(
   env: Environment,
   root: string,
   given: string | undefined,
   options: NewSkillOptions = {},
   ask: Ask | undefined = terminal(),
+  write: SkillWriter = modelWriter(env, root),
 ): Promise<void> {
   const settings = settingsFor(env, root);
   const { skills: known } = await loadSkills(skillRootsOf(settings));
   const skills = join(settings.workspace, "skills");
-  const problemOf = (name: string) => {
+  const problemOf: ProblemOfName = (name) => {
     if (!skillName.test(name) || name.length > maxNameCharacters)
       return {
         code: "skills.name",
@@ -49,29 +57,47 @@ export async function newSkillCommand(
       message: `it already exists: ${other?.path ?? join(skills, name)}. Choose another name`,
     };
   };
-  const name = given ?? (await askName(ask, (text) => problemOf(text)?.message));
+  if (given !== undefined) requireName(given, problemOf);
+  const skill =
+    ask === undefined || Object.keys(options).length > 0
+      ? fromOptions(given, options)
+      : await interview(ask, given, problemOf, write).catch(unlessCancelled);
+  if (skill === undefined) return;
+  requireName(skill.name, problemOf);
+  const folder = join(skills, skill.name);
+  await create(skills, folder, skill);
+  const shown = relative(process.cwd(), folder);
+  const what = skill.hasCode
+    ? "with SKILL.md and plugin.mjs. The example keeps a to-do list."
+    : "with SKILL.md. A running agent uses it from its next step on.";
+  process.stdout.write(`Created ${shown} ${what}\nEdit it, then run: npm run -s remora -- skills check ${shown}\n`);
+}
+
+/** Ctrl+C in a question. */
+function unlessCancelled(thrown: unknown): undefined {
+  if (!(thrown instanceof SetupCancelled)) throw thrown;
+  process.stdout.write("Stopped. Nothing was created.\n");
+  process.exitCode = cancelledExitCode;
+}
+
+function requireName(name: string, problemOf: ProblemOfName): void {
   const problem = problemOf(name);
   if (problem !== undefined) throw new RemoraError({ ...problem, place: `skills new ${name}` });
-  const wanted = ask === undefined || Object.keys(options).length > 0 ? options : await askWhat(ask);
-  const isText = wanted.instructions !== undefined;
-  const folder = join(skills, name);
+}
+
+/** Uses a hidden folder first, so that a running agent never sees half a skill. */
+async function create(skills: string, folder: string, { name, hasCode, ...content }: NewSkill): Promise<void> {
   await mkdir(skills, { recursive: true });
-  // Use a hidden folder so that a running agent never sees half a skill.
   const aside = await mkdtemp(join(skills, ".new-"));
   try {
-    await writeFile(join(aside, "SKILL.md"), isText ? instructionsText(name, wanted) : exampleText(name, wanted));
-    if (!isText) await writeFile(join(aside, "plugin.mjs"), pluginText(name));
+    await writeFile(join(aside, "SKILL.md"), hasCode ? exampleText(name, content) : instructionsText(name, content));
+    if (hasCode) await writeFile(join(aside, "plugin.mjs"), pluginText(name));
     await chmod(aside, 0o755);
     await rename(aside, folder);
   } catch (thrown) {
     await rm(aside, { recursive: true, force: true });
     throw thrown;
   }
-  const shown = relative(process.cwd(), folder);
-  const what = isText
-    ? "with SKILL.md. A running agent uses it from its next step on."
-    : "with SKILL.md and plugin.mjs. The example keeps a to-do list.";
-  process.stdout.write(`Created ${shown} ${what}\nEdit it, then run: npm run -s remora -- skills check ${shown}\n`);
 }
 
 function terminal(): Ask | undefined {
@@ -80,159 +106,69 @@ function terminal(): Ask | undefined {
     : undefined;
 }
 
-async function askName(ask: Ask | undefined, problemOf: (name: string) => string | undefined): Promise<string> {
-  if (ask === undefined)
+function fromOptions(name: string | undefined, { tool, ...content }: NewSkillOptions): NewSkill {
+  if (name === undefined)
     throw new RemoraError({
       code: "skills.name",
       place: "skills new",
       message: "give the skill a name, such as release-notes",
     });
-  return await ask.text({ message: "Name of the skill, such as release-notes", flag: "NAME", initial: "", problemOf });
+  return { name, ...content, hasCode: tool ?? (content.description ?? content.instructions) === undefined };
 }
 
-async function askWhat(ask: Ask): Promise<NewSkillOptions> {
-  const needed = (text: string) => (text.trim() === "" ? "Write a sentence." : undefined);
-  const kind = await ask.select({
-    message: "What is it to be?",
-    flag: "--instructions",
-    choices: [
-      { value: "text" as const, label: "Instructions for the model", hint: "how something is done here" },
-      { value: "tool" as const, label: "A tool with code", hint: "an example that you change" },
-    ],
-  });
-  const description = await ask.text({
-    message: "What does it do, and when should it be used?",
+async function interview(
+  ask: Ask,
+  given: string | undefined,
+  problemOf: ProblemOfName,
+  write: SkillWriter,
+): Promise<NewSkill> {
+  const wish = await ask.text({
+    message: "What should the skill do, and when? Write it as you would tell a colleague.",
     flag: "--description",
     initial: "",
-    problemOf: needed,
+    problemOf: (text) => (text.trim() === "" ? "Write a sentence." : undefined),
   });
-  const words = await ask.text({
-    message: "Words that call for it, with commas (Enter alone: none)",
-    flag: "--triggers",
-    initial: "",
+  const kind = await ask.select({
+    message: "What does it need?",
+    flag: "--tool",
+    choices: [
+      { value: "text" as const, label: "Instructions", hint: "it uses the tools that Remora has" },
+      { value: "tool" as const, label: "A new tool with code", hint: "a working example that you change" },
+    ],
   });
-  const triggers = words
-    .split(",")
-    .map((word) => word.trim())
-    .filter((word) => word !== "");
-  if (kind === "tool") return { description, triggers };
-  const instructions = await ask.text({
-    message: "What should the model do then?",
-    flag: "--instructions",
-    initial: "",
-    problemOf: needed,
-  });
-  return { description, triggers, instructions };
+  const written = kind === "text" ? await draft(ask, wish, write) : { description: wish };
+  const name =
+    given ??
+    (await ask.text({
+      message: "Name of the skill",
+      flag: "NAME",
+      initial: written.name ?? "",
+      problemOf: (text) => problemOf(text)?.message,
+    }));
+  return { ...written, name, hasCode: kind === "tool" };
 }
 
-/** As YAML, so that no answer can become another field. */
-function head(name: string, { description = "", triggers = [] }: NewSkillOptions): string {
-  const fields = { name, description, version: "0.1.0", ...(triggers.length === 0 ? {} : { triggers }) };
-  return stringify(fields, { lineWidth: 0 });
-}
-
-function instructionsText(name: string, wanted: NewSkillOptions): string {
-  const text = wanted.description === undefined ? { ...wanted, description: wanted.instructions ?? "" } : wanted;
-  return `---\n${head(name, text)}---\n\n${wanted.instructions?.trim()}\n`;
-}
-
-function exampleText(name: string, wanted: NewSkillOptions): string {
-  if (wanted.description === undefined) return skillText(name);
-  return skillText(name).replace(/^name: .*\ndescription: .*\nversion: .*\n/m, () => head(name, wanted));
-}
-
-/** Tool names begin with the skill's name, because all skills share one namespace for tools. */
-function toolPrefix(name: string): string {
-  return name.replaceAll("-", "_");
-}
-
-function skillText(name: string): string {
-  const tool = toolPrefix(name);
-  return `---
-name: ${name}
-description: Keeps a to-do list. Use it when somebody wants to add something to do, or asks what is left.
-version: 0.1.0
-
-# Tools that the model can call. Their code is in plugin.mjs.
-tools:
-  - name: ${tool}_add
-    description: Adds one thing to the list.
-    parameters:
-      type: object
-      properties:
-        text: { type: string, minLength: 1, maxLength: 500, description: "The thing to do, in a few words" }
-      required: [text]
-      additionalProperties: false
-  - name: ${tool}_list
-    description: Shows the list.
-    # Changes nothing, so it can run in parallel, and again after a failure.
-    readOnly: true
-    idempotent: true
-  - name: ${tool}_clear
-    description: Empties the list.
-
-# Patterns are regular expressions over the tool's name, a blank, and the arguments as JSON. danger_patterns block a call.
-# confirm_patterns ask a person first. Patterns apply to the tools of all skills.
-danger_patterns:
-  - pattern: '^${tool}_add .*-----BEGIN [A-Z ]*PRIVATE KEY-----'
-    reason: a private key has no place in a list
-confirm_patterns:
-  - pattern: '^${tool}_clear '
-    reason: deletes the whole list
-
-# What the patterns should do. \`remora skills check\` tests it.
-gate_tests:
-  safe:
-    - { tool: ${tool}_add, args: { text: water the plants } }
-    - { tool: ${tool}_list, args: {} }
-  confirm:
-    - { tool: ${tool}_clear, args: {} }
-  block:
-    - { tool: ${tool}_add, args: { text: "-----BEGIN PRIVATE KEY-----" } }
----
-
-# Instructions for the model
-
-- Add one thing per call, in the person's own words.
-- Show the list after a change.
-- Empty it only when somebody asks for it. The person must confirm.
-`;
-}
-
-function pluginText(name: string): string {
-  const tool = toolPrefix(name);
-  return `/** The tools of the skill ${name}. The arguments have passed the schemas in SKILL.md and the safety gate. */
-import { appendFile, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
-
-async function execute(tool, input, context) {
-  // The skill's own folder. context.workingFolder is the conversation's folder, context.config the skill's settings.
-  const file = join(context.dataFolder, "list.txt");
-  switch (tool) {
-    case "${tool}_add":
-      await appendFile(file, \`\${input.text.replaceAll("\\n", " ")}\\n\`);
-      return \`Added: \${input.text}\`;
-    case "${tool}_list":
-      return (await readList(file)) || "The list is empty.";
-    case "${tool}_clear":
-      await rm(file, { force: true });
-      return "The list is empty now.";
-    default:
-      // The model reads the error. Add \`retryable: true\` to ask for another attempt. Thrown errors are failures too.
-      return { success: false, output: "", error: \`There is no tool \${tool}.\` };
+/** The model's text if the person wants it, otherwise a skeleton with the person's own sentence. */
+async function draft(ask: Ask, wish: string, write: SkillWriter): Promise<SkillContent & { name?: string }> {
+  for (let asked = wish; ; ) {
+    const written = await ask.during("Asking the model to write it", () => write(asked));
+    if ("problem" in written) {
+      ask.warn(`${written.problem}\nYou get a skeleton to fill in.`);
+      return { description: wish };
+    }
+    ask.say(asPlain(`${written.description}\n\n${written.instructions}`));
+    const next = await ask.select({
+      message: "Keep this text? You can edit it later.",
+      flag: "--instructions",
+      choices: [
+        { value: "keep" as const, label: "Keep it" },
+        { value: "change" as const, label: "Say what should change" },
+        { value: "skeleton" as const, label: "Write it myself", hint: "a skeleton to fill in" },
+      ],
+    });
+    if (next === "keep") return written;
+    if (next === "skeleton") return { name: written.name, description: wish };
+    const change = await ask.text({ message: "What should change?", flag: "--instructions", initial: "" });
+    asked = `${wish}\n\nYour last text was:\n${written.instructions}\n\nChange this: ${change}`;
   }
-}
-
-async function readList(file) {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    if (error.code === "ENOENT") return "";
-    throw error;
-  }
-}
-
-// Optional: \`init(home)\` runs once before the first call, \`destroy()\` once at the end.
-export default { execute };
-`;
 }

@@ -4,6 +4,7 @@ import { relative, resolve } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { createGate } from "../gate/gate.ts";
 import { lintRules } from "../gate/lint.ts";
+import { lintArguments } from "../gate/lint-arguments.ts";
 import type { Gate, GateRules } from "../ports/gate.ts";
 import type { SkillDiagnostic, SkillSet } from "../ports/skill.ts";
 import { gateRules } from "../skill-runtime/library/library.ts";
@@ -39,9 +40,12 @@ export async function checkSkillsCommand(
 
 /** Finds patterns that are valid but probably a mistake. */
 function hintsFor(set: SkillSet, rules: GateRules): { path: string; line: number; message: string }[] {
-  const tools = set.skills.flatMap((skill) => skill.tools.map((tool) => tool.name));
+  const tools = set.skills.flatMap((skill) => skill.tools);
   const known = new Set(set.diagnostics.map(({ path, line }) => `${path}:${line}`));
-  const hints = lintRules(rules, tools).map(({ path, line, message }) => ({ path, line, message }));
+  const names = tools.map(({ name }) => name);
+  const hints = [...lintRules(rules, names), ...lintArguments(rules, tools)].map(({ path, line, message }) => ({
+    ...{ path, line, message },
+  }));
   return hints.filter(({ path, line }) => !known.has(`${path}:${line}`));
 }
 

@@ -79,6 +79,7 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
     role === "worker" || !settings.config.local.enabled
       ? `  Health    ${report.url}/readyz`
       : `  Page      ${report.url}/?token=${token}`,
+    ...publicLines(settings, role),
     `  Models    ${inUse.join(", ")}`,
     ...others.map((provider) => `            ${provider.name} is off: ${provider.hint}`),
     ...(platforms.length === 0 ? [`  Platforms ${pageOnlyText}`] : []),
@@ -91,6 +92,13 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
     "",
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** For people elsewhere, who sign in. */
+function publicLines({ config: { web } }: Settings, role: Role): string[] {
+  return web.publicUrl === null || role === "worker"
+    ? []
+    : [`  Dashboard ${web.publicUrl}, for people with an account`];
 }
 
 function proxyLines({ proxies: { https, http } }: Settings): string[] {

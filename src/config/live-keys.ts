@@ -28,13 +28,15 @@ const liveKeys: readonly string[] = [
     .map((name) => `safety.${name}`),
   ...["answers.footer", "answers.cost"],
   ...["steps", "callsPerStep", "refusals", "messageCharacters"].map((name) => `turns.${name}`),
+  ...["limits.userRequestsPerMinute", "limits.channelRequestsPerMinute"],
   ...["limits.userTokensPerDay", "limits.channelTokensPerDay", ...budgets],
-  ...["skills.allow", "skills.deny", "skills.conversations"],
+  ...["skills.allow", "skills.deny", "skills.conversations", "web.accounts"],
   ...[...access, "guilds"].map((name) => `discord.access.${name}`),
   ...[...access, "workspaces", "guests", "externals"].map((name) => `slack.access.${name}`),
 ];
 /** Who may do what, at which risk, and for how much money. */
-const safetyKey = /^(?:safety|sandbox|limits|folders|skills|discord\.access|slack\.access)(?:\.|$)/;
+const safetyKey =
+  /^(?:safety|sandbox|limits|folders|skills|discord\.access|slack\.access|web\.accounts|web\.signIn)(?:\.|$)/;
 
 export function changesBetween(current: Settings, next: Settings): SettingChange[] {
   const mask = createMasker([...current.secrets, ...next.secrets]);

@@ -24,15 +24,16 @@ import { createBrainFiles } from "./brain-files.ts";
 import { type Allocation, allocate, type Shares, shareOf } from "./budget.ts";
 import {
   fixedPiece,
-  type HistoryPiece,
   historyPieces,
   memoryPieces,
+  newestWithin,
   type Piece,
   skillPieces,
+  startingWith,
   summaryPieces,
   withoutRepeats,
 } from "./candidates.ts";
-import { type Exchange, renderExchange } from "./history.ts";
+import { renderExchange } from "./history.ts";
 import type { History, ReadHistory } from "./history-store.ts";
 import { createPrefix, type Prefix } from "./prefix.ts";
 import { previewOf } from "./preview.ts";
@@ -71,11 +72,20 @@ export interface ContextBuilderOptions {
 /** Share of the budget for what others said before the turn. */
 const maxHeardShare = 0.25;
 
+/** Of the tokens of a prompt that a model has refused as too long. */
+const shorterShare = 0.5;
+
 interface Assembled {
   request: ModelRequest;
   origins: Origin[];
   allocation: Allocation<Piece>;
   notes: string[];
+}
+
+interface AssembledTurn extends Assembled {
+  history: ReadHistory;
+  /** Assembles the same sources within another budget. */
+  within(contextTokens: number): Assembled;
 }
 
 export function createContextBuilder(options: ContextBuilderOptions): ContextBuilder & ContextPreviews {
@@ -95,7 +105,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     return snapshots.write({ ...assembled, turn, step, at: now(), model, budgetTokens });
   }
 
-  async function assembleTurn(input: ContextInput): Promise<Assembled & { history: ReadHistory }> {
+  async function assembleTurn(input: ContextInput): Promise<AssembledTurn> {
     const { turn } = input;
     const tools = options.tools(turn.conversationId);
     const [stored, recalled, preferredModel] = await Promise.all([
@@ -106,9 +116,13 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     const briefs = options.skills(turn.conversationId);
     const own = originsOfTurn(turn, tools);
     const prefix = renderPrefix(briefs, input.tools);
-    const assembled = assemble(input, config, { prefix, briefs, history: stored, recalled, clock, origins: own });
-    if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
-    return { ...assembled, history: stored };
+    const sources = { prefix, briefs, history: stored, recalled, clock, origins: own };
+    const within = (contextTokens: number): Assembled => {
+      const assembled = assemble(input, { ...config, contextTokens }, sources);
+      if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
+      return assembled;
+    };
+    return { ...within(config.contextTokens), within, history: stored };
   }
 
   function drop(turnId: string): void {
@@ -121,8 +135,14 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     async build(input) {
       const assembled = await assembleTurn(input);
       const snapshotPath = writeSnapshot(input, assembled);
-      const { request, origins, allocation } = assembled;
-      return { request, snapshotPath, estimatedTokens: allocation.usedTokens, origins };
+      const { request, origins, allocation, within } = assembled;
+      const shorter = () => {
+        const half = within(Math.floor(allocation.usedTokens * shorterShare));
+        half.notes.push("asked again with half the tokens, because the model refused the prompt as too long");
+        writeSnapshot(input, half);
+        return half.request;
+      };
+      return { request, shorter, snapshotPath, estimatedTokens: allocation.usedTokens, origins };
     },
     async preview(turn, tools) {
       const { allocation, history: stored, request } = await assembleTurn({ turn, step: 1, tools, notes: [] });
@@ -195,23 +215,6 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
       ...repeats.map((hit) => `memory ${hit.path} § ${hit.heading} left out: the history already says it`),
     ],
   };
-}
-
-/** Puts the texts into the first message, a person's, because services refuse two consecutive messages of one role. */
-function startingWith(texts: readonly string[], messages: ModelMessage[]): ModelMessage[] {
-  const [first, ...rest] = messages;
-  if (texts.length === 0 || first?.role !== "user") return messages;
-  const parts = texts.map((text) => ({ type: "text" as const, text }));
-  return [{ ...first, content: [...parts, ...first.content] }, ...rest];
-}
-
-function newestWithin(earlier: readonly HistoryPiece[], limit: number): Exchange[] {
-  let tokens = 0;
-  const shown = earlier.toReversed().filter((piece) => {
-    tokens += piece.tokens;
-    return piece.isMandatory || tokens <= limit;
-  });
-  return shown.map((piece) => piece.exchange);
 }
 
 function ownMessages(

@@ -2,6 +2,7 @@
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import { fromMemory, type Origin, viaStore } from "../ports/origin.ts";
+import type { ModelMessage } from "../ports/provider.ts";
 import type { ContextItem } from "./budget.ts";
 import type { Exchange } from "./history.ts";
 import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
@@ -133,4 +134,21 @@ function textPiece(section: "memory" | "skills", name: string, score: number, te
     text,
     origins: [],
   };
+}
+
+/** Puts the texts into the first message, a person's, because services refuse two consecutive messages of one role. */
+export function startingWith(texts: readonly string[], messages: ModelMessage[]): ModelMessage[] {
+  const [first, ...rest] = messages;
+  if (texts.length === 0 || first?.role !== "user") return messages;
+  const parts = texts.map((text) => ({ type: "text" as const, text }));
+  return [{ ...first, content: [...parts, ...first.content] }, ...rest];
+}
+
+export function newestWithin(earlier: readonly HistoryPiece[], limit: number): Exchange[] {
+  let tokens = 0;
+  const shown = earlier.toReversed().filter((piece) => {
+    tokens += piece.tokens;
+    return piece.isMandatory || tokens <= limit;
+  });
+  return shown.map((piece) => piece.exchange);
 }

@@ -40,6 +40,12 @@ function warningsOf(pattern: string, knownTools: readonly string[]): Warning[] {
       message: `can never match: \`${anchor}\` ${where}. Escape it as \`\\${anchor}\`, or remove it`,
     });
   }
+  if (hasBoundaryInsideWord(pattern)) {
+    warnings.push({
+      code: "gate.inner-boundary",
+      message: "can never match: `\\b` stands between two letters or digits; remove it",
+    });
+  }
   const tool = unknownToolAtStart(pattern, knownTools);
   if (tool !== undefined) {
     warnings.push({
@@ -83,6 +89,11 @@ function anchorInside(pattern: string): "^" | "$" | undefined {
     if (token === "$" && isLiteral(next) && !isOptional(afterNext)) return "$";
   }
   return undefined;
+}
+
+/** Finds a `\b` between two characters of a word. A character with a quantifier may be missing, so it does not count. */
+function hasBoundaryInsideWord(pattern: string): boolean {
+  return /(?<![\\[(?<]|\\[pPuxk]\{?)\w\\b\w(?![?*{|])/.test(pattern.replaceAll(/\[(?:\\.|[^\]])*\]/g, "[]"));
 }
 
 /** Finds literal text after `^` that no tool name starts with. Checks each alternative of an unnested group. */

@@ -2,6 +2,7 @@
  * Knows which models answer: from one small call at the start, then from every real call, and from another small call now
  * and then while a model is broken. The demo model needs no check.
  */
+import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import type { Provider } from "../ports/provider.ts";
@@ -26,6 +27,7 @@ interface Heard {
   todo: string;
 }
 
+const keyTodo = "Set a valid key. It is tried again after an hour at the latest";
 const maxCallMs = 20_000;
 const maxMessageCharacters = 300;
 /** These say something about the request, not about the model. */
@@ -33,7 +35,13 @@ const ofRequest = new Set([
   ...["provider.aborted", "provider.too-long", "provider.no-tools", "provider.bad-request", "provider.empty"],
 ]);
 
-export function createModelWatch(): ModelWatch {
+export interface ModelWatchOptions {
+  log: Log;
+  /** Why the model's key counts as refused. Such a model rests, so it is not called while another one can answer. */
+  refusal(provider: Provider): string | undefined;
+}
+
+export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatch {
   const known = new Map<string, Heard>();
 
   function heard(provider: Provider, model: string, problem?: { what: string; todo?: string }): void {
@@ -41,6 +49,9 @@ export function createModelWatch(): ModelWatch {
     if (model !== provider.model) return;
     const state = problem === undefined ? "ok" : "broken";
     const what = oneLine(problem?.what ?? `${model} answers`, maxMessageCharacters);
+    const before = known.get(provider.model);
+    if (state === "broken" && before?.state !== "broken") log.warn({ model }, `${model} does not answer: ${what}`);
+    if (state === "ok" && before?.state === "broken") log.info({ model }, `${model} answers again`);
     known.set(provider.model, { provider, state, what, todo: problem?.todo ?? "" });
   }
 
@@ -76,7 +87,15 @@ export function createModelWatch(): ModelWatch {
       };
     },
     async check(signal) {
-      const asked = [...known.values()].filter(({ state }) => state !== "ok").map(({ provider }) => provider);
+      const refused = [...known.values()].filter(({ provider }) => refusal(provider) !== undefined);
+      const isOtherLeft = refused.length < known.size;
+      for (const { provider, state } of refused)
+        if (state === "unknown") heard(provider, provider.model, { what: refusal(provider) ?? "", todo: keyTodo });
+      const asked = [...known.values()]
+        .filter(
+          (one) => one.state !== "ok" && !(isOtherLeft && refused.some(({ provider }) => provider === one.provider)),
+        )
+        .map(({ provider }) => provider);
       const limit = AbortSignal.any([signal, AbortSignal.timeout(maxCallMs)]);
       await Promise.all(
         asked.map(async (provider) => {

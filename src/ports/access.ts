@@ -33,6 +33,14 @@ export interface Repeats {
   accept(message: InboundMessage): Promise<unknown>;
 }
 
+/** `why` is for the log. `notice` tells the person, once a minute at most. */
+export type RequestVerdict = { type: "admitted" } | { type: "limited"; why: string; notice?: Notice };
+
+export interface RequestLimits {
+  /** Counts the message as a request if there is room for it. */
+  admit(message: InboundMessage): RequestVerdict;
+}
+
 export interface Access {
   check(visit: Visit): Promise<AccessVerdict>;
   command: CommandHandler;

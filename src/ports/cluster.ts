@@ -23,7 +23,8 @@ export interface Leases {
 
 /** `work` with a `turnId` resumes that turn before new ones start. An `abort` is also recorded in the ledger. */
 export type BusMessage =
-  | { type: "work"; conversationId: string; turnId?: string }
+  /** `person` waits for the work. */
+  | { type: "work"; conversationId: string; turnId?: string; person?: string }
   | { type: "abort"; conversationId: string; turnId?: string; cause: AbortCause }
   | { type: "cancel-job"; jobId: string; cause: AbortCause }
   | { type: "changed"; kind: string; id: string }

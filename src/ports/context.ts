@@ -25,6 +25,11 @@ export interface ContextInput {
 
 export interface BuiltContext {
   request: ModelRequest;
+  /**
+   * Builds the request with about half the tokens, for a model that refuses it as too long. Keeps the system prompt, the
+   * tools, the newest messages and the results of this turn, cut if they are long.
+   */
+  shorter?(): ModelRequest;
   /** Relative to the workspace. The snapshot is written later, and a failed write is only logged. */
   snapshotPath: string;
   estimatedTokens: number;

@@ -2,6 +2,7 @@
  * A platform must acknowledge an event only after the handler has resolved: only then is the event durably stored.
  * `Posts` records every post immediately so that another process can resume a reply without posting twice.
  */
+import { RemoraError } from "../lib/errors.ts";
 import type { AnswerFooter, FooterReceipt, InboundFooterClick } from "./answer-footer.ts";
 import type { ApprovalCard, CardNote } from "./card.ts";
 import type { ChatActions } from "./chat.ts";
@@ -29,6 +30,15 @@ export interface Posts {
   keep(key: string, messageId: string): Promise<void>;
 }
 
+/** True if the service accepts nothing at the moment (unreachable, 5xx, a refused token). Call again later. */
+export function isPlatformAway(thrown: unknown): boolean {
+  return thrown instanceof RemoraError && thrown.code === "platform.away";
+}
+
+/**
+ * While the service accepts nothing, `ask`, `note`, `question`, `finish` and `fail` reject with code `platform.away`. The
+ * same call later, from any process, continues where the first one stopped and posts nothing twice.
+ */
 export interface Reply {
   /** Replaces the Markdown since the last card or question. Never rejects for a transient failure. */
   write(text: string): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * The model port. `stream` never throws or rejects: it yields any number of `notice`, `text-delta` and `tool-call`, then exactly
- * one `end` or `error`. An aborted stream ends with an `error` whose code is `provider.aborted`.
+ * The model port. `stream` never throws or rejects: it yields any number of `notice`, `text-delta`, `tool-call` and `restart`,
+ * then exactly one `end` or `error`. An aborted stream ends with an `error` whose code is `provider.aborted`.
  */
 import type { RemoraError } from "../lib/errors.ts";
 import type { Json } from "./message.ts";
@@ -48,6 +48,10 @@ export interface ModelRequest {
   preferredModel?: string;
   /** No other model may answer instead. */
   isWithoutFallback?: boolean;
+  /** Builds the request again with a smaller context, for a model that refuses this one as too long. Only the cascade calls it. */
+  shorter?(): ModelRequest;
+  /** Milliseconds. Limits the wait for a connection further, because another model is ready to answer. */
+  connectMs?: number;
 }
 
 /** Tokens as the provider counted them; 0 if it does not say. */
@@ -65,11 +69,25 @@ export type ModelEvent =
   | { type: "notice"; text: string }
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
-  | { type: "end"; stop: StopReason; usage: Usage; model: string; carry?: Json }
+  /** What `model` has said so far broke off and is void: the answer begins again. */
+  | { type: "restart"; model: string }
+  | {
+      type: "end";
+      stop: StopReason;
+      usage: Usage;
+      model: string;
+      carry?: Json;
+      /** The failure's code, if the model that should answer could not, and another one did. */
+      insteadBecause?: string;
+    }
   | { type: "error"; error: RemoraError };
 
 export interface Provider {
   name: string;
   model: string;
+  /** Base URL of the service. Absent if the model needs none. */
+  address?: string;
+  /** Tells two keys apart without containing them. Undefined if the service needs no key. */
+  keyDigest?(): string | undefined;
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
 }

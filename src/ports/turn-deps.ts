@@ -71,11 +71,18 @@ export interface EarlierMessages {
   markKnown(turn: TurnRecord): Promise<void>;
 }
 
+/** Remembers which conversation has read that another model answers. */
+export interface ModelNotes {
+  /** True if the conversation should read the note now. An empty note says that the requested model answers again. */
+  isNew(turn: Pick<TurnRecord, "id" | "conversationId">, note: string): boolean;
+}
+
 export interface TurnDeps {
   ledger: Ledger;
   events: Events;
   context: ContextBuilder;
   provider: Provider;
+  modelNotes: ModelNotes;
   readModel: ReadModel;
   deliver(target: ReplyTarget): Promise<Delivery>;
   toolbox: Toolbox;

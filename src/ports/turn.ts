@@ -39,6 +39,8 @@ export interface StepRecord {
   stop: StopReason;
   model: string;
   requestedModel: string;
+  /** The code of the failure because of which another model than the requested one answered. */
+  insteadBecause?: string;
   usage: Usage;
   /** US dollars. Absent if the model has no price. */
   cost?: number;
@@ -76,6 +78,10 @@ export interface TurnRecord {
   heard?: Heard;
   news?: string[];
   failure?: string;
+  /** The turn must still end in this way, because the service accepted nothing when it was to end. */
+  ending?: { state: "failed" | "stopped"; sentence: string };
+  /** Since when the service accepts nothing of this turn, and why. */
+  undelivered?: { since: number; because: string };
 }
 
 /** Only this person's rights count. */
@@ -106,6 +112,12 @@ export function textOf(steps: StepRecord[]): string {
     .join("\n\n");
 }
 
+/** What a model had said before its stream broke and the answer began again. */
+export interface BrokenText {
+  model: string;
+  text: string;
+}
+
 /** `failed` contains the text that people had already seen. */
 export type ReadAnswer =
   | {
@@ -116,9 +128,11 @@ export type ReadAnswer =
       usage: Usage;
       model: string;
       carry?: Json;
+      insteadBecause?: string;
+      broken: BrokenText[];
       firstTokenMs: number;
     }
-  | { type: "failed"; text: string; error: RemoraError };
+  | { type: "failed"; text: string; broken: BrokenText[]; error: RemoraError };
 
 export type ParsedCall = { raw: ModelToolCall; call: ToolCall } | { raw: ModelToolCall; problem: string };
 

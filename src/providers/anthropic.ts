@@ -6,6 +6,7 @@ import { readAnswer } from "./anthropic-stream.ts";
 import { callBlock, carriedBlocks, createPrefix, type Prefix, thinkingOf } from "./anthropic-thinking.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
+import { digestOfKey } from "./refused-keys.ts";
 import { modelOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { createPictureFallback } from "./without-pictures.ts";
@@ -32,10 +33,12 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
   return {
     name: "anthropic",
     model: `anthropic/${model}`,
+    address: baseUrl,
+    keyDigest: () => digestOfKey(apiKey),
     stream(request, signal) {
       const place = anthropicPlace(modelOf(request, "anthropic", model), baseUrl);
       return pictures.stream(place.model, request, (asked) =>
-        guardedStream({ place, timeouts, open: (call) => ask(place, withClient, asked, call) }, signal),
+        guardedStream({ place, timeouts, request: asked, open: (call) => ask(place, withClient, asked, call) }, signal),
       );
     },
   };

@@ -2,9 +2,9 @@
  * Presents several providers as one.
  *
  *   1. use the configured order, but try the model that a person chose for the conversation first
- *   2. skip models with an open circuit breaker; if all are open, ask the model whose breaker closes first
- *   3. after a transient failure before any output, open the breaker and ask the next model; return other failures
- *   4. if all models with a closed breaker have failed, ask one with an open breaker; a single model gets one retry
+ *   2. skip models that rest (rests.ts); if all rest, ask the one whose rest ends first
+ *   3. after any failure before a tool call, ask the next model (attempt.ts says what is tried before)
+ *   4. if all others have failed, ask one that rests; a single model gets one retry
  *
  * Brain name: thalamus.
  */
@@ -13,69 +13,97 @@ import { pause } from "../lib/backoff.ts";
 import { RemoraError } from "../lib/errors.ts";
 import type { Events } from "../ports/events.ts";
 import type { ModelEvent, ModelRequest, Provider } from "../ports/provider.ts";
-import { type CircuitBreaker, createCircuitBreaker } from "./circuit-breaker.ts";
+import { type Attempts, createAttempts, type FailedAttempt } from "./attempt.ts";
+import type { Network } from "./network.ts";
+import { createRefusedKeys, type RefusedKeys } from "./refused-keys.ts";
+import { createRests, isNetworkCode, type RankedProvider, type Rests } from "./rests.ts";
+import { createScout } from "./scout.ts";
 
 export interface CascadeOptions {
   /** At least one, the preferred one first. */
   providers: Provider[];
   events: Events;
+  /** Without it, every service counts as reachable until a request fails. */
+  network?: Network;
+  /** By default, refused keys are forgotten with the process. */
+  refusedKeys?: RefusedKeys;
   now?: () => number;
   /** Before the single retry. If the provider asks for a longer wait, that is used, up to `longestPauseMs`. */
   pauseMs?: number;
   longestPauseMs?: number;
+  /** The wait for a connection if another model could answer. */
+  maxConnectMs?: number;
 }
 
-interface RankedProvider {
-  provider: Provider;
-  model: string;
-}
-
-interface Attempt {
-  candidate: RankedProvider;
-  error: RemoraError;
-}
+/** A network that swallows packets costs this once. Slow networks connect sooner, even with one lost packet. */
+const defaultMaxConnectMs = 1_900;
 
 export function createCascade(options: CascadeOptions): Provider {
-  const { providers, events, now = Date.now, pauseMs = 1_000, longestPauseMs = 10_000 } = options;
+  const { providers, events, network, now = Date.now, pauseMs = 1_000, longestPauseMs = 10_000 } = options;
+  const { maxConnectMs = defaultMaxConnectMs } = options;
   const [first] = providers;
   if (first === undefined) throw new TypeError("a cascade needs at least one provider");
-  const breaker = createCircuitBreaker(now);
+  const rests = createRests({ refusedKeys: options.refusedKeys ?? createRefusedKeys(undefined, now), network, now });
+  const scouting = { network, rests, maxMs: maxConnectMs };
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const all = candidatesOf(providers, request.preferredModel);
-    const candidates = request.isWithoutFallback === true ? all.slice(0, 1) : all;
-    const failed: Attempt[] = [];
-    for (const candidate of awake(candidates, breaker)) {
+    const candidates = usable(request.isWithoutFallback === true ? all.slice(0, 1) : all, rests);
+    const attempts = createAttempts(request, rests, signal);
+    const failed: FailedAttempt[] = [];
+    const wanted = all[0];
+    for (const candidate of awake(candidates, rests)) {
       const before = failed.at(-1);
       if (before !== undefined) {
         moveOn(before, candidate);
         yield { type: "notice", text: "Asking another model" };
-      } else if (candidate !== candidates[0]) passBy(candidates[0], candidate);
-      const failure = yield* ask(candidate, request, signal);
-      if (failure === undefined) return;
-      failed.push({ candidate, error: failure });
+      } else if (wanted !== undefined && candidate !== wanted) passBy(wanted, candidate);
+      const others = candidates.filter((other) => other !== candidate && !rests.isResting(other));
+      const scout = createScout(candidate, others, scouting);
+      try {
+        const failure = yield* answer(attempts, candidate, wanted, failed, scout.connectMs);
+        if (failure === undefined) return;
+        failed.push(failure);
+        if (isNetworkCode(failure.error.code)) await scout.restUnreachable();
+      } finally {
+        scout.stop();
+      }
     }
     const last = failed.at(-1);
     const next = last === undefined ? undefined : yield* lastResort(candidates, failed, signal);
     if (last !== undefined && next !== undefined) {
       if (next.model !== last.candidate.model) moveOn(last, next);
-      const failure = yield* ask(next, request, signal);
+      const failure = yield* answer(attempts, next, wanted, failed);
       if (failure === undefined) return;
-      failed.push({ candidate: next, error: failure });
+      failed.push(failure);
     }
     yield { type: "error", error: summary(failed) };
   }
 
+  function answer(
+    attempts: Attempts,
+    candidate: RankedProvider,
+    wanted: RankedProvider | undefined,
+    failed: readonly FailedAttempt[],
+    connectMs?: number,
+  ): AsyncGenerator<ModelEvent, FailedAttempt | undefined> {
+    const insteadBecause =
+      wanted === undefined || candidate.model === wanted.model
+        ? undefined
+        : (failed.find((each) => each.candidate === wanted)?.error.code ?? rests.reasonOf(wanted));
+    return attempts.ask(candidate, { connectMs, insteadBecause });
+  }
+
   async function* lastResort(
     candidates: RankedProvider[],
-    failed: Attempt[],
+    failed: FailedAttempt[],
     signal: AbortSignal,
   ): AsyncGenerator<ModelEvent, RankedProvider | undefined> {
     const asked = new Set(failed.map(({ candidate }) => candidate));
     const others = candidates.filter((candidate) => !asked.has(candidate));
-    if (others.length > 0) return dueFirst(others, breaker);
+    if (others.length > 0) return rests.dueFirst(others);
     const [only] = failed;
-    if (only === undefined || failed.length > 1) return undefined;
+    if (only === undefined || failed.length > 1 || !only.error.isRetryable || only.wasRepeated) return undefined;
     const waitMs = Math.max(pauseMs, only.error.retryAfterMs ?? 0);
     if (waitMs > longestPauseMs) return undefined;
     yield { type: "notice", text: `Asking the model again in ${Math.ceil(waitMs / 1_000)} s` };
@@ -83,35 +111,12 @@ export function createCascade(options: CascadeOptions): Provider {
     return only.candidate;
   }
 
-  /** Streams one answer. Returns the failure if the next model may be asked, and undefined otherwise. */
-  async function* ask(
-    candidate: RankedProvider,
-    request: ModelRequest,
-    signal: AbortSignal,
-  ): AsyncGenerator<ModelEvent, RemoraError | undefined> {
-    breaker.begin(candidate.model);
-    const { preferredModel: _preferred, ...rest } = request;
-    let hasShown = false;
-    for await (const event of candidate.provider.stream({ ...rest, preferredModel: candidate.model }, signal)) {
-      if (event.type === "error") {
-        if (event.error.isRetryable) breaker.failed(candidate.model, event.error.retryAfterMs);
-        else breaker.clear(candidate.model);
-        if (event.error.isRetryable && !hasShown && !signal.aborted) return event.error;
-      }
-      if (event.type === "end") breaker.clear(candidate.model);
-      hasShown ||= event.type === "tool-call" || (event.type === "text-delta" && event.text !== "");
-      yield event;
-    }
-    return undefined;
-  }
-
-  function moveOn({ candidate, error }: Attempt, next: RankedProvider): void {
+  function moveOn({ candidate, error }: FailedAttempt, next: RankedProvider): void {
     events.emit("llm.fallback", { from: candidate.model, to: next.model, code: error.code, message: error.message });
   }
 
-  function passBy(wanted: RankedProvider | undefined, next: RankedProvider): void {
-    if (wanted === undefined) return;
-    const message = `${wanted.model} is paused after a failure`;
+  function passBy(wanted: RankedProvider, next: RankedProvider): void {
+    const message = `${wanted.model} is paused after a failure (${rests.reasonOf(wanted) ?? "unknown"})`;
     events.emit("llm.fallback", { from: wanted.model, to: next.model, code: "provider.resting", message });
   }
 
@@ -127,22 +132,24 @@ function candidatesOf(providers: Provider[], preferred: string | undefined): Ran
   return [{ provider: owner, model: preferred }, ...candidates.filter(({ model }) => model !== preferred)];
 }
 
-/** Checks each model's breaker only when needed, because another turn may have opened it by then. */
-function* awake(candidates: RankedProvider[], breaker: CircuitBreaker): Generator<RankedProvider> {
+/** Without those whose key was refused, unless that leaves none. */
+function usable(candidates: RankedProvider[], rests: Rests): RankedProvider[] {
+  const accepted = candidates.filter((candidate) => !rests.isRefused(candidate));
+  return accepted.length === 0 ? candidates : accepted;
+}
+
+/** Checks each model only when needed, because another turn may have made it rest, or refused its key, by then. */
+function* awake(candidates: RankedProvider[], rests: Rests): Generator<RankedProvider> {
   let isAny = false;
   for (const candidate of candidates) {
-    if (breaker.until(candidate.model) > breaker.now()) continue;
+    if (rests.isResting(candidate)) continue;
     isAny = true;
     yield candidate;
   }
-  if (!isAny) yield dueFirst(candidates, breaker);
+  if (!isAny) yield rests.dueFirst(candidates);
 }
 
-function dueFirst(candidates: RankedProvider[], breaker: CircuitBreaker): RankedProvider {
-  return candidates.reduce((best, other) => (breaker.until(other.model) < breaker.until(best.model) ? other : best));
-}
-
-function summary(failed: Attempt[]): RemoraError {
+function summary(failed: FailedAttempt[]): RemoraError {
   const last = failed.at(-1);
   if (last === undefined) throw new TypeError("a failed cascade must have asked a model");
   const models = new Set(failed.map(({ candidate }) => candidate.model));
@@ -152,7 +159,7 @@ function summary(failed: Attempt[]): RemoraError {
     code: "provider.all-failed",
     place: "models",
     message: `no model could answer: ${failed.map(({ candidate, error }) => `${candidate.model}: ${error.message}`).join(" — ")}`,
-    isRetryable: true,
+    isRetryable: failed.some(({ error }) => error.isRetryable),
     ...(waits.length === failed.length ? { retryAfterMs: Math.min(...waits) } : {}),
     cause: last.error,
   });

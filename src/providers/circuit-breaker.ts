@@ -6,31 +6,35 @@ export interface CircuitBreaker {
   now(): number;
   /** When the pause ends, in milliseconds since 1970. If that is in the past, the breaker is closed. */
   until(model: string): number;
+  /** The code of the failure that opened the breaker. */
+  codeOf(model: string): string | undefined;
   /** Call before a request. Pauses a failed model for other requests so that only one at a time tries it. */
   begin(model: string): void;
-  failed(model: string, retryAfterMs?: number): void;
+  /** `minRestMs`: the failure will not pass sooner. */
+  failed(model: string, code: string, minRestMs?: number): void;
   clear(model: string): void;
 }
 
 const shortestRestMs = 5_000;
-const maxBreakerMs = 5 * 60_000;
+export const maxBreakerMs = 5 * 60_000;
 /** Limited, because people can choose any model name. */
 const maxModels = 200;
 
 export function createCircuitBreaker(now: () => number): CircuitBreaker {
-  const resting = new Map<string, { until: number; failures: number }>();
+  const resting = new Map<string, { until: number; failures: number; code: string }>();
   const restAfter = (failures: number) => Math.min(shortestRestMs * 2 ** (failures - 1), maxBreakerMs);
   return {
     now,
     until: (model) => resting.get(model)?.until ?? 0,
+    codeOf: (model) => resting.get(model)?.code,
     begin(model) {
       const rest = resting.get(model);
       if (rest !== undefined) rest.until = Math.max(rest.until, now() + restAfter(rest.failures));
     },
-    failed(model, retryAfterMs = 0) {
+    failed(model, code, minRestMs = 0) {
       const failures = Math.min((resting.get(model)?.failures ?? 0) + 1, 20);
       resting.delete(model);
-      resting.set(model, { failures, until: now() + Math.max(restAfter(failures), retryAfterMs) });
+      resting.set(model, { failures, code, until: now() + Math.max(restAfter(failures), minRestMs) });
       const [oldest] = resting.keys();
       if (resting.size > maxModels && oldest !== undefined) resting.delete(oldest);
     },

@@ -58,6 +58,10 @@ export function reportedFailure(place: ProviderPlace, body: ErrorBody): RemoraEr
   return failure(place, kindOfBody(body) ?? "serverError", { said: body.message });
 }
 
+/** As Anthropic, OpenAI, Ollama, llama.cpp and vLLM say it. */
+const tooLongText =
+  /(?:prompt|input|request|conversation) is too long|input tokens exceed|context (?:length|window)|exceed\w* .*context/i;
+
 function kindOfBody({ message, type, code }: ErrorBody): FailureKind | undefined {
   const named = `${type} ${code}`;
   if (/insufficient_quota|billing|payment/.test(named) || /credit balance/i.test(message)) return "noCredit";
@@ -66,8 +70,8 @@ function kindOfBody({ message, type, code }: ErrorBody): FailureKind | undefined
   if (/model_not_found|not_found/.test(named) || /^model\b.*\bnot found/i.test(message)) return "unknownModel";
   if (/rate_limit/.test(named)) return "rateLimited";
   if (/overloaded/i.test(`${named} ${message}`)) return "overloaded";
-  if (/context_length|string_above_max|request_too_large/.test(named)) return "tooLong";
-  if (/prompt is too long|context (?:length|window)/i.test(message)) return "tooLong";
+  if (/context_length|string_above_max|request_too_large|exceed_context_size/.test(named)) return "tooLong";
+  if (tooLongText.test(message)) return "tooLong";
   if (/does not support tools/i.test(message)) return "noTools";
   return /invalid_request/.test(named) ? "badRequest" : undefined;
 }
@@ -88,10 +92,20 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   return failure(place, kind, { said: codes.at(-1) ?? messageOf(last), cause: thrown });
 }
 
+/** True if no connection was made: not to the host, not through the proxy, or not in time. */
+export function isNetworkFailure(thrown: unknown): boolean {
+  const chain = causesOf(thrown);
+  const kind = kindOfCodes(chain.flatMap((link) => codeOf(link) ?? []));
+  if (kind === "offline" || kind === "unreachable" || kind === "connectTimeout") return true;
+  return chain.some(
+    (link) => link instanceof RemoraError || (link instanceof Error && /^(?:Timeout|Abort)Error$/.test(link.name)),
+  );
+}
+
 function kindOfCodes(codes: string[]): FailureKind | undefined {
   for (const code of codes) {
-    if (/^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|ENETUNREACH|EHOSTUNREACH|ENETDOWN|EADDRNOTAVAIL|ETIMEDOUT)$/.test(code))
-      return "unreachable";
+    if (/^(?:ENETUNREACH|ENETDOWN|EAI_AGAIN|EADDRNOTAVAIL)$/.test(code)) return "offline";
+    if (/^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ETIMEDOUT)$/.test(code)) return "unreachable";
     if (code === "UND_ERR_CONNECT_TIMEOUT") return "connectTimeout";
     if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS|ERR_SSL/.test(code)) return "badCertificate";
     if (code === "ERR_INVALID_URL") return "badUrl";

@@ -72,6 +72,11 @@ export const failureKinds = {
     isRetryable: true,
     say: (_place, said) => `the service failed${said}; try again later`,
   },
+  offline: {
+    code: "provider.offline",
+    isRetryable: true,
+    say: (place, said) => `this machine has no network connection to ${place.baseUrl}${said}; check its network`,
+  },
   unreachable: {
     code: "provider.unreachable",
     isRetryable: true,

@@ -4,10 +4,11 @@
  * answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
  */
 import type { RemoraError } from "../lib/errors.ts";
-import { type ModelEvent, maxProviderStateLength } from "../ports/provider.ts";
+import { type ModelEvent, type ModelRequest, maxProviderStateLength } from "../ports/provider.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
 import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
+import { createTextCallReader } from "./text-call-reader.ts";
 
 export interface Timeouts {
   /** Until the request is sent. */
@@ -26,7 +27,10 @@ export const defaultTimeouts: Timeouts = { connectMs: 10_000, firstTokenMs: 60_0
  * Output of a provider's generator. `progress` only shows that the stream is alive; after `thinking` the model may be
  * silent for a long time. The generator throws on any failure.
  */
-export type StreamPiece = Exclude<ModelEvent, { type: "error" }> | { type: "progress" } | { type: "thinking" };
+export type StreamPiece =
+  | Exclude<ModelEvent, { type: "error" | "restart" }>
+  | { type: "progress" }
+  | { type: "thinking" };
 
 export interface StreamCall {
   signal: AbortSignal;
@@ -36,6 +40,7 @@ export interface StreamCall {
 export interface StreamAttempt {
   place: ProviderPlace;
   timeouts: Timeouts;
+  request: Pick<ModelRequest, "connectMs" | "tools" | "messages">;
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
@@ -45,9 +50,13 @@ const drainMs = 1_000;
 export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal): AsyncGenerator<ModelEvent> {
   const { place } = attempt;
   const controller = new AbortController();
-  const deadline = createDeadline(attempt.timeouts, controller);
+  const deadline = createDeadline(attempt.timeouts, attempt.request.connectMs, controller);
   const combined = AbortSignal.any([signal, controller.signal]);
   const checked = createCheckedFetch(place, combined, deadline.connected);
+  const fetchNow: typeof globalThis.fetch = (...sent) => {
+    deadline.connecting();
+    return checked.fetch(...sent);
+  };
   const explain = (thrown: unknown): RemoraError => {
     if (signal.aborted) return failure(place, "aborted");
     return deadline.failure(place) ?? thrownFailure(place, checked.thrown() ?? thrown);
@@ -55,8 +64,10 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   let iterator: AsyncIterator<StreamPiece> | undefined;
   let hasEnded = false;
   try {
-    iterator = attempt.open({ signal: combined, fetch: checked.fetch })[Symbol.asyncIterator]();
+    iterator = attempt.open({ signal: combined, fetch: fetchNow })[Symbol.asyncIterator]();
+    const reader = callsNatively(place) ? undefined : createTextCallReader(attempt.request);
     let hasSaid = false;
+    let hasCalls = false;
     for (;;) {
       const piece = await pull(iterator, deadline, combined);
       if (piece === undefined) {
@@ -69,11 +80,30 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
       if (piece.type === "end") {
         hasEnded = true;
         const isEmpty = !hasSaid && (piece.stop === "end" || piece.stop === "tool-calls");
-        yield isEmpty ? { type: "error", error: failure(place, "empty") } : withinBounds(piece);
+        if (isEmpty) {
+          yield { type: "error", error: failure(place, "empty") };
+          return;
+        }
+        const written = reader?.end(piece.stop === "max-tokens") ?? nothingWritten;
+        if (written.text !== "") yield { type: "text-delta", text: written.text };
+        if (!hasCalls) for (const call of written.calls) yield { type: "tool-call", ...call };
+        const stop = written.calls.length > 0 && piece.stop === "end" ? "tool-calls" : piece.stop;
+        yield withinBounds({ ...piece, stop });
         return;
       }
-      if (piece.type === "text-delta" && piece.text === "") continue;
-      hasSaid ||= piece.type === "tool-call" || /\S/.test(piece.text);
+      if (piece.type === "text-delta") {
+        hasSaid ||= /\S/.test(piece.text);
+        const text = reader?.add(piece.text) ?? piece.text;
+        if (text !== "") yield { type: "text-delta", text };
+        continue;
+      }
+      if (piece.type === "tool-call") {
+        // A model that calls natively may write the same call as text; only one of them counts.
+        const { text } = reader?.end(false) ?? nothingWritten;
+        if (text !== "") yield { type: "text-delta", text };
+        hasSaid = true;
+        hasCalls = true;
+      }
       yield piece;
     }
   } catch (thrown) {
@@ -82,6 +112,13 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     deadline.clear();
     release(iterator, controller, hasEnded);
   }
+}
+
+const nothingWritten = { text: "", calls: [] };
+
+/** At their own addresses, these services have only models with native calls. Other servers speak their protocols too. */
+function callsNatively({ baseUrl }: ProviderPlace): boolean {
+  return ["api.anthropic.com", "api.openai.com"].includes(URL.parse(baseUrl)?.hostname ?? "");
 }
 
 /** Drops all provider state if it is too long for the journal, because a service would refuse partial state. */
@@ -145,28 +182,32 @@ async function drain(iterator: AsyncIterator<StreamPiece>): Promise<void> {
 
 interface Deadline {
   start(): void;
+  /** The client library is loaded and sends its request. */
+  connecting(): void;
   connected: () => void;
   heard(isThinking: boolean): void;
   clear(): void;
   failure(place: ProviderPlace): RemoraError | undefined;
 }
 
-type Phase = "connect" | "firstToken" | "idle" | "thinking";
+type Phase = "load" | "connect" | "firstToken" | "idle" | "thinking";
 
-function createDeadline(timeouts: Timeouts, controller: AbortController): Deadline {
+function createDeadline(timeouts: Timeouts, maxConnectMs: number | undefined, controller: AbortController): Deadline {
   const limits: Record<Phase, number> = {
-    connect: timeouts.connectMs,
+    load: timeouts.connectMs,
+    connect: Math.min(timeouts.connectMs, maxConnectMs ?? timeouts.connectMs),
     firstToken: timeouts.firstTokenMs,
     idle: timeouts.idleMs,
     thinking: timeouts.idleMs * thinkingFactor,
   };
   const kinds: Record<Phase, FailureKind> = {
+    load: "connectTimeout",
     connect: "connectTimeout",
     firstToken: "firstTokenTimeout",
     idle: "idleTimeout",
     thinking: "idleTimeout",
   };
-  let phase: Phase = "connect";
+  let phase: Phase = "load";
   let expired: Phase | undefined;
   let timer: NodeJS.Timeout | undefined;
 
@@ -178,12 +219,18 @@ function createDeadline(timeouts: Timeouts, controller: AbortController): Deadli
     }, limits[phase]);
   }
 
+  function enter(from: Phase, to: Phase): void {
+    if (phase !== from) return;
+    phase = to;
+    if (timer !== undefined) start();
+  }
+
   return {
     start,
-    connected() {
-      if (phase !== "connect") return;
-      phase = "firstToken";
-      if (timer !== undefined) start();
+    connecting: () => enter("load", "connect"),
+    connected: () => {
+      enter("load", "connect");
+      enter("connect", "firstToken");
     },
     heard(isThinking) {
       phase = isThinking ? "thinking" : "idle";

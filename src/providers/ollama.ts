@@ -11,7 +11,6 @@ import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { inputOf, isJsonObject, modelOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
-import { textToolCall } from "./text-tool-call.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
 export interface OllamaOptions {
@@ -53,10 +52,11 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
   return {
     name: "ollama",
     model: `ollama/${options.model}`,
+    address: host.includes("://") ? host : `http://${host}`,
     stream(request, signal) {
       const place = ollamaPlace(modelOf(request, "ollama", options.model), host);
       return pictures.stream(place.model, request, (asked) =>
-        guardedStream({ place, timeouts, open: (call) => ask(place, asked, call) }, signal),
+        guardedStream({ place, timeouts, request: asked, open: (call) => ask(place, asked, call) }, signal),
       );
     },
   };
@@ -79,7 +79,7 @@ async function* ask(place: ProviderPlace, request: ModelRequest, call: StreamCal
   const client = new Ollama({ host, fetch: checkingLines(place, call.fetch) });
   const canSee = !hasPictures(request) || (await hasVision(new Ollama({ host, fetch: call.fetch }), place.model));
   const asked = canSee ? request : withoutPictures(request);
-  yield* read(await client.chat(chatRequest(asked, place.model)), request, place);
+  yield* read(await client.chat(chatRequest(asked, place.model)), place);
 }
 
 /** Asks Ollama first, because it ignores pictures for models without vision. Old versions don't report vision. */
@@ -146,38 +146,18 @@ function imagesOf(images: readonly ToolImage[]): Pick<Message, "images"> {
   return { images: images.map(({ base64 }) => new Uint8Array(Buffer.from(base64, "base64"))) };
 }
 
-/** Holds back text that may become a call, until the call is complete or the text can't be a call. */
-async function* read(
-  stream: AsyncIterable<ChatResponse>,
-  request: ModelRequest,
-  place: ProviderPlace,
-): AsyncGenerator<StreamPiece> {
-  let held = "";
-  let isHolding = request.tools.length > 0;
+async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace): AsyncGenerator<StreamPiece> {
   let calls = 0;
   for await (const chunk of stream) {
     const { content = "", tool_calls: toolCalls = [] } = chunk.message ?? {};
-    held += content;
-    if (isHolding && /^\s*[^\s{]/.test(held)) isHolding = false;
-    if (!isHolding && held !== "") {
-      yield { type: "text-delta", text: held };
-      held = "";
-    } else yield { type: "progress" };
+    yield content === "" ? { type: "progress" } : { type: "text-delta", text: content };
     for (const { function: wanted } of toolCalls) {
       calls += 1;
-      yield {
-        type: "tool-call",
-        id: `call_${calls}`,
-        name: wanted.name,
-        inputJson: JSON.stringify(wanted.arguments ?? {}),
-      };
+      const inputJson = JSON.stringify(wanted.arguments ?? {});
+      yield { type: "tool-call", id: `call_${calls}`, name: wanted.name, inputJson };
     }
     if (!chunk.done) continue;
-    const written = calls === 0 && chunk.done_reason !== "length" ? textToolCall(held, request.tools) : undefined;
-    if (written !== undefined) yield { type: "tool-call", ...written };
-    else if (held !== "") yield { type: "text-delta", text: held };
-    const hasCalls = calls > 0 || written !== undefined;
-    yield { type: "end", stop: doneReason(chunk, hasCalls), usage: chatUsage(chunk), model: `ollama/${place.model}` };
+    yield { type: "end", stop: doneReason(chunk, calls > 0), usage: chatUsage(chunk), model: `ollama/${place.model}` };
   }
 }
 

@@ -132,6 +132,8 @@ async function* read(stream: AsyncIterable<Chunk>, model: string): AsyncGenerato
     if (text) yield { type: "text-delta", text };
     else if (saysAnything(delta)) yield { type: "progress" };
     for (const piece of delta?.tool_calls ?? []) gather(calls, piece);
+    // Servers with the API's older form call one function per answer.
+    if (delta?.function_call) gather(calls, { index: 0, function: delta.function_call });
     finish = choice.finish_reason ?? finish;
   }
   // Without a finish reason the stream was cut off, even if the calls look complete.

@@ -4,6 +4,7 @@ import type { ModelRequest, Provider } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
+import { digestOfKey } from "./refused-keys.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { createPictureFallback } from "./without-pictures.ts";
@@ -65,10 +66,12 @@ export function createOpenAiProvider(options: OpenAiOptions, ask: AskOpenAi): Pr
   return {
     name: "openai",
     model: `openai/${options.model}`,
+    address: options.baseUrl ?? openAiUrl,
+    keyDigest: () => (options.apiKey === undefined ? undefined : digestOfKey(options.apiKey)),
     stream(request, signal) {
       const place = openAiPlace(modelOf(request, "openai", options.model), options);
       return pictures.stream(place.model, request, (asked) =>
-        guardedStream({ place, timeouts, open: (call) => ask(place, withClient, asked, call) }, signal),
+        guardedStream({ place, timeouts, request: asked, open: (call) => ask(place, withClient, asked, call) }, signal),
       );
     },
   };

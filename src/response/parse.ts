@@ -12,7 +12,7 @@ import { RemoraError } from "../lib/errors.ts";
 import type { JsonObject } from "../ports/message.ts";
 import type { ModelEvent, ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
-import type { ParsedCall, ReadAnswer } from "../ports/turn.ts";
+import type { BrokenText, ParsedCall, ReadAnswer } from "../ports/turn.ts";
 import type { ReadModel } from "../ports/turn-deps.ts";
 import { uniqueCallId } from "./call-ids.ts";
 import { createTextCleaner } from "./clean-text.ts";
@@ -24,8 +24,9 @@ const checker = createSchemaChecker();
 export const readModel: ReadModel = async (events, tools, usedCallIds, { onText, onNotice }) => {
   const began = performance.now();
   const elapsed = () => Math.round(performance.now() - began);
-  const cleaner = createTextCleaner();
+  let cleaner = createTextCleaner();
   const raws: ModelToolCall[] = [];
+  const broken: BrokenText[] = [];
   let firstTokenMs: number | undefined;
   for await (const event of events) {
     switch (event.type) {
@@ -40,26 +41,30 @@ export const readModel: ReadModel = async (events, tools, usedCallIds, { onText,
         firstTokenMs ??= elapsed();
         raws.push({ id: event.id, name: event.name, inputJson: event.inputJson });
         break;
+      case "restart":
+        // People keep the old text until the new one replaces it.
+        broken.push({ model: event.model, text: cleaner.text() });
+        cleaner = createTextCleaner();
+        break;
       case "end": {
+        if (broken.length > 0) onText(cleaner.text());
         const calls = await parseAll(raws, tools, usedCallIds, event.stop === "max-tokens");
-        return answered(event, cleaner.text(), calls, firstTokenMs ?? elapsed());
+        return answered(event, { text: cleaner.text(), broken, calls, firstTokenMs: firstTokenMs ?? elapsed() });
       }
       case "error":
-        return { type: "failed", text: cleaner.text(), error: event.error };
+        return { type: "failed", text: cleaner.text(), broken, error: event.error };
       default:
         event satisfies never;
     }
   }
-  return { type: "failed", text: cleaner.text(), error: endless() };
+  return { type: "failed", text: cleaner.text(), broken, error: endless() };
 };
 
 function answered(
-  { stop, usage, model, carry }: Extract<ModelEvent, { type: "end" }>,
-  text: string,
-  calls: ParsedCall[],
-  firstTokenMs: number,
+  { type: _end, ...end }: Extract<ModelEvent, { type: "end" }>,
+  read: { text: string; broken: BrokenText[]; calls: ParsedCall[]; firstTokenMs: number },
 ): ReadAnswer {
-  return { type: "answer", text, calls, stop, usage, model, ...(carry === undefined ? {} : { carry }), firstTokenMs };
+  return { type: "answer", ...read, ...end };
 }
 
 function endless(): RemoraError {

@@ -11,7 +11,7 @@ export const modelLabels: Record<ProviderName, string> = {
 };
 
 /** The configuration's section. A compatible server is reached as OpenAI, at another address. */
-export function sectionOf(provider: ProviderName): "anthropic" | "openai" | "ollama" {
+function sectionOf(provider: ProviderName): "anthropic" | "openai" | "ollama" {
   return provider === "compatible" ? "openai" : provider;
 }
 

@@ -5,14 +5,17 @@ import { join, resolve } from "node:path";
 import { execa } from "execa";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { addSkillsCommand } from "../../src/cli/skills-add.ts";
+import { listSkillsCommand } from "../../src/cli/skills-list.ts";
 import { newSkillCommand } from "../../src/cli/skills-new.ts";
 import { removeSkillCommand } from "../../src/cli/skills-remove.ts";
 import { switchSkillCommand } from "../../src/cli/skills-switch.ts";
 import { updateSkillsCommand } from "../../src/cli/skills-update.ts";
+import { type SkillWriter, writeSkill } from "../../src/cli/skills-writer.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import type { Ask } from "../../src/setup/ask.ts";
+import { type Ask, SetupCancelled } from "../../src/setup/ask.ts";
 import { checkSkills } from "../../src/skill-runtime/library/load.ts";
 import { openLedger } from "../../src/storage/open-state.ts";
+import { createScriptedProvider, says } from "../doubles/scripted-provider.ts";
 import { skillText, writeFiles } from "../skill-runtime/folders.ts";
 import { environmentOf, temporaryFolder } from "./remora-command.ts";
 
@@ -134,6 +137,8 @@ test("disable and enable use the switch of the dashboard", async () => {
   await switchSkillCommand(env, project, "shell", false);
   expect(said()).toBe("shell is off for everybody. Its rules still apply. A running agent follows within a minute.\n");
   expect(await offInLedger()).toEqual(["shell"]);
+  await listSkillsCommand(env, project, {});
+  expect(said()).toMatch(/^shell .*\n {4}turned off \(skills enable shell\) · tools shell_exec/m);
   await switchSkillCommand(env, project, "shell", true);
   expect(await offInLedger()).toEqual([]);
   await expect(switchSkillCommand(env, project, "shel", true)).rejects.toThrow("there is no skill of this name");
@@ -141,25 +146,62 @@ test("disable and enable use the switch of the dashboard", async () => {
 
 test("a new skill is made from the answers, and none of them can become another field", async () => {
   const { env, skills, said } = await open({ "x.md": "" });
-  const answers: unknown[] = [
-    "bad name",
-    "text",
-    "Writes our notes\nprovides_tools: true",
-    "release, notes",
-    "Ask which version.",
-  ];
+  const answers: unknown[] = [];
   const next = async <Value>(): Promise<Value> => answers.shift() as Value;
-  const ask = { text: next, select: next } as unknown as Ask;
-  await expect(newSkillCommand(env, project, undefined, {}, ask)).rejects.toThrow("up to 48 letters");
-  await newSkillCommand(env, project, "release-notes", {}, ask);
+  const warned: string[] = [];
+  const ask = {
+    ...{ text: next, select: next, say: () => {}, warn: (text: string) => warned.push(text) },
+    during: (_doing: string, work: () => unknown) => work(),
+  } as unknown as Ask;
+  const wishes: string[] = [];
+  const written = {
+    name: "release-notes",
+    description: "Writes our notes\nprovides_tools: true",
+    triggers: ["release", "notes"],
+    instructions: "Ask which version.",
+  };
+  const write: SkillWriter = async (wish) => {
+    wishes.push(wish);
+    return written;
+  };
+  const made = (name: string | undefined, writer: SkillWriter = write) =>
+    newSkillCommand(env, project, name, {}, ask, writer);
+
+  await expect(made("bad name")).rejects.toThrow("up to 48 letters");
+  answers.push("Write our notes", "text", "change", "shorter", "keep", "release-notes");
+  await made(undefined);
+  expect(wishes[1]).toContain("Change this: shorter");
   expect(said()).toContain("A running agent uses it from its next step on.");
   const [report] = await checkSkills([join(skills, "release-notes")]);
   expect(report).toMatchObject({ name: "release-notes", verdict: "accept", triggers: ["release", "notes"], tools: [] });
   expect(await readFile(join(skills, "release-notes/SKILL.md"), "utf8")).toContain("\n---\n\nAsk which version.\n");
-  await newSkillCommand(env, project, "counter", { description: "Counts: things" });
-  expect((await checkSkills([join(skills, "counter")]))[0]).toMatchObject({
-    description: "Counts: things",
-    verdict: "accept",
-  });
+
+  answers.push("Greets: people", "text");
+  await made("greeting", async () => ({ problem: "No model is set up." }));
+  expect(warned.join()).toContain("No model is set up.\nYou get a skeleton");
+  expect((await checkSkills([join(skills, "greeting")]))[0]).toMatchObject({ verdict: "accept", tools: [] });
+  expect(await readFile(join(skills, "greeting/SKILL.md"), "utf8")).toContain("## Steps");
+
+  const cancels = { text: () => Promise.reject(new SetupCancelled()) } as unknown as Ask;
+  said();
+  await newSkillCommand(env, project, "never", {}, cancels, write);
+  expect([said(), existsSync(join(skills, "never"))]).toEqual(["Stopped. Nothing was created.\n", false]);
+
+  await newSkillCommand(env, project, "counter", { description: "Counts: things", tool: true });
+  const [counter] = await checkSkills([join(skills, "counter")]);
+  expect(counter).toMatchObject({ description: "Counts: things", verdict: "accept", tools: expect.any(Array) });
+  expect(counter?.tools).toHaveLength(3);
   await expect(newSkillCommand(env, project, undefined)).rejects.toThrow("give the skill a name");
+});
+
+test("the model writes a skill, and what is not one is refused", async () => {
+  const answering = (text: string) => writeSkill(createScriptedProvider([says(text)]), "Write release notes");
+  const skill = { name: "Release Notes!", description: "Notes.\nUse it.", triggers: "release", instructions: "Ask." };
+  expect(await answering(`Here it is:\n\`\`\`json\n${JSON.stringify(skill)}\n\`\`\``)).toEqual({
+    name: "release-notes",
+    description: "Notes. Use it.",
+    triggers: [],
+    instructions: "Ask.",
+  });
+  expect(await answering("I can't.")).toEqual({ problem: "The model's answer was not a skill." });
 });

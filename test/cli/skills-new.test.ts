@@ -88,7 +88,7 @@ describe("skills list", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^mine 2\.0\.0 — What mine does\n {4}1 danger, 0 confirm · .*mine\/SKILL\.md$/m);
     expect(stdout).toMatch(/^mcp .*\n {4}more tools while running/m);
-    expect(stderr).toContain("1 files with problems");
+    expect(stderr).toContain("1 file with problems");
     const listed = JSON.parse((await remora(home, "skills", "list", "--json")).stdout);
     expect(listed.find(({ name }: { name: string }) => name === "shell")).toMatchObject({
       tools: ["shell_exec", "shell_jobs"],

@@ -61,6 +61,14 @@ test.each<[string, object, (config: Config) => () => unknown, unknown]>([
     ["1"],
   ],
   [
+    "web.accounts",
+    { web: { accounts: { "slack:U0ANN": "viewer" } } },
+    ({ web }) =>
+      () =>
+        web.accounts,
+    { "slack:U0ANN": "viewer" },
+  ],
+  [
     "skills.deny",
     { skills: { deny: ["web"] } },
     ({ skills }) =>

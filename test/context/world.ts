@@ -8,9 +8,8 @@ import { silentLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
 import type { SkillBrief } from "../../src/ports/context.ts";
 import type { Memory, MemoryHit, MemoryQuery } from "../../src/ports/memory.ts";
-import type { Json } from "../../src/ports/message.ts";
 import type { ModelMessage, ModelRequest } from "../../src/ports/provider.ts";
-import type { Store } from "../../src/ports/store.ts";
+import { createInMemoryStore } from "../doubles/in-memory-store.ts";
 
 export const shares = { identity: 15, prefrontal: 10, memory: 30, skills: 20, history: 25 };
 
@@ -30,28 +29,9 @@ export function createMemoryDouble(hits: MemoryHit[] = [], digest = "") {
   return { memory, asked };
 }
 
-/** Values pass through JSON, as in every real store. */
-function createStoreDouble(): Store & { values: Map<string, string> } {
-  const values = new Map<string, string>();
-  return {
-    values,
-    async get(key) {
-      const value = values.get(key);
-      return value === undefined ? undefined : (JSON.parse(value) as Json);
-    },
-    async set(key, value) {
-      values.set(key, JSON.stringify(value));
-    },
-    async delete(key) {
-      values.delete(key);
-    },
-    close: async () => {},
-  };
-}
-
 export interface World {
   workspace: string;
-  store: ReturnType<typeof createStoreDouble>;
+  store: ReturnType<typeof createInMemoryStore>;
   /** A history over the store, as after a restart. */
   history(changes?: Partial<HistoryOptions>): ReturnType<typeof createHistory>;
   options(changes?: Partial<ContextBuilderOptions>): ContextBuilderOptions;
@@ -62,7 +42,7 @@ export interface World {
 
 export function createWorld(): World {
   const workspace = mkdtempSync(join(tmpdir(), "context-"));
-  const store = createStoreDouble();
+  const store = createInMemoryStore();
   const history = (changes: Partial<HistoryOptions> = {}) =>
     createHistory({ store, log: silentLog, idleMs: null, ...changes });
   const options = (changes: Partial<ContextBuilderOptions> = {}): ContextBuilderOptions => ({

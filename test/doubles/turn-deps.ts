@@ -3,6 +3,7 @@
  * own tests. `reply` holds everything that a person would see.
  */
 
+import { createModelNotes } from "../../src/engine/turn/answered-by.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import type { RemoraEvent } from "../../src/ports/events.ts";
@@ -80,6 +81,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     ledger,
     events,
     provider,
+    modelNotes: createModelNotes(),
     readModel,
     context: contextDouble(options.tools ?? []),
     deliver: async () => createDelivery({ reply, redact: (text) => text, log: silentLog }),

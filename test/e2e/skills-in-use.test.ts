@@ -1,5 +1,5 @@
 /** Every shipped skill in use: the real process, a scripted model, and people who approve. */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -85,6 +85,11 @@ function cardsOf(said: SeenMessage): SeenMessage[] {
   return [...ann.seen.values()].filter(({ type, thread }) => type === "card" && thread === said.id);
 }
 
+async function writeSkill(name: string, text: string): Promise<void> {
+  await mkdir(inSkills(name), { recursive: true });
+  await writeFile(inSkills(name, "SKILL.md"), text);
+}
+
 const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
 const lastRequest = () => model.requests.at(-1) ?? "";
 
@@ -155,6 +160,68 @@ test("planning, git and code-review: instructions load when they fit, and so doe
   expect((await use(checklist)).text).toContain("Review checklist");
   const outside = call("load_skill", { name: "code-review", file: "../shell/SKILL.md" });
   expect((await use(outside)).text).toContain("has no file");
+});
+
+test("patterns hold up no reading of skills, and the budget decides how many texts come in", async () => {
+  const skill = (name: string, fields: object, text: string) =>
+    writeSkill(name, `---\n${stringify({ name, description: `About ${name}.`, ...fields })}---\n\n${text}\n`);
+  const names = ["deploy", "rollout", "canary", "release", "runbook"];
+  for (const name of names) await skill(name, { triggers: ["flugelhorn"] }, `The text of ${name}.`);
+  const strict = { danger_patterns: ["deploy"], confirm_patterns: ["runbook", "load_skill"] };
+  const tools = [{ name: "flugel_play", description: "Plays." }];
+  await skill("horn", { triggers: ["flugelhorn horn"], tools, ...strict }, "The text of the skill with tools.");
+  await writeFile(inSkills("deploy", "notes.md"), "level three");
+  await untilOffered("flugel_play");
+
+  expect((await use(call("load_skill", { name: "deploy" }))).text).toContain("The text of deploy.");
+  expect((await use(call("load_skill", { name: "runbook" }))).text).toContain("The text of runbook.");
+  expect((await use(call("list_folder", { path: "deploy" }))).text).toContain("Blocked by the safety rules of horn");
+
+  const plain = await ann.say("@remora a flugelhorn horn");
+  await finished(plain);
+  const [horn, ...places] = ["the skill with tools", ...names].map((name) =>
+    lastRequest().indexOf(`The text of ${name}.`),
+  );
+  expect(Math.min(...places)).toBeGreaterThan(0);
+  expect(horn).toBeGreaterThan(Math.max(...places));
+  const feedback = join(home.workspace, "brain/basalganglia/channel:general");
+  const lines = async () =>
+    (await Promise.all((await readdir(feedback)).map((name) => readFile(join(feedback, name), "utf8")))).join("\n");
+  await expect.poll(lines).toMatch(/ turn without tools: done — `anthropic\//);
+
+  await rm(inSkills("horn"), { recursive: true });
+  await expect
+    .poll(() => use("hello").then(() => lastRequest().includes("flugel_play")), { timeout: 60_000 })
+    .toBe(false);
+  const bundled = await use(call("read_file", { path: inSkills("deploy", "notes.md") }));
+  expect(bundled.text).toContain("level three");
+  for (const path of [inSkills("origins.json"), inSkills("deploy", "..", "..", "remora.yaml")])
+    expect((await use(call("read_file", { path }))).text).not.toContain("safety:");
+  const changed = await use(call("write_file", { path: inSkills("deploy", "notes.md"), content: "changed" }));
+  expect(changed.text).toContain("no tool changes them");
+  expect(await readFile(inSkills("deploy", "notes.md"), "utf8")).toBe("level three");
+  for (const name of names) await rm(inSkills(name), { recursive: true });
+});
+
+test("a plugin whose start failed is tried again, and its call runs once", async () => {
+  const source = `import { appendFileSync, existsSync, readFileSync } from "node:fs";
+    let file;
+    export default {
+      init(home) {
+        file = home.dataFolder + "/log.txt";
+        const isFirst = !existsSync(file);
+        appendFileSync(file, "start ");
+        if (isFirst) throw new Error("not yet");
+      },
+      execute() { appendFileSync(file, "run "); return readFileSync(file, "utf8"); },
+    };`;
+  await writeSkill(
+    "slow-start",
+    "---\nname: slow-start\ndescription: Starts late.\ntools: [{ name: late_act }]\n---\n\nText.\n",
+  );
+  await writeFile(inSkills("slow-start", "plugin.mjs"), source);
+  await untilOffered("late_act");
+  expect((await use(call("late_act", {}))).text).toContain("start start run ");
 });
 
 test("web: reads an internal page that the operator allowed and no other, and a later reminder asks", async () => {

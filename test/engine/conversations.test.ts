@@ -42,7 +42,7 @@ function create(changes: Partial<ConversationsOptions> = {}): Conversations {
 }
 
 async function endTurn(turn: TurnRecord, end: TurnEnd): Promise<TurnEnd> {
-  if (end !== "suspended") await saveTurn(ledger, turn, end);
+  if (end !== "suspended" && end !== "undelivered") await saveTurn(ledger, turn, end);
   return end;
 }
 
@@ -132,6 +132,23 @@ describe("accepting", () => {
     }
     await conversations.whenIdle();
     expect(ran.flat()).toEqual(texts);
+  });
+
+  test("what can't be delivered is tried again, and later messages of the conversation wait for it", async () => {
+    const ran: string[][] = [];
+    const conversations = create({
+      async run(turn) {
+        ran.push(textsOf(turn));
+        return await endTurn(turn, ran.length < 3 ? "undelivered" : "done");
+      },
+    });
+    await conversations.accept(messageOf("ann", "one"));
+    await expect.poll(() => ran.length).toBe(1);
+    await conversations.accept(messageOf("ben", "two"));
+    await conversations.sweep();
+    await expect.poll(() => ran.length).toBe(4);
+    expect(ran).toEqual([["one"], ["one"], ["one"], ["two"]]);
+    expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(2);
   });
 
   test("in one conversation turns never overlap; over all at most the limit run", async () => {

@@ -3,6 +3,7 @@ import { runTurn } from "../../src/engine/turn/run-turn.ts";
 import { TurnAbort } from "../../src/lib/abort.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
 import type { ModelEvent } from "../../src/ports/provider.ts";
+import { createRecordingReply } from "../doubles/recording-reply.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { calls, fails, hangs, says } from "../doubles/scripted-provider.ts";
 import { createStageDoubles, keepTurn, type StageDoubleOptions, type StageDoubles } from "../doubles/turn-deps.ts";
@@ -44,6 +45,102 @@ describe("an answer without tools", () => {
     await run({ steps: [says("Hi.", "other/two")] });
     expect(doubles.reply.segments.at(-1)).toBe("Hi.\n\n*(answered by other/two)*");
   });
+
+  test("says why another model answered, once in a conversation until the first one is back", async () => {
+    const instead = (text: string, insteadBecause: string): ModelEvent[] =>
+      says(text, "other/two").map((event) => (event.type === "end" ? { ...event, insteadBecause } : event));
+    const steps = [
+      instead("One.", "provider.wrong-key"),
+      instead("Two.", "provider.wrong-key"),
+      instead("Three.", "provider.no-credit"),
+      says("Four."),
+      instead("Five.", "provider.no-credit"),
+    ];
+    const turn = await start({ steps });
+    const answers: (string | undefined)[] = [];
+    for (const [index] of steps.entries()) {
+      const next = index === 0 ? turn : await keepTurn(doubles.ledger, turnRecord({ id: `t${index + 1}` }));
+      await runTurn(next, doubles.stages, never);
+      answers.push(doubles.reply.segments.at(-1));
+    }
+    expect(answers).toEqual([
+      "One.\n\n*(answered by other/two, because the key for scripted/one was refused)*",
+      "Two.",
+      "Three.\n\n*(answered by other/two, because the account for scripted/one has no credit left)*",
+      "Four.",
+      "Five.\n\n*(answered by other/two, because the account for scripted/one has no credit left)*",
+    ]);
+  });
+
+  test("that broke off and began again reads as one answer, and the broken one counts as used", async () => {
+    const priceOf = () => ({ input: 1, output: 1_000, cacheRead: 0, cacheWrite: 0 });
+    const { turn } = await run({
+      priceOf,
+      steps: [
+        [
+          { type: "text-delta", text: "The first half" },
+          { type: "restart", model: "scripted/one" },
+          ...says("All of it."),
+        ],
+      ],
+    });
+    expect(doubles.reply.segments).toEqual(["All of it."]);
+    expect(doubles.episodes).toMatchObject([{ response: "All of it." }]);
+    expect(turn.brokenCost).toBeGreaterThan(0);
+  });
+
+  test("that broke off twice shows what was said, once", async () => {
+    const cut = fails("provider.cut", "the connection broke", true);
+    await run({ steps: [[{ type: "text-delta", text: "The first half" }, ...cut]] });
+    expect(doubles.reply.segments.at(-1)).toMatch(/^The first half\n\n⚠️ The model could not answer: .*broke/);
+  });
+});
+
+describe("while the service accepts nothing", () => {
+  const away = new RemoraError({
+    code: "platform.away",
+    place: "platform test",
+    message: "is down",
+    isRetryable: true,
+  });
+  const refusingFirst = (method: "finish" | "fail" | "ask") => {
+    const reply = createRecordingReply();
+    const accepted = reply[method] as (...args: unknown[]) => Promise<void>;
+    let tries = 0;
+    reply[method] = (async (...args: unknown[]) => {
+      tries += 1;
+      if (tries < 3) throw away;
+      await accepted(...args);
+    }) as never;
+    return reply;
+  };
+
+  async function runThrice(options: StageDoubleOptions) {
+    const turn = await start(options);
+    const ends = [];
+    for (let round = 0; round < 3; round += 1) {
+      const entry = await doubles.ledger.get("turn", turn.id);
+      ends.push(await runTurn(entry?.body ?? turn, doubles.stages, never));
+      if (round < 2) expect(entry?.state).toBe("running");
+    }
+    return ends;
+  }
+
+  test("an answer is kept, and delivered later without asking the model again", async () => {
+    const ends = await runThrice({ steps: [says("Hello Ann!")], reply: refusingFirst("finish") });
+    expect(ends).toEqual(["undelivered", "undelivered", "done"]);
+    expect(doubles.reply).toMatchObject({ segments: ["Hello Ann!"], end: "finished" });
+    expect(doubles.provider.requests).toHaveLength(1);
+    expect(doubles.episodes).toHaveLength(1);
+    expect((await doubles.ledger.get("turn", "t1"))?.body).not.toHaveProperty("undelivered");
+  });
+
+  test("a failure is kept too, and the model is not asked again", async () => {
+    const ends = await runThrice({ steps: [says("")], reply: refusingFirst("fail") });
+    expect(ends).toEqual(["undelivered", "undelivered", "failed"]);
+    expect(doubles.reply.segments.at(-1)).toMatch(/answer/);
+    expect(doubles.provider.requests).toHaveLength(1);
+  });
 });
 
 describe("tool calls", () => {
@@ -70,8 +167,10 @@ describe("tool calls", () => {
     for (const [steps, outcome] of [
       [[says("Hello, I am here.")], "done"],
       [[says("")], "failed"],
+      // A call that never ran leaves no line of its own.
+      [[calls({ name: "unknown_tool" }), says("Hello, that is no tool.")], "done"],
     ] as const) {
-      await run({ steps: [...steps] });
+      await run({ tools, steps: [...steps] });
       const [line, ...more] = doubles.feedback;
       expect(line).toMatchObject({ tool: "turn without tools", outcome, id: `t1:${outcome}`, turnId: "t1" });
       expect(more).toEqual([]);

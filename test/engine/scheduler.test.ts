@@ -56,3 +56,24 @@ test("a conversation has its woken turns before it works", async () => {
   await scheduler.whenIdle();
   expect(woken[0]).toEqual(["t1"]);
 });
+
+test("one person's flood of conversations doesn't hold up another person's", async () => {
+  const started: string[] = [];
+  let ends: (() => void)[] = [];
+  const scheduler = createScheduler(8, async (conversationId) => {
+    started.push(conversationId);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    return false;
+  });
+  for (let number = 0; number < 200; number += 1) scheduler.schedule(`flood ${number}`, "test:ann");
+  scheduler.schedule("question", "test:ben");
+  expect(started.slice(6)).toEqual(["question"]);
+  while (ends.length > 0) {
+    const due = ends;
+    ends = [];
+    for (const end of due) end();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  await scheduler.whenIdle();
+  expect(started).toHaveLength(201);
+});

@@ -51,9 +51,13 @@ async function queue(...messages: InboundMessage[]): Promise<void> {
     await ledger.create("message", `test:${body.id}`, { state: "queued", body, group: body.conversationId });
 }
 
-async function run(conversationId: string, by = "Ann"): Promise<void> {
+/** Runs a turn whose answer has begun, unless nothing of it was posted. */
+async function run(conversationId: string, by = "Ann", isPosted = true): Promise<void> {
   const body = turnRecord({ id: `turn-${conversationId}`, conversationId, messages: [said("r", conversationId, by)] });
   await ledger.create("turn", body.id, { state: "running", body, group: conversationId });
+  const posted = { state: "posted" as const, body: { messageId: "m1" }, group: body.id };
+  await ledger.create("post", `${body.id}:try:text:0`, posted);
+  if (isPosted) await ledger.create("post", `${body.id}:text:0`, posted);
 }
 
 const replyTo = (message: InboundMessage) => replies.get(turnIdFor(message));
@@ -91,6 +95,17 @@ test("further messages of the same person wait for the same turn, and a schedule
   createRoom().watch();
   await vi.waitFor(() => expect(linesOf(first)).toHaveLength(1));
   expect([...replies.keys()]).toEqual([turnIdFor(first)]);
+});
+
+test("while the answer before it is not there yet, there is no line that would stand above that answer", async () => {
+  await run("a", "Ben", false);
+  const [hidden, shown] = [said("1", "a"), said("2", "b")];
+  await queue(hidden, shown);
+  createRoom().watch();
+  await vi.waitFor(() => expect(linesOf(shown)).toHaveLength(1));
+  expect(linesOf(hidden)).toEqual([]);
+  await ledger.create("post", "turn-a:text:0", { state: "posted", body: { messageId: "m1" }, group: "turn-a" });
+  await vi.waitFor(() => expect(linesOf(hidden)).toHaveLength(1), { timeout: 30_000 });
 });
 
 test("a short wait shows nothing", async () => {

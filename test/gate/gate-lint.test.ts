@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { lintRules } from "../../src/gate/lint.ts";
+import { lintArguments } from "../../src/gate/lint-arguments.ts";
 import type { GateRules } from "../../src/ports/gate.ts";
 import { referenceRules } from "./tables/reference-rules.ts";
 
@@ -39,8 +40,37 @@ describe("the lint of patterns", () => {
     ["", ["gate.empty-pattern"]],
     ["(a+)+b", []],
     ["rm(?! -i)", []],
+    ["rm\\bx", ["gate.inner-boundary"]],
+    ["rm\\bx?", []],
+    ["\\bgit\\b.*\\bpush\\b", []],
+    ["\\d\\bx", []],
   ])("%s", (pattern, codes) => {
     expect(codesOf(pattern)).toEqual(codes);
+  });
+
+  test.each([
+    ['^note_add .*"txt":', "the argument `txt`, which `note_add` does not have; it has text, tags"],
+    ['^note_add .*"text":"-----', undefined],
+    ['^note_add .*("text"|"tags"):', undefined],
+    ['^open_tool .*"txt":', undefined],
+    ['^note_add x|.*"txt":', undefined],
+    ['^note_.* .*"txt":', undefined],
+    ['"command": "rm', "remove the space"],
+    ['"command": ?"rm', undefined],
+    ['"command":"rm"', undefined],
+  ])("arguments: %s", (pattern, said) => {
+    const closed = {
+      type: "object",
+      properties: { text: { type: "string" }, tags: { type: "array", items: { type: "string" } } },
+      additionalProperties: false,
+    };
+    const tools = [
+      { name: "note_add", parameters: closed },
+      { name: "open_tool", parameters: { type: "object", properties: {} } },
+    ];
+    const [warning] = lintArguments(rulesOf([pattern]), tools as never);
+    if (said === undefined) expect(warning).toBeUndefined();
+    else expect(warning?.message).toContain(said);
   });
 
   test("says where, what and what to do", () => {

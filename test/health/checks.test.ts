@@ -90,7 +90,7 @@ test("a model is broken until it answers again, and one that answers makes the o
       }
     },
   });
-  const watch = createModelWatch();
+  const watch = createModelWatch({ log: silentLog, refusal: () => undefined });
   const a = watch.observe(speaking("a"));
   await watch.check(signal);
   expect(watch.checks()).toMatchObject([{ name: "model a/m", state: "broken" }]);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RemoraError } from "../../src/lib/errors.ts";
@@ -60,17 +61,8 @@ describe("the cascade", () => {
     expect(two.requests).toHaveLength(0);
   });
 
-  test("does not move on for a failure that will not pass", async () => {
-    const [one, two] = [provider("a/one", wrongKey()), provider("b/two")];
-    const { made } = cascade([one, two]);
-    expect(failureIn(await collect(made, asking("x")))).toMatchObject({ code: "provider.wrong-key" });
-    expect(two.requests).toHaveLength(0);
-  });
-
-  test.each<[string, ModelEvent]>([
-    ["text", { type: "text-delta", text: "So " }],
-    ["a call", { type: "tool-call", id: "1", name: "look_up", inputJson: "{}" }],
-  ])("does not move on once %s was given", async (_name, first) => {
+  test("does not move on once a call was given", async () => {
+    const first: ModelEvent = { type: "tool-call", id: "1", name: "look_up", inputJson: "{}" };
     const [one, two] = [provider("a/one", [first, ...down()]), provider("b/two")];
     const { made } = cascade([one, two]);
     const events = await collect(made, asking("x"));
@@ -221,10 +213,13 @@ describe("the cascade", () => {
         const events = await collect(cascade(providers).made, asking("x"));
         expect(events.filter((event) => event.type === "end" || event.type === "error")).toHaveLength(1);
         expect(["end", "error"]).toContain(events.at(-1)?.type);
-        const visible = events.filter(isVisible);
-        // What was shown came from the last provider asked, whole; those before it had shown nothing.
-        expect(visible).toEqual((shown.at(-1) ?? []).filter(isVisible));
-        for (const before of shown.slice(0, -1)) expect(before.filter(isVisible)).toEqual([]);
+        // People read one answer: what was shown before a restart is void, and the rest came from one request.
+        const visible = events.slice(events.findLastIndex(({ type }) => type === "restart") + 1).filter(isVisible);
+        const whole = visible.length === 0 || shown.some((sent) => isDeepStrictEqual(sent.filter(isVisible), visible));
+        expect(whole).toBe(true);
+        // No model was asked more than twice, and none after a call.
+        expect(shown.length).toBeLessThanOrEqual(2 * answers.length);
+        for (const before of shown.slice(0, -1)) expect(before.some(({ type }) => type === "tool-call")).toBe(false);
       }),
       { numRuns: 200 },
     );

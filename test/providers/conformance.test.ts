@@ -43,7 +43,8 @@ async function over(api: Api, wrap: (provider: Provider) => Provider, tries: num
     pictureRequest: asking("hello", { messages: afterChart }),
     received: () => JSON.stringify(double.requests.at(-1)?.body),
     blind: double.blind,
-    fail: (kind) => double.failNext(...Array<Fault>(kind === "overloaded" ? tries : 1).fill(faults[kind])),
+    fail: (kind) =>
+      double.failNext(...Array<Fault>(kind === "overloaded" || kind === "broken" ? tries : 1).fill(faults[kind])),
     stop: double.stop,
   };
 }

@@ -1,55 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createOllamaProvider, ollamaUrlOf, probeOllama } from "../../src/providers/ollama.ts";
+import { ollamaUrlOf, probeOllama } from "../../src/providers/ollama.ts";
 import { closedPort, type ModelDouble, startModelDouble } from "../doubles/model.ts";
-import { asking, callsIn, collect, patient, textIn } from "./apis.ts";
 
 let double: ModelDouble;
 beforeEach(async () => {
   double = await startModelDouble();
 });
 afterEach(() => double.stop());
-
-const answering = async (content: string, tools = asking("x").tools) => {
-  double.mock.onMessage("do it", { content });
-  const provider = createOllamaProvider({ host: double.url, model: "tiny", timeouts: patient });
-  return await collect(provider, asking("do it", { tools }));
-};
-
-describe("a call that a small model writes as text", () => {
-  test.each([
-    '{"name": "look_up", "parameters": {"place": "Rome"}}',
-    '{"name": "look_up", "arguments": {"place": "Rome"}}',
-    ' {"type":"function","function":{"name":"look_up","arguments":"{\\"place\\":\\"Rome\\"}"}}\n',
-    '{"tool": "look_up", "input": {"place": "Rome"}}',
-  ])("is a call when it is all the text: %s", async (content) => {
-    const events = await answering(content);
-    expect(textIn(events)).toBe("");
-    expect(callsIn(events).map((call) => [call.name, JSON.parse(call.inputJson)])).toEqual([
-      ["look_up", { place: "Rome" }],
-    ]);
-    expect(events.at(-1)).toMatchObject({ type: "end", stop: "tool-calls" });
-  });
-
-  test.each([
-    'Use this: {"name": "look_up", "parameters": {"place": "Rome"}}',
-    '{"name": "look_up", "parameters": {"place": "Rome"}} as you asked',
-    '{"name": "unknown_tool", "parameters": {}}',
-    '{"name": "look_up"}',
-    '{"place": "Rome"}',
-    '[{"name": "look_up", "parameters": {}}]',
-    '{"name": "look_up", "parameters": {',
-  ])("is text otherwise: %s", async (content) => {
-    const events = await answering(content);
-    expect(callsIn(events)).toEqual([]);
-    expect(textIn(events)).toBe(content);
-    expect(events.at(-1)).toMatchObject({ type: "end", stop: "end" });
-  });
-
-  test("is text when the request has no tools", async () => {
-    const content = '{"name": "look_up", "parameters": {"place": "Rome"}}';
-    expect(textIn(await answering(content, []))).toBe(content);
-  });
-});
 
 describe("finding Ollama", () => {
   test("lists the models that are there", async () => {

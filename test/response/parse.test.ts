@@ -89,7 +89,7 @@ describe("the text of an answer", () => {
   test("said before a failure comes with the failure, and no call of it counts", async () => {
     const error = new RemoraError({ code: "provider.cut", place: "provider x", message: "cut", isRetryable: true });
     const { answer } = await read([say("Half"), call("clock", "{}"), { type: "error", error }]);
-    expect(answer).toEqual({ type: "failed", text: "Half", error });
+    expect(answer).toEqual({ type: "failed", text: "Half", broken: [], error });
   });
 
   test("without an end is a failure", async () => {

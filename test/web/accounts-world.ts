@@ -29,8 +29,9 @@ export interface AccountsWorld extends DashboardWorld {
 export async function createAccountsWorld(changes: Partial<AccountsOptions> = {}): Promise<AccountsWorld> {
   const world = await createDashboardWorld({}, { publicUrl: origin, trustedProxies: ["127.0.0.1"] });
   const now = { at: Date.now() };
+  const { ledger = world.ledger } = changes;
   const accounts = createAccounts({
-    ...{ ledger: world.ledger, publicUrl: origin, roles: {}, claimRoles: {}, services: noServices },
+    ...{ ledger, publicUrl: origin, roles: () => ({}), claimRoles: {}, services: noServices },
     now: () => now.at,
     ...changes,
   });
@@ -38,7 +39,7 @@ export async function createAccountsWorld(changes: Partial<AccountsOptions> = {}
   const { placeOf, cookiesOf } = server;
   server.admit(accounts);
   mountSignIn(server.app, {
-    ...{ accounts, ledger: world.ledger, audit: world.audit, log: silentLog, placeOf, cookiesOf, now: () => now.at },
+    ...{ accounts, ledger, audit: world.audit, log: silentLog, placeOf, cookiesOf, now: () => now.at },
   });
   const port = Number(new URL(world.url).port);
   const proxied = { host: publicHost, "x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https" };

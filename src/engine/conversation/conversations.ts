@@ -16,10 +16,12 @@ import { messageOf } from "../../lib/errors.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
 import type { Conversations } from "../../ports/conversation.ts";
+import type { Author } from "../../ports/message.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { turnFields } from "../turn/turn-store.ts";
 import { activeTurns, createTurnEnder, isWaitingForApproval, type TurnEnderOptions } from "./active-turns.ts";
 import { createInbox, hasOnlyMessage } from "./inbox.ts";
+import { createPostponed } from "./postponed.ts";
 import { createScheduler } from "./scheduler.ts";
 import { createTurnStarter, type TurnStarterOptions } from "./start-turn.ts";
 import { createWaitingRoom, minWaitMs, type WaitingRoomOptions } from "./waiting-room.ts";
@@ -29,7 +31,7 @@ import { createWorker, type WorkerOptions } from "./worker.ts";
 export type Overlap = "queue" | "steer" | "interrupt";
 
 export interface ConversationsOptions
-  extends Omit<WorkerOptions, "messages" | "startNextTurn">,
+  extends Omit<WorkerOptions, "messages" | "startNextTurn" | "postponed">,
     TurnEnderOptions,
     Pick<TurnStarterOptions, "workingFolder"> {
   /** If false, this process stores messages and wakes turns, but other processes run the turns. */
@@ -61,7 +63,8 @@ export function createConversations(options: ConversationsOptions): Conversation
     await waitingRoom.release(turn);
     return await options.run(turn, signal);
   };
-  const worker = createWorker({ ...options, run, messages, startNextTurn });
+  const postponed = createPostponed((conversationId) => scheduler.schedule(conversationId));
+  const worker = createWorker({ ...options, run, messages, startNextTurn, postponed });
   const scheduler = createScheduler(options.concurrency, worker);
   const unlisten = bus.listen(hear);
   let orphansResumedAt = 0;
@@ -70,8 +73,9 @@ export function createConversations(options: ConversationsOptions): Conversation
   function hear(message: BusMessage): void {
     if (!options.takesTurns) return;
     if (message.type === "work") {
-      if (message.turnId === undefined) scheduler.schedule(message.conversationId);
-      else scheduler.wake(message.conversationId, message.turnId);
+      const { conversationId, turnId, person } = message;
+      if (turnId === undefined) scheduler.schedule(conversationId, person);
+      else scheduler.wake(conversationId, turnId, person);
     }
     if (message.type === "abort") {
       const running = scheduler.running(message.conversationId);
@@ -86,7 +90,8 @@ export function createConversations(options: ConversationsOptions): Conversation
     const hasEnded = entry.state !== "parked" && entry.state !== "running";
     // If the turn has ended, the worker only settles the changes that people have decided on.
     if (!hasEnded) events.emit("turn.resumed", { ...turnFields(entry.body), because: "answer" });
-    bus.publish({ type: "work", conversationId: entry.body.conversationId, turnId });
+    const person = personOf(entry.body.target.platform, requesterOf(entry.body));
+    bus.publish({ type: "work", conversationId: entry.body.conversationId, turnId, person });
   }
 
   /** Resumes turns whose process has died, or whose wake-up message on the bus was lost. */
@@ -104,7 +109,7 @@ export function createConversations(options: ConversationsOptions): Conversation
         // Take the messages again: the process may have crashed before it took them.
         await messages.take(body.messages);
         if (because === "restart") events.emit("turn.resumed", { ...turnFields(body), because });
-        scheduler.wake(body.conversationId, body.id);
+        scheduler.wake(body.conversationId, body.id, personOf(body.target.platform, requesterOf(body)));
       } catch (thrown) {
         if (isTransientStorageError(thrown)) throw thrown;
         options.log.error({ turnId: id, error: messageOf(thrown) }, "could not resume a turn; the others go on");
@@ -117,7 +122,8 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   async function sweep(now = Date.now()): Promise<void> {
     if (!options.takesTurns) return await warnOfUnattended(now);
-    for (const conversationId of await messages.waitingConversations()) scheduler.schedule(conversationId);
+    for (const [conversationId, first] of await messages.waitingConversations())
+      scheduler.schedule(conversationId, personOf(first.platform, first.author));
     // A clock that was set back must not delay the search.
     if (now >= orphansResumedAt && now - orphansResumedAt < options.resumeOrphansEveryMs) return;
     orphansResumedAt = now;
@@ -157,7 +163,7 @@ export function createConversations(options: ConversationsOptions): Conversation
         const own = others.filter((turn) => requesterOf(turn).id === message.author.id);
         await endTurns(own, "interrupted");
       }
-      bus.publish({ type: "work", conversationId });
+      bus.publish({ type: "work", conversationId, person: personOf(message.platform, message.author) });
       waitingRoom.watch();
       return true;
     },
@@ -235,7 +241,12 @@ export function createConversations(options: ConversationsOptions): Conversation
     async close(graceMs) {
       unlisten();
       await waitingRoom.close();
+      postponed.close();
       await scheduler.close(graceMs);
     },
   };
+}
+
+function personOf(platform: string, { id }: Author): string {
+  return `${platform}:${id}`;
 }

@@ -11,7 +11,8 @@ export interface Inbox {
   keepAnswered(message: InboundMessage): Promise<boolean>;
   /** Oldest first. */
   queued(conversationId: string): Promise<InboundMessage[]>;
-  waitingConversations(): Promise<string[]>;
+  /** Conversations with queued messages, and the oldest message of each. */
+  waitingConversations(): Promise<Map<string, InboundMessage>>;
   /** Takes messages from the queue and returns their current content, without withdrawn messages. */
   take(messages: readonly InboundMessage[]): Promise<InboundMessage[]>;
   answered(messages: readonly InboundMessage[]): Promise<void>;
@@ -52,7 +53,8 @@ export function createInbox(ledger: Ledger): Inbox {
     },
     async waitingConversations() {
       const entries = await ledger.list("message", { states: ["queued"] });
-      return [...new Set(entries.map((entry) => entry.group))];
+      // The last value of a key counts, so the oldest message comes last.
+      return new Map(entries.reverse().map(({ group, body }) => [group, body]));
     },
     async take(messages) {
       const taken: InboundMessage[] = [];

@@ -1,7 +1,7 @@
 /** Finds out what each queued request waits for, from the ledger, so that every process says the same. */
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Author, InboundMessage, ReplyTarget } from "../../ports/message.ts";
-import { requesterOf } from "../../ports/turn.ts";
+import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { plainValue } from "../turn/tool-phrases.ts";
 import { turnIdFor } from "./inbox.ts";
 
@@ -34,10 +34,14 @@ const maxNameCharacters = 40;
 export async function placesInQueue(ledger: Ledger, isSteering: boolean): Promise<PlacesInQueue> {
   const entries = await ledger.list("message", { states: ["queued"], limit: maxMessages });
   if (entries.length === 0) return { requests: [], waitingTurnIds: new Set() };
-  const running = new Map<string, Author>();
-  for (const { body } of await ledger.list("turn", { states: ["running"] }))
-    running.set(body.conversationId, requesterOf(body));
   const groups = groupsOf(entries);
+  const waitsIn = new Set(groups.map(({ conversationId }) => conversationId));
+  const running = new Map<string, Author>();
+  const unseen = new Set<string>();
+  for (const { body } of await ledger.list("turn", { states: ["running"] })) {
+    running.set(body.conversationId, requesterOf(body));
+    if (waitsIn.has(body.conversationId) && !(await isSeen(ledger, body))) unseen.add(body.conversationId);
+  }
   const before = new Map<string, number>();
   let free = 0;
   const requests = groups.flatMap((group) => {
@@ -50,9 +54,17 @@ export async function placesInQueue(ledger: Ledger, isSteering: boolean): Promis
     const isJoining = isSteering && here === 0 && busyWith?.id === group.author.id;
     // Nobody waits in front of a screen for a scheduled task.
     const isScheduled = group.first.id.startsWith("schedule:");
-    return isJoining || isScheduled ? [] : [requestOf(group, text)];
+    return isJoining || isScheduled || unseen.has(group.conversationId) ? [] : [requestOf(group, text)];
   });
   return { requests, waitingTurnIds: new Set(groups.map(({ first }) => turnIdFor(first))) };
+}
+
+/** False if the turn's answer is still to be posted. It must not appear below the line of a later request. */
+async function isSeen(ledger: Ledger, { id, undelivered }: TurnRecord): Promise<boolean> {
+  if (undelivered !== undefined) return false;
+  const posts = await ledger.list("post", { group: id });
+  const newest = posts.findLast((post) => !post.id.startsWith(`${id}:try:`));
+  return newest?.id.startsWith(`${id}:text:`) === true;
 }
 
 /** Like `createTurnStarter`: a turn has consecutive messages of one person. */

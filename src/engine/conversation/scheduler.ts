@@ -1,9 +1,10 @@
 /**
  * Runs one piece of work at a time in each conversation, and limits how many conversations run at once. After each
- * piece, a conversation moves to the back of the queue so that none has to wait forever.
+ * piece, a conversation moves to the back of the queue so that none has to wait forever. Free slots are shared fairly among
+ * the people whose requests wait.
  */
-import PQueue from "p-queue";
 import { TurnAbort } from "../../lib/abort.ts";
+import { createFairPool } from "../../lib/fair-pool.ts";
 import type { Lease } from "../../ports/cluster.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 
@@ -15,10 +16,18 @@ export interface ScheduledConversation {
   running?: { turn: TurnRecord; controller: AbortController };
 }
 
+interface ScheduledWork extends ScheduledConversation {
+  isBusy: boolean;
+  /** Scheduled again during work, so the result "no work" may be out of date. */
+  isRescheduled: boolean;
+  person?: string;
+}
+
 export interface Scheduler {
-  schedule(conversationId: string): void;
+  /** `person` is who waits for the work. If nobody is named, the conversation counts as a person of its own. */
+  schedule(conversationId: string, person?: string): void;
   /** Resumes a turn before any new turn starts. */
-  wake(conversationId: string, turnId: string): void;
+  wake(conversationId: string, turnId: string, person?: string): void;
   running(conversationId: string): ScheduledConversation["running"];
   isBusy(conversationId: string): boolean;
   whenIdle(): Promise<void>;
@@ -31,26 +40,26 @@ export function createScheduler(
   concurrency: number,
   work: (conversationId: string, conversation: ScheduledConversation) => Promise<boolean>,
 ): Scheduler {
-  /** `isRescheduled`: scheduled again during work, so the result "no work" may be out of date. */
-  const scheduled = new Map<string, ScheduledConversation & { isBusy: boolean; isRescheduled: boolean }>();
-  const pool = new PQueue({ concurrency });
+  const scheduled = new Map<string, ScheduledWork>();
+  const pool = createFairPool(concurrency);
   let isClosing = false;
 
   function conversationFor(conversationId: string) {
     const known = scheduled.get(conversationId);
     if (known !== undefined) return known;
-    const conversation = { isBusy: false, isRescheduled: false, wokenTurnIds: [] as string[] };
+    const conversation: ScheduledWork = { isBusy: false, isRescheduled: false, wokenTurnIds: [] };
     scheduled.set(conversationId, conversation);
     return conversation;
   }
 
-  function schedule(conversationId: string): void {
+  function schedule(conversationId: string, person?: string): void {
     const conversation = conversationFor(conversationId);
+    if (person !== undefined) conversation.person = person;
     if (conversation.isBusy) conversation.isRescheduled = true;
     if (conversation.isBusy || isClosing) return;
     conversation.isBusy = true;
     conversation.isRescheduled = false;
-    void pool.add(async () => {
+    void pool.add(conversation.person ?? conversationId, async () => {
       const hadWork = await work(conversationId, conversation);
       conversation.isBusy = false;
       if (hadWork || conversation.isRescheduled) schedule(conversationId);
@@ -60,21 +69,21 @@ export function createScheduler(
 
   return {
     schedule,
-    wake(conversationId, turnId) {
+    wake(conversationId, turnId, person) {
       const { wokenTurnIds } = conversationFor(conversationId);
       if (!wokenTurnIds.includes(turnId)) wokenTurnIds.push(turnId);
-      schedule(conversationId);
+      schedule(conversationId, person);
     },
     isBusy: (conversationId) => scheduled.has(conversationId),
     running: (conversationId) => scheduled.get(conversationId)?.running,
-    whenIdle: () => pool.onIdle(),
+    whenIdle: pool.whenIdle,
     async close(graceMs) {
       isClosing = true;
       pool.clear();
       const timer = setTimeout(() => {
         for (const { running } of scheduled.values()) running?.controller.abort(new TurnAbort("shutdown"));
       }, graceMs);
-      await pool.onIdle();
+      await pool.whenIdle();
       clearTimeout(timer);
     },
   };

@@ -13,6 +13,7 @@ import type { TurnRecord } from "../../ports/turn.ts";
 import { claimed, saveTurn, type TurnEnd, TurnOwnershipLost, turnFields } from "../turn/turn-store.ts";
 import { activeTurns, isWaitingForApproval } from "./active-turns.ts";
 import type { Inbox } from "./inbox.ts";
+import type { Postponed } from "./postponed.ts";
 import type { ScheduledConversation } from "./scheduler.ts";
 import type { StartNextTurn } from "./start-turn.ts";
 
@@ -23,6 +24,7 @@ export interface WorkerOptions {
   log: Log;
   leases: Leases;
   startNextTurn: StartNextTurn;
+  postponed: Postponed;
   /** If false, other processes work on the conversation. */
   serves(conversationId: string): Promise<boolean>;
   run(turn: TurnRecord, signal: AbortSignal): Promise<TurnEnd>;
@@ -35,10 +37,12 @@ export interface WorkerOptions {
 export type ConversationWorker = (conversationId: string, conversation: ScheduledConversation) => Promise<boolean>;
 
 export function createWorker(options: WorkerOptions): ConversationWorker {
-  const { ledger, messages, events, log, leases, startNextTurn, serves, run, onCrash } = options;
+  const { ledger, messages, events, log, leases, startNextTurn, postponed, serves, run, onCrash } = options;
 
   async function work(conversationId: string, conversation: ScheduledConversation): Promise<boolean> {
     try {
+      // Later messages wait too, because their answers must not overtake the one that waits.
+      if (postponed.isWaiting(conversationId)) return false;
       if (!(await holdLease(conversationId, conversation))) return false;
       const turn = (await claimWoken(conversation)) ?? (await startNextTurn(conversationId));
       if (turn !== undefined) {
@@ -99,8 +103,11 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
       const end = await run(turn, controller.signal);
       if (end === "done" || end === "failed" || end === "stopped") await messages.answered(turn.messages);
       if (end === "parked" && !(await isWaitingForApproval(ledger, turn))) conversation.wokenTurnIds.push(turn.id);
-      if (end === "suspended") await releaseLease(conversation);
-      return end !== "suspended";
+      if (end === "undelivered") postponed.postpone(turn.conversationId);
+      else postponed.settle(turn.conversationId);
+      if (end !== "suspended" && end !== "undelivered") return true;
+      await releaseLease(conversation);
+      return false;
     } catch (thrown) {
       // The next holder of the lease resumes the turn before any new turn starts.
       if (isTransientStorageError(thrown)) {

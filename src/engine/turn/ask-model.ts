@@ -62,14 +62,16 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const addedMs = performance.now() - beganBuilding;
   const began = Date.now();
   const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
-  const answer = await readAnswer(run, { ...built.request, ...alone }, tools);
+  const { shorter } = built;
+  const answer = await readAnswer(run, { ...built.request, ...alone, ...(shorter ? { shorter } : {}) }, tools);
+  for (const { model, text } of answer.broken) await countBroken(run, permit, text, built, model);
   if (answer.type === "failed") {
     turn.unfinishedText = answer.text;
     await countBroken(run, permit, answer.text, built);
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
     return `The model could not answer: ${answer.error.message}`;
   }
-  const { text, stop, usage, model, carry, firstTokenMs } = answer;
+  const { text, stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
   deps.events.emit("llm.response", {
     ...fields,
     step,
@@ -86,18 +88,23 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const seenMessages = turn.messages.length;
   const untrusted = untrustedFor(built.origins, requesterOf(turn).id);
   const kept = carry === undefined || calls.length === 0 ? {} : { carry };
-  const asked = { seenMessages, untrusted, model, requestedModel, ...counted, at: Date.now() };
+  const instead = insteadBecause === undefined ? {} : { insteadBecause };
+  const asked = { seenMessages, untrusted, model, requestedModel, ...instead, ...counted, at: Date.now() };
   turn.steps.push({ text, calls, ...kept, stop, ...asked });
   await run.save();
   return undefined;
 }
 
 /** A call that failed before it began to answer costs nothing, as far as is known. */
-async function countBroken(run: TurnRun, permit: AdmittedCall, text: string, built: BuiltContext): Promise<void> {
+async function countBroken(
+  run: TurnRun,
+  permit: AdmittedCall,
+  text: string,
+  { request, estimatedTokens: promptTokens }: BuiltContext,
+  model = request.preferredModel ?? run.deps.provider.model,
+): Promise<void> {
   if (text === "") return;
-  const { request, estimatedTokens: promptTokens } = built;
   const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  const model = request.preferredModel ?? run.deps.provider.model;
   const call = { model, usage, addedMs: 0, promptTokens, answerCharacters: text.length, isBroken: true };
   const { cost } = await permit.count(call);
   if (cost !== undefined) run.turn.brokenCost = (run.turn.brokenCost ?? 0) + cost;

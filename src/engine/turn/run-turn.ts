@@ -12,10 +12,11 @@ import { TurnAbort } from "../../lib/abort.ts";
 import { isDiskFull } from "../../lib/disk-full.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
+import { isPlatformAway } from "../../ports/platform.ts";
 import { openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import type { TurnDeps, TurnLimits } from "../../ports/turn-deps.ts";
 import { askModel } from "./ask-model.ts";
-import { endAborted, endAnswered, endBroken, endVisibly } from "./end-turn.ts";
+import { endAborted, endAnswered, endBroken, endUndelivered, endVisibly } from "./end-turn.ts";
 import { gather } from "./gather.ts";
 import { runCalls } from "./run-calls.ts";
 import { createTurnProgress } from "./turn-progress.ts";
@@ -53,21 +54,31 @@ export async function runTurn(turn: TurnRecord, deps: TurnDeps, workerSignal: Ab
       throw thrown;
     })
     .finally(progress.stop);
-  if (end === "suspended") await delivery.leave();
+  if (end === "suspended" || end === "undelivered") await delivery.leave();
   return end;
 }
 
 async function runToEnd(run: TurnRun): Promise<TurnEnd> {
+  try {
+    return await runOrExplain(run);
+  } catch (thrown) {
+    if (!isPlatformAway(thrown)) throw thrown;
+    return await endUndelivered(run, thrown);
+  }
+}
+
+async function runOrExplain(run: TurnRun): Promise<TurnEnd> {
   const { turn, deps, signal } = run;
   try {
     if (signal.aborted) return await endAborted(run);
+    if (turn.ending !== undefined) return await endVisibly(run, turn.ending.state, turn.ending.sentence);
     const refusal = unreadableText(turn, deps.limits);
     if (refusal !== undefined) return await endVisibly(run, "failed", refusal);
     // An earlier process may have left other text, or only its progress.
     if (!turn.isDelivered) run.delivery.show(textOf(openSegment(turn)));
     return await takeSteps(run);
   } catch (thrown) {
-    if (thrown instanceof TurnOwnershipLost) throw thrown;
+    if (thrown instanceof TurnOwnershipLost || isPlatformAway(thrown)) throw thrown;
     if (isTransientStorageError(thrown)) return suspended(run, thrown);
     if (signal.aborted) return await endAborted(run);
     return await endBroken(run, thrown);

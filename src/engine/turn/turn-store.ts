@@ -16,8 +16,11 @@ export class TurnOwnershipLost extends Error {
   }
 }
 
-/** How a run ended. A `suspended` turn is still running in the ledger, and the next worker resumes it. */
-export type TurnEnd = "done" | "failed" | "stopped" | "parked" | "suspended";
+/**
+ * How a run ended. A `suspended` turn is still running in the ledger, and the next worker resumes it. So is an
+ * `undelivered` one, once the service accepts messages again.
+ */
+export type TurnEnd = "done" | "failed" | "stopped" | "parked" | "suspended" | "undelivered";
 
 export interface TurnRun {
   turn: TurnRecord;

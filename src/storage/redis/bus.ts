@@ -27,7 +27,12 @@ const pingIntervalMs = 10_000;
 
 const cause = z.enum(["stopped", "interrupted", "shutdown"]);
 const messageSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("work"), conversationId: z.string(), turnId: z.string().exactOptional() }),
+  z.object({
+    type: z.literal("work"),
+    conversationId: z.string(),
+    turnId: z.string().exactOptional(),
+    person: z.string().exactOptional(),
+  }),
   z.object({ type: z.literal("abort"), conversationId: z.string(), turnId: z.string().exactOptional(), cause }),
   z.object({ type: z.literal("cancel-job"), jobId: z.string(), cause }),
   z.object({ type: z.literal("changed"), kind: z.string(), id: z.string() }),

@@ -1,7 +1,7 @@
 /**
  * The tool queue of a single machine. Each call is a job in the ledger (call-store.ts) that outlives the process.
  *
- *   1. plan the job, wait for a free slot, set its state to `started` by compare-and-set, and only then run the tool
+ *   1. plan the job, wait for a free slot (shared fairly among people), set its state to `started` by compare-and-set, and only then run the tool
  *   2. after a transient failure, or any failure of an idempotent tool, wait and start again; otherwise end the job
  *   3. after a crash, start again only if the tool is idempotent; otherwise end the job as `interrupted`
  *
@@ -9,9 +9,9 @@
  * the next start.
  * Brain name: motor.
  */
-import PQueue from "p-queue";
 import { abortCauseOf, TurnAbort } from "../../lib/abort.ts";
 import { pause } from "../../lib/backoff.ts";
+import { createFairPool } from "../../lib/fair-pool.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { ToolQueue, ToolResult } from "../../ports/tool.ts";
 import { type ActiveJob, createActiveJobs } from "../calls/active-jobs.ts";
@@ -28,7 +28,7 @@ export interface EmbeddedQueueOptions extends CallExecutorOptions {
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): ToolQueue {
   const record = createCallRecord(options.ledger);
   const steps = createCallExecutor(record, options);
-  const pool = new PQueue({ concurrency: options.concurrency });
+  const pool = createFairPool(options.concurrency);
   const activeJobs = createActiveJobs(work, options.log);
 
   async function work(active: ActiveJob): Promise<ToolResult> {
@@ -70,7 +70,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): ToolQueue {
       }
     };
     try {
-      return await pool.add(begin, { signal: queued.signal });
+      return await pool.add(active.job.scope.requester.id, begin, queued.signal);
     } catch (thrown) {
       if (queued.signal.aborted) return entry;
       throw thrown;

@@ -112,6 +112,7 @@ function account() {
       <summary>${me.name}</summary>
       <div>
         <p>Signed in as <code>${me.identity}</code>, with the role ${me.role}.</p>
+        <p>To ask Remora something, write to it in Slack or Discord. Its chat page opens only at the machine where it runs.</p>
         <button type="button" @click=${() => signOut("/sign-out")}>Sign out</button>
         <button type="button" @click=${() => signOut("/sign-out/everywhere")}>Sign out on all devices</button>
       </div>

@@ -7,7 +7,7 @@
  * https://docs.slack.dev/authentication/sign-in-with-slack and https://docs.discord.com/developers/topics/oauth2
  */
 import { createHash, randomBytes } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { createTokenSigner, type Signing } from "./tokens.ts";
@@ -21,6 +21,8 @@ export interface ProviderOptions {
   redirectUri: string;
   /** Slack: the workspace that the address must name. */
   team?: string;
+  /** Answers everything else, as the Web API does at the same host. */
+  elsewhere?: string;
 }
 
 export interface IdentityProvider {
@@ -100,7 +102,8 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
     if (method === "GET" && pathname === paths[kind].authorize) return authorize(searchParams, response);
     if (method === "POST" && pathname === paths[kind].token) return await exchange(request, response);
     if (method === "GET" && pathname === "/api/users/@me" && kind === "discord") return user(request, response);
-    send(response, 404, { error: "not_found" });
+    if (options.elsewhere === undefined) return send(response, 404, { error: "not_found" });
+    passOn(options.elsewhere, request, response);
   }
 
   function metadata() {
@@ -192,6 +195,16 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
 }
 
 class Refusal extends Error {}
+
+function passOn(origin: string, request: IncomingMessage, response: ServerResponse): void {
+  const { method, headers } = request;
+  const passed = httpRequest(new URL(request.url ?? "/", origin), { method, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+  });
+  passed.on("error", () => response.destroy());
+  request.pipe(passed);
+}
 
 function challengeOf(verifier: string): string {
   return createHash("sha256").update(verifier).digest("base64url");

@@ -513,6 +513,18 @@ describe("bad weather", () => {
     20_000,
   );
 
+  test("while the token is refused, the end is refused too, and made once later", async () => {
+    const message = await mentioned();
+    const posts = createPosts();
+    const body = { code: 0, message: "401: Unauthorized" };
+    const outage = discord.fail({ times: Number.POSITIVE_INFINITY }, { type: "answer", status: 401, body });
+    const finish = () => replyTo(message, posts).finish("Once.", []);
+    await expect(finish()).rejects.toMatchObject({ code: "platform.away", isRetryable: true });
+    outage.remove();
+    await finish();
+    expect(own(threadOf(message)).map(({ content }) => content)).toEqual(["Once."]);
+  });
+
   test("what was posted before a crash, and says something else now, is changed", async () => {
     const message = await mentioned();
     const forgetful: Posts = {

@@ -51,6 +51,21 @@ describe("a connection that goes away", () => {
     await expect.poll(agent.texts, { timeout: 5_000 }).toEqual(["before", "into the void"]);
   });
 
+  test("a blocked event loop does not look like silence", async () => {
+    await connect();
+    await mention("before").acknowledged();
+    const { slack } = world;
+    await slack.until(() => slack.sockets.pings.fromApp > 0);
+    for (let times = 0; times < 2; times += 1) {
+      // Longer than the connection may be silent. Pongs wait in the socket while timers run.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
+      const seen = slack.sockets.pings.fromApp;
+      await slack.until(() => slack.sockets.pings.fromApp > seen + 1);
+    }
+    await mention("after").acknowledged();
+    expect(slack.sockets.opened()).toBe(1);
+  });
+
   test("a person's first words are fetched as well when they write to it while the socket is cut", async () => {
     await connect();
     await mention("hello").acknowledged();

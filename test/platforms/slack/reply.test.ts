@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Posts } from "../../../src/ports/platform.ts";
 import type { Progress } from "../../../src/ports/progress.ts";
-import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";
 import type { Channel } from "../../doubles/slack/state.ts";
 import { createTestAgent, replyTo, type TestAgent } from "./agent.ts";
@@ -485,6 +485,30 @@ describe("nothing twice", () => {
     world.slack.failNext("chat.postMessage", { type: "cut" }, { type: "http", status: 502 });
     await replyTo(world.platform, message).finish("Once.", []);
     expect(agents().map((each) => each.readable)).toEqual(["Once."]);
+  });
+
+  test("while Slack fails, the end is refused, and the same call later makes it once", async () => {
+    const message = await mentioned(edits);
+    const posts = createPosts();
+    const failure = { type: "http", status: 503 } as const;
+    world.slack.failNext("chat.postMessage", failure, failure, failure, failure);
+    const finish = () => replyTo(world.platform, message, posts).finish("Once.", []);
+    await expect(finish()).rejects.toMatchObject({ code: "platform.away", isRetryable: true });
+    await finish();
+    expect(agents().map((each) => each.readable)).toEqual(["Once."]);
+  });
+
+  test("a refused token may be taken again, so a card waits for it", async () => {
+    const message = await mentioned(edits);
+    const token = world.slack.tokens.get(world.slack.botToken);
+    if (token === undefined) throw new Error("the double has no bot token");
+    const posts = createPosts();
+    const ask = () => replyTo(world.platform, message, posts).ask(createCard(message));
+    token.state = "revoked";
+    await expect(ask()).rejects.toMatchObject({ code: "platform.away" });
+    token.state = "active";
+    await ask();
+    expect(agents()).toHaveLength(1);
   });
 
   test("a worker without a connection writes, streams to the right person, and the thread is the agent's", async () => {

@@ -20,8 +20,11 @@ import { isTransientCode } from "../../../lib/transient-errors.ts";
 import { globalRequestsPerSecond } from "../limits.ts";
 import { fatalProblem } from "./gateway-problems.ts";
 
-/** How long to retry: not at all (`once`), for seconds (`brief`), or for minutes (`lasting`). */
-export type RetryPolicy = "once" | "brief" | "lasting";
+/**
+ * How long to retry: not at all (`once`), for a second (`brief`), for half a minute (`lasting`: the caller tries again
+ * later), or for minutes (`patient`: nobody does).
+ */
+export type RetryPolicy = "once" | "brief" | "lasting" | "patient";
 
 export interface ApiRequest {
   method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
@@ -52,7 +55,8 @@ export interface DiscordApiOptions {
 const defaultPauses: Record<RetryPolicy, readonly number[]> = {
   once: [],
   brief: [300, 900],
-  lasting: [300, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000],
+  lasting: [300, 1_000, 2_000, 4_000, 8_000, 15_000],
+  patient: [300, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000],
 };
 const timeoutMs = 15_000;
 const maxRequestsPerSecond = 500;
@@ -159,6 +163,12 @@ export function isPassing(thrown: unknown): boolean {
   // A truncated answer is not valid JSON.
   if (thrown instanceof SyntaxError) return true;
   return thrown.cause !== undefined && isPassing(thrown.cause);
+}
+
+/** Discord accepts nothing at the moment, also because the token is refused: an administrator may put that right. */
+export function isAway(thrown: unknown): boolean {
+  if (thrown instanceof DiscordAPIError && thrown.status === 401) return true;
+  return !(thrown instanceof RemoraError) && isPassing(thrown);
 }
 
 export function isLimited(thrown: unknown): boolean {

@@ -12,9 +12,10 @@ import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
+import { platformAway } from "../../shared/platform-away.ts";
 import { createProgressLine } from "../../shared/progress-line.ts";
 import { createThrottledUpdates } from "../../shared/throttled-updates.ts";
-import { type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
+import { type DiscordApi, isAway, isPassing, isRefusal } from "../api/api.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import type { FormContents } from "../interactions/form-contents.ts";
 import { editsPerWindow, editWindowMs } from "../limits.ts";
@@ -250,17 +251,17 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   return {
     write: (text) => update({ text }),
     progress: (progress) => update({ activity: line.of(progress, growing.text !== "") }),
-    ask,
+    ask: (card) => ask(card).catch(asRejection),
     async settle(card) {
       await options.latestCards.note(card);
       await begun();
       await findLost(card);
       await rewrite(card);
     },
-    note,
-    question,
-    finish: end,
-    fail: (text, footer) => end(text, [], footer),
+    note: (said) => note(said).catch(asRejection),
+    question: (card) => question(card).catch(asRejection),
+    finish: (text, files, footer) => end(text, files, footer).catch(asRejection),
+    fail: (text, footer) => end(text, [], footer).catch(asRejection),
     async park() {
       typing.stop();
       if (isWritten) await closeSegment();
@@ -271,6 +272,10 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       await updates.stop();
     },
   };
+}
+
+function asRejection(thrown: unknown): never {
+  throw isAway(thrown) ? platformAway("discord", thrown) : thrown;
 }
 
 /** Discord reports forbidden files or embeds only as a missing permission, so tries ever plainer styles. */

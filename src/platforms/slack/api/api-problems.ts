@@ -98,6 +98,12 @@ export function isTokenProblem(thrown: unknown): boolean {
   return isSlackError(thrown, ...tokenErrors);
 }
 
+/** Slack accepts nothing at the moment, also because the token is refused: an administrator may put that right. */
+export function isAway(thrown: unknown): boolean {
+  const isPassing = thrown instanceof RemoraError && thrown.code.startsWith("slack.") && thrown.isRetryable;
+  return isPassing || isTokenProblem(thrown);
+}
+
 export function isPlaceProblem(thrown: unknown): boolean {
   return isSlackError(thrown, ...placeErrors);
 }

@@ -10,6 +10,7 @@ import { messageOf, type RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { isTokenProblem, problemOf } from "./api-problems.ts";
 import { dispatch } from "./dispatch.ts";
+import { createLoopWatch, forgiveBlockedLoop } from "./loop-watch.ts";
 import { createSdkLogger } from "./sdk-logger.ts";
 
 export interface SocketReceiverOptions {
@@ -58,6 +59,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
       },
     },
   });
+  const loop = createLoopWatch();
   const ended = new AbortController();
   const over = AbortSignal.any([signal, ended.signal]);
   let app: App | undefined;
@@ -83,6 +85,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
         await open();
         failures = 0;
         isStanding = true;
+        forgiveBlockedLoop(Reflect.get(client, "websocket"), loop);
         options.onConnected();
         return;
       } catch (thrown) {
@@ -137,6 +140,7 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
     start: () => openPatiently(true),
     async stop() {
       ended.abort();
+      loop.stop();
       const wasStanding = isStanding;
       isStanding = false;
       if (wasStanding) await Promise.race([client.disconnect(), pause(1_000, new AbortController().signal)]);

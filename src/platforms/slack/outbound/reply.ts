@@ -15,8 +15,9 @@ import type { Progress } from "../../../ports/progress.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
+import { platformAway } from "../../shared/platform-away.ts";
 import type { SlackApi } from "../api/api.ts";
-import { isPlaceProblem, isSlackError, isTokenProblem } from "../api/api-problems.ts";
+import { isAway, isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
 import type { CardForms } from "../interactions/card-forms.ts";
@@ -151,7 +152,10 @@ export function createSlackReply(options: ReplyOptions): Reply {
     for (const file of areShared ? [] : found) {
       await uploadFile(options.api, file).then(
         (done) => uploaded.push(done),
-        (thrown: unknown) => notes.push(attachmentNote(file.name, messageOf(thrown))),
+        (thrown: unknown) => {
+          if (isAway(thrown)) throw thrown;
+          notes.push(attachmentNote(file.name, messageOf(thrown)));
+        },
       );
     }
     const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"), footer);
@@ -171,7 +175,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     rest: string | undefined,
     thrown: unknown,
   ): Promise<void> {
-    if (isPlaceProblem(thrown) || isTokenProblem(thrown)) throw thrown;
+    if (isPlaceProblem(thrown) || isAway(thrown)) throw thrown;
     const notes = names.map((name) => attachmentNote(name, messageOf(thrown)));
     const parts = renderParts([...notes, ...(rest === undefined ? [] : [rest])].join("\n\n"));
     for (const [index, part] of parts.entries()) await sender.post(`instead:${index}`, renderMessage(part));
@@ -202,6 +206,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
       for (const { name, text } of files) uploaded.push(await uploadText(name, text));
       await share(place, filesKey(card), uploaded);
     } catch (thrown) {
+      if (isAway(thrown)) throw thrown;
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not upload a card's file");
       await sender.keep(refusedKey(card), "1");
     }
@@ -268,12 +273,12 @@ export function createSlackReply(options: ReplyOptions): Reply {
   return {
     write: (text) => inOrder(() => show({ text })),
     progress: (progress) => inOrder(() => show({ progress })),
-    ask: (card) => inOrder(() => askOnce(card).catch(asNoRoute)),
+    ask: (card) => inOrder(() => askOnce(card).catch(asRejection)),
     settle: (card) => inOrder(() => settle(card)),
-    note: (said) => inOrder(() => note(said).catch(asNoRoute)),
-    question: (card) => inOrder(() => question(card).catch(asNoRoute)),
-    finish: (text, files, footer) => inOrder(() => end(text, files, footer)),
-    fail: (text, footer) => inOrder(() => end(text, [], footer)),
+    note: (said) => inOrder(() => note(said).catch(asRejection)),
+    question: (card) => inOrder(() => question(card).catch(asRejection)),
+    finish: (text, files, footer) => inOrder(() => end(text, files, footer).catch(asRejection)),
+    fail: (text, footer) => inOrder(() => end(text, [], footer).catch(asRejection)),
     park: () =>
       inOrder(async () => {
         if (segment !== undefined) await closeSegment(await begin(), latestText);
@@ -304,9 +309,9 @@ function sinceOf({ messageId }: ReplyTarget): string {
   return at === undefined ? "0" : (Number(at) / 1000 - 60).toFixed(6);
 }
 
-function asNoRoute(thrown: unknown): never {
-  if (isPlaceProblem(thrown) || isTokenProblem(thrown)) throw noRoute("", messageOf(thrown), thrown);
-  throw thrown;
+function asRejection(thrown: unknown): never {
+  if (isPlaceProblem(thrown)) throw noRoute("", messageOf(thrown), thrown);
+  throw isAway(thrown) ? platformAway("slack", thrown) : thrown;
 }
 
 function noRoute(conversationId: string, why: string, cause?: unknown): RemoraError {

@@ -1,0 +1,92 @@
+/**
+ * Asks one model of the cascade. Before the next model gets its chance:
+ *
+ *   a prompt that is too long   is sent once more with a smaller context
+ *   a stream that breaks        is requested once more; the new text replaces what people have seen
+ *
+ * After a tool call, a failure ends the answer.
+ */
+import type { RemoraError } from "../lib/errors.ts";
+import type { ModelEvent, ModelRequest } from "../ports/provider.ts";
+import type { RankedProvider, Rests } from "./rests.ts";
+
+export interface FailedAttempt {
+  candidate: RankedProvider;
+  error: RemoraError;
+  /** The same model was asked twice. */
+  wasRepeated: boolean;
+}
+
+export interface AttemptOptions {
+  connectMs: number | undefined;
+  /** Why the model that should answer could not. */
+  insteadBecause: string | undefined;
+}
+
+export interface Attempts {
+  /** Returns the failure if the next model may be asked, and undefined if the answer has ended. */
+  ask(candidate: RankedProvider, options: AttemptOptions): AsyncGenerator<ModelEvent, FailedAttempt | undefined>;
+}
+
+interface Failure {
+  error: RemoraError;
+  hasText: boolean;
+}
+
+export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortSignal): Attempts {
+  const { shorter, preferredModel: _preferred, ...request } = whole;
+  /** The model whose visible text the next attempt replaces. */
+  let broken: string | undefined;
+
+  async function* once(
+    candidate: RankedProvider,
+    asked: ModelRequest,
+    insteadBecause: string | undefined,
+  ): AsyncGenerator<ModelEvent, Failure | undefined> {
+    rests.begin(candidate);
+    let shown: "nothing" | "text" | "call" = "nothing";
+    for await (const event of candidate.provider.stream({ ...asked, preferredModel: candidate.model }, signal)) {
+      if (event.type === "notice") {
+        yield event;
+        continue;
+      }
+      if (event.type === "error") {
+        if (!signal.aborted) rests.failed(candidate, event.error);
+        const mayMoveOn = shown === "nothing" || (shown === "text" && event.error.isRetryable);
+        if (mayMoveOn && !signal.aborted && event.error.code !== "provider.aborted") {
+          if (shown === "text") broken = candidate.model;
+          return { error: event.error, hasText: shown === "text" };
+        }
+        yield event;
+        return undefined;
+      }
+      if (event.type === "text-delta" && event.text === "") continue;
+      if (broken !== undefined) yield { type: "restart", model: broken };
+      broken = undefined;
+      if (event.type === "end") rests.answered(candidate);
+      if (event.type === "tool-call") shown = "call";
+      else if (event.type === "text-delta" && shown === "nothing") shown = "text";
+      yield event.type === "end" && insteadBecause !== undefined ? { ...event, insteadBecause } : event;
+    }
+    return undefined;
+  }
+
+  return {
+    async *ask(candidate, { connectMs, insteadBecause }) {
+      const asked: ModelRequest = connectMs === undefined ? request : { ...request, connectMs };
+      const failure = yield* once(candidate, asked, insteadBecause);
+      if (failure === undefined) return undefined;
+      const isTooLong = failure.error.code === "provider.too-long" && shorter !== undefined;
+      const isBroken = failure.hasText || failure.error.code === "provider.cut";
+      if (!isTooLong && !isBroken) return { candidate, error: failure.error, wasRepeated: false };
+      yield { type: "notice", text: isTooLong ? "Asking again with a shorter history" : "Asking again" };
+      const next = isTooLong ? { ...asked, ...messagesOf(shorter()) } : asked;
+      const again = yield* once(candidate, next, insteadBecause);
+      return again === undefined ? undefined : { candidate, error: again.error, wasRepeated: true };
+    },
+  };
+}
+
+function messagesOf({ system, messages, tools }: ModelRequest): Pick<ModelRequest, "system" | "messages" | "tools"> {
+  return { system, messages, tools };
+}

@@ -1,0 +1,172 @@
+/** Models that fail, in the real process with the real client libraries: who answers, what people read, who is asked again. */
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { type ConnectProxy, startConnectProxy } from "../doubles/connect-proxy.ts";
+import { type Fault, type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { apis } from "../providers/apis.ts";
+
+const patience = { timeout: 120_000 };
+const answer = (status: number, error: object): Fault => ({ type: "answer", status, body: JSON.stringify({ error }) });
+const noCredit = answer(429, { type: "insufficient_quota", code: "insufficient_quota", message: "no quota" });
+
+let home: RemoraHome;
+let remora: RemoraProcess;
+let ann: ChatClient;
+
+const ask = async (text: string) => (await ann.answerTo(await ann.say(text, { dm: true }))).text;
+
+async function start(env: Record<string, string>): Promise<void> {
+  const config = join(home.workspace, "remora.yaml");
+  await writeFile(config, "models: { ollama: { model: llama3.2 } }\nhealth: { modelCall: false }\n");
+  remora = await startRemora(home, { REMORA_CONFIG: config, ...env });
+  ann = await createChatClient(remora.url, remora.token);
+}
+
+async function stop(): Promise<void> {
+  ann.close();
+  await remora.stop();
+}
+
+describe("three services", () => {
+  let [one, two, local]: ModelDouble[] = [];
+  const double = (which: ModelDouble | undefined): ModelDouble => {
+    if (which === undefined) throw new Error("not started");
+    return which;
+  };
+  const env = (key: string) => ({
+    ANTHROPIC_API_KEY: key,
+    ANTHROPIC_BASE_URL: double(one).url,
+    OPENAI_API_KEY: "another-key-of-the-operator",
+    OPENAI_BASE_URL: `${double(two).url}/v1`,
+    OLLAMA_HOST: double(local).url,
+  });
+
+  beforeAll(async () => {
+    [home, one, two, local] = await Promise.all([
+      createHome(),
+      startModelDouble(),
+      startModelDouble(),
+      startModelDouble(),
+    ]);
+    one.mock.onMessage(/./, { content: "Here is the whole answer of the first model." });
+    two.mock.onMessage(/./, { content: "The second one answers." });
+    local.mock.on({ hasToolResult: true }, { content: "I looked into the folder." });
+    local.mock.onMessage(/look/, { content: '```json\n{"tool": "list_folder", "args": {"path": "."}}\n```' });
+    await start(env("the-first-key-of-the-operator"));
+  }, 120_000);
+  afterAll(async () => {
+    await stop();
+    await Promise.all([one, two, local].map((each) => each?.stop()));
+    await home.remove();
+  });
+
+  test("an answer that breaks off begins again, and reads as one answer", patience, async () => {
+    const [api] = apis;
+    if (api === undefined) throw new Error("no api");
+    double(one).failNext({ type: "break", before: api.secondText });
+    expect(await ask("hello")).toBe("Here is the whole answer of the first model.");
+    expect(double(one).requests).toHaveLength(2);
+  });
+
+  test("a prompt that is too long is asked again with less, and the same model answers", patience, async () => {
+    const before = double(one).requests.length;
+    double(one).failNext(answer(400, { type: "invalid_request_error", message: "prompt is too long: 210000 tokens" }));
+    expect(await ask("hello again")).toBe("Here is the whole answer of the first model.");
+    const [whole, short] = double(one)
+      .requests.slice(before)
+      .map(({ body }) => JSON.stringify(body));
+    expect(short?.length).toBeLessThan(whole?.length ?? 0);
+    expect(short).toContain("hello again");
+  });
+
+  test("no credit: the next model answers, says why once, and the operator is told", patience, async () => {
+    double(one).failNext(noCredit);
+    const name = "anthropic/claude-sonnet-5-5";
+    expect(await ask("first")).toBe(
+      `The second one answers.\n\n*(answered by openai/gpt-5.4-mini, because the account for ${name} has no credit left)*`,
+    );
+    expect(await ask("second")).toBe("The second one answers.");
+    expect((remora.stdout() + remora.stderr()).split("the account has no credit left")).toHaveLength(2);
+    expect((await ann.command("status", "", { dm: true })).text).toContain("no credit left");
+  });
+
+  test("a local model's call that is written as text runs, and is never shown", patience, async () => {
+    double(two).failNext(noCredit);
+    const said = await ann.say("look", { dm: true });
+    const { text } = await ann.answerTo(said);
+    expect(text).toMatch(/^I looked into the folder\.\n\n\*\(answered by ollama\/llama3\.2, because /);
+    expect(JSON.stringify([...ann.seen.values()])).not.toContain('list_folder\\", \\"args');
+    expect(JSON.stringify(double(local).requests.at(-1)?.body)).toContain('"role":"tool"');
+  });
+
+  test("a refused key rests across a restart, and no longer once it has changed", patience, async () => {
+    await stop();
+    double(one).refuseKey();
+    await start(env("the-first-key-of-the-operator"));
+    expect(await ask("third")).toContain("because the key for anthropic/claude-sonnet-5-5 was refused");
+    double(one).refuseKey(false);
+    const before = double(one).requests.length;
+
+    await stop();
+    await start(env("the-first-key-of-the-operator"));
+    expect(await ask("fourth")).toContain("The second one answers.");
+    expect(double(one).requests).toHaveLength(before);
+    for (const file of await readdir(home.data, { recursive: true, withFileTypes: true }))
+      if (file.isFile())
+        expect((await readFile(join(file.parentPath, file.name))).includes("the-first-key")).toBe(false);
+
+    await stop();
+    await start(env("the-second-key-of-the-operator"));
+    expect(await ask("fifth")).toBe("Here is the whole answer of the first model.");
+  });
+});
+
+describe("a network that swallows everything", () => {
+  let proxy: ConnectProxy;
+  let models: ModelDouble;
+
+  beforeAll(async () => {
+    [home, models] = await Promise.all([createHome(), startModelDouble()]);
+    const port = Number(new URL(models.url).port);
+    proxy = await startConnectProxy({ ports: { "anthropic.test": port, "openai.test": port } });
+    models.mock.onMessage(/./, { content: "Hello." });
+    proxy.manner = { type: "hangs" };
+    await start({
+      HTTP_PROXY: proxy.url,
+      ANTHROPIC_API_KEY: "test-key",
+      ANTHROPIC_BASE_URL: "http://anthropic.test",
+      OPENAI_API_KEY: "test-key",
+      OPENAI_BASE_URL: "http://openai.test/v1",
+      OLLAMA_HOST: models.url,
+    });
+  }, 120_000);
+  afterAll(async () => {
+    await stop();
+    await Promise.all([proxy.stop(), models.stop()]);
+    await home.remove();
+  });
+
+  test("lets the local model answer, once after a wait, until the first choice can be reached", patience, async () => {
+    const line = "*(answered by ollama/llama3.2, because anthropic/claude-sonnet-5-5 can't be reached)*";
+    expect(await ask("one")).toBe(`Hello.\n\n${line}`);
+    expect(await ask("two")).toBe("Hello.");
+    expect(models.requests.map(({ path }) => path)).toEqual(["/api/chat", "/api/chat"]);
+    // Only one service was waited for; the other was tried at the same time, without a request.
+    expect(proxy.hosts()).toEqual(["anthropic.test", "openai.test"]);
+    expect((await ann.command("status", "", { dm: true })).text).toContain("anthropic/claude-sonnet-5-5");
+
+    proxy.manner = { type: "works" };
+    await expect
+      .poll(
+        async () => {
+          await ask("and now?");
+          return models.requests.at(-1)?.path;
+        },
+        { timeout: 60_000, interval: 500 },
+      )
+      .toBe("/v1/messages");
+  });
+});

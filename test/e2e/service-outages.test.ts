@@ -1,0 +1,106 @@
+/**
+ * The real process while Slack refuses its token and Discord answers with errors. Every message is answered once and in
+ * order, and cards appear once, also if the process is killed during the outage.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+
+const patienceMs = 60_000;
+
+let home: RemoraHome;
+let slack: SlackDouble;
+let discord: DiscordDouble;
+let remora: RemoraProcess;
+
+function start(): Promise<RemoraProcess> {
+  return startRemora(home, {
+    ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
+    ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
+  });
+}
+
+beforeAll(async () => {
+  [slack, discord, home] = await Promise.all([
+    createSlackDouble(),
+    createDiscordDouble({ limits: { global: "none" } }),
+    createHome(),
+  ]);
+  remora = await start();
+});
+afterAll(async () => {
+  await remora.kill();
+  await Promise.all([slack.stop(), discord.stop(), home.remove()]);
+});
+
+/** How often a turn's end could not be delivered. */
+function failures(): number {
+  return remora.stdout().concat(remora.stderr()).split("could not deliver").length - 1;
+}
+
+function untilFailures(wanted: number): Promise<void> {
+  return expect.poll(failures, { timeout: patienceMs }).toBeGreaterThanOrEqual(wanted);
+}
+
+async function metrics(): Promise<string> {
+  const response = await fetch(`${remora.url}/metrics`, { headers: { authorization: `Bearer ${remora.token}` } });
+  return await response.text();
+}
+
+test("Slack refuses the token, the process is killed, and Slack takes the token again", async () => {
+  const dm = slack.workspace.direct(slack.ann);
+  const say = (text: string) => slack.people.say({ as: slack.ann, in: dm, text }).acknowledged();
+  const answers = () => slack.see({ in: dm }).filter(({ isAgents }) => isAgents);
+  const token = slack.tokens.get(slack.botToken);
+  if (token === undefined) throw new Error("the double has no bot token");
+  await say("help");
+  // Now the turn is over, and the process knows Ann's name.
+  await expect.poll(metrics, { timeout: patienceMs }).toMatch(/turns_total\{outcome="done"\} 1/);
+
+  token.state = "revoked";
+  await say("run echo one");
+  await untilFailures(2);
+  // This waits for the first one.
+  await say("run echo two with network example.com");
+  await remora.kill();
+  expect(answers()).toHaveLength(1);
+
+  // With a refused token it would not start.
+  token.state = "active";
+  remora = await start();
+  const card = await slack.until(
+    () => answers().find(({ buttons }) => buttons.some(({ label }) => label === "Approve")),
+    patienceMs,
+  );
+  await slack.interactions.click({ as: slack.ann, on: { channel: dm, ts: card.ts }, button: "Approve" }).acknowledged();
+  const isSettled = () => answers().find(({ ts }) => ts === card.ts)?.buttons.length === 0;
+  await slack.until(() => isSettled() && answers().at(-1)?.readable.includes("done"), patienceMs);
+  const texts = answers().map(({ readable }) => readable);
+  expect(texts[1]).toContain("one");
+  expect(answers().findIndex(({ ts }) => ts === card.ts)).toBeGreaterThan(1);
+  expect(texts.filter((text) => /\bone\b/.test(text))).toHaveLength(1);
+  expect(texts.filter((text) => text.includes("Something went wrong"))).toEqual([]);
+}, 300_000);
+
+test("Discord refuses every request for a while, and then takes them again", async () => {
+  const own = () =>
+    discord.channel
+      .threads()
+      .flatMap((thread) => thread.messages())
+      .filter(({ author, type }) => author.id === discord.bot.id && type !== 21);
+  const before = failures();
+  const outage = discord.fail(
+    { times: Number.POSITIVE_INFINITY },
+    { type: "answer", status: 401, body: { code: 0, message: "401: Unauthorized" } },
+  );
+  discord.ann.say(`${discord.bot.mention} run echo one`, { in: discord.channel });
+  await untilFailures(before + 2);
+  expect(own()).toEqual([]);
+  outage.remove();
+  await discord.until(() => own().some(({ content }) => /\bone\b/.test(content)), patienceMs);
+  discord.ann.say(`${discord.bot.mention} help`, { in: discord.channel });
+  await discord.until(() => own().some(({ content }) => content.includes("demo model")), patienceMs);
+  expect(own().filter(({ content }) => /\bone\b/.test(content))).toHaveLength(1);
+  expect(own().filter(({ content }) => content.includes("Something went wrong"))).toEqual([]);
+}, 300_000);
