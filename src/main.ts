@@ -220,6 +220,15 @@ audit
   .description("print the lines for other systems")
   .action(async (options) => (await import("./cli/audit.ts")).auditExportCommand(process.env, root, options));
 
+program
+  .command("prune")
+  .option("--dry-run", "only say what would be removed")
+  .option("--json", "print one JSON array of {name, days, items, bytes}")
+  .description(
+    "remove old histories, task files, outputs, snapshots and unused working folders, as the agent does daily",
+  )
+  .action(async (options) => (await import("./cli/prune.ts")).pruneCommand(process.env, root, options));
+
 const memory = program.command("memory").description("what the agent remembers");
 memory
   .command("search")

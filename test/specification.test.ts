@@ -12,11 +12,22 @@ import { gateSection } from "./specification/gate.ts";
 import { memorySection } from "./specification/memory.ts";
 import { pipeline } from "./specification/pipeline.ts";
 import { platforms } from "./specification/platforms.ts";
+import { ports } from "./specification/ports.ts";
 import { providers } from "./specification/providers.ts";
 import { queueSection } from "./specification/queue.ts";
 import { skills } from "./specification/skills.ts";
 
-const sections = [pipeline, gateSection, approvalsSection, queueSection, skills, memorySection, providers, platforms];
+const sections = [
+  pipeline,
+  gateSection,
+  approvalsSection,
+  queueSection,
+  skills,
+  memorySection,
+  providers,
+  platforms,
+  ports,
+];
 const root = resolve(import.meta.dirname, "..");
 const page = readFileSync(resolve(root, "docs/architecture.md"), "utf8");
 const partOf = (heading: string) => page.split(`\n${heading}\n`)[1]?.split(/\n#{2,3} /)[0] ?? "";

@@ -42,6 +42,7 @@ import { buildMemory } from "./memory.ts";
 import { buildModels } from "./models.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
 import { buildPlatforms, type PlatformPages, type Platforms } from "./platforms.ts";
+import { buildRetention, createStorageSizes } from "./retention.ts";
 import { buildSandbox } from "./sandbox.ts";
 import { buildSkills } from "./skills.ts";
 import { buildState } from "./state.ts";
@@ -185,9 +186,11 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       memory: (await memory.newest(`dm:${person.id}`, maxHomeEntries)).map(({ headline }) => headline),
     }),
   });
-  const accounts = buildAccounts(options, state, server);
+  const accounts = buildAccounts(options, state, server, platforms.byName.get("slack")?.lookUp);
   late.accounts.set(accounts);
+  const retention = buildRetention(settings, { records: state, history: parts.history, log });
   mountPages(server, options, state, {
+    storageSizes: createStorageSizes(settings, retention, log),
     mayRead: async (conversationId, person) => {
       const platform = platforms.byName.get(person.platform);
       const isThere = conversationId.startsWith(`${person.platform}:`);
@@ -204,7 +207,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     status,
   });
   const housekeeping = buildHousekeeping(options, state, {
-    ...{ memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, accounts },
+    ...{ memory, chatLog, sandbox, skills, models, tools, parts, health, healthHistory, accounts, retention },
     servePage: () => connections.servePage(handlers, ended.signal),
   });
 

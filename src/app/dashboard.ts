@@ -8,6 +8,7 @@ import { listSnapshots } from "../context/explain.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import type { StatusLine } from "../ports/health.ts";
 import type { Ratings } from "../ports/rating.ts";
+import type { StorageSize } from "../ports/storage-size.ts";
 import { mountDashboard } from "../web/dashboard.ts";
 import type { MayRead } from "../web/endpoints/schedules.ts";
 import type { SkillDesk } from "../web/endpoints/skills.ts";
@@ -31,13 +32,14 @@ export interface DashboardParts {
   healthHistory: HealthHistory;
   status(): StatusLine[];
   mayRead: MayRead;
+  storageSizes(): StorageSize[] | undefined;
 }
 
 export function buildDashboard(
   app: Hono,
   { settings }: AppOptions,
   { ledger, audit, auditLog, mask }: State,
-  { parts, memory, skills, models, tools, answers, healthHistory, status, mayRead }: DashboardParts,
+  { parts, memory, skills, models, tools, answers, healthHistory, status, mayRead, storageSizes }: DashboardParts,
 ): void {
   const { approvals, conversations, context, reports, schedules } = parts;
   const { workspace, configFile } = settings;
@@ -48,7 +50,7 @@ export function buildDashboard(
     usage: models.usage,
     ratings: answers.ratings,
     limits: settings.config.limits,
-    mayRead,
+    ...{ mayRead, storageSizes },
     memory: { ...memory.desk, search: memory.search },
     skills: skillDesk(skills, tools),
     settings: () => ({

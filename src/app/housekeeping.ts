@@ -1,14 +1,15 @@
 /** Periodic work: sweeps every few seconds, cleanups every hour. */
-import { join } from "node:path";
 import type { StoredChatLog } from "../chat-log/chat-log.ts";
 import { createHousekeeping, type Housekeeping } from "../engine/housekeeping.ts";
 import { runIfDue } from "../lib/periodic.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
+import type { Retention } from "../retention/retention.ts";
 import { logsFolderOf } from "../storage/folders.ts";
 import { pruneFiles } from "../storage/prune-files.ts";
 import type { Accounts } from "../web/accounts/accounts.ts";
 import type { HealthHistory } from "../web/health-history.ts";
 import type { ConversationParts } from "./conversations.ts";
+import type { Health } from "./health.ts";
 import type { Models } from "./models.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
 import type { SandboxParts } from "./sandbox.ts";
@@ -26,20 +27,32 @@ export interface HousekeepingParts {
   parts: ConversationParts;
   healthHistory: HealthHistory;
   accounts: Pick<Accounts, "prune">;
+  health: Pick<Health, "tellOwners">;
+  retention: Pick<Retention, "prune">;
   servePage(): Promise<void>;
 }
 
 const dayMs = 86_400_000;
 const weekMs = 7 * dayMs;
-/** Only interrupted turns need these copies, to send their files again. */
-const outboxRetentionMs = weekMs;
 const documentsEveryMs = 10_000;
-const outputsRetentionMs = 30 * dayMs;
 
 export function buildHousekeeping(
-  { settings: { workspace, data, config }, role, log }: AppOptions,
+  { settings: { data, config }, role, log }: AppOptions,
   { ledger, store, auditLog }: State,
-  { memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, accounts, servePage }: HousekeepingParts,
+  {
+    memory,
+    chatLog,
+    sandbox,
+    skills,
+    models,
+    tools,
+    parts,
+    health,
+    healthHistory,
+    accounts,
+    retention,
+    servePage,
+  }: HousekeepingParts,
 ): Housekeeping {
   const { approvals, conversations, questions, schedules, history, registry } = parts;
   const pruneSummaries = async () => {
@@ -50,6 +63,7 @@ export function buildHousekeeping(
     sweeps: {
       // Runs first, because the others may wait long for an unreachable Redis.
       health: healthHistory.note,
+      owners: health.tellOwners,
       approvals: approvals.sweep,
       conversations: conversations.sweep,
       ...(takesTurns(role) ? { drafts: sandbox.drafts.sweep } : {}),
@@ -70,8 +84,9 @@ export function buildHousekeeping(
       models.usage.prune,
       healthHistory.prune,
       accounts.prune,
-      () => pruneFiles(join(workspace, "outbox"), Date.now() - outboxRetentionMs),
-      () => pruneFiles(join(workspace, "outputs"), Date.now() - outputsRetentionMs),
+      ...(takesTurns(role)
+        ? [() => runIfDue(store, { name: "retention", everyMs: dayMs, work: () => retention.prune(false) })]
+        : []),
       () => pruneFiles(logsFolderOf(data), Date.now() - config.log.keepDays * dayMs),
       // Runs last, because it writes: on a full disk, the other cleanups must free space first.
       auditLog.prune,

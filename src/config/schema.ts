@@ -12,6 +12,8 @@ const optionalText = text.nullable().default(null);
 const tokenLimit = count.nullable().default(null);
 const dollarLimit = z.number().min(0).max(1_000_000).nullable().default(null);
 
+/** Null: kept until people delete it. */
+const days = count.max(36_500).nullable();
 const price = z.number().min(0).max(1_000_000);
 const modelPrice = z.strictObject({
   input: price,
@@ -274,6 +276,15 @@ export const configSchema = z.strictObject({
           unpriced: z.enum(["refuse", "allow"]).default("refuse"),
         })
         .prefault({}),
+    })
+    .prefault({}),
+  retention: z
+    .strictObject({
+      historyDays: days.default(180),
+      taskFileDays: days.default(90),
+      outputDays: days.default(30),
+      snapshotDays: days.default(30),
+      folderDays: days.default(365),
     })
     .prefault({}),
   memory: z.strictObject({ retentionDays: count.nullable().default(null), embeddings }).prefault({}),

@@ -11,16 +11,24 @@ export interface SnapshotFile {
   path: string;
 }
 
+const snapshotName = /^[0-9TZ]+-([^-]+)-(\d+)\.md$/;
+
 export async function listSnapshots(workspace: string): Promise<SnapshotFile[]> {
   const names = await readdir(join(workspace, snapshotFolder)).catch((thrown: unknown) => {
     if (codeOf(thrown) === "ENOENT") return [];
     throw thrown;
   });
   return names.sort().flatMap((name) => {
-    const [, turn, step] = /^[0-9TZ]+-([^-]+)-(\d+)\.md$/.exec(name) ?? [];
+    const [, turn, step] = snapshotName.exec(name) ?? [];
     if (turn === undefined || step === undefined) return [];
     return [{ turnId: decodeName(turn), step: Number(step), path: `${snapshotFolder}/${name}` }];
   });
+}
+
+/** The turn in a snapshot's file name. */
+export function snapshotTurn(name: string): string | undefined {
+  const [, turn] = snapshotName.exec(name) ?? [];
+  return turn === undefined ? undefined : decodeName(turn);
 }
 
 export async function explainTurn(workspace: string, turnId: string): Promise<(SnapshotFile & { text: string })[]> {

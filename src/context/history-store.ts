@@ -55,6 +55,10 @@ export interface History {
     conversationId: string,
     person: { platform: string; userId: string },
   ): Promise<{ path: string; text: string } | undefined>;
+  /** When the history was last added to, and its size in bytes. Undefined if there is none. */
+  look(conversationId: string): Promise<{ at: number; bytes: number } | undefined>;
+  /** Removes the history if it was last added to before `before`. Resolves to whether it did. */
+  removeOlder(conversationId: string, before: number): Promise<boolean>;
   /** Deletes the summary if its retention has expired. */
   prune(conversationId: string): Promise<void>;
 }
@@ -101,7 +105,7 @@ export function createHistory(options: HistoryOptions): History {
 
   async function load(conversationId: string): Promise<StoredHistory> {
     const { exchanges, summary } = await parse(conversationId);
-    const newestAt = exchanges.at(-1)?.endedAt ?? summary?.at;
+    const newestAt = lastUse({ exchanges, ...(summary === undefined ? {} : { summary }) });
     const isIdle = idleMs !== null && newestAt !== undefined && now() - newestAt > idleMs;
     if (isIdle) return { exchanges: [] };
     return summary === undefined || isExpired(summary) ? { exchanges } : { exchanges, summary };
@@ -156,6 +160,18 @@ export function createHistory(options: HistoryOptions): History {
       if (summary?.authorIds.includes(`${platform}:${userId}`) !== true) return undefined;
       return { path: `summary of ${conversationId}`, text: renderSummary(summary) };
     },
+    async look(conversationId) {
+      const history = await parse(conversationId);
+      const at = lastUse(history);
+      return at === undefined ? undefined : { at, bytes: Buffer.byteLength(JSON.stringify(history)) };
+    },
+    removeOlder: (conversationId, before) =>
+      inOrder(conversationId, async () => {
+        const at = lastUse(await parse(conversationId));
+        if (at === undefined || at >= before) return false;
+        await save(conversationId, { exchanges: [] });
+        return true;
+      }),
     prune: (conversationId) =>
       inOrder(conversationId, async () => {
         const { exchanges, summary } = await parse(conversationId);
@@ -169,6 +185,10 @@ function isUnchanged({ origins: _read, ...exchange }: Exchange, stored: StoredEx
   if (stored === undefined) return false;
   const { origins: _stored, ...rest } = stored;
   return isDeepStrictEqual(exchange, rest);
+}
+
+function lastUse({ exchanges, summary }: StoredHistory): number | undefined {
+  return exchanges.at(-1)?.endedAt ?? summary?.at;
 }
 
 function historyKey(conversationId: string): string {

@@ -111,7 +111,8 @@ export interface LedgerKinds {
   /** `id` is the skill's name. An absent entry means on. */
   "skill-switch": { state: "on" | "off"; body: Record<string, never> };
   health: { state: "noted"; body: HealthChange };
-  conversation: { state: "known"; body: RegisteredConversation };
+  /** `ended`: nothing of it is left, so the entry goes too, unless it is used again. */
+  conversation: { state: "known" | "ended"; body: RegisteredConversation };
   account: { state: "active" | "removed"; body: AccountRecord };
   /** Grouped by identity. */
   session: { state: "active" | "ended"; body: SessionRecord };

@@ -16,6 +16,13 @@ export interface RedisSettings {
   waitMs: number;
 }
 
+/** What a command on the command line reads and changes, even while the agent runs. */
+export interface StoredRecords {
+  ledger: Ledger;
+  store: Store;
+  close(): Promise<void>;
+}
+
 export interface DurableState {
   ledger: Ledger;
   store: Store;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import { createDamagedRecords } from "./damaged-records.ts";
-import type { DurableState, OnWaiting, RedisSettings } from "./durable-state.ts";
+import type { DurableState, OnWaiting, RedisSettings, StoredRecords } from "./durable-state.ts";
 import { createInMemoryBus, createInMemoryLeases } from "./in-memory-cluster.ts";
 import { createKeyvStore } from "./keyv/store.ts";
 import { lockData } from "./sqlite/data-lock.ts";
@@ -37,9 +37,21 @@ export async function openState(
   return await (await import("./redis/open-redis.ts")).openShared(data, redis, log, onWaiting, signal);
 }
 
-export async function openLedger({ data, redis, log }: StateOptions): Promise<Ledger> {
-  if (redis === null) return createSqliteLedger({ path: ledgerFile(data), damaged: createDamagedRecords(log) });
-  return await (await import("./redis/open-redis.ts")).openSharedLedger(redis, log);
+export async function openRecords({ data, redis, log }: StateOptions): Promise<StoredRecords> {
+  if (redis !== null) return await (await import("./redis/open-redis.ts")).openSharedRecords(redis, log);
+  const ledger = createSqliteLedger({ path: ledgerFile(data), damaged: createDamagedRecords(log) });
+  const store = createKeyvStore({ path: join(data, "store.db") });
+  return {
+    ...{ ledger, store },
+    async close() {
+      await Promise.all([store.close(), ledger.close()]);
+    },
+  };
+}
+
+export async function openLedger(options: StateOptions): Promise<Ledger> {
+  const { ledger, close } = await openRecords(options);
+  return { ...ledger, close };
 }
 
 export function ledgerFile(data: string): string {

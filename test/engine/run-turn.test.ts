@@ -167,8 +167,10 @@ describe("tool calls", () => {
     for (const [steps, outcome] of [
       [[says("Hello, I am here.")], "done"],
       [[says("")], "failed"],
+      // A call that never ran leaves no line of its own.
+      [[calls({ name: "unknown_tool" }), says("Hello, that is no tool.")], "done"],
     ] as const) {
-      await run({ steps: [...steps] });
+      await run({ tools, steps: [...steps] });
       const [line, ...more] = doubles.feedback;
       expect(line).toMatchObject({ tool: "turn without tools", outcome, id: `t1:${outcome}`, turnId: "t1" });
       expect(more).toEqual([]);

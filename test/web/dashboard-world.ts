@@ -113,6 +113,7 @@ export async function createDashboardWorld(
     ratings: { counts: async () => ({ good: 0, bad: 0 }), recent: async () => [] },
     queue: { counts: () => ({ running: 0, waiting: 0 }) },
     history: { list: async () => ({ changes: [], older: null }) },
+    storageSizes: () => [{ name: "task files", items: 2, bytes: 2_048, kept: "90 days" }],
     conversations: {
       async stopTurn(turnId) {
         world.stopped.push(turnId);

@@ -8,10 +8,10 @@ export function createConversationRegistry(ledger: Ledger): ConversationRegistry
       const others = (heard?.lines ?? []).filter(({ author }) => !author.isBot);
       const userIds = [...new Set([...messages, ...others].map(({ author }) => author.id))];
       const known = await ledger.get("conversation", conversationId);
-      if (known !== undefined && userIds.every((id) => known.body.userIds.includes(id))) return;
+      if (known?.state === "known" && userIds.every((id) => known.body.userIds.includes(id))) return;
       const body = { scope, userIds };
       if (await ledger.create("conversation", conversationId, { state: "known", body, group: scope })) return;
-      await ledger.transition("conversation", conversationId, ["known"], "known", (before) => ({
+      await ledger.transition("conversation", conversationId, ["known", "ended"], "known", (before) => ({
         ...before,
         userIds: [...new Set([...before.userIds, ...userIds])],
       }));

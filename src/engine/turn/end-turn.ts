@@ -172,10 +172,11 @@ async function saveEpisode({ turn, deps }: TurnRun, outcome: "done" | "failed" |
   });
 }
 
-/** Each call leaves a line of its own. This one has no words of anybody, so it needs no origin and no owner. */
+/** Writes the line of a turn without calls. It has no words of anybody, so it needs no origin and no owner. */
 async function recordTurn({ turn, deps }: TurnRun, outcome: string): Promise<void> {
   const { id: turnId, scope, startedAt: at, steps } = turn;
-  if (callsOf(turn).some(({ result }) => result !== undefined)) return;
+  // Every call that ran or was refused has left a line of its own.
+  if (callsOf(turn).some(({ result }) => result !== undefined && result.status !== "invalid")) return;
   const summary = steps.at(-1)?.model ?? "no model answered";
   const line = { id: `${turnId}:${outcome}`, turnId, scope, at };
   await deps.memory.recordFeedback({ ...line, tool: turnWithoutTools, outcome, summary });

@@ -3,9 +3,8 @@ import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createWithLock } from "../../lib/with-lock.ts";
-import type { Ledger } from "../../ports/ledger.ts";
 import { createDamagedRecords } from "../damaged-records.ts";
-import type { DurableState, OnWaiting, RedisSettings } from "../durable-state.ts";
+import type { DurableState, OnWaiting, RedisSettings, StoredRecords } from "../durable-state.ts";
 import { createRedisStore } from "../keyv/redis-store.ts";
 import { type DataLock, lockData } from "../sqlite/data-lock.ts";
 import { createRedisBus } from "./bus.ts";
@@ -13,7 +12,8 @@ import { createRedisConnection, type RedisConnection } from "./connection.ts";
 import { createRedisLeases } from "./leases.ts";
 import { createRedisLedger } from "./ledger.ts";
 
-export async function openSharedLedger(redis: RedisSettings, log: Log): Promise<Ledger> {
+/** The records without leases and bus, for a single command. */
+export async function openSharedRecords(redis: RedisSettings, log: Log): Promise<StoredRecords> {
   const connection = createRedisConnection(redis.url, log, { waitMs: Math.min(redis.waitMs, 5_000) });
   try {
     const ledger = await createRedisLedger({
@@ -21,10 +21,11 @@ export async function openSharedLedger(redis: RedisSettings, log: Log): Promise<
       prefix: keyPrefix(redis),
       damaged: createDamagedRecords(log),
     });
+    const store = createRedisStore({ connection, prefix: keyPrefix(redis) });
     return {
-      ...ledger,
+      ...{ ledger, store },
       async close() {
-        await ledger.close();
+        await Promise.all([store.close(), ledger.close()]);
         await connection.close();
       },
     };

@@ -31,6 +31,17 @@ export function counted(number, one, many = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 
+export function size(bytes) {
+  if (bytes < 1024) return `${bytes} B`;
+  const [amount, unit] =
+    bytes < 1024 ** 2
+      ? [bytes / 1024, "KiB"]
+      : bytes < 1024 ** 3
+        ? [bytes / 1024 ** 2, "MiB"]
+        : [bytes / 1024 ** 3, "GiB"];
+  return `${amount.toFixed(1)} ${unit}`;
+}
+
 export function dollars(amount) {
   if (amount === 0) return "$0";
   return amount < 0.01 ? `$${amount.toFixed(4)}` : `$${amount.toFixed(2)}`;

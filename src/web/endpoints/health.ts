@@ -8,6 +8,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { oneLine } from "../../lib/text/sanitize.ts";
 import type { HealthChange, StatusLine } from "../../ports/health.ts";
 import type { Ledger } from "../../ports/ledger.ts";
+import type { StorageSize } from "../../ports/storage-size.ts";
 import type { ToolQueue } from "../../ports/tool.ts";
 import { isOperator } from "../../ports/visitor.ts";
 import type { HealthHistory } from "../health-history.ts";
@@ -22,6 +23,8 @@ export interface HealthData {
   changes: HealthChange[];
   older: number | null;
   historyProblem: string | null;
+  /** Null while it is measured for the first time. */
+  storage: StorageSize[] | null;
 }
 
 export interface WaitingCall {
@@ -42,6 +45,8 @@ export interface HealthOptions {
   queue: Pick<ToolQueue, "counts">;
   status(): StatusLine[];
   history: Pick<HealthHistory, "list">;
+  /** Undefined while it is measured for the first time. Returns at once. */
+  storageSizes(): StorageSize[] | undefined;
 }
 
 const pageSize = 50;
@@ -62,6 +67,7 @@ export function mountHealth(app: Hono, options: HealthOptions): void {
       calls: isOperator(visitor) ? calls : [],
       status: status(),
       jobs: queue.counts(),
+      storage: options.storageSizes() ?? null,
       historyProblem: typeof stored === "string" ? stored : null,
     };
   });

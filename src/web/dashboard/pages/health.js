@@ -1,5 +1,5 @@
 /** How each part is, what waits, and what has changed in the last seven days. */
-import { counted, duration, elapsed, moment } from "../format.js";
+import { count, counted, duration, elapsed, moment, size } from "../format.js";
 import { html, nothing, svg } from "../lit.js";
 import { badge, section, table, time, turnLink, waiting } from "../parts.js";
 
@@ -13,7 +13,7 @@ export function openHealth(context) {
   });
   return () => {
     if (found.data === undefined) return waiting(found);
-    const { version, startedAt, status, jobs, calls, changes, older, historyProblem } = found.data;
+    const { version, startedAt, status, jobs, calls, changes, older, historyProblem, storage } = found.data;
     const rows = status.map(({ name, state, detail }) => ({
       key: name,
       cells: [html`<strong>${name}</strong>`, badge(state), detail, strip(name, changes, older === null)],
@@ -23,6 +23,7 @@ export function openHealth(context) {
       ${section("Parts", table("Parts", columns, rows, "No health information."))}
       ${historyProblem === null ? nothing : html`<p class="banner" role="alert">The history and the waiting calls can't be read now: ${historyProblem}</p>`}
       ${section("Tool calls", table("Tool calls", callColumns, calls.map(callRow), "No tool calls right now."), `${jobs.running} running, ${jobs.waiting} waiting`)}
+      ${section("Storage", table("Storage", storageColumns, (storage ?? []).map(storageRow), storage === null ? "Being measured. Look again in a moment." : "Nothing is stored."), "npm run -s remora -- prune --dry-run shows what is old")}
       ${section("Changes", table("Changes", changeColumns, changes.map(changeRow), "Nothing has changed in the last 7 days."), "newest first, kept for 7 days")}
       <p class="paging">
         ${context.query.has("before") ? html`<a href="#/health">Newest</a>` : nothing}
@@ -38,6 +39,12 @@ function callRow({ id, turnId, tool, state, attempts, startedAt, retryAt, failur
     retryAt === null ? "" : `, next try ${retryAt <= Date.now() ? "now" : `in ${elapsed(Date.now(), retryAt)}`}`;
   const details = `${counted(attempts, "attempt")}${next}${failure === null ? "" : `: ${failure}`}`;
   return { key: id, cells: [tool, state, html`${details} · ${turnLink(turnId, "turn")}`, elapsed(startedAt)] };
+}
+
+const storageColumns = [["Kind", true], ["Items", true], ["Size", true], ["Kept"]];
+
+function storageRow({ name, items, bytes, kept }) {
+  return { key: name, cells: [name, count(items), bytes === 0 ? "–" : size(bytes), kept] };
 }
 
 const changeColumns = [["Time", true], ["Part", true], ["State", true], ["Details"]];
