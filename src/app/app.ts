@@ -207,7 +207,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     status,
   });
   const housekeeping = buildHousekeeping(options, state, {
-    ...{ memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, accounts, retention },
+    ...{ memory, chatLog, sandbox, skills, models, tools, parts, health, healthHistory, accounts, retention },
     servePage: () => connections.servePage(handlers, ended.signal),
   });
 
