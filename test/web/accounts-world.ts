@@ -3,6 +3,7 @@ import { request } from "node:http";
 import { silentLog } from "../../src/lib/log.ts";
 import { type AccountsOptions, createAccounts } from "../../src/web/accounts/accounts.ts";
 import { mountSignIn } from "../../src/web/accounts/sign-in-routes.ts";
+import type { DashboardOptions } from "../../src/web/dashboard.ts";
 import { createDashboardWorld, type DashboardWorld } from "./dashboard-world.ts";
 
 export const publicHost = "remora.example.com";
@@ -26,8 +27,11 @@ export interface AccountsWorld extends DashboardWorld {
   browserOf(name: string): Promise<Record<string, string>>;
 }
 
-export async function createAccountsWorld(changes: Partial<AccountsOptions> = {}): Promise<AccountsWorld> {
-  const world = await createDashboardWorld({}, { publicUrl: origin, trustedProxies: ["127.0.0.1"] });
+export async function createAccountsWorld(
+  changes: Partial<AccountsOptions> = {},
+  dashboard: Partial<DashboardOptions> = {},
+): Promise<AccountsWorld> {
+  const world = await createDashboardWorld(dashboard, { publicUrl: origin, trustedProxies: ["127.0.0.1"] });
   const now = { at: Date.now() };
   const { ledger = world.ledger } = changes;
   const accounts = createAccounts({
