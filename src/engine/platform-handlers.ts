@@ -1,6 +1,7 @@
 /** Routes events from all platforms. Each promise resolves when its event is durably stored. */
-import { diskFullText, isDiskFull } from "../lib/disk-full.ts";
+
 import type { Log } from "../lib/log.ts";
+import { diskFullText, isDiskFull } from "../lib/shortage.ts";
 import type { Access, RequestLimits } from "../ports/access.ts";
 import type { Approvals } from "../ports/approval.ts";
 import type { ChatLog } from "../ports/chat-log.ts";
