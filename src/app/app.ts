@@ -186,7 +186,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       memory: (await memory.newest(`dm:${person.id}`, maxHomeEntries)).map(({ headline }) => headline),
     }),
   });
-  const accounts = buildAccounts(options, state, server);
+  const accounts = buildAccounts(options, state, server, platforms.byName.get("slack")?.lookUp);
   late.accounts.set(accounts);
   const retention = buildRetention(settings, { records: state, history: parts.history, log });
   mountPages(server, options, state, {
@@ -207,7 +207,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     status,
   });
   const housekeeping = buildHousekeeping(options, state, {
-    ...{ memory, chatLog, sandbox, skills, models, tools, parts, healthHistory, accounts, retention },
+    ...{ memory, chatLog, sandbox, skills, models, tools, parts, health, healthHistory, accounts, retention },
     servePage: () => connections.servePage(handlers, ended.signal),
   });
 

@@ -23,7 +23,7 @@ import { forgetSnapshots } from "../context/forget-snapshots.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import type { Access } from "../ports/access.ts";
 import type { Commands } from "../ports/command.ts";
-import type { HealthCheck } from "../ports/health.ts";
+import { checkText, type HealthCheck } from "../ports/health.ts";
 import type { Author, Scope } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
 import { costOf } from "../usage/prices.ts";
@@ -105,7 +105,7 @@ export function buildCommands(
         ...[...connected()].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
         ...checks()
           .filter(({ state }) => state !== "ok")
-          .map(({ name, what }) => ({ name, detail: what })),
+          .map((check) => ({ name: check.name, detail: checkText(check) })),
       ]),
       grantsCommand(approvals),
       undoCommand(sandbox.drafts),

@@ -5,10 +5,13 @@ import { checkDisk } from "../health/disk.ts";
 import { markRun, readRun, unmarkRun } from "../health/last-run.ts";
 import type { ModelWatch } from "../health/model-watch.ts";
 import { createHealthMonitor, type HealthMonitor, type HealthProbe } from "../health/monitor.ts";
+import { restartText } from "../health/owner-notice-text.ts";
+import { createOwnerNotices } from "../health/owner-notices.ts";
 import { messageOf } from "../lib/errors.ts";
-import { diskFullText, isDiskFull } from "../lib/shortage.ts";
+import { diskFullNotice, isDiskFull } from "../lib/shortage.ts";
 import { createWorkerThread } from "../lib/worker-thread.ts";
 import type { HealthCheck } from "../ports/health.ts";
+import type { Notice } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
 import { maxCheckedBytes, wholeFiles } from "../storage/open-state.ts";
 import { damagedText } from "../storage/sqlite/quick-check.ts";
@@ -18,8 +21,10 @@ import type { State } from "./state.ts";
 export interface Health {
   start(url: string): Promise<void>;
   checks(): HealthCheck[];
+  /** Tells the owners what broke, and what works again. */
+  tellOwners(now: number): Promise<void>;
   /** Why new messages are not accepted, for the person who wrote. */
-  refusal(): string | undefined;
+  refusal(): Notice | undefined;
   close(): Promise<void>;
 }
 
@@ -27,6 +32,9 @@ interface HealthParts {
   models: ModelWatch;
   platforms(): readonly Platform[];
 }
+
+/** Longer than a reconnection takes. With a check every 30 seconds, owners hear of a problem within a minute. */
+const minProblemMs = 15_000;
 
 /** How long people are told that the process before did not stop properly. */
 const maxRestartNoteMs = 3_600_000;
@@ -78,6 +86,12 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
     ...parts.models.checks(),
     ...(Date.now() - startedAt < maxRestartNoteMs ? restart : []),
   ];
+  const notices = createOwnerNotices({
+    ...{ checks, log, store: state.store, minProblemMs: Math.min(minProblemMs, everyMs) },
+    services: () => parts.platforms().map((platform) => ({ name: platform.name, ...platform.health() })),
+    owners: () => settings.config.safety.owners,
+    send: ({ service, ...message }) => sendDirectly(parts.platforms(), service, message),
+  });
 
   return {
     async start(url) {
@@ -95,21 +109,35 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
             why: `It ran since ${since}. It was killed, crashed, or lost its power`,
           },
         ];
+        notices.restarted(restartText(startedAt));
         log.warn({ pid: last.pid }, `${what}. Unfinished work continues`);
       }
       // The start does not wait: each check has a time limit of its own.
       void monitor.start();
     },
     checks,
+    tellOwners: notices.sweep,
     refusal: () =>
       monitor.checks().some(({ name, state: is }) => name.startsWith("disk ") && is === "broken")
-        ? diskFullText
+        ? diskFullNotice
         : undefined,
     async close() {
       await monitor.close();
       unmarkRun(state.ownFolder);
     },
   };
+}
+
+async function sendDirectly(
+  platforms: readonly Platform[],
+  service: string,
+  { userId, text, key }: { userId: string; text: string; key: string },
+): Promise<void> {
+  const platform = platforms.find(({ name }) => name === service);
+  if (platform?.chat === undefined) return;
+  const requester = { id: userId, name: userId, isBot: false, roles: [] };
+  const conversationId = await platform.reach.direct(userId);
+  await platform.chat.post({ conversationId, requester }, { text, files: [], key });
 }
 
 /** Files that are too large to be checked before the start. */

@@ -9,6 +9,7 @@ import { pruneFiles } from "../storage/prune-files.ts";
 import type { Accounts } from "../web/accounts/accounts.ts";
 import type { HealthHistory } from "../web/health-history.ts";
 import type { ConversationParts } from "./conversations.ts";
+import type { Health } from "./health.ts";
 import type { Models } from "./models.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
 import type { SandboxParts } from "./sandbox.ts";
@@ -26,6 +27,7 @@ export interface HousekeepingParts {
   parts: ConversationParts;
   healthHistory: HealthHistory;
   accounts: Pick<Accounts, "prune">;
+  health: Pick<Health, "tellOwners">;
   retention: Pick<Retention, "prune">;
   servePage(): Promise<void>;
 }
@@ -45,6 +47,7 @@ export function buildHousekeeping(
     models,
     tools,
     parts,
+    health,
     healthHistory,
     accounts,
     retention,
@@ -60,6 +63,7 @@ export function buildHousekeeping(
     sweeps: {
       // Runs first, because the others may wait long for an unreachable Redis.
       health: healthHistory.note,
+      owners: health.tellOwners,
       approvals: approvals.sweep,
       conversations: conversations.sweep,
       ...(takesTurns(role) ? { drafts: sandbox.drafts.sweep } : {}),

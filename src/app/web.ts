@@ -1,5 +1,7 @@
 /** Builds the web server: health and metrics, people who sign in, then the dashboard and the platforms' HTTP paths. */
 import { signInSettings } from "../config/derive.ts";
+import type { Platform } from "../ports/platform.ts";
+import { authorOf } from "../ports/visitor.ts";
 import { type Accounts, createAccounts } from "../web/accounts/accounts.ts";
 import { mountSignIn } from "../web/accounts/sign-in-routes.ts";
 import type { Readiness } from "../web/readiness.ts";
@@ -17,20 +19,22 @@ export function buildWebServer(
   return createWebServer({ ...settings.config.web, token, readiness, metrics, log });
 }
 
+/** `slackPerson` is undefined without Slack. Only Slack can say that a person has gone, whatever the conversation. */
 export function buildAccounts(
   { settings, log }: AppOptions,
   { ledger, audit }: State,
   { app, admit, placeOf, cookiesOf }: WebServer,
+  slackPerson: Platform["lookUp"],
 ): Accounts {
   const { web } = settings.config;
   const claimRoles = web.signIn.oidc?.roles ?? {};
   const services = signInSettings(settings);
   const accounts = createAccounts({
-    ledger,
-    publicUrl: web.publicUrl,
-    roles: () => web.accounts,
-    claimRoles,
-    services,
+    ...{ ledger, publicUrl: web.publicUrl, roles: () => web.accounts, claimRoles, services },
+    isStillThere: async (person) =>
+      person.platform !== "slack" ||
+      slackPerson === undefined ||
+      (await slackPerson(authorOf(person), "slack:")) !== undefined,
   });
   admit(accounts);
   mountSignIn(app, { accounts, ledger, audit, log, placeOf, cookiesOf });

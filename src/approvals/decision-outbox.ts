@@ -11,6 +11,8 @@ import type { CardNotice, Ledger } from "../ports/ledger.ts";
 import type { ApprovalRow } from "./card.ts";
 import { createApprovalId } from "./hash.ts";
 
+/** A card that changes at every look is left to the notices of those changes. */
+const maxLooks = 10;
 /** After this long, a message that can't be updated is assumed to be deleted. */
 const maxRetryMs = 24 * 60 * 60 * 1000;
 
@@ -50,9 +52,17 @@ export function createDecisionOutbox({
   const failed = new Map<string, { isShown: boolean }>();
   const delivering = new Set<Promise<void>>();
 
+  /** Looks again after writing: another process may have shown a newer state, and this one's must not be the last. */
   async function show(id: string, cardId: string): Promise<void> {
     if (onSettled === undefined || failed.get(id)?.isShown === true) return;
-    for (const card of await cards(cardId)) await onSettled(card);
+    let shown = "";
+    for (let looks = 0; looks < maxLooks; looks += 1) {
+      const now = await cards(cardId);
+      const state = JSON.stringify(now);
+      if (state === shown) break;
+      for (const card of now) await onSettled(card);
+      shown = state;
+    }
     await settled?.(cardId);
     failed.set(id, { isShown: true });
   }

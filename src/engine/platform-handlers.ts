@@ -1,13 +1,13 @@
 /** Routes events from all platforms. Each promise resolves when its event is durably stored. */
-
 import type { Log } from "../lib/log.ts";
-import { diskFullText, isDiskFull } from "../lib/shortage.ts";
+import { diskFullNotice, isDiskFull } from "../lib/shortage.ts";
 import type { Access, RequestLimits } from "../ports/access.ts";
 import type { Approvals } from "../ports/approval.ts";
 import type { ChatLog } from "../ports/chat-log.ts";
 import type { Commands } from "../ports/command.ts";
 import type { ContextBuilder } from "../ports/context.ts";
 import type { Conversations } from "../ports/conversation.ts";
+import type { Notice } from "../ports/message.ts";
 import type { PlatformHandlers } from "../ports/platform.ts";
 import type { Questions } from "../ports/question.ts";
 import { withSkill } from "./asked-skill.ts";
@@ -22,9 +22,9 @@ export interface PlatformHandlersOptions extends Pick<PlatformHandlers, "onFoote
   access: Access;
   requestLimits: RequestLimits;
   chatLog: ChatLog;
-  /** Returns the main name of a skill for any of its names, if the conversation may use the skill. */
   /** Why new messages can't be accepted now, for the person who wrote. */
-  refusal(): string | undefined;
+  refusal(): Notice | undefined;
+  /** Returns the main name of a skill for any of its names, if the conversation may use the skill. */
   skillNamed(asked: string, conversationId: string): string | undefined;
   log: Log;
 }
@@ -42,7 +42,7 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
         return verdict.notice;
       }
       const refusal = options.refusal();
-      if (refusal !== undefined) return { text: refusal };
+      if (refusal !== undefined) return refusal;
       // A message that says only `stop` works like the command. If nothing is running, it is an ordinary message.
       const isStop = /^\s*stop[.!]*\s*$/i.test(message.text);
       if (isStop && (await conversations.stopFor(message))) return undefined;
@@ -59,7 +59,7 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
         await conversations.accept(asked.message);
         return undefined;
       } catch (thrown) {
-        if (isDiskFull(thrown)) return { text: diskFullText };
+        if (isDiskFull(thrown)) return diskFullNotice;
         throw thrown;
       }
     },

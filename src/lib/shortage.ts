@@ -2,6 +2,7 @@
  * Recognizes what this machine has run out of, in any error, however deep: Node's or SQLite's. A full Redis is something else:
  * it refuses for a while, and messages of that time must be delivered again.
  */
+import type { Notice } from "../ports/message.ts";
 import { codeOf } from "./errors.ts";
 
 type Shortage = "disk" | "files";
@@ -15,11 +16,17 @@ const shortages: Readonly<Record<string, Shortage>> = {
 /** https://sqlite.org/rescode.html#full */
 const sqliteFull = 13;
 
-/** What people read in the chat. */
-export const diskFullText =
+/** What people read in the chat if the message does not arrive again. */
+const diskFullText =
   "My disk is full, so I can't work on this now. Please tell the person who runs me, and send it again later.";
 const tooManyFilesText =
   "I have too many files open, so I can't work on this now. Please tell the person who runs me, and send it again later.";
+
+export const diskFullNotice: Notice = {
+  text: diskFullText,
+  later:
+    "My disk is full, so I can't work on this now. I'll answer as soon as there is room again. Please tell the person who runs me.",
+};
 
 export function isDiskFull(thrown: unknown): boolean {
   return shortageIn(thrown) === "disk";

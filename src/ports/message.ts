@@ -130,6 +130,11 @@ export interface AnswerReceipt {
 /** Tells the author why a message is not answered: privately if the platform supports it, otherwise as a reply. */
 export interface Notice {
   text: string;
+  /**
+   * Set if the message could not be stored now, but will be when it arrives again. A platform that can get it again shows
+   * this text instead, once, and must neither acknowledge the message nor count it as handled.
+   */
+  later?: string;
 }
 
 export interface InboundCommand {

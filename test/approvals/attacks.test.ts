@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { fits } from "../../src/approvals/authority.ts";
+import type { ApprovalCard } from "../../src/ports/card.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { AnswerChoice, Author } from "../../src/ports/message.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
@@ -459,9 +460,10 @@ describe("cards that can't be shown or rewritten", () => {
   test("what is shown last is the latest state, however slow the platform is", async () => {
     const waits: (() => void)[] = [];
     const seen: string[] = [];
+    let isSlow = true;
     const desk = setUp({
       onSettled: async (card) => {
-        await new Promise<void>((resolve) => waits.push(resolve));
+        if (isSlow) await new Promise<void>((resolve) => waits.push(resolve));
         seen.push(card.items.map((item) => item.state).join());
       },
     });
@@ -470,12 +472,36 @@ describe("cards that can't be shown or rewritten", () => {
     );
     for (const id of approvalIds) await desk.approvals.answer(click(id));
     await expect.poll(() => waits.length).toBe(1);
+    isSlow = false;
     waits[0]?.();
-    await expect.poll(() => waits.length).toBe(2);
-    waits[1]?.();
     await desk.approvals.whenIdle();
     expect(seen.at(-1)).toBe("approved,approved");
     expect((await desk.approvals.card(card.id))?.items).toHaveLength(2);
+  });
+
+  test("of two processes that show one card, the slower one does not leave its older state", async () => {
+    let message = "";
+    const waits: (() => void)[] = [];
+    const write = (card: ApprovalCard) => {
+      message = card.items.map((item) => item.state).join();
+    };
+    const slow = setUp({
+      onSettled: async (card) => {
+        if (waits.length === 0) await new Promise<void>((resolve) => waits.push(resolve));
+        write(card);
+      },
+    });
+    const quick = setUp({ onSettled: async (card) => write(card) }, slow.ledger);
+    const calls = [call("c1"), call("c2", { command: "rm b" })];
+    const { approvalIds } = await slow.approvals.open(request("t1", calls));
+    await slow.approvals.answer(click(approvalIds[0] ?? ""));
+    await expect.poll(() => waits.length).toBe(1);
+    await quick.approvals.answer(click(approvalIds[1] ?? ""));
+    await quick.approvals.whenIdle();
+    expect(message).toBe("approved,approved");
+    waits[0]?.();
+    await slow.approvals.whenIdle();
+    expect(message).toBe("approved,approved");
   });
 });
 

@@ -71,7 +71,8 @@ export async function createAccountsStory(): Promise<AccountsStory> {
     await writeFile(env.REMORA_CONFIG ?? "", JSON.stringify({ safety: { approvers, shell: "ask" }, web }));
   };
 
-  await writeSettings({ "oidc:ida": "approver", [`slack:${slack.ben.id}`]: "approver" });
+  const ofSlack = { [`slack:${slack.ben.id}`]: "approver", [`slack:${slack.ann.id}`]: "viewer" };
+  await writeSettings({ "oidc:ida": "approver", ...ofSlack });
   const remora = await startRemora(home, env);
   proxy.upstream = remora.url;
   const ann = await createChatClient(remora.url, remora.token);

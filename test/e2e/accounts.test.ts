@@ -6,6 +6,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { browserNote, missingBrowser } from "../doubles/browser.ts";
 import type { SeenMessage } from "../doubles/chat-client.ts";
+import type { Person } from "../doubles/slack/state.ts";
 import { type AccountsStory, createAccountsStory } from "./accounts-story.ts";
 
 const patienceMs = 60_000;
@@ -107,11 +108,13 @@ describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`
   test("a person of Slack answers a card of Slack on the dashboard, until Slack has deactivated them", async () => {
     const { slack, providers } = story;
     const { context, tab } = await story.newTab();
-    const { id } = slack.ben;
-    const claims = { "https://slack.com/user_id": id, "https://slack.com/team_id": slack.state.team.id };
-    providers.slack.person = { sub: id, name: "Ben", ...claims };
-    await tab.goto(`${story.proxy.url}/sign-in`);
-    await tab.getByRole("link", { name: "Sign in with Slack" }).click();
+    const signInAs = async ({ id, displayName }: Person) => {
+      const claims = { "https://slack.com/user_id": id, "https://slack.com/team_id": slack.state.team.id };
+      providers.slack.person = { sub: id, name: displayName, ...claims };
+      await tab.goto(`${story.proxy.url}/sign-in`);
+      await tab.getByRole("link", { name: "Sign in with Slack" }).click();
+    };
+    await signInAs(slack.ben);
     await tab.getByText("No approvals waiting for you.").waitFor();
     const ask = (text: string) => slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora run ${text}` });
     const said = ask("echo ran >> by-slack.txt");
@@ -123,7 +126,11 @@ describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`
     );
     await expect.poll(() => story.written("by-slack.txt")).toBe("ran\n");
     expect(await story.auditLines()).toContainEqual(
-      expect.objectContaining({ event: "approval.answered", onDashboardAs: `slack:${id}`, isOperator: false }),
+      expect.objectContaining({
+        event: "approval.answered",
+        onDashboardAs: `slack:${slack.ben.id}`,
+        isOperator: false,
+      }),
     );
 
     ask("echo ran >> too-late.txt");
@@ -133,6 +140,10 @@ describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`
     await approve.click();
     await tab.getByRole("status").getByText("you are no longer where it was asked").waitFor();
     expect(await story.written("too-late.txt")).toBe("");
+    slack.ann.isDeleted = true;
+    await signInAs(slack.ann);
+    await tab.waitForURL(/\/sign-in\?to=/);
+    await tab.getByRole("heading", { name: "Sign in to Remora" }).waitFor();
     await context.close();
   });
 

@@ -15,7 +15,7 @@ import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts"
 const run = promisify(execFile);
 const project = resolve(import.meta.dirname, "../..");
 const diskMegabytes = 24;
-const patienceMs = 60_000;
+const patienceMs = 120_000;
 
 let home: RemoraHome;
 let slack: SlackDouble;
@@ -35,7 +35,8 @@ beforeAll(async () => {
   await mkdir(home.data, { recursive: true });
   if (isRoot) await run("mount", ["-t", "tmpfs", "-o", `size=${diskMegabytes}m`, "remora-test", home.data]);
   const config = join(home.workspace, "remora.yaml");
-  await writeFile(config, "health: { minFreeMegabytes: 1, everySeconds: 0.5 }\n");
+  const owners = JSON.stringify([`user:slack:${slack.ann.id}`, `user:discord:${discord.ann.id}`]);
+  await writeFile(config, `health: { minFreeMegabytes: 1, everySeconds: 0.5 }\nsafety: { owners: ${owners} }\n`);
   env = {
     ...{ REMORA_CONFIG: config, ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url },
     ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
@@ -88,6 +89,22 @@ async function doctor(...args: string[]): Promise<string> {
 }
 
 const askSlack = (text: string) => slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora ${text}` });
+/** What the agent has written to Ann, who is an owner. */
+const onSlack = () => slack.see({ in: slack.workspace.direct(slack.ann) }).map(({ readable }) => readable);
+const onDiscord = () =>
+  discord.ann
+    .dm()
+    .messages()
+    .filter(({ author }) => author.isBot)
+    .map(({ content }) => content);
+async function untilTold(texts: () => string[], words: string): Promise<void> {
+  await expect.poll(() => texts().filter((text) => text.includes(words)).length, { timeout: patienceMs }).toBe(1);
+}
+async function statusOnDiscord(): Promise<string> {
+  const asked = discord.ben.slash("remora status", { in: discord.channel });
+  await discord.until(() => asked.state() === "answered", patienceMs);
+  return asked.reply()?.content ?? "";
+}
 const slackTexts = () => slack.see({ in: slack.general, by: slack.ann } as never).map(({ readable }) => readable);
 
 test("a model that answers, and tokens that work, are ready", async () => {
@@ -101,33 +118,40 @@ test("a key that the model refuses is not ready, until the model answers again",
   const said = discord.ann.say("@Remora hello", { in: discord.channel });
   const text = await untilReadyz(503, "model anthropic/");
   expect(text).toContain("the key was refused; set a valid one in ANTHROPIC_API_KEY");
+  await untilTold(onSlack, "⚠️ I can't answer, because no model does: ");
   model.refuseKey(false);
   expect(said).toBeDefined();
   discord.ann.say("@Remora hello", { in: "dm" });
   await untilReadyz(200, "ready");
+  await untilTold(onSlack, "✅ A model answers again.");
 });
 
-test.runIf(isRoot)("a full disk is seen on /readyz, by doctor and in both chats, and passes", async () => {
-  const filler = join(home.data, "filler");
-  await writeFile(filler, Buffer.alloc(diskMegabytes * 1024 * 1024)).catch(() => {});
-  const text = await untilReadyz(503, "disk data");
-  expect(text).toContain("disk data: the disk of the data folder is full. Free some space");
-  const onDiscord = discord.ann.say("@Remora hello, full disk", { in: discord.channel });
-  await discord.until(() =>
-    discord.channel
-      .messages()
-      .find(({ replyTo, content }) => replyTo === onDiscord.id && /My disk is full/.test(content)),
-  );
-  askSlack("hello, full disk");
-  await slack.until(() =>
-    slack.callsOf("chat.postEphemeral").some(({ args }) => /My disk is full/.test(String(args.text))),
-  );
-  expect(await doctor()).toMatch(/broken\s+disk data\s+the disk of the data folder is full\. Free some space/);
-  await rm(filler);
-  await untilReadyz(200, "ready");
-  askSlack("hello again");
-  await slack.until(() => slackTexts().some((each) => each.includes("Hello there.")));
-});
+test.runIf(isRoot)(
+  "a full disk is seen everywhere, and what was asked meanwhile is answered when there is room",
+  async () => {
+    const filler = join(home.data, "filler");
+    await writeFile(filler, Buffer.alloc(diskMegabytes * 1024 * 1024)).catch(() => {});
+    const text = await untilReadyz(503, "disk data");
+    expect(text).toContain("disk data: the disk of the data folder is full. Free some space");
+    model.mock.onMessage("is there room", { content: "There is room now." });
+    discord.ann.say("@Remora is there room?", { in: "dm" });
+    await untilTold(
+      onDiscord,
+      "My disk is full, so I can't work on this now. I'll answer as soon as there is room again.",
+    );
+    askSlack("is there room?");
+    await slack.until(() =>
+      slack.callsOf("chat.postEphemeral").some(({ args }) => /My disk is full.*I'll answer/.test(String(args.text))),
+    );
+    for (const texts of [onSlack, onDiscord])
+      await untilTold(texts, "⚠️ I can't take new messages: the disk of the data folder is full. Free some space.");
+    expect(await doctor()).toMatch(/broken\s+disk data\s+the disk of the data folder is full\. Free some space/);
+    await rm(filler);
+    await untilReadyz(200, "ready");
+    for (const texts of [slackTexts, onDiscord]) await untilTold(texts, "There is room now.");
+    for (const texts of [onSlack, onDiscord]) await untilTold(texts, "✅ There is room on the disk again");
+  },
+);
 
 test("a revoked token is seen on /readyz, by doctor, and in the other chat", async () => {
   const bot = slack.tokens.get(slack.botToken);
@@ -136,10 +160,17 @@ test("a revoked token is seen on /readyz, by doctor, and in the other chat", asy
   const text = await untilReadyz(503, "slack: ");
   expect(text).toContain("token_revoked: the token was revoked. Install the app again");
   expect(await doctor()).toMatch(/broken\s+slack\s+.*revoked/);
-  const said = discord.ben.slash("remora status", { in: discord.channel });
-  await discord.until(() => said.state() === "answered");
+  expect(await statusOnDiscord()).toContain("the token was revoked. Install the app again");
+  await untilTold(onDiscord, "⚠️ I can't work on Slack: token_revoked: the token was revoked.");
   bot.state = "active";
   await untilReadyz(200, "ready");
+  await untilTold(onSlack, "✅ I'm back on Slack.");
+});
+
+test("a reset token of Discord is seen on /readyz, by doctor, and on Slack", async () => {
+  env.DISCORD_TOKEN = discord.resetToken();
+  expect(await untilReadyz(503, "discord: ")).toContain("Discord rejected the token. Open discord.com/developers");
+  await untilTold(onSlack, "⚠️ I can't work on Discord: ");
 });
 
 test("after a kill, doctor says that nothing runs, and the next process that it was killed", async () => {
@@ -148,4 +179,14 @@ test("after a kill, doctor says that nothing runs, and the next process that it 
   remora = await startRemora(home, env);
   const text = await untilReadyz(200, "process: restarted at");
   expect(text).toContain("because the process before ended without stopping");
+  for (const texts of [onSlack, onDiscord]) await untilTold(texts, "⚠️ I was killed, crashed or lost power");
+  await remora.kill();
+  remora = await startRemora(home, env);
+  await untilReadyz(200, "process: restarted at");
+  discord.ben.slash("remora status", { in: "dm" });
+  await discord.until(
+    () => discord.ben.sees("dm").some(({ content }) => content.includes("- process: restarted at")),
+    patienceMs,
+  );
+  for (const texts of [onSlack, onDiscord]) await untilTold(texts, "⚠️ I was killed, crashed or lost power");
 });

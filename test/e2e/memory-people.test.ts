@@ -168,7 +168,7 @@ test("one member can't remove a channel's memory, but can remove their DM's", as
   }
   expect(await command(ann, "forget", "here yes")).toContain("only owners can remove it");
   expect(await command(ann, "forget", "here", dm)).toContain("`/remora forget here yes`");
-  expect(await command(ann, "forget", "here yes", dm)).toContain("Removed: 1 memory file,");
+  expect(await command(ann, "forget", "here yes", dm)).toContain("Removed: 2 memory files,");
   expect(await textsIn("brain/hippocampus")).toContain("canaryword of all");
   expect(await textsIn("brain/hippocampus")).not.toContain("canaryword of one");
   expect(await readdir(join(home.workspace, "outputs"))).toEqual(["channel:general"]);

@@ -36,6 +36,16 @@ tools:
   ]);
 });
 
+test("triggers that are written like patterns are named; words with signs are not", () => {
+  const hinted = (trigger: string) => hintsIn(`name: x\ntriggers: [${JSON.stringify(trigger)}]`);
+  for (const trigger of ["deploy*", "*release", "^ship", "fix.*bug", "\\bgit\\b", "[Rr]eview", "(?i)merge"])
+    expect(hinted(trigger)).toEqual([
+      `3 the trigger \`${trigger}\` matches only as it stands, with its signs: write words, not a pattern`,
+    ]);
+  for (const trigger of ["*", "c++", "node.js", "US$", "what?", "#release", "code review", "部署", "a.b", "(re)start"])
+    expect(hinted(trigger)).toEqual([]);
+});
+
 test("flat maps, other programs' fields and the shipped skills get no hints", async () => {
   expect(
     hintsIn(

@@ -17,7 +17,8 @@ export function problemWith(file: string, title: string): string | undefined {
   if (text === undefined) return `test/${file} does not exist`;
   const places = titlesOf(title).flatMap((quoted) => placesOf(text, quoted));
   const [place] = places.filter((at) => opening.test(text.slice(0, at)));
-  if (place === undefined) return `test/${file} has no test called ${JSON.stringify(title)}`;
+  if (place === undefined)
+    return `test/${file} has no test called ${JSON.stringify(title)}: correct test/specification`;
   if (openersOf(text, place).some((line) => conditional.test(line)))
     return `test/${file}: ${JSON.stringify(title)} can be skipped`;
   if (/\b(?:test|describe)\.only\b/.test(text)) return `test/${file} runs only a part of its tests`;

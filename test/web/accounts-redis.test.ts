@@ -25,9 +25,10 @@ describe.skipIf(missingRedis !== undefined)(`accounts on Redis${redisNote}`, () 
     [redis, providers] = await Promise.all([startRedisServer(), createProviders()]);
     const settings = { url: redis.url, prefix: "remora", lockMs: 30_000, waitMs: 30_000 };
     const open = () => openLedger({ data: "/nowhere", redis: settings, log: silentLog });
-    ledgers = [await open(), await open()];
-    one = await createSignInWorld(providers, ledgers[0]);
-    two = await createSignInWorld(providers, ledgers[1]);
+    ledgers = await Promise.all([open(), open()]);
+    const [first, second] = ledgers as [Ledger, Ledger];
+    one = await createSignInWorld(providers, { ledger: first });
+    two = await createSignInWorld(providers, { ledger: second });
   });
   afterAll(async () => {
     await Promise.all([one.close(), two.close()]);

@@ -150,3 +150,28 @@ test("one address can't begin without end, and an old session of the browser end
   const refused = await world.ask("GET", "/sign-in/slack");
   expect([refused.status, refused.text]).toEqual([429, expect.stringContaining("too many attempts")]);
 });
+
+test("who has left the chat service is out everywhere within minutes, and stays in while it can't say", async () => {
+  const there: Record<string, boolean | "unknown"> = { "slack:U0ANN": true };
+  await world.close();
+  world = await createSignInWorld(providers, {
+    isStillThere: async (person) => {
+      const is = there[`${person.platform}:${person.id}`] ?? true;
+      if (is === "unknown") throw new Error("unreachable");
+      return is;
+    },
+  });
+  const [one, two] = [cookieIn(await world.signInWith("slack")), cookieIn(await world.signInWith("slack"))];
+  const statusOf = async (cookie: string) => (await world.ask("GET", "/dashboard/data/me", { cookie })).status;
+  expect([await statusOf(one), await statusOf(two)]).toEqual([200, 200]);
+  there["slack:U0ANN"] = "unknown";
+  world.now.at += 5 * 60_000;
+  expect(await statusOf(one)).toBe(200);
+  there["slack:U0ANN"] = false;
+  world.now.at += 5 * 60_000;
+  expect([await statusOf(one), await statusOf(two)]).toEqual([401, 401]);
+  there["slack:U0ANN"] = true;
+  world.now.at += 5 * 60_000;
+  expect([await statusOf(one), await statusOf(two)]).toEqual([401, 401]);
+  expect((await world.signInWith("slack")).status).toBe(303);
+});

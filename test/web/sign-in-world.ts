@@ -1,6 +1,6 @@
 /** The dashboard's server with a double of Slack, Discord and another OpenID provider, and browsers that sign in there. */
 import { expect } from "vitest";
-import type { Ledger } from "../../src/ports/ledger.ts";
+import type { AccountsOptions } from "../../src/web/accounts/accounts.ts";
 import { createIdentityProvider, type IdentityProvider, type ProviderKind } from "../doubles/identity/provider.ts";
 import { type AccountsWorld, type Answer, cookieIn, createAccountsWorld, publicHost } from "./accounts-world.ts";
 
@@ -44,13 +44,15 @@ export interface SignInWorld extends AccountsWorld {
   expectRefused(answer: Answer, status: number, words: string): Promise<void>;
 }
 
-/** The providers outlive the world. Each begins as one that Ann uses. With a ledger of their own, worlds are processes. */
-export async function createSignInWorld(providers: Providers, ledger?: Ledger): Promise<SignInWorld> {
+/** The providers outlive the world. Each begins as one that Ann uses. Worlds with one ledger are processes. */
+export async function createSignInWorld(
+  providers: Providers,
+  changes: Partial<AccountsOptions> = {},
+): Promise<SignInWorld> {
   for (const kind of kinds)
     Object.assign(providers[kind], { person: people[kind], tampering: {}, authorizations: [], exchanges: [] });
   const client = (kind: ProviderKind) => ({ clientId: `client of ${kind}`, clientSecret });
   const world = await createAccountsWorld({
-    ...(ledger === undefined ? {} : { ledger }),
     roles: () => ({ [identities.slack]: "operator", [identities.discord]: "approver", [identities.oidc]: "viewer" }),
     claimRoles: { admins: "operator", staff: "viewer" },
     services: {
@@ -58,6 +60,7 @@ export async function createSignInWorld(providers: Providers, ledger?: Ledger): 
       discord: { ...client("discord"), apiUrl: `${providers.discord.url}/api` },
       oidc: { ...client("oidc"), name: "Example", issuer: providers.oidc.url, rolesClaim: "groups" },
     },
+    ...changes,
   });
 
   const begin: SignInWorld["begin"] = async (kind, to = "/dashboard") => {

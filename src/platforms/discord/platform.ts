@@ -230,7 +230,9 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       const handlers = connectedHandlers(given);
       const both = AbortSignal.any([signal, ended.signal]);
       await cursors.load();
-      const inbound = createInbound({ api, context, cursors, handlers, onKept, log, signal: both });
+      const onRefused = (messageId: string, notice: Notice, channelId: string) =>
+        tellAuthor(channelId, messageId, notice);
+      const inbound = createInbound({ api, context, cursors, handlers, onKept, onRefused, log, signal: both });
       const onAsked = (raw: RawMessage) => inbound.add(raw);
       const interactions = createInteractions({ api, channels, handlers, formContents, onAsked, log });
       const reactions = createReactions({ handlers, lookUp: people.lookUp, botId: context.botId, log });

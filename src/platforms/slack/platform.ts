@@ -135,6 +135,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
           onTaken,
         },
         isAllowedBot: options.isAllowedBot,
+        onRefused: (channel) => catchUp.fetchSoon(channel),
         sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
       }),
     );

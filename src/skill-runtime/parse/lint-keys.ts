@@ -1,6 +1,7 @@
 /**
  * Finds keys of a SKILL.md that are nearly right, and so have no effect: misspelled fields, misspelled keys of tools and
- * schemas, and `required` inside a property of a JSON Schema. These are hints; the skill loads without them.
+ * schemas, `required` inside a property of a JSON Schema, and triggers that are written like patterns. These are hints;
+ * the skill loads without them.
  */
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
 import { closestName } from "../../lib/closest-name.ts";
@@ -50,6 +51,8 @@ const schemaKeys = [
   ...["nullable", "optional", "deprecated", "readOnly", "writeOnly", "$ref", "$defs", "definitions", "contentEncoding"],
 ];
 const maxDepth = 10;
+/** Signs of regular expressions and wildcards. Words such as `c++` have none of them. */
+const patternSigns = /\.[*+]|\\[bdsw]|^\^|\w\*$|^\*\w|\[[^\]]+\]|\(\?/i;
 
 export function lintKeys(bytes: Uint8Array): KeyHint[] {
   const split = splitFrontmatter(bytes, createDiagnostics(""));
@@ -63,6 +66,7 @@ export function lintKeys(bytes: Uint8Array): KeyHint[] {
 
   for (const { key, name, value } of entriesOf(document.contents)) {
     misspelled(key, name, [...fieldNames, ...otherFields], "field");
+    if (name === "triggers" && isSeq(value)) for (const trigger of value.items) lintTrigger(trigger);
     if (name === "tools" && isSeq(value)) for (const tool of value.items) if (isMap(tool)) lintTool(tool);
   }
   return hints;
@@ -72,6 +76,14 @@ export function lintKeys(bytes: Uint8Array): KeyHint[] {
     if (known.some((one) => plain(one) === plain(name))) return;
     const near = closestName(name, known);
     if (near !== undefined) add(key, `\`${name}\` is no ${what}, so it has no effect. Did you mean \`${near}\`?`);
+  }
+
+  function lintTrigger(trigger: unknown): void {
+    if (!isScalar(trigger) || typeof trigger.value !== "string" || !patternSigns.test(trigger.value)) return;
+    add(
+      trigger as Node,
+      `the trigger \`${trigger.value}\` matches only as it stands, with its signs: write words, not a pattern`,
+    );
   }
 
   function lintTool(tool: YAMLMap): void {

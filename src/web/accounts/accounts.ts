@@ -1,4 +1,5 @@
 /** The people of the dashboard: who a session belongs to, and which role the person has now. */
+import { createLruMap } from "../../lib/lru-map.ts";
 import type { SessionRecord } from "../../ports/account.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import {
@@ -21,6 +22,8 @@ export interface AccountsOptions {
   services: ServiceSettings;
   /** Roles by values of the identity provider's claim. */
   claimRoles: Readonly<Record<string, DashboardRole>>;
+  /** Whether the chat service still knows the person. Asked again every few minutes; a rejection changes nothing. */
+  isStillThere?(person: SignedInPerson): Promise<boolean>;
   now?: () => number;
 }
 
@@ -44,6 +47,8 @@ export interface Accounts {
 }
 
 const maxSignInMs = 10 * 60_000;
+const recheckMs = 5 * 60_000;
+const maxRechecked = 1_000;
 
 export function createAccounts(options: AccountsOptions): Accounts {
   const { ledger, publicUrl, claimRoles, now = Date.now } = options;
@@ -66,12 +71,28 @@ export function createAccounts(options: AccountsOptions): Accounts {
     return dashboardRoles.findLast((role) => claimed.includes(role));
   };
 
+  const rechecked = createLruMap<{ found: Promise<boolean>; until: number }>(maxRechecked);
+
+  /** Somebody who has left the chat service must not go on for as long as the session lasts. */
+  function isStillThere(person: SignedInPerson): Promise<boolean> {
+    const identity = identityOf(person);
+    const known = rechecked.get(identity);
+    if (known !== undefined && now() < known.until) return known.found;
+    const found = (options.isStillThere?.(person) ?? Promise.resolve(true)).catch(() => true);
+    rechecked.set(identity, { found, until: now() + recheckMs });
+    return found;
+  }
+
   return {
     ...{ publicUrl, local, sessions, services, roleOf },
     async visitorOf(secret) {
       const session = await sessions.find(secret);
       if (session === undefined) return undefined;
       const { person } = session.record;
+      if (!(await isStillThere(person))) {
+        await sessions.endAll(identityOf(person));
+        return undefined;
+      }
       const role = await roleOf(person, session.record);
       if (role === undefined) return undefined;
       return { type: "person", person, role, sessionId: session.id, csrfToken: session.csrfToken };

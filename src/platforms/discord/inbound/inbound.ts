@@ -6,12 +6,12 @@
  * be stored is retried until it is, and later messages of its place wait.
  */
 import { type APIMessage, Routes } from "discord.js";
-import { messageOf } from "../../../lib/errors.ts";
+import { messageOf, type RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { InboundMessage, Notice } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
-import { codeOfRefusal, type DiscordApi, isPassing, isRefusal } from "../api/api.ts";
+import { codeOfRefusal, type DiscordApi, discordError, isPassing, isRefusal } from "../api/api.ts";
 import { isThread } from "../api/channels.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import { maxHistoryPage } from "../limits.ts";
@@ -34,6 +34,8 @@ export interface InboundOptions {
   handlers: PlatformHandlers;
   /** Called after a message is stored. `notice` says why it gets no answer; `channelId` is where it was posted. */
   onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void;
+  /** Called once for a message that can't be stored now. */
+  onRefused(messageId: string, notice: Notice, channelId: string): void;
   log: Log;
   signal: AbortSignal;
 }
@@ -43,9 +45,19 @@ const maxMissedMessages = 1_000;
 /** Messages older than this are not fetched, because nobody still waits for their answers. */
 const maxAwayMs = 24 * 3_600_000;
 
-export function createInbound({ api, context, cursors, handlers, onKept, log, signal }: InboundOptions): Inbound {
+export function createInbound({
+  api,
+  context,
+  cursors,
+  handlers,
+  onKept,
+  onRefused,
+  log,
+  signal,
+}: InboundOptions): Inbound {
   const queues = createOrderedQueues(log, signal);
   const done = createLruMap<true>(5_000);
+  const told = createLruMap<true>(5_000);
   /** Places whose queue was full. Messages that did not fit are fetched once the queue is empty. */
   const behind = new Set<string>();
 
@@ -55,6 +67,7 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     const message = await unlessHopeless(raw, () => readInbound(raw, context));
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
+      if (notice?.later !== undefined) throw refusedForNow(message, notice.later, raw.channel_id);
       const thread = message.isAddressed ? messageThread(message) : undefined;
       // Needed even before the thread exists: if somebody opens it later, its messages belong to this conversation.
       if (thread !== undefined) cursors.markOwn(thread, raw.id);
@@ -62,6 +75,13 @@ export function createInbound({ api, context, cursors, handlers, onKept, log, si
     }
     done.set(raw.id, true);
     cursors.advance(raw.channel_id, type, raw.id);
+  }
+
+  /** The queue tries the message again, and after a restart, it is fetched again. */
+  function refusedForNow({ id }: InboundMessage, text: string, channelId: string): RemoraError {
+    if (!told.has(id)) onRefused(id, { text }, channelId);
+    told.set(id, true);
+    return discordError("discord.refused-for-now", "a message can't be stored now");
   }
 
   /** Returns undefined for a message that can never be read, because retrying would block its channel. */

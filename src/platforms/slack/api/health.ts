@@ -49,7 +49,9 @@ export function createHealth(log: Log): Health {
       if (clockProblem !== undefined) log.warn({ skewMs }, clockProblem);
     },
     now() {
-      const texts = [tokenProblem, connection.text, clockProblem, ...problems.values()];
+      // With a token that Slack refuses, an open socket says nothing.
+      const line = tokenProblem !== undefined && connection.isConnected ? undefined : connection.text;
+      const texts = [tokenProblem, line, clockProblem, ...problems.values()];
       return {
         isConnected: connection.isConnected && tokenProblem === undefined,
         detail: texts.filter((text) => text !== undefined).join("; "),

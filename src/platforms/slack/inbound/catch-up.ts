@@ -27,6 +27,8 @@ export type Absence = "start" | "reconnect";
 export interface CatchUp {
   /** Holds the cursors before its first `await`, because new messages would move them past the gap. Never rejects. */
   run(absence: Absence): Promise<void>;
+  /** Fetches the channel's missed messages soon, again and again until they are taken. */
+  fetchSoon(channel: string): void;
 }
 
 const everyType = "public_channel,private_channel,im,mpim";
@@ -40,6 +42,7 @@ const maxConcurrent = 4;
 /** Messages older than this are not fetched, because nobody still waits for their answers. */
 const maxAgeMs = 7 * 86_400_000;
 const pauseMs = 30_000;
+const refusedPauseMs = 10_000;
 const maxTries = 5;
 
 const pageSchema = z.object({
@@ -62,6 +65,8 @@ const listSchema = z.object({
 });
 
 export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOptions): CatchUp {
+  const soon = new Set<string>();
+
   async function pages(method: string, args: Record<string, unknown>, isEnough: (page: RawMessage[]) => boolean) {
     const found: RawMessage[] = [];
     let cursor = "";
@@ -107,20 +112,26 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     return messages.length;
   }
 
-  async function catchUpOne(channel: string, since: string, oldThreads: number): Promise<void> {
+  /** Resolves to false if it gave up. */
+  async function catchUpOne(channel: string, since: string, oldThreads: number): Promise<boolean> {
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         const count = await fetchMissed(channel, since, oldThreads);
         if (count > 0) log.info({ channel, count }, "fetched missed messages");
-        return cursors.release(channel);
+        cursors.release(channel);
+        return true;
       } catch (thrown) {
         // If the agent is no longer a member, nothing counts as missed.
-        if (isPlaceProblem(thrown) || isSlackError(thrown, "missing_scope")) return cursors.release(channel);
+        if (isPlaceProblem(thrown) || isSlackError(thrown, "missing_scope")) {
+          cursors.release(channel);
+          return true;
+        }
         log.warn({ channel, error: messageOf(thrown), attempt }, "could not fetch missed messages");
-        if (attempt === maxTries) return;
+        if (attempt === maxTries) return false;
         await pause(pauseMs, signal);
       }
     }
+    return false;
   }
 
   async function listed(types: string) {
@@ -151,7 +162,20 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     ];
   }
 
+  async function fetchRefused(channel: string): Promise<void> {
+    for (let isTaken = false; !isTaken && !signal.aborted; ) {
+      await pause(refusedPauseMs, signal);
+      const since = cursors.hold(channel);
+      isTaken = since === undefined || (await catchUpOne(channel, since, limits.reconnect.oldThreads));
+    }
+  }
+
   return {
+    fetchSoon(channel) {
+      if (soon.has(channel)) return;
+      soon.add(channel);
+      void fetchRefused(channel).finally(() => soon.delete(channel));
+    },
     async run(absence) {
       const { channels: most, oldThreads } = limits[absence];
       const newest = cursors.newest();

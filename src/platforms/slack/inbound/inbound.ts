@@ -5,7 +5,7 @@
  * and may repeat. Each message is handled once, unless it could not be stored. An edit or deletion may arrive before
  * its message.
  */
-import { messageOf } from "../../../lib/errors.ts";
+import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap, type LruMap } from "../../../lib/lru-map.ts";
@@ -42,6 +42,8 @@ export interface InboundOptions {
   isAllowedBot(id: string): boolean;
   sendNotice(message: InboundMessage, notice: Notice): Promise<void>;
   onTaken(message: InboundMessage): void;
+  /** Called each time a message of the channel can't be stored for now. */
+  onRefused(channel: string): void;
   log: Log;
 }
 
@@ -59,6 +61,7 @@ export function createInbound(options: InboundOptions): Inbound {
   const { handlers, identity, people, threads, cursors, authors, log } = options;
   /** Stored messages, and whether they were for the agent. */
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
+  const told = createLruMap<true>(maxKnownMessages);
   const changes = createLruMap<RawMessage | "deleted">(maxKnownChanges);
   const oneAtATime = createKeyedMutex();
   /** Our own ids. Cached, because waiting for them could change the order of messages. */
@@ -161,6 +164,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const { message, thread } = inbound;
     if (isAddressed) authors.set(message.id, message.author.id);
     const notice = await handlers.onMessage(message);
+    if (notice?.later !== undefined) throw await refusedForNow(message, event, notice.later);
     if (!isAddressed) return;
     if (notice === undefined) {
       options.onTaken(message);
@@ -168,8 +172,24 @@ export function createInbound(options: InboundOptions): Inbound {
       if (thread !== null) await threads.join(event.channel, thread);
       return;
     }
+    await tell(message, notice);
+  }
+
+  async function tell(message: InboundMessage, notice: Notice): Promise<void> {
     await options.sendNotice(message, notice).catch((thrown: unknown) => {
       log.warn({ message: message.id, error: messageOf(thrown) }, "could not tell a person why they get no answer");
+    });
+  }
+
+  /** Slack sends the event again at most three times, within minutes; after that, it is fetched. */
+  async function refusedForNow(message: InboundMessage, { channel }: MessageEvent, text: string): Promise<RemoraError> {
+    const isNew = !told.has(message.id);
+    told.set(message.id, true);
+    if (isNew) await tell(message, { text });
+    options.onRefused(channel);
+    return new RemoraError({
+      ...{ code: "slack.refused-for-now", place: "platform slack" },
+      message: "a message can't be stored now",
     });
   }
 

@@ -78,7 +78,10 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
       first ??= ts;
     }
     const ts = first ?? "";
-    await threads.join(place.channel, place.thread ?? ts);
+    // The message is posted, so a full disk must not make it fail.
+    await threads.join(place.channel, place.thread ?? ts).catch((thrown: unknown) => {
+      options.log.warn({ channel: place.channel, error: messageOf(thrown) }, "could not remember a thread");
+    });
     if (isLong) {
       const whole = await uploadFile(api, { name: "text.md", bytes: Buffer.from(text) });
       await shareFiles(api, { channel: place.channel, thread: place.thread ?? ts }, [whole]);

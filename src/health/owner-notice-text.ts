@@ -1,0 +1,82 @@
+/** What owners read in a direct message when something breaks, and when it works again. */
+import { oneLine } from "../lib/text/sanitize.ts";
+import { checkText, type HealthCheck } from "../ports/health.ts";
+
+export interface ServiceState {
+  /** Such as `slack`. */
+  name: string;
+  isConnected: boolean;
+  detail: string;
+}
+
+export interface OwnerProblem {
+  /** Of the service or the check; `disk` and `model` for all of their kind. */
+  name: string;
+  text: string;
+}
+
+const maxTextCharacters = 600;
+
+/** The page is not a service: who sees it sees the problem there. */
+export function problemsOf(checks: readonly HealthCheck[], services: readonly ServiceState[]): OwnerProblem[] {
+  const down = services.filter(({ name, isConnected }) => !isConnected && name !== "local");
+  const broken = checks.filter(({ state }) => state === "broken");
+  // Folders are often on one disk, and every model is a check of its own.
+  const byPart = Map.groupBy(broken, ({ name }) => /^(?:disk|model) /.exec(name)?.[0].trim() ?? name);
+  return [
+    ...down.map(({ name, detail }) => ({ name, text: shortened(detail.replace(/^\[[^\]]*\] /, "")) })),
+    ...[...byPart].map(([name, of]) => ({ name, text: shortened(of.map(checkText).join("; ")) })),
+  ];
+}
+
+export function brokenText({ name, text }: OwnerProblem): string {
+  return `⚠️ ${consequenceOf(name)}: ${text}. I'll write again when that is solved.`;
+}
+
+export function worksText({ name }: OwnerProblem): string {
+  const kind = kindOf(name);
+  switch (kind) {
+    case "service":
+      return `✅ I'm back on ${serviceName(name)}.`;
+    case "disk":
+      return "✅ There is room on the disk again, so I take messages again.";
+    case "model":
+      return "✅ A model answers again.";
+    case "other":
+      return `✅ Solved: ${name}.`;
+  }
+  return kind satisfies never;
+}
+
+export function restartText(startedAt: number): string {
+  const time = new Date(startedAt).toISOString().slice(11, 16);
+  return `⚠️ I was killed, crashed or lost power, and started again at ${time} UTC. Unfinished work continues. The log says more.`;
+}
+
+function consequenceOf(name: string): string {
+  const kind = kindOf(name);
+  switch (kind) {
+    case "service":
+      return `I can't work on ${serviceName(name)}`;
+    case "disk":
+      return "I can't take new messages";
+    case "model":
+      return "I can't answer, because no model does";
+    case "other":
+      return `Something is wrong here, ${name}`;
+  }
+  return kind satisfies never;
+}
+
+function kindOf(name: string): "service" | "disk" | "model" | "other" {
+  if (name === "slack" || name === "discord") return "service";
+  return name === "disk" || name === "model" ? name : "other";
+}
+
+function serviceName(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+function shortened(text: string): string {
+  return oneLine(text, maxTextCharacters).replace(/[.\s]+$/, "");
+}
