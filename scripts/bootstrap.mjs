@@ -13,6 +13,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+const clearLine = "\r\u001b[K";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const wantsDev = process.argv.includes("--dev");
 const stampFile = join(root, "node_modules", ".remora-install.json");
@@ -84,9 +85,13 @@ function npm(args) {
     });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
-    const ticker = setInterval(() => say(`  npm ${args[0]} … ${Math.round((Date.now() - began) / 1000)} s`), 3_000);
+    const ticker = setInterval(
+      () => showProgress(`  npm ${args[0]} … ${Math.round((Date.now() - began) / 1000)} s`),
+      3_000,
+    );
     const end = (problem) => {
       clearInterval(ticker);
+      if (process.stderr.isTTY) process.stderr.write(clearLine);
       if (problem === undefined) resolve();
       else reject(fail(`npm ${args.join(" ")} ${problem}\n${output}`));
     };
@@ -99,6 +104,12 @@ function npm(args) {
       ),
     );
   });
+}
+
+/** On a terminal, one line that changes. In a log, a line each time. */
+function showProgress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`${clearLine}${text}`);
+  else say(text);
 }
 
 function say(text) {

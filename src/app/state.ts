@@ -6,7 +6,7 @@ import { headsFolderOf } from "../audit/heads.ts";
 import { redisSettings } from "../config/derive.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { createEvents } from "../lib/event-bus.ts";
-import { createMasker, type Mask } from "../lib/redact.ts";
+import { createMasker, followingSecrets, type Mask } from "../lib/redact.ts";
 import type { Audit } from "../ports/audit.ts";
 import type { Events } from "../ports/events.ts";
 import type { WrapPort } from "../ports/port-wrappers.ts";
@@ -40,7 +40,10 @@ export async function buildState(options: AppOptions, wrap: WrapPort): Promise<S
   await makeFolders(workspace, data);
   const durable = await openDurableState(options);
   const events = createEvents((thrown) => log.error({ error: messageOf(thrown) }, "an event listener failed"));
-  const mask = createMasker([...settings.secrets, { name: "token of the page", value: token }]);
+  const mask = followingSecrets(
+    () => settings.secrets,
+    (secrets) => createMasker([...secrets, { name: "token of the page", value: token }]),
+  );
   const auditLog = createAuditLog({
     ...{ events, mask, log, retentionDays: config.events.retentionDays },
     folder: join(workspace, "brain", "corpus"),

@@ -3,7 +3,7 @@
  * with the roles of now, and must satisfy the rule recorded with the request and the current one.
  */
 import { messageOf } from "../lib/errors.ts";
-import { createLruMap } from "../lib/lru-map.ts";
+import { createTimedCache } from "../lib/timed-cache.ts";
 import type { AnsweringPerson, ApprovalDesk, OperatorDecision } from "../ports/approval.ts";
 import type { AnswerReceipt, Author, ReplyTarget } from "../ports/message.ts";
 import { answerCard } from "./answer.ts";
@@ -44,16 +44,13 @@ export async function answerAs(
  * answer itself looks the person up again. Somebody who can't be looked up can answer nothing.
  */
 export function createAnswerable(context: ApprovalsContext): ApprovalDesk["answerable"] {
-  const known = createLruMap<{ found: Promise<Author | undefined>; until: number }>(maxShownPeople);
+  const { now } = context;
+  const shown = createTimedCache<Author | undefined>({ keepMs: maxShownMs, maxEntries: maxShownPeople, now });
 
-  function shownPerson(person: AnsweringPerson, target: ReplyTarget): Promise<Author | undefined> {
-    const key = JSON.stringify([person.platform, person.by.id, target.platform, target.conversationId]);
-    const kept = known.get(key);
-    if (kept !== undefined && context.now() < kept.until) return kept.found;
-    const found = personNow(context, person, target).catch(() => undefined);
-    known.set(key, { found, until: context.now() + maxShownMs });
-    return found;
-  }
+  const shownPerson = (person: AnsweringPerson, target: ReplyTarget) =>
+    shown(JSON.stringify([person.platform, person.by.id, target.platform, target.conversationId]), () =>
+      personNow(context, person, target).catch(() => undefined),
+    );
 
   return async (person, cardIds) => {
     const cards = await Promise.all(cardIds.map((cardId) => cardRows(context.ledger, cardId)));

@@ -11,7 +11,7 @@ import { packageFolder, type Settings } from "../config/settings.ts";
 import { createLog } from "../lib/create-log.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { createRedactor } from "../lib/redact.ts";
+import { createRedactor, followingSecrets } from "../lib/redact.ts";
 import type { PortWrappers } from "../ports/port-wrappers.ts";
 import { installProxies } from "../proxy/install.ts";
 import { nameOfProxy } from "../proxy/proxy-rules.ts";
@@ -27,7 +27,10 @@ export async function start(env: Environment, root: string, { role }: { role: Ro
   const settings = settingsFor(env, root);
   if (isInstalledPackage()) await copyShippedWorkspace(settings.workspace);
   const token = await readToken(join(settings.data, "page-token"));
-  const redact = createRedactor([...settings.secrets.map(({ value }) => value), token]);
+  const redact = followingSecrets(
+    () => settings.secrets,
+    (secrets) => createRedactor([...secrets.map(({ value }) => value), token]),
+  );
   const { level, keepDays } = settings.config.log;
   const log = await createLog(level, redact, keepDays === 0 ? {} : { folder: logsFolderOf(settings.data) });
   for (const warning of settings.warnings) log.warn({}, warning);

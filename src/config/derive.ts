@@ -10,6 +10,8 @@ export function providerSettings({ config: { models }, preferredModel }: Setting
     anthropic: withoutNulls(models.anthropic),
     openai: withoutNulls(models.openai),
     ollama: withoutNulls(models.ollama),
+    /** A key can change while the process runs. */
+    keyOf: (name: "anthropic" | "openai") => models[name].apiKey ?? undefined,
     ...(preferredModel === null ? {} : { preferred: preferredModel }),
     timeouts: models.timeouts,
   };

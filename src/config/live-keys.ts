@@ -2,7 +2,7 @@
  * The settings that apply without a restart. `applyLive` changes them in place in `settings.config`, so every part must
  * read them at each use, from the group that holds them, or listen for the change (app/live-settings.ts).
  */
-import { createMasker } from "../lib/redact.ts";
+import { createMasker, type NamedSecret } from "../lib/redact.ts";
 import { hasBudget } from "./derive.ts";
 import type { Config } from "./schema.ts";
 import { leavesOf, type SettingSource, valueAt, valueText } from "./setting-sources.ts";
@@ -21,8 +21,11 @@ export interface SettingChange {
 
 const budgets = ["turn", "user", "channel", "scheduleRun", "schedule"].map((name) => `limits.dollars.${name}`);
 const access = ["users", "roles", "channels", "dms", "bots", "botTurns"];
+/** Of providers that are set up. Another provider needs a restart. */
+const modelKeys = ["anthropic", "openai"].map((provider) => `models.${provider}.apiKey`);
 const liveKeys: readonly string[] = [
   "log.level",
+  ...modelKeys,
   ...["approvers", "owners", "quorum", "notRequester", "tools", "shell", "changes.own", "changes.given"]
     .concat("expiryMinutes", "grantMinutes", "openCards", "notify", "notifyAtMost")
     .map((name) => `safety.${name}`),
@@ -48,7 +51,10 @@ export function changesBetween(current: Settings, next: Settings): SettingChange
     const [from, to] = [valueAt(current.config, path), valueAt(next.config, path)];
     if (JSON.stringify(from) === JSON.stringify(to)) return [];
     const name = path.join(".");
-    const isLive = liveKeys.includes(name) && (areBudgetsLive || !budgets.includes(name));
+    const isLive =
+      liveKeys.includes(name) &&
+      (areBudgetsLive || !budgets.includes(name)) &&
+      (!modelKeys.includes(name) || isModelKeyLive(current, name, from, to));
     return [
       {
         key: name,
@@ -67,14 +73,28 @@ export function changesBetween(current: Settings, next: Settings): SettingChange
   return [...ofFile, ...ofVariables];
 }
 
+/** Embeddings that use the key of the models read it once. */
+function isModelKeyLive({ config: { memory } }: Settings, name: string, from: unknown, to: unknown): boolean {
+  const { embeddings } = memory;
+  const isBorrowed =
+    embeddings !== null && name === `models.${embeddings.provider}.apiKey` && embeddings.apiKey === null;
+  return from !== null && to !== null && !isBorrowed;
+}
+
 /** Must not be interrupted by other work: the new values are in force together. */
 export function applyLive(current: Settings, next: Settings, changes: readonly SettingChange[]): void {
   for (const { key } of changes.filter(({ isLive }) => isLive)) {
     const path = key.split(".");
     setAt(current.config, path, valueAt(next.config, path));
   }
+  // Old secrets stay, because texts from before the change still hold them.
+  current.secrets = [...current.secrets, ...next.secrets.filter((secret) => !isKnown(current, secret))];
   const waiting = new Set(changes.filter(({ isLive }) => !isLive).map(({ key }) => key));
   current.sources = sourcesInForce(current.sources, next.sources, waiting);
+}
+
+function isKnown({ secrets }: Settings, { name, value }: NamedSecret): boolean {
+  return secrets.some((known) => known.name === name && known.value === value);
 }
 
 /** Until the restart, a changed setting is listed with the value and the place that are in force. */

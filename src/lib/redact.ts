@@ -68,6 +68,22 @@ export function createMasker(secrets: readonly NamedSecret[]): Mask {
   return (text) => text.replace(anyOf, (found) => marks.get(found) ?? found);
 }
 
+/** For secrets that can change while the process runs: `secrets` returns another list after each change. */
+export function followingSecrets<Secret>(
+  secrets: () => readonly Secret[],
+  create: (secrets: readonly Secret[]) => Redact,
+): Redact {
+  let known = secrets();
+  let redact = create(known);
+  return (text) => {
+    if (secrets() !== known) {
+      known = secrets();
+      redact = create(known);
+    }
+    return redact(text);
+  };
+}
+
 function encodingsOf(secret: string): string[] {
   const base64 = Buffer.from(secret).toString("base64");
   const inJson = JSON.stringify(secret).slice(1, -1);

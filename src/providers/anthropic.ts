@@ -12,7 +12,8 @@ import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { createPictureFallback } from "./without-pictures.ts";
 
 export interface AnthropicOptions {
-  apiKey: string;
+  /** A function is asked before each request. */
+  apiKey: string | (() => string);
   baseUrl?: string;
   model: string;
   timeouts?: Timeouts;
@@ -24,17 +25,26 @@ const cacheMark = { cache_control: { type: "ephemeral" as const } };
 
 export function createAnthropicProvider(options: AnthropicOptions): Provider {
   const { apiKey, model, timeouts = defaultTimeouts } = options;
+  const keyNow = typeof apiKey === "string" ? () => apiKey : apiKey;
   const baseUrl = options.baseUrl ?? "https://api.anthropic.com";
-  const withClient = createSharedClient(async (fetch) => {
-    const { Anthropic } = await import("@anthropic-ai/sdk");
-    return new Anthropic({ apiKey, authToken: null, baseURL: baseUrl, maxRetries: 0, fetch, logLevel: "off" });
-  });
+  const withClient = createSharedClient(
+    async (fetch) => {
+      const { Anthropic } = await import("@anthropic-ai/sdk");
+      return new Anthropic({
+        ...{ apiKey: keyNow(), authToken: null, baseURL: baseUrl },
+        ...{ maxRetries: 0, fetch, logLevel: "off" },
+      });
+    },
+    (client) => {
+      client.apiKey = keyNow();
+    },
+  );
   const pictures = createPictureFallback();
   return {
     name: "anthropic",
     model: `anthropic/${model}`,
     address: baseUrl,
-    keyDigest: () => digestOfKey(apiKey),
+    keyDigest: () => digestOfKey(keyNow()),
     stream(request, signal) {
       const place = anthropicPlace(modelOf(request, "anthropic", model), baseUrl);
       return pictures.stream(place.model, request, (asked) =>

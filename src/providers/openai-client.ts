@@ -10,8 +10,8 @@ import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { createPictureFallback } from "./without-pictures.ts";
 
 export interface OpenAiOptions {
-  /** Absent for a compatible server without keys. */
-  apiKey?: string;
+  /** Absent for a compatible server without keys. A function is asked before each request. */
+  apiKey?: string | (() => string | undefined);
   /** Includes `/v1`. If absent, OpenAI's own address is used. */
   baseUrl?: string;
   model: string;
@@ -31,11 +31,13 @@ function openAiPlace(model: string, options: OpenAiOptions): ProviderPlace {
   };
 }
 
-async function createOpenAiClient({ apiKey, baseUrl }: OpenAiOptions, fetch: typeof globalThis.fetch): Promise<OpenAI> {
+/** The SDK requires a key even if the server does not. */
+const noKey = "not-needed";
+
+async function createOpenAiClient({ baseUrl }: OpenAiOptions, fetch: typeof globalThis.fetch): Promise<OpenAI> {
   const { OpenAI } = await import("openai");
   return new OpenAI({
-    // The SDK requires a key even if the server does not.
-    apiKey: apiKey ?? "not-needed",
+    apiKey: noKey,
     baseURL: baseUrl ?? openAiUrl,
     maxRetries: 0,
     fetch,
@@ -61,13 +63,23 @@ export type AskOpenAi = (
 
 export function createOpenAiProvider(options: OpenAiOptions, ask: AskOpenAi): Provider {
   const { timeouts = defaultTimeouts } = options;
-  const withClient = createSharedClient((fetch) => createOpenAiClient(options, fetch));
+  const { apiKey } = options;
+  const keyNow = typeof apiKey === "function" ? apiKey : () => apiKey;
+  const withClient = createSharedClient(
+    (fetch) => createOpenAiClient(options, fetch),
+    (client) => {
+      client.apiKey = keyNow() ?? noKey;
+    },
+  );
   const pictures = createPictureFallback();
   return {
     name: "openai",
     model: `openai/${options.model}`,
     address: options.baseUrl ?? openAiUrl,
-    keyDigest: () => (options.apiKey === undefined ? undefined : digestOfKey(options.apiKey)),
+    keyDigest() {
+      const key = keyNow();
+      return key === undefined ? undefined : digestOfKey(key);
+    },
     stream(request, signal) {
       const place = openAiPlace(modelOf(request, "openai", options.model), options);
       return pictures.stream(place.model, request, (asked) =>

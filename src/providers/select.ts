@@ -16,6 +16,8 @@ export interface ProviderSettings {
   anthropic: { apiKey?: string; baseUrl?: string; model: string };
   openai: { apiKey?: string; baseUrl?: string; model: string; api: "chat" | "responses" };
   ollama: { host?: string; model?: string };
+  /** The key at this moment. By default, keys do not change. */
+  keyOf?(name: "anthropic" | "openai"): string | undefined;
   preferred?: string;
   timeouts: Timeouts;
   /** Rejects if only the demo model is left and the settings do not name it alone. */
@@ -88,9 +90,9 @@ async function candidateOf(
   const { timeouts } = settings;
   switch (name) {
     case "anthropic":
-      return anthropicCandidate({ ...settings.anthropic, ...wanted }, timeouts);
+      return anthropicCandidate({ ...settings.anthropic, ...wanted }, settings);
     case "openai":
-      return openAiCandidate({ ...settings.openai, ...wanted }, timeouts);
+      return openAiCandidate({ ...settings.openai, ...wanted }, settings);
     case "ollama":
       return await ollamaCandidate({ ...settings.ollama, ...wanted }, timeouts, signal);
     default: {
@@ -100,20 +102,29 @@ async function candidateOf(
   }
 }
 
-function anthropicCandidate(options: ProviderSettings["anthropic"], timeouts: Timeouts): ProbedProvider {
+function anthropicCandidate(
+  options: ProviderSettings["anthropic"],
+  { timeouts, keyOf }: ProviderSettings,
+): ProbedProvider {
   const model = `anthropic/${options.model}`;
   const problem = problemOf(options, "ANTHROPIC");
   if (problem !== undefined) return { status: { name: "anthropic", model, isReady: false, hint: problem } };
-  const provider = createAnthropicProvider({ ...options, apiKey: options.apiKey ?? "not-needed", timeouts });
+  const provider = createAnthropicProvider({
+    ...{ ...options, timeouts },
+    apiKey: () => keyOf?.("anthropic") ?? options.apiKey ?? "not-needed",
+  });
   return { provider, status: { name: "anthropic", model, isReady: true, hint: whereOf(options.baseUrl) } };
 }
 
-function openAiCandidate({ api, ...options }: ProviderSettings["openai"], timeouts: Timeouts): ProbedProvider {
+function openAiCandidate(
+  { api, ...options }: ProviderSettings["openai"],
+  { timeouts, keyOf }: ProviderSettings,
+): ProbedProvider {
   const model = `openai/${options.model}`;
   const problem = problemOf(options, "OPENAI");
   if (problem !== undefined) return { status: { name: "openai", model, isReady: false, hint: problem } };
   const create = api === "responses" ? createOpenAiResponsesProvider : createOpenAiChatProvider;
-  const provider = create({ ...options, timeouts });
+  const provider = create({ ...options, timeouts, apiKey: () => keyOf?.("openai") ?? options.apiKey });
   return { provider, status: { name: "openai", model, isReady: true, hint: whereOf(options.baseUrl) } };
 }
 

@@ -5,7 +5,11 @@ import type { StreamCall } from "./guarded-stream.ts";
 /** Runs `work` with the client. All requests that `work` makes use the `fetch` of `call`. */
 export type WithClient<C> = <T>(call: StreamCall, work: (client: C) => Promise<T>) => Promise<T>;
 
-export function createSharedClient<C>(make: (fetch: typeof globalThis.fetch) => Promise<C>): WithClient<C> {
+/** `prepare` runs before each request, for settings that can change. */
+export function createSharedClient<C>(
+  make: (fetch: typeof globalThis.fetch) => Promise<C>,
+  prepare: (client: C) => void,
+): WithClient<C> {
   const calls = new AsyncLocalStorage<StreamCall>();
   let client: Promise<C> | undefined;
 
@@ -18,6 +22,7 @@ export function createSharedClient<C>(make: (fetch: typeof globalThis.fetch) => 
   return async (call, work) => {
     client ??= make(fetchOfCall);
     const made = await client;
+    prepare(made);
     return await calls.run(call, () => work(made));
   };
 }

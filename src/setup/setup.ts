@@ -43,7 +43,7 @@ export async function runSetup(setup: Setup, { root, start, signal }: SetupRun):
   ask.say(
     [
       ...(agent.page === undefined ? [] : [`Page and dashboard: ${agent.page}`]),
-      "To keep Remora running after you close this terminal: npm run -s remora -- service install",
+      "To run it in the background instead: press Ctrl+C, then npm run -s remora -- service install",
     ].join("\n"),
   );
   ask.end("Remora is running. Ctrl+C stops it; npm start starts it again.");

@@ -110,3 +110,28 @@ test("the first budget needs a restart, because it decides which models may answ
     { key: "limits.dollars.user", isLive: false },
   ]);
 });
+
+const withKeys = (keys: object, memory: object = {}) =>
+  settings({ models: { anthropic: { apiKey: "first-key-1" }, openai: { apiKey: "first-key-2" }, ...keys }, memory });
+
+test("a model's key applies at once, and the old one and the new one count as secrets", () => {
+  const [current, next] = [withKeys({}), withKeys({ anthropic: { apiKey: "second-key-1" } })];
+  current.secrets = [{ name: "ANTHROPIC_API_KEY", value: "first-key-1" }];
+  next.secrets = [{ name: "ANTHROPIC_API_KEY", value: "second-key-1" }];
+  const changes = changesBetween(current, next);
+  expect(changes).toMatchObject([{ key: "models.anthropic.apiKey", isLive: true }]);
+  expect(JSON.stringify(changes)).not.toMatch(/(?:first|second)-key/);
+  const { anthropic } = current.config.models;
+  applyLive(current, next, changes);
+  expect(anthropic.apiKey).toBe("second-key-1");
+  expect(current.secrets.map(({ value }) => value)).toEqual(["first-key-1", "second-key-1"]);
+});
+
+test("a key of a provider that was not set up needs a restart, and so does one that embeddings use", () => {
+  const isLive = (current: Settings, next: Settings) => changesBetween(current, next).map((change) => change.isLive);
+  expect(isLive(withKeys({ openai: { apiKey: null } }), withKeys({}))).toEqual([false]);
+  const embeddings = { provider: "openai", model: "m" };
+  const changed = { openai: { apiKey: "second-key-2" } };
+  expect(isLive(withKeys({}, { embeddings }), withKeys(changed, { embeddings }))).toEqual([false]);
+  expect(isLive(withKeys({}), withKeys(changed))).toEqual([true]);
+});

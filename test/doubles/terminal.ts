@@ -37,7 +37,13 @@ export function openTerminal(
   let found = 0;
   let isOver = false;
   child.stdout.setEncoding("utf8").on("data", (text: string) => (raw += text));
-  const exited = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
+  const exited = new Promise<number | null>((done) => {
+    child.once("exit", (code) => done(code));
+    child.once("error", (thrown) => {
+      raw += thrown.message;
+      done(null);
+    });
+  });
   void exited.then(() => (isOver = true));
   const printed = () => stripVTControlCharacters(raw).replaceAll("\r", "");
 

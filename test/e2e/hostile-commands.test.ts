@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isWhole } from "../faults/share.ts";
 import { type HealthWatch, watchHealth } from "./oracle/health-watch.ts";
 import { createInspector, type Inspector } from "./oracle/inspect.ts";
 import { type CallOutcome, runCalls } from "./oracle/run-calls.ts";
@@ -15,7 +16,6 @@ import { createOracleWorld, type OracleWorld } from "./oracle/world.ts";
 const commandSeconds = 100;
 const testMs = 400_000;
 /** `npm run chaos` takes the large numbers; a plain run exceeds the same limits. */
-const isWhole = process.env.CHAOS_SEEDS !== undefined;
 const deepFolders = isWhole ? 1_000 : 210;
 /** Deleting drafts of many files takes long on a slow, shared disk. */
 const clearedMs = 180_000;

@@ -108,8 +108,16 @@ test("a newcomer's mistakes on the way to the first answer", { timeout: patience
   await first.shows("The Message Content Intent of Remora is off, so Discord refuses its connection.");
   await first.shows("● Check again");
   discord.portal.messageContent = true;
+  discord.guild.removeBot();
   first.press(enter);
-  await first.shows("I am in the server");
+  await first.shows("Open this link to add me to your server.");
+  await first.shows("Have you added me to a server?");
+  first.press(enter);
+  await first.shows("I am in no server yet.");
+  await first.shows("Have you added me to a server?");
+  discord.addGuild("Quayside");
+  first.press(enter);
+  await first.shows("I am in the server Quayside.");
 
   await first.shows("Who can approve risky actions?");
   first.press(enter);

@@ -1,6 +1,8 @@
 /** Models that fail, in the real process with the real client libraries: who answers, what people read, who is asked again. */
+import { execFile } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { type ConnectProxy, startConnectProxy } from "../doubles/connect-proxy.ts";
@@ -8,6 +10,8 @@ import { type Fault, type ModelDouble, startModelDouble } from "../doubles/model
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 import { apis } from "../providers/apis.ts";
 
+const run = promisify(execFile);
+const project = resolve(import.meta.dirname, "../..");
 const patience = { timeout: 120_000 };
 const answer = (status: number, error: object): Fault => ({ type: "answer", status, body: JSON.stringify({ error }) });
 const noCredit = answer(429, { type: "insufficient_quota", code: "insufficient_quota", message: "no quota" });
@@ -25,6 +29,14 @@ async function start(env: Record<string, string>): Promise<void> {
   ann = await createChatClient(remora.url, remora.token);
 }
 
+async function doctor(env: Record<string, string>): Promise<{ stdout: string }> {
+  const places = { REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, PATH: process.env.PATH ?? "" };
+  return await run(process.execPath, [join(project, "src/remora.mjs"), "doctor"], {
+    cwd: project,
+    env: { ...places, REMORA_CONFIG: join(home.workspace, "remora.yaml"), ...env },
+  });
+}
+
 async function stop(): Promise<void> {
   ann.close();
   await remora.stop();
@@ -36,13 +48,17 @@ describe("three services", () => {
     if (which === undefined) throw new Error("not started");
     return which;
   };
-  const env = (key: string) => ({
-    ANTHROPIC_API_KEY: key,
+  /** Keys are in `.env`, where operators change them. */
+  const env = () => ({
+    REMORA_ENV_FILE: envFile(),
     ANTHROPIC_BASE_URL: double(one).url,
-    OPENAI_API_KEY: "another-key-of-the-operator",
     OPENAI_BASE_URL: `${double(two).url}/v1`,
     OLLAMA_HOST: double(local).url,
   });
+
+  const envFile = () => join(home.workspace, "../.env");
+  const writeKey = (key: string) =>
+    writeFile(envFile(), `ANTHROPIC_API_KEY=${key}\nOPENAI_API_KEY=another-key-of-the-operator\n`);
 
   beforeAll(async () => {
     [home, one, two, local] = await Promise.all([
@@ -55,7 +71,8 @@ describe("three services", () => {
     two.mock.onMessage(/./, { content: "The second one answers." });
     local.mock.on({ hasToolResult: true }, { content: "I looked into the folder." });
     local.mock.onMessage(/look/, { content: '```json\n{"tool": "list_folder", "args": {"path": "."}}\n```' });
-    await start(env("the-first-key-of-the-operator"));
+    await writeKey("the-first-key-of-the-operator");
+    await start(env());
   }, 120_000);
   afterAll(async () => {
     await stop();
@@ -102,25 +119,32 @@ describe("three services", () => {
     expect(JSON.stringify(double(local).requests.at(-1)?.body)).toContain('"role":"tool"');
   });
 
-  test("a refused key rests across a restart, and no longer once it has changed", patience, async () => {
+  test("a refused key rests across a restart, until `.env` has another one", patience, async () => {
     await stop();
     double(one).refuseKey();
-    await start(env("the-first-key-of-the-operator"));
+    await start(env());
     expect(await ask("third")).toContain("because the key for anthropic/claude-sonnet-5-5 was refused");
+    const health = await (await ann.request("GET", "/dashboard/data/health")).text();
+    expect(health).toContain("the key was refused; set a valid one in ANTHROPIC_API_KEY");
+    const { stdout } = await doctor(env()).catch((failed: { stdout: string }) => failed);
+    expect(stdout).toMatch(/does not accept this key for anthropic\/claude-sonnet-5-5/);
     double(one).refuseKey(false);
     const before = double(one).requests.length;
 
     await stop();
-    await start(env("the-first-key-of-the-operator"));
+    await start(env());
     expect(await ask("fourth")).toContain("The second one answers.");
     expect(double(one).requests).toHaveLength(before);
     for (const file of await readdir(home.data, { recursive: true, withFileTypes: true }))
       if (file.isFile())
         expect((await readFile(join(file.parentPath, file.name))).includes("the-first-key")).toBe(false);
 
-    await stop();
-    await start(env("the-second-key-of-the-operator"));
-    expect(await ask("fifth")).toBe("Here is the whole answer of the first model.");
+    await writeKey("the-second-key-of-the-operator");
+    await expect
+      .poll(() => ask("and now?"), { timeout: 60_000, interval: 200 })
+      .toBe("Here is the whole answer of the first model.");
+    expect(double(one).requests.at(-1)?.headers.authorization).toBe("Bearer the-second-key-of-the-operator");
+    expect(remora.stdout() + remora.stderr()).not.toContain("the-second-key");
   });
 });
 
@@ -155,7 +179,7 @@ describe("a network that swallows everything", () => {
     expect(await ask("two")).toBe("Hello.");
     expect(models.requests.map(({ path }) => path)).toEqual(["/api/chat", "/api/chat"]);
     // Only one service was waited for; the other was tried at the same time, without a request.
-    expect(proxy.hosts()).toEqual(["anthropic.test", "openai.test"]);
+    await expect.poll(() => proxy.hosts(), { timeout: 60_000 }).toEqual(["anthropic.test", "openai.test"]);
     expect((await ann.command("status", "", { dm: true })).text).toContain("anthropic/claude-sonnet-5-5");
 
     proxy.manner = { type: "works" };

@@ -74,6 +74,9 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     return await readdir(join(home.workspace, "files", `channel:${channel.id}`)).catch(() => []);
   }
 
+  /** What does not depend on how events arrive. */
+  const onlyOnce = test.runIf(transport === "socket");
+
   test("a mention is answered in its thread, and a DM in place", async () => {
     const said = mention("help");
     const answer = await answerIn(said, "demo model, no AI");
@@ -100,16 +103,19 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(await filesHere()).toContain("made.txt");
   });
 
-  test("a command runs without asking, the card below the answer says what it changed, and Undo reverts it", async () => {
-    const said = mention("run touch hello.txt && echo finished");
-    await answerIn(said, "finished");
-    const report = await reportIn(said, "hello.txt");
-    expect(report.buttons.map(({ label }) => label)).toEqual(["Undo"]);
-    expect(await filesHere()).toContain("hello.txt");
-    await press(report, "Undo");
-    await slack.until(() => agentsIn(said).find(({ ts, buttons }) => ts === report.ts && buttons.length === 0));
-    expect(await filesHere()).not.toContain("hello.txt");
-  });
+  onlyOnce(
+    "a command runs without asking, the card below the answer says what it changed, and Undo reverts it",
+    async () => {
+      const said = mention("run touch hello.txt && echo finished");
+      await answerIn(said, "finished");
+      const report = await reportIn(said, "hello.txt");
+      expect(report.buttons.map(({ label }) => label)).toEqual(["Undo"]);
+      expect(await filesHere()).toContain("hello.txt");
+      await press(report, "Undo");
+      await slack.until(() => agentsIn(said).find(({ ts, buttons }) => ts === report.ts && buttons.length === 0));
+      expect(await filesHere()).not.toContain("hello.txt");
+    },
+  );
 
   test("a denied command does not run, and a stranger's click changes nothing and gets a private reply", async () => {
     const said = mention("run touch denied.txt with network example.com");
@@ -148,7 +154,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(agentsIn(said)).toHaveLength(before);
   });
 
-  test("an answer cut off by kill -9 becomes one complete message after the restart", async () => {
+  onlyOnce("an answer cut off by kill -9 becomes one complete message after the restart", async () => {
     await remora.kill();
     const model = await createModelServer({ words: 60, wordMs: 40 });
     const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
@@ -166,7 +172,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(answer.readable.match(/word\d+/g)).toEqual(Array.from({ length: 60 }, (_, index) => `word${index}`));
   });
 
-  test.runIf(transport === "socket")(
+  onlyOnce(
     "work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing",
     async () => {
       const statusIn = ({ channel, ts }: Said) => slack.assistant.thread(channel, ts)?.status ?? "";
@@ -200,7 +206,6 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       ]);
       expect(agentsIn(said).flatMap(({ blocks }) => blocks.map(({ type }) => type))).not.toContain("task_card");
     },
-    120_000,
   );
 
   test("messages from downtime are answered once, and their thread continues", async () => {
@@ -262,8 +267,6 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await slack.until(() => agentsIn(waiting).find((message) => message.ts === open.ts)?.buttons.length === 0, 60_000);
     expect(await filesHere(clean)).not.toContain("three.txt");
   });
-
-  const onlyOnce = test.runIf(transport === "socket");
 
   async function feedbackLines(channel = slack.general): Promise<string[]> {
     const folder = join(home.workspace, "brain", "basalganglia", `channel:${channel.id}`);

@@ -13,7 +13,7 @@ import { filesWith } from "./oracle/canaries.ts";
 const canary = "canary-of-another-conversation";
 const callsPerStep = 32;
 const stepsPerTurn = 6;
-const turns = 6;
+const turns = 2;
 
 let home: RemoraHome;
 let model: CallingModel;
@@ -58,7 +58,7 @@ async function expectNothingTaken(): Promise<void> {
   expect(await readFile(known, "utf8")).toBe(`${canary}\n`);
 }
 
-test("none of a thousand reads and uploads on the page follows a swapped link", { timeout: 240_000 }, async () => {
+test("none of hundreds of reads and uploads on the page follows a swapped link", async () => {
   await start();
   const ann = await createChatClient(remora.url, remora.token);
   await swapIn("channel:general");

@@ -2,7 +2,8 @@
  * Each step of a kill test needs its own process. A plain run takes the same share of the steps each time, so that it
  * ends the same way each time; CHAOS_SHARE takes another one, and `npm run chaos` takes all.
  */
-const isWhole = process.env.CHAOS_SEEDS !== undefined;
+/** `npm run chaos`. */
+export const isWhole = process.env.CHAOS_SEEDS !== undefined;
 
 /** Which share this run takes; tests have it in their names. */
 export const share = Number(process.env.CHAOS_SHARE ?? 0);

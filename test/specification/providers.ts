@@ -4,6 +4,7 @@ import type { Section } from "./requirement.ts";
 const cascade = "providers/cascade.test.ts";
 const port = "conformance/provider.ts";
 const movingOn = "providers/moving-on.test.ts";
+const network = "providers/network.test.ts";
 const textCalls = "providers/text-calls.test.ts";
 
 export const providers: Section = {
@@ -51,6 +52,14 @@ export const providers: Section = {
       shownBy: [
         [movingOn, "rests for an hour, in the next process too, and the store never has the key"],
         [movingOn, "rests no longer once the key has changed"],
+      ],
+    },
+    {
+      says: "without a network the local model answers at once, and back online the first choice does",
+      shownBy: [
+        [network, "the local model answers, and no other service is asked; with a network, the first choice is back"],
+        [network, "is asked with a short limit for the connection only if another model can answer"],
+        [network, "costs one wait for all services, until one of them can be reached"],
       ],
     },
     {

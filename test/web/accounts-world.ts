@@ -1,8 +1,11 @@
 /** The dashboard's server as a proxy reaches it: the test writes every header, and Node's own client sends any Host. */
 import { request } from "node:http";
 import { silentLog } from "../../src/lib/log.ts";
+import { dashboardRoles } from "../../src/ports/visitor.ts";
 import { type AccountsOptions, createAccounts } from "../../src/web/accounts/accounts.ts";
+import { hashPassword } from "../../src/web/accounts/passwords.ts";
 import { mountSignIn } from "../../src/web/accounts/sign-in-routes.ts";
+import type { DashboardOptions } from "../../src/web/dashboard.ts";
 import { createDashboardWorld, type DashboardWorld } from "./dashboard-world.ts";
 
 export const publicHost = "remora.example.com";
@@ -26,8 +29,11 @@ export interface AccountsWorld extends DashboardWorld {
   browserOf(name: string): Promise<Record<string, string>>;
 }
 
-export async function createAccountsWorld(changes: Partial<AccountsOptions> = {}): Promise<AccountsWorld> {
-  const world = await createDashboardWorld({}, { publicUrl: origin, trustedProxies: ["127.0.0.1"] });
+export async function createAccountsWorld(
+  changes: Partial<AccountsOptions> = {},
+  dashboard: Partial<DashboardOptions> = {},
+): Promise<AccountsWorld> {
+  const world = await createDashboardWorld(dashboard, { publicUrl: origin, trustedProxies: ["127.0.0.1"] });
   const now = { at: Date.now() };
   const { ledger = world.ledger } = changes;
   const accounts = createAccounts({
@@ -74,6 +80,18 @@ export async function createAccountsWorld(changes: Partial<AccountsOptions> = {}
       return { cookie, origin, "x-remora-csrf": me.csrfToken, "content-type": "application/json" };
     },
   });
+}
+
+let hashed: Promise<string> | undefined;
+
+/** One account for each role, named like it. The password is hashed once per file, because that is slow on purpose. */
+export async function addAccountOfEachRole({ ledger, now }: AccountsWorld): Promise<void> {
+  hashed ??= hashPassword(password);
+  const { at } = now;
+  for (const role of dashboardRoles) {
+    const body = { name: role, role, password: await hashed, createdAt: at, validFrom: at };
+    await ledger.create("account", role, { state: "active", body, group: "accounts" });
+  }
 }
 
 /** `name=value` of the cookie that an answer sets last. */

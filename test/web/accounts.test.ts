@@ -1,15 +1,20 @@
-/** People who sign in with a password: sessions, roles, forged requests, proxies that lie, and brute force. */
+/** People who sign in with a password: sessions, forged requests, proxies that lie, and brute force. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { dashboardRoles } from "../../src/ports/visitor.ts";
-import { leastRoleFor } from "../../src/web/accounts/endpoint-roles.ts";
 import { safePath } from "../../src/web/accounts/safe-path.ts";
-import { type AccountsWorld, cookieIn, createAccountsWorld, password, publicHost } from "./accounts-world.ts";
-import { cardWith, token } from "./dashboard-world.ts";
+import {
+  type AccountsWorld,
+  addAccountOfEachRole,
+  cookieIn,
+  createAccountsWorld,
+  password,
+  publicHost,
+} from "./accounts-world.ts";
+import { token } from "./dashboard-world.ts";
 
 let world: AccountsWorld;
 beforeEach(async () => {
   world = await createAccountsWorld();
-  for (const role of dashboardRoles) await world.accounts.local.add(role, role, password);
+  await addAccountOfEachRole(world);
 });
 afterEach(() => world.close());
 
@@ -136,66 +141,6 @@ describe("sessions", () => {
 
   test.each(["", "x", "A".repeat(43), "A".repeat(10_000)])("a made-up cookie %.20j opens nothing", async (secret) => {
     expect(await me(`__Host-remora-session=${secret}`)).toBe(401);
-  });
-});
-
-describe("roles", () => {
-  test("every registered endpoint needs the role of the table, and one without a rule is closed", async () => {
-    world.server.app.get("/dashboard/data/forgotten/one", (context) => context.text("open"));
-    const browsers = new Map<string, Record<string, string>>();
-    for (const role of dashboardRoles) browsers.set(role, await world.browserOf(role));
-    const seen = new Set<string>();
-    for (const { method, path } of world.server.app.routes) {
-      if (method === "ALL" || path.startsWith("/sign-") || ["/healthz", "/readyz", "/metrics"].includes(path)) continue;
-      const at = path.replaceAll(/:(\w+)/g, "x1").replace("*", "lit-html.js");
-      const least = leastRoleFor(method, at);
-      seen.add(`${method} ${path}`);
-      for (const role of dashboardRoles) {
-        const { status, text } = await world.ask(method, at, browsers.get(role), method === "GET" ? "" : "{}");
-        const isOpen = least !== undefined && dashboardRoles.indexOf(role) >= dashboardRoles.indexOf(least);
-        expect([role, method, at, status === 403]).toEqual([role, method, at, !isOpen]);
-        if (!isOpen) expect(text).toMatch(/Your role|Only the person at the machine/);
-      }
-      expect((await world.ask(method, at)).status).toBe(401);
-    }
-    expect(seen.size).toBeGreaterThan(25);
-    expect(leastRoleFor("GET", "/dashboard/data/forgotten/one")).toBeUndefined();
-    for (const path of ["/dashboard/data/", "/dashboard/data//me", "/dashboard/data/turns/a/b/c", "/local/api/state"])
-      expect(leastRoleFor("GET", path)).toBeUndefined();
-  });
-
-  test("a viewer sees no turn, card, call or person", async () => {
-    world.cards = [cardWith("a1")];
-    const { cookie = "" } = await world.browserOf("viewer");
-    const now = JSON.parse((await world.ask("GET", "/dashboard/data", { cookie })).text);
-    expect(now).toMatchObject({ approvals: [], live: { turns: [] } });
-    const usage = JSON.parse((await world.ask("GET", "/dashboard/data/usage", { cookie })).text);
-    expect(usage).toMatchObject({ people: [], channels: [], isTotalsOnly: true });
-  });
-
-  test("an approver sees and answers as that person, and only what that person may answer", async () => {
-    world.cards = [cardWith("a1"), cardWith("a2")];
-    world.answerable = ["a2"];
-    const browser = await world.browserOf("approver");
-    const now = JSON.parse((await world.ask("GET", "/dashboard/data", browser)).text);
-    expect(now.approvals.map(({ id }: { id: string }) => id)).toEqual(["a2"]);
-    expect((await world.ask("GET", "/dashboard/diffs/a1", browser)).status).toBe(404);
-    const body = JSON.stringify({ cardOrApprovalId: "a1", choice: "approve" });
-    await world.ask("POST", "/dashboard/answers", browser, body);
-    expect(world.decisions).toEqual([]);
-    expect(world.decidedAs).toMatchObject([{ platform: "account", by: { id: "approver" }, cardOrApprovalId: "a1" }]);
-  });
-
-  test("a changed role counts at once", async () => {
-    const browser = await world.browserOf("operator");
-    await world.accounts.local.setRole("operator", "viewer");
-    expect((await world.ask("POST", "/dashboard/skills/reload", browser, "{}")).status).toBe(403);
-  });
-
-  test("an operator's action names the person in the audit log", async () => {
-    const browser = await world.browserOf("operator");
-    await world.ask("POST", "/dashboard/skills/reload", browser, "{}");
-    expect(world.audit.lines.at(-1)).toMatchObject({ fields: { by: { id: "account:operator", name: "operator" } } });
   });
 });
 

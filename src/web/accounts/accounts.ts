@@ -1,5 +1,5 @@
 /** The people of the dashboard: who a session belongs to, and which role the person has now. */
-import { createLruMap } from "../../lib/lru-map.ts";
+import { createTimedCache } from "../../lib/timed-cache.ts";
 import type { SessionRecord } from "../../ports/account.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import {
@@ -71,17 +71,11 @@ export function createAccounts(options: AccountsOptions): Accounts {
     return dashboardRoles.findLast((role) => claimed.includes(role));
   };
 
-  const rechecked = createLruMap<{ found: Promise<boolean>; until: number }>(maxRechecked);
+  const rechecked = createTimedCache<boolean>({ keepMs: recheckMs, maxEntries: maxRechecked, now });
 
   /** Somebody who has left the chat service must not go on for as long as the session lasts. */
-  function isStillThere(person: SignedInPerson): Promise<boolean> {
-    const identity = identityOf(person);
-    const known = rechecked.get(identity);
-    if (known !== undefined && now() < known.until) return known.found;
-    const found = (options.isStillThere?.(person) ?? Promise.resolve(true)).catch(() => true);
-    rechecked.set(identity, { found, until: now() + recheckMs });
-    return found;
-  }
+  const isStillThere = (person: SignedInPerson) =>
+    rechecked(identityOf(person), async () => (await options.isStillThere?.(person).catch(() => true)) ?? true);
 
   return {
     ...{ publicUrl, local, sessions, services, roleOf },

@@ -2,8 +2,9 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import { asPlain, oneLine } from "../../lib/text/sanitize.ts";
+import { createTimedCache } from "../../lib/timed-cache.ts";
 import type { Schedules, ShownSchedule } from "../../ports/schedule.ts";
-import { isOperator, type SignedInPerson, type Visitor } from "../../ports/visitor.ts";
+import { identityOf, isOperator, type SignedInPerson, type Visitor } from "../../ports/visitor.ts";
 import type { Operate } from "./operate.ts";
 import { acting, reading } from "./respond.ts";
 
@@ -22,8 +23,11 @@ export interface ScheduleRow {
 export type MayRead = (conversationId: string, person: SignedInPerson) => Promise<boolean>;
 
 const pageSize = 50;
-/** Each conversation is a question to the service. Schedules beyond these stay hidden. */
-const maxChecked = 200;
+/** Each conversation is several questions to the service. Schedules beyond these stay hidden. */
+const maxChecked = 50;
+/** The page asks every few seconds. */
+const keepMs = 5 * 60_000;
+const maxKept = 5_000;
 const maxTextCharacters = 1_000;
 const pageNumber = z.coerce.number().int().min(1).max(10_000).default(1);
 
@@ -31,9 +35,11 @@ export function mountSchedules(
   app: Hono,
   { schedules, operate, mayRead }: { schedules: Pick<Schedules, "all" | "end">; operate: Operate; mayRead: MayRead },
 ): void {
+  const kept = createTimedCache<boolean>({ keepMs, maxEntries: maxKept });
+  const mayReadNow: MayRead = (id, person) => kept(`${identityOf(person)} ${id}`, () => mayRead(id, person));
   reading(app, "/dashboard/data/schedules", z.object({ page: pageNumber }), async ({ page }, visitor) => {
     const stored = await schedules.all();
-    const all = isOperator(visitor) ? stored : await readable(stored, visitor, mayRead);
+    const all = isOperator(visitor) ? stored : await readable(stored, visitor, mayReadNow);
     const start = (page - 1) * pageSize;
     const hidden = stored.length - all.length;
     return { schedules: all.slice(start, start + pageSize).map(rowOf), count: all.length, hidden, pageSize };
@@ -54,7 +60,7 @@ export function mountSchedules(
 async function readable(all: ShownSchedule[], visitor: Visitor, mayRead: MayRead): Promise<ShownSchedule[]> {
   if (visitor.type !== "person") return all;
   const { person } = visitor;
-  const ids = [...new Set(all.slice(0, maxChecked).map(({ conversationId }) => conversationId))];
+  const ids = [...new Set(all.map(({ conversationId }) => conversationId))].slice(0, maxChecked);
   const checked = await Promise.all(ids.map(async (id) => [id, await mayRead(id, person)] as const));
   const open = new Set(checked.flatMap(([id, may]) => (may ? [id] : [])));
   return all.filter(({ conversationId }) => open.has(conversationId));
