@@ -439,6 +439,18 @@ describe("/remora", () => {
 });
 
 describe("messages that are not answered", () => {
+  test("one that can't be kept for now gets one sentence, and is tried again until it is kept", async () => {
+    agent.notice = { text: "Not now.", later: "Not now, but later." };
+    const said = discord.ann.say(`${discord.bot.mention} hello`, { in: discord.channel });
+    const told = () => discord.channel.messages().filter(({ replyTo }) => replyTo === said.id);
+    const tries = () => agent.delivered.filter(({ id }) => id === said.id).length;
+    await discord.until(() => told().length > 0 && tries() > 1);
+    agent.notice = undefined;
+    const next = discord.ann.say(`${discord.bot.mention} next`, { in: discord.channel });
+    await discord.until(() => agent.delivered.some(({ id }) => id === next.id), 60_000);
+    expect(told().map(({ content }) => content)).toEqual(["Not now, but later."]);
+  });
+
   test("in a channel the author is told as an answer to the message, and nobody is pinged", async () => {
     agent.notice = { text: "I can't answer: @everyone **you** are not among those who may use me." };
     const said = discord.ann.say(`${discord.bot.mention} hello`, { in: discord.channel });

@@ -132,6 +132,18 @@ describe("requests", () => {
     expect(slack.callsOf("chat.postMessage")).toHaveLength(2);
   });
 
+  test("a message that can't be kept for now gets one sentence and no 200, and is taken when Slack sends it again", async () => {
+    agent.notice = { text: "Not now.", later: "Not now, but later." };
+    const { slack } = world;
+    const said = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora please" });
+    await slack.until(() => said.deliveries.every((delivery) => delivery.attempts[0]?.outcome?.type === "refused"));
+    expect(slack.callsOf("chat.postEphemeral").map(({ args }) => args.text)).toEqual(["Not now, but later."]);
+    agent.notice = undefined;
+    slack.clock.advance(10);
+    await said.acknowledged();
+    expect(slack.callsOf("chat.postEphemeral")).toHaveLength(1);
+  });
+
   test("what can't be kept gets 500, so that Slack sends it again, and then it is kept", async () => {
     agent.failure = new Error("the disk is full");
     const { slack } = world;
