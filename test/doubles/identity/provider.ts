@@ -115,7 +115,10 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
       response_types_supported: ["code"],
       subject_types_supported: ["public"],
       id_token_signing_alg_values_supported: ["RS256"],
-      token_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic"],
+      ...(kind === "slack"
+        ? { token_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic"] }
+        : {}),
+      // Says nothing about the secret, which therefore belongs in the header.
       ...(kind === "oidc"
         ? { code_challenge_methods_supported: ["S256"], authorization_response_iss_parameter_supported: true }
         : {}),
@@ -158,8 +161,7 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
   async function exchange(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const form = new URLSearchParams(await text(request));
     const grant = grants.get(form.get("code") ?? "");
-    if (form.get("client_id") !== clientId || form.get("client_secret") !== clientSecret)
-      throw new Refusal("invalid_client");
+    if (!isClient(form, request.headers.authorization)) throw new Refusal("invalid_client");
     if (form.get("grant_type") !== "authorization_code") throw new Refusal("unsupported_grant_type");
     if (grant === undefined || grant.isUsed || grant.redirectUri !== form.get("redirect_uri"))
       throw new Refusal("invalid_grant");
@@ -176,6 +178,14 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
       ...{ access_token: accessToken, token_type: "Bearer" },
       ...(hasNoIdToken ? {} : { id_token: idToken(grant) }),
     });
+  }
+
+  function isClient(form: URLSearchParams, authorization: string | undefined): boolean {
+    const inBody = form.get("client_id") === clientId && form.get("client_secret") === clientSecret;
+    if (kind !== "oidc") return inBody;
+    const given = Buffer.from(authorization?.replace(/^Basic /, "") ?? "", "base64").toString();
+    const parts = given.split(":").map((part) => decodeURIComponent(part.replaceAll("+", " ")));
+    return parts[0] === clientId && parts[1] === clientSecret && !form.has("client_secret");
   }
 
   function idToken({ nonce, person }: Grant): string {
