@@ -18,6 +18,8 @@ export interface ServiceSettings {
     issuer: string;
     clientId: string;
     clientSecret: string | null;
+    /** Besides `openid`. */
+    scopes: readonly string[];
     rolesClaim: string | null;
   } | null;
 }
@@ -101,6 +103,11 @@ export function createServices(settings: ServiceSettings, publicUrl: string | nu
   /** Slack does not announce PKCE for apps with a secret, and refuses it. Its nonce protects the code. */
   const usesPkce = (service: ServiceName) => service !== "slack";
 
+  function scopesOf(service: ServiceName): string {
+    if (service === "discord") return "identify";
+    return ["openid", ...(service === "slack" ? ["profile"] : needed(settings.oidc).scopes)].join(" ");
+  }
+
   return {
     list: () => [
       ...(settings.slack === null ? [] : [{ service: "slack" as const, name: "Slack" }]),
@@ -117,7 +124,7 @@ export function createServices(settings: ServiceSettings, publicUrl: string | nu
       const challenge = await client.calculatePKCECodeChallenge(verifier);
       const { href } = client.buildAuthorizationUrl(found, {
         redirect_uri: `${publicUrl}${callbackPath}/${service}`,
-        scope: service === "discord" ? "identify" : "openid profile",
+        scope: scopesOf(service),
         state,
         ...(service === "discord" ? {} : { nonce }),
         ...(service === "slack" ? { team: needed(settings.slack).team } : {}),

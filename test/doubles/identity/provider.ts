@@ -21,6 +21,8 @@ export interface ProviderOptions {
   redirectUri: string;
   /** Slack: the workspace that the address must name. */
   team?: string;
+  /** The scopes that the address must ask for; by default those of the service. */
+  scope?: string;
   /** Answers everything else, as the Web API does at the same host. */
   elsewhere?: string;
 }
@@ -67,7 +69,7 @@ const scopes = { slack: "openid profile", discord: "identify", oidc: "openid pro
 const tokenSeconds = 300;
 
 export async function createIdentityProvider(options: ProviderOptions): Promise<IdentityProvider> {
-  const { kind, clientId, clientSecret, redirectUri, team } = options;
+  const { kind, clientId, clientSecret, redirectUri, team, scope = scopes[options.kind] } = options;
   const signer = createTokenSigner();
   const grants = new Map<string, Grant>();
   const accessTokens = new Map<string, Grant>();
@@ -132,7 +134,7 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
       client_id: clientId,
       redirect_uri: redirectUri,
       response_type: "code",
-      scope: scopes[kind],
+      scope,
       ...(team === undefined ? {} : { team }),
       // With a client secret, Slack answers `internal_error` to PKCE.
       code_challenge_method: kind === "slack" ? undefined : "S256",
@@ -174,7 +176,7 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
     provider.exchanges.push("ok");
     const { hasNoIdToken = kind === "discord" } = provider.tampering;
     send(response, 200, {
-      ...(kind === "slack" ? { ok: true } : { expires_in: 604_800, scope: scopes[kind] }),
+      ...(kind === "slack" ? { ok: true } : { expires_in: 604_800, scope }),
       ...{ access_token: accessToken, token_type: "Bearer" },
       ...(hasNoIdToken ? {} : { id_token: idToken(grant) }),
     });
