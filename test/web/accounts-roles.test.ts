@@ -4,13 +4,13 @@ import type { ShownSchedule } from "../../src/ports/schedule.ts";
 import { dashboardRoles } from "../../src/ports/visitor.ts";
 import { leastRoleFor } from "../../src/web/accounts/endpoint-roles.ts";
 import { person } from "../approvals/approvals-fixture.ts";
-import { type AccountsWorld, createAccountsWorld, password } from "./accounts-world.ts";
+import { type AccountsWorld, addAccountOfEachRole, createAccountsWorld, password } from "./accounts-world.ts";
 import { cardWith } from "./dashboard-world.ts";
 
 let world: AccountsWorld;
 beforeEach(async () => {
   world = await createAccountsWorld();
-  for (const role of dashboardRoles) await world.accounts.local.add(role, role, password);
+  await addAccountOfEachRole(world);
 });
 afterEach(() => world.close());
 

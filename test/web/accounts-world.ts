@@ -1,7 +1,9 @@
 /** The dashboard's server as a proxy reaches it: the test writes every header, and Node's own client sends any Host. */
 import { request } from "node:http";
 import { silentLog } from "../../src/lib/log.ts";
+import { dashboardRoles } from "../../src/ports/visitor.ts";
 import { type AccountsOptions, createAccounts } from "../../src/web/accounts/accounts.ts";
+import { hashPassword } from "../../src/web/accounts/passwords.ts";
 import { mountSignIn } from "../../src/web/accounts/sign-in-routes.ts";
 import type { DashboardOptions } from "../../src/web/dashboard.ts";
 import { createDashboardWorld, type DashboardWorld } from "./dashboard-world.ts";
@@ -78,6 +80,18 @@ export async function createAccountsWorld(
       return { cookie, origin, "x-remora-csrf": me.csrfToken, "content-type": "application/json" };
     },
   });
+}
+
+let hashed: Promise<string> | undefined;
+
+/** One account for each role, named like it. The password is hashed once per file, because that is slow on purpose. */
+export async function addAccountOfEachRole({ ledger, now }: AccountsWorld): Promise<void> {
+  hashed ??= hashPassword(password);
+  const { at } = now;
+  for (const role of dashboardRoles) {
+    const body = { name: role, role, password: await hashed, createdAt: at, validFrom: at };
+    await ledger.create("account", role, { state: "active", body, group: "accounts" });
+  }
 }
 
 /** `name=value` of the cookie that an answer sets last. */

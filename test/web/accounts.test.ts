@@ -1,14 +1,20 @@
 /** People who sign in with a password: sessions, forged requests, proxies that lie, and brute force. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { dashboardRoles } from "../../src/ports/visitor.ts";
 import { safePath } from "../../src/web/accounts/safe-path.ts";
-import { type AccountsWorld, cookieIn, createAccountsWorld, password, publicHost } from "./accounts-world.ts";
+import {
+  type AccountsWorld,
+  addAccountOfEachRole,
+  cookieIn,
+  createAccountsWorld,
+  password,
+  publicHost,
+} from "./accounts-world.ts";
 import { token } from "./dashboard-world.ts";
 
 let world: AccountsWorld;
 beforeEach(async () => {
   world = await createAccountsWorld();
-  for (const role of dashboardRoles) await world.accounts.local.add(role, role, password);
+  await addAccountOfEachRole(world);
 });
 afterEach(() => world.close());
 
