@@ -4,9 +4,10 @@ import { hasBudget, hasOwnAddress, modelsToChoose, providerSettings } from "../c
 import type { Settings } from "../config/settings.ts";
 import { createModelWatch, type ModelWatch } from "../health/model-watch.ts";
 import type { Log } from "../lib/log.ts";
+import type { HealthCheck } from "../ports/health.ts";
 import type { Provider } from "../ports/provider.ts";
 import { createCascade } from "../providers/cascade.ts";
-import { createNetwork } from "../providers/network.ts";
+import { createNetwork, type Network } from "../providers/network.ts";
 import { createRefusedKeys } from "../providers/refused-keys.ts";
 import { createProviders, type ProviderStatus } from "../providers/select.ts";
 import { createProxyRules } from "../proxy/proxy-rules.ts";
@@ -14,6 +15,8 @@ import { createPriceList, type PriceOf } from "../usage/prices.ts";
 import { type BudgetedUsageMeter, createUsageMeter } from "../usage/usage.ts";
 import { type AppOptions, type Role, takesTurns } from "./options.ts";
 import type { State } from "./state.ts";
+
+const noNetwork = "this machine has no network";
 
 export interface Models {
   provider: Provider;
@@ -46,7 +49,11 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
     refusal: (one) => (refusedKeys.reasonOf(one, one.model) === undefined ? undefined : "the key was refused"),
   });
   const providers = chosen.map(watch.observe);
-  const network = createNetwork({ firstHop: firstHopOf(settings) });
+  const network = createNetwork({
+    firstHop: firstHopOf(settings),
+    onChange: (isOffline) =>
+      isOffline ? log.warn({}, `${noNetwork}. Local models answer`) : log.info({}, "this machine has a network again"),
+  });
   const provider = createCascade({ providers, events, network, refusedKeys });
   const choice = createModelChoice({
     store,
@@ -63,7 +70,16 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
       fallbacks: () => providers.map(({ model }) => model),
     },
   });
-  return { statuses, provider, usage, priceOf, choice, watch, close: async () => network.close() };
+  const checks = () => [...watch.checks(), ...networkChecks(chosen, network)];
+  const watched = { ...watch, checks };
+  return { statuses, provider, usage, priceOf, choice, watch: watched, close: async () => network.close() };
+}
+
+/** A machine whose models are all local needs no network. */
+function networkChecks(providers: readonly Provider[], network: Network): HealthCheck[] {
+  const isOffline = providers.some(({ address }) => address !== undefined && network.isOffline(address));
+  const todo = "Check its network. Until then, local models answer";
+  return isOffline ? [{ name: "network", state: "warning", what: noNetwork, todo }] : [];
 }
 
 /** A proxy on this machine or in its network leads to services that the machine itself can't reach. */

@@ -80,9 +80,11 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       const isBroken = failure.hasText || failure.error.code === "provider.cut";
       if (!isTooLong && !isBroken) return { candidate, error: failure.error, wasRepeated: false };
       yield { type: "notice", text: isTooLong ? "Asking again with a shorter history" : "Asking again" };
+      // A connection that broke before any text may need a moment, so a single model gets its retry as well.
+      const wasRepeated = isTooLong || failure.hasText;
       const next = isTooLong ? { ...asked, ...messagesOf(shorter()) } : asked;
       const again = yield* once(candidate, next, insteadBecause);
-      return again === undefined ? undefined : { candidate, error: again.error, wasRepeated: true };
+      return again === undefined ? undefined : { candidate, error: again.error, wasRepeated };
     },
   };
 }

@@ -10,7 +10,7 @@ import { isNetworkFailure } from "./classify-failure.ts";
 export interface Network {
   /** True if requests to the address stay on this machine or in its own network. */
   isLocal(address: string): boolean;
-  /** True if this machine has no network that could lead to the address. */
+  /** True if this machine has no network that could lead to the address. Calls `onChange` when that has changed. */
   isOffline(address: string): boolean;
   /** True if the host, or the proxy in front of it, lets a request through. Any answer counts. Never rejects. */
   reaches(address: string, maxMs: number): Promise<boolean>;
@@ -22,6 +22,7 @@ export interface Network {
 export interface NetworkOptions {
   /** Where a connection to the address goes first: to a proxy, or to the address itself. */
   firstHop(address: URL): URL;
+  onChange?(isOffline: boolean): void;
   interfaces?: () => NodeJS.Dict<NetworkInterfaceInfo[]>;
   fetch?: typeof globalThis.fetch;
   everyMs?: number;
@@ -37,6 +38,7 @@ export function createNetwork(options: NetworkOptions): Network {
   const waiting = new Map<string, Set<() => void>>();
   const timers = new Map<string, NodeJS.Timeout>();
   let isClosed = false;
+  let wasOffline = false;
 
   function hasNetwork(): boolean {
     const all = Object.values(interfaces()).flatMap((addresses) => addresses ?? []);
@@ -76,7 +78,11 @@ export function createNetwork(options: NetworkOptions): Network {
     },
     isOffline(address) {
       const url = URL.parse(address);
-      return url !== null && !isLocalHost(firstHop(url)) && !hasNetwork();
+      if (url === null || isLocalHost(firstHop(url))) return false;
+      const isOffline = !hasNetwork();
+      if (isOffline !== wasOffline) options.onChange?.(isOffline);
+      wasOffline = isOffline;
+      return isOffline;
     },
     reaches,
     whenReachable(address, listener) {

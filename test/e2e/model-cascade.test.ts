@@ -1,6 +1,8 @@
 /** Models that fail, in the real process with the real client libraries: who answers, what people read, who is asked again. */
+import { execFile } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { type ConnectProxy, startConnectProxy } from "../doubles/connect-proxy.ts";
@@ -8,6 +10,8 @@ import { type Fault, type ModelDouble, startModelDouble } from "../doubles/model
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 import { apis } from "../providers/apis.ts";
 
+const run = promisify(execFile);
+const project = resolve(import.meta.dirname, "../..");
 const patience = { timeout: 120_000 };
 const answer = (status: number, error: object): Fault => ({ type: "answer", status, body: JSON.stringify({ error }) });
 const noCredit = answer(429, { type: "insufficient_quota", code: "insufficient_quota", message: "no quota" });
@@ -23,6 +27,14 @@ async function start(env: Record<string, string>): Promise<void> {
   await writeFile(config, "models: { ollama: { model: llama3.2 } }\nhealth: { modelCall: false }\n");
   remora = await startRemora(home, { REMORA_CONFIG: config, ...env });
   ann = await createChatClient(remora.url, remora.token);
+}
+
+async function doctor(env: Record<string, string>): Promise<{ stdout: string }> {
+  const places = { REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, PATH: process.env.PATH ?? "" };
+  return await run(process.execPath, [join(project, "src/remora.mjs"), "doctor"], {
+    cwd: project,
+    env: { ...places, REMORA_CONFIG: join(home.workspace, "remora.yaml"), ...env },
+  });
 }
 
 async function stop(): Promise<void> {
@@ -112,6 +124,10 @@ describe("three services", () => {
     double(one).refuseKey();
     await start(env());
     expect(await ask("third")).toContain("because the key for anthropic/claude-sonnet-5-5 was refused");
+    const health = await (await ann.request("GET", "/dashboard/data/health")).text();
+    expect(health).toContain("the key was refused; set a valid one in ANTHROPIC_API_KEY");
+    const { stdout } = await doctor(env()).catch((failed: { stdout: string }) => failed);
+    expect(stdout).toMatch(/does not accept this key for anthropic\/claude-sonnet-5-5/);
     double(one).refuseKey(false);
     const before = double(one).requests.length;
 
@@ -163,7 +179,7 @@ describe("a network that swallows everything", () => {
     expect(await ask("two")).toBe("Hello.");
     expect(models.requests.map(({ path }) => path)).toEqual(["/api/chat", "/api/chat"]);
     // Only one service was waited for; the other was tried at the same time, without a request.
-    expect(proxy.hosts()).toEqual(["anthropic.test", "openai.test"]);
+    await expect.poll(() => proxy.hosts(), { timeout: 60_000 }).toEqual(["anthropic.test", "openai.test"]);
     expect((await ann.command("status", "", { dm: true })).text).toContain("anthropic/claude-sonnet-5-5");
 
     proxy.manner = { type: "works" };

@@ -46,7 +46,8 @@ function cascadeOf(providers: Provider[], network: Network, maxConnectMs = 1_900
 describe("without a network", () => {
   test("the local model answers, and no other service is asked; with a network, the first choice is back", async () => {
     let interfaces: NodeJS.Dict<NetworkInterfaceInfo[]> = { lo: [loopback] };
-    const network = networkOf({ interfaces: () => interfaces });
+    const changes: boolean[] = [];
+    const network = networkOf({ interfaces: () => interfaces, onChange: (isOffline) => changes.push(isOffline) });
     const one = service("a/one", remote, says("Far.", "a/one"));
     const two = service("b/two", otherRemote);
     const near = service("c/near", local, says("Near.", "c/near"));
@@ -55,6 +56,7 @@ describe("without a network", () => {
     expect([one.requests.length, two.requests.length]).toEqual([0, 0]);
     interfaces = { lo: [loopback], eth0: [card] };
     expect(await ask()).toMatchObject({ model: "a/one" });
+    expect(changes).toEqual([true, false]);
   });
 
   test("a service is asked all the same if it is the only one", async () => {
