@@ -1,6 +1,6 @@
 /** Routes events from all platforms. Each promise resolves when its event is durably stored. */
-import { diskFullNotice, isDiskFull } from "../lib/disk-full.ts";
 import type { Log } from "../lib/log.ts";
+import { diskFullNotice, isDiskFull } from "../lib/shortage.ts";
 import type { Access, RequestLimits } from "../ports/access.ts";
 import type { Approvals } from "../ports/approval.ts";
 import type { ChatLog } from "../ports/chat-log.ts";

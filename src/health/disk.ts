@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { open, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { isDiskFull } from "../lib/disk-full.ts";
 import { codeOf, messageOf } from "../lib/errors.ts";
+import { isDiskFull, isOutOfFiles } from "../lib/shortage.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import type { HealthCheck } from "../ports/health.ts";
 
@@ -57,6 +57,8 @@ async function writeProbe(path: string): Promise<void> {
 function explain(folder: string, thrown: unknown): Pick<HealthCheck, "what" | "why" | "todo"> {
   if (isDiskFull(thrown)) return { what: `the disk of the ${folder} folder is full`, todo: "Free some space" };
   const what = `the ${folder} folder can't be written`;
+  if (isOutOfFiles(thrown))
+    return { what, why: "Too many files are open", todo: "Raise the limit of open files (ulimit -n, LimitNOFILE)" };
   switch (codeOf(thrown)) {
     case "EACCES":
     case "EPERM":

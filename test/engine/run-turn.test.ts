@@ -343,7 +343,19 @@ describe("failures", () => {
     });
     expect(end).toBe("done");
     expect(doubles.reply.end).toBe("finished");
-    expect(doubles.reply.segments.at(-1)).toBe("Here it is.\n\n*(I could not save this to memory: permission denied)*");
+    expect(doubles.reply.segments.at(-1)).toBe(
+      "Here it is.\n\n*(I could not save this to memory. The log has the details.)*",
+    );
+  });
+
+  test.each([
+    ["ENOSPC", "My disk is full, so I won't remember this."],
+    ["EMFILE", "I have too many files open, so I won't remember this."],
+  ])("of the memory with %s are said in plain words", async (code, words) => {
+    const full = Object.assign(new Error(code), { code });
+    const cause = new RemoraError({ code: "memory.unwritable", place: "memory /srv", message: "no", cause: full });
+    await run({ steps: [says("Here it is.")], saveEpisode: () => Promise.reject(cause) });
+    expect(doubles.reply.segments.at(-1)).toBe(`Here it is.\n\n*(${words})*`);
   });
 
   test("of the memory that pass with Redis leave the turn as it is, and a new run ends it without a word of them", async () => {
@@ -452,6 +464,15 @@ describe("when something of ours breaks in the middle", () => {
     );
     expect((await doubles.ledger.get("turn", "t1"))?.state).toBe("failed");
     expect(cancelled).toEqual([["t1", "the turn failed"]]);
+  });
+
+  test.each([
+    ["ENOSPC", "My disk is full, so I can't work on this now."],
+    ["EMFILE", "I have too many files open, so I can't work on this now."],
+  ])("%s is said in plain words", async (code, words) => {
+    await breakWith(Object.assign(new Error(`${code}: no path is shown, open '/srv/secret'`), { code }));
+    expect(doubles.reply.segments.at(-1)).toContain(words);
+    expect(doubles.reply.segments.at(-1)).not.toContain("/srv/secret");
   });
 
   test("an error that says nothing to people is left to the log", async () => {

@@ -95,7 +95,9 @@ test("a model is broken until it answers again, and one that answers makes the o
   await watch.check(signal);
   expect(watch.checks()).toMatchObject([{ name: "model a/m", state: "broken" }]);
   const b = watch.observe(speaking("b"));
-  await watch.check(signal);
+  const counted: string[] = [];
+  await watch.check(signal, ({ model, usage }) => counted.push(`${model}: ${usage.inputTokens + usage.outputTokens}`));
+  expect(counted).toEqual(["b/m: 2"]);
   expect(watch.checks().map(({ state }) => state)).toEqual(["warning", "ok"]);
   error = undefined;
   const request: ModelRequest = { system: [], messages: [], tools: [], maxOutputTokens: 1 };

@@ -1,8 +1,7 @@
 /** Ends a turn: delivers its answer or the reason for its end, settles its changes, and writes it to memory. */
 import { abortCauseOf } from "../../lib/abort.ts";
-import { diskFullText, isDiskFull } from "../../lib/disk-full.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
-import { oneLine } from "../../lib/text/sanitize.ts";
+import { isDiskFull, isOutOfFiles, shortageText } from "../../lib/shortage.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { turnWithoutTools } from "../../ports/memory.ts";
 import { callsOf, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
@@ -16,8 +15,6 @@ import { unheardNote } from "./voice.ts";
 
 const internalFailureText =
   "Something went wrong inside Remora while I worked on this. The log has the details. Please ask again.";
-
-const maxProblemCharacters = 300;
 
 export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   run.progress.stop();
@@ -81,7 +78,7 @@ export async function endBroken(run: TurnRun, thrown: unknown): Promise<TurnEnd>
   });
   const isExplained = thrown instanceof RemoraError;
   const text = isExplained ? `I could not do this: ${thrown.message}` : internalFailureText;
-  return await endVisibly(run, "failed", isDiskFull(thrown) ? diskFullText : text);
+  return await endVisibly(run, "failed", shortageText(thrown) ?? text);
 }
 
 export async function endAborted(run: TurnRun): Promise<TurnEnd> {
@@ -130,11 +127,7 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
   const [problem] = problems.filter((found) => found !== undefined);
   if (problem === undefined) return;
   const failure = turn.failure === undefined ? "" : `⚠️ ${turn.failure}`;
-  const text = joinParagraphs(
-    textOf(openSegment(turn)),
-    failure,
-    `*(I could not save this to memory: ${oneLine(problem, maxProblemCharacters)})*`,
-  );
+  const text = joinParagraphs(textOf(openSegment(turn)), failure, `*(${problem})*`);
   const footer = await deps.footer(turn, outcome);
   const shown = outcome === "done" ? delivery.finish(text, [], footer) : delivery.fail(text, footer);
   await shown.catch((thrown: unknown) =>
@@ -142,7 +135,7 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
   );
 }
 
-/** Rejects if the turn must wait for storage; it is written to memory when it resumes. */
+/** A sentence for people. Rejects if the turn must wait for storage; it is written to memory when it resumes. */
 async function problemOf({ turn, deps }: TurnRun, work: () => Promise<void>): Promise<string | undefined> {
   try {
     await work();
@@ -150,7 +143,9 @@ async function problemOf({ turn, deps }: TurnRun, work: () => Promise<void>): Pr
   } catch (thrown) {
     if (isTransientStorageError(thrown)) throw thrown;
     deps.log.error({ turnId: turn.id, error: messageOf(thrown) }, "could not remember a turn");
-    return messageOf(thrown);
+    if (isDiskFull(thrown)) return "My disk is full, so I won't remember this.";
+    if (isOutOfFiles(thrown)) return "I have too many files open, so I won't remember this.";
+    return "I could not save this to memory. The log has the details.";
   }
 }
 

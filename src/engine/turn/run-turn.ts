@@ -9,8 +9,8 @@
  * After a crash or a park, any process can continue the turn.
  */
 import { TurnAbort } from "../../lib/abort.ts";
-import { isDiskFull } from "../../lib/disk-full.ts";
 import { messageOf } from "../../lib/errors.ts";
+import { isDiskFull } from "../../lib/shortage.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { isPlatformAway } from "../../ports/platform.ts";
 import { openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";

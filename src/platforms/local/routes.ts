@@ -7,8 +7,8 @@ import { Readable } from "node:stream";
 import type { Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
-import { diskFullText, isDiskFull } from "../../lib/disk-full.ts";
 import { messageOf } from "../../lib/errors.ts";
+import { shortageText } from "../../lib/shortage.ts";
 import { maxShownFiles } from "../../ports/card.ts";
 import { answerChoices, type Scope } from "../../ports/message.ts";
 import { agent } from "./chat-message.ts";
@@ -142,7 +142,8 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
       return await work(parsed.data);
     } catch (thrown) {
       if (thrown instanceof Refusal) return context.json({ error: thrown.message }, thrown.status);
-      if (isDiskFull(thrown)) return context.json({ error: diskFullText }, 503);
+      const shortage = shortageText(thrown);
+      if (shortage !== undefined) return context.json({ error: shortage }, 503);
       log.error({ path: context.req.path, error: messageOf(thrown) }, "could not keep a message from the local chat");
       return context.json({ error: `Remora couldn't save that. Try again. (${messageOf(thrown)})` }, 503);
     }

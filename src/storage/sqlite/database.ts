@@ -6,8 +6,8 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { isDiskFull } from "../../lib/disk-full.ts";
 import { codeOf, messageOf, RemoraError } from "../../lib/errors.ts";
+import { isDiskFull } from "../../lib/shortage.ts";
 import { useWriteAheadLog } from "../../lib/sqlite.ts";
 import { isTransientCode } from "../../lib/transient-errors.ts";
 
