@@ -144,7 +144,9 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     }),
   );
   const { conversations, approvals, questions, context } = parts;
-  const health = closing.add(buildHealth(options, state, { models: models.watch, platforms: connections.all }));
+  const health = closing.add(
+    buildHealth(options, state, { models: models.watch, usage: models.usage, platforms: connections.all }),
+  );
   late.health.set(health);
 
   const answers = buildAnswers(options, state, {

@@ -13,6 +13,7 @@ import { createWorkerThread } from "../lib/worker-thread.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import type { Notice } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
+import type { UsageMeter } from "../ports/usage.ts";
 import { maxCheckedBytes, wholeFiles } from "../storage/open-state.ts";
 import { damagedText } from "../storage/sqlite/quick-check.ts";
 import { type AppOptions, takesTurns } from "./options.ts";
@@ -30,6 +31,7 @@ export interface Health {
 
 interface HealthParts {
   models: ModelWatch;
+  usage: Pick<UsageMeter, "record">;
   platforms(): readonly Platform[];
 }
 
@@ -77,7 +79,7 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
       },
     },
     ...(takesTurns(role) && modelCall && options.providers === undefined
-      ? [{ name: "models", everyMs: Math.max(everyMs, modelsEveryMs), run: modelsProbe(parts.models) }]
+      ? [{ name: "models", everyMs: Math.max(everyMs, modelsEveryMs), run: modelsProbe(parts) }]
       : []),
   ];
   const monitor: HealthMonitor = createHealthMonitor({ probes, log });
@@ -163,9 +165,10 @@ async function checkLargeFiles({ redis }: State, data: string): Promise<HealthCh
   }
 }
 
-function modelsProbe(models: ModelWatch) {
+/** The calls cost a little, so they are in the usage of everyone. */
+function modelsProbe({ models, usage }: HealthParts) {
   return async (signal: AbortSignal): Promise<HealthCheck[]> => {
-    await models.check(signal);
+    await models.check(signal, (call) => void usage.record(call));
     return [];
   };
 }

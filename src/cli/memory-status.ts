@@ -1,11 +1,14 @@
 /** `remora memory status`: shows what is indexed, and the progress and last failure of embeddings. */
 import type { Environment } from "../config/environment.ts";
 import type { EmbeddingStatus } from "../memory/search.ts";
+import { installProxies } from "../proxy/install.ts";
 import { openMemory } from "./open-memory.ts";
 import { settingsFor } from "./settings.ts";
 
 export async function memoryStatusCommand(env: Environment, root: string, options: { json?: boolean }): Promise<void> {
-  const memory = await openMemory(settingsFor(env, root));
+  const settings = settingsFor(env, root);
+  await installProxies(settings.proxies);
+  const memory = await openMemory(settings);
   try {
     const status = { passages: await memory.countAll(), embeddings: (await memory.embeddings()) ?? null };
     process.stdout.write(options.json ? `${JSON.stringify(status, null, 1)}\n` : describeMemory(status));

@@ -7,6 +7,7 @@ import { createMemoryDesk } from "../memory/memory-desk.ts";
 import type { Memory, MemoryHit } from "../ports/memory.ts";
 
 import type { MemoryScope } from "../ports/message.ts";
+import { installProxies } from "../proxy/install.ts";
 import { readJsonLines } from "./json-lines.ts";
 import { openMemory } from "./open-memory.ts";
 import { settingsFor } from "./settings.ts";
@@ -47,6 +48,7 @@ export async function memorySearchCommand(
   options: SearchOptions,
 ): Promise<void> {
   const settings = settingsFor(env, root);
+  await installProxies(settings.proxies);
   const opened = await openMemory(settings);
   const memory: SearchedMemory = { search: opened.search, scopes: () => scopesIn(settings.workspace) };
   try {

@@ -1,4 +1,6 @@
 /** Helpers of the checks: options, problems, pasted tokens, and requests. */
+import { remoraErrorIn } from "../lib/errors.ts";
+import { withoutPlace } from "../lib/text/without-place.ts";
 import type { CheckProblem, CheckResult } from "../ports/check.ts";
 
 export interface CheckOptions {
@@ -27,6 +29,9 @@ export async function fetchJson(
     response = await fetch(url, { ...init, signal });
   } catch (thrown) {
     const host = URL.parse(url)?.host ?? service.name;
+    const known = remoraErrorIn(thrown);
+    if (known !== undefined)
+      return problem(known.code, `${service.name} can't be reached at ${host}.`, sentence(withoutPlace(known.message)));
     return problem(
       `${service.code}.unreachable`,
       `${service.name} can't be reached at ${host} (${reasonOf(thrown)}).`,
@@ -41,6 +46,10 @@ export async function fetchJson(
     `${service.name} gave an answer that is not valid (HTTP ${response.status}).`,
     response.status >= 500 ? `${service.name} may have an outage. Try again later.` : advice,
   );
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
 }
 
 function reasonOf(thrown: unknown): string {

@@ -1,11 +1,14 @@
 /** Asks a model for one word, because only an answer proves that the key, the model's name and the account work. */
 import type { RemoraError } from "../lib/errors.ts";
+import { withoutPlace } from "../lib/text/without-place.ts";
 import type { CheckResult } from "../ports/check.ts";
-import type { ModelRequest, Provider } from "../ports/provider.ts";
+import type { ModelRequest, Provider, Usage } from "../ports/provider.ts";
 import { defaultCheckTimeoutMs, problem } from "./check-result.ts";
 
 /** OpenAI refuses less. */
 const maxOutputTokens = 16;
+/** Counted if the model does not say what it used. */
+const atMost: Usage = { inputTokens: 16, outputTokens: maxOutputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 const request: ModelRequest = {
   system: [],
@@ -19,16 +22,17 @@ const request: ModelRequest = {
 export async function checkModelCall(
   provider: Provider,
   { signal = AbortSignal.timeout(defaultCheckTimeoutMs) }: { signal?: AbortSignal | undefined } = {},
-): Promise<CheckResult<{ model: string; milliseconds: number }>> {
+): Promise<CheckResult<{ model: string; milliseconds: number; usage: Usage }>> {
   const from = performance.now();
-  const answered = () => ({
+  const answered = (usage: Usage = atMost) => ({
     ok: true as const,
+    usage,
     model: provider.model,
     milliseconds: Math.round(performance.now() - from),
   });
   for await (const event of provider.stream(request, signal)) {
     if (event.type === "error") return isCutByLimit(event.error) ? answered() : problemFor(event.error, provider.model);
-    if (event.type === "end") return answered();
+    if (event.type === "end") return answered(event.usage);
   }
   return answered();
 }
@@ -39,7 +43,7 @@ function isCutByLimit(error: RemoraError): boolean {
 }
 
 function problemFor(error: RemoraError, model: string) {
-  const said = error.message.replace(/^\[[^\]]*\]\s*/, "");
+  const said = withoutPlace(error.message);
   switch (error.code) {
     case "provider.wrong-key":
       return problem(
@@ -71,7 +75,7 @@ function problemFor(error: RemoraError, model: string) {
       return problem(
         error.code,
         `${model} does not answer.`,
-        `${/^https?:/.test(said) ? said : said.charAt(0).toUpperCase() + said.slice(1)}.`,
+        `${/^https?:/.test(said) ? said : said.charAt(0).toUpperCase() + said.slice(1).replace(/\.$/, "")}.`,
       );
   }
 }

@@ -5,14 +5,14 @@
 import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { HealthCheck } from "../ports/health.ts";
-import type { Provider } from "../ports/provider.ts";
+import type { Provider, Usage } from "../ports/provider.ts";
 import { checkModelCall } from "./model-call.ts";
 
 export interface ModelWatch {
   /** The provider, with its answers watched. */
   observe(provider: Provider): Provider;
   /** Calls the models that have not been heard of, and those that are broken. */
-  check(signal: AbortSignal): Promise<void>;
+  check(signal: AbortSignal, count?: (call: { model: string; usage: Usage }) => void): Promise<void>;
   checks(): HealthCheck[];
   /** Why the model failed the last time. Undefined if it answered, or has not been asked. */
   problemOf(model: string): string | undefined;
@@ -86,7 +86,7 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
         },
       };
     },
-    async check(signal) {
+    async check(signal, count = () => {}) {
       const refused = [...known.values()].filter(({ provider }) => refusal(provider) !== undefined);
       const isOtherLeft = refused.length < known.size;
       for (const { provider, state } of refused)
@@ -100,6 +100,7 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
       await Promise.all(
         asked.map(async (provider) => {
           const result = await checkModelCall(provider, { signal: limit });
+          if (result.ok) count({ model: result.model, usage: result.usage });
           if (signal.aborted) return;
           heard(provider, provider.model, result.ok ? undefined : { what: result.problem, todo: result.fix });
         }),

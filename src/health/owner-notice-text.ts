@@ -1,5 +1,6 @@
 /** What owners read in a direct message when something breaks, and when it works again. */
 import { oneLine } from "../lib/text/sanitize.ts";
+import { withoutPlace } from "../lib/text/without-place.ts";
 import { checkText, type HealthCheck } from "../ports/health.ts";
 
 export interface ServiceState {
@@ -24,7 +25,7 @@ export function problemsOf(checks: readonly HealthCheck[], services: readonly Se
   // Folders are often on one disk, and every model is a check of its own.
   const byPart = Map.groupBy(broken, ({ name }) => /^(?:disk|model) /.exec(name)?.[0].trim() ?? name);
   return [
-    ...down.map(({ name, detail }) => ({ name, text: shortened(detail.replace(/^\[[^\]]*\] /, "")) })),
+    ...down.map(({ name, detail }) => ({ name, text: shortened(withoutPlace(detail)) })),
     ...[...byPart].map(([name, of]) => ({ name, text: shortened(of.map(checkText).join("; ")) })),
   ];
 }

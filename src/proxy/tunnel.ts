@@ -137,7 +137,11 @@ async function readHead(proxy: OutgoingProxy, socket: Socket): Promise<string> {
       end();
     };
     const closed = () =>
-      settle(() => reject(failure(proxy, "cut", "closed the connection without an answer", { isRetryable: true })));
+      settle(() =>
+        reject(
+          failure(proxy, "cut", "closed the connection without an answer. Check the proxy", { isRetryable: true }),
+        ),
+      );
     const take = () => {
       const chunk: Buffer | null = socket.read();
       if (chunk === null) return;

@@ -134,6 +134,25 @@ describe("accepting", () => {
     expect(ran.flat()).toEqual(texts);
   });
 
+  test("a message that is fetched after a newer one has arrived comes first all the same", async () => {
+    const ran: string[][] = [];
+    const latch = createLatch();
+    const conversations = create({
+      async run(turn) {
+        ran.push(textsOf(turn));
+        if (ran.length === 1) await latch.opened;
+        return endTurn(turn, "done");
+      },
+    });
+    await conversations.accept(inboundMessage({ id: "1", text: "one", at: 1_000 }));
+    await expect.poll(() => ran.length).toBe(1);
+    await conversations.accept(inboundMessage({ id: "3", text: "three", at: 3_000 }));
+    await conversations.accept(inboundMessage({ id: "2", text: "two", at: 2_000 }));
+    latch.open();
+    await conversations.whenIdle();
+    expect(ran).toEqual([["one"], ["two", "three"]]);
+  });
+
   test("what can't be delivered is tried again, and later messages of the conversation wait for it", async () => {
     const ran: string[][] = [];
     const conversations = create({

@@ -6,16 +6,22 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getGlobalDispatcher } from "undici";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createWeb } from "../../skills/web/web.ts";
+import { checkDiscordToken } from "../../src/health/discord-token.ts";
+import { checkModelCall } from "../../src/health/model-call.ts";
+import { checkSlackBotToken } from "../../src/health/slack-token.ts";
+import { messageOf } from "../../src/lib/errors.ts";
 import { silentLog } from "../../src/lib/log.ts";
+import type { CheckResult } from "../../src/ports/check.ts";
 import type { ModelRequest, Provider } from "../../src/ports/provider.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
+import { createEmbedder } from "../../src/providers/embeddings.ts";
 import { createOllamaProvider } from "../../src/providers/ollama.ts";
 import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
 import { createOpenAiResponsesProvider } from "../../src/providers/openai-responses.ts";
 import { installProxies } from "../../src/proxy/install.ts";
-import { type ConnectProxy, startConnectProxy } from "../doubles/connect-proxy.ts";
+import { type ConnectProxy, type ProxyManner, startConnectProxy } from "../doubles/connect-proxy.ts";
 import type { DiscordDouble } from "../doubles/discord/double.ts";
 import { type HttpTestServer, startHttpServer } from "../doubles/mcp-server-http.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
@@ -55,12 +61,17 @@ beforeAll(async () => {
   proxy = await startConnectProxy({ ports, credentials });
   const url = new URL(proxy.url);
   [url.username, url.password] = credentials.split(":").map(encodeURIComponent) as [string, string];
-  await installProxies({ http: { variable: "HTTP_PROXY", url }, noProxy: "direct.test" });
+  await installProxies({
+    http: { variable: "HTTP_PROXY", url },
+    https: { variable: "HTTPS_PROXY", url },
+    noProxy: "direct.test",
+  });
   // The double loads discord.js, which must come after the proxies.
   const { createDiscordDouble } = await import("../doubles/discord/double.ts");
   discord = await createDiscordDouble({ host: "discord.test" });
 });
 afterEach(() => {
+  proxy.manner = { type: "works" };
   proxy.asked.length = 0;
 });
 afterAll(async () => {
@@ -177,6 +188,58 @@ test("the web skill checks addresses as before, and the proxy gets the checked a
   expect(textOf(refused)).toContain("is not a public address");
   expect(proxy.asked).toHaveLength(1);
   await place.remove();
+});
+
+const html = "<!doctype html><title>Sign in</title>Please sign in.";
+describe.each<[string, ProxyManner, string]>([
+  ["wants another password", { type: "refuses", status: 407, words: "Who" }, "refused the user name and password"],
+  [
+    "has no connection itself",
+    { type: "refuses", status: 502, words: "Bad Gateway" },
+    "(502 Bad Gateway). Ask the people",
+  ],
+  ["answers with a page", { type: "refuses", status: 200, words: `OK\r\n\r\n${html}` }, "no TLS came through it"],
+  ["lets nothing through its tunnel", { type: "lies", text: "" }, "no TLS came through it"],
+  ["closes the connection", { type: "cuts" }, "closed the connection without an answer. Check the proxy"],
+])("a proxy that %s is named by", (_, manner, words) => {
+  const named = `proxy http://127.0.0.1:${"%"} (HTTPS_PROXY)`;
+  async function expectNamed(saying: () => Promise<string>): Promise<void> {
+    proxy.manner = manner;
+    const said = await saying();
+    expect(said).toContain(named.replace("%", String(proxy.port)));
+    expect(said).toContain(words);
+    expect(said).not.toContain("p%41ss");
+  }
+  const failureOf = (work: Promise<unknown>) => work.then(() => "nothing", messageOf);
+  const fixOf = async (checked: Promise<CheckResult<object>>) => {
+    const result = await checked;
+    return result.ok ? "nothing" : result.fix;
+  };
+
+  test.each([
+    ["anthropic", () => createAnthropicProvider({ ...key, model: "claude", baseUrl: "https://api.test" })],
+    ["openai", () => createOpenAiChatProvider({ ...key, model: "gpt", baseUrl: "https://api.test/v1" })],
+  ])("a model, in a turn and in a check: %s", async (_name, provider) => {
+    await expectNamed(() => failureOf(answerOf(provider())));
+    await expectNamed(() => fixOf(checkModelCall(provider())));
+  });
+
+  test("embeddings", async () => {
+    const { embed } = createEmbedder({ provider: "openai", model: "m", apiKey: "key", baseUrl: "https://api.test/v1" });
+    await expectNamed(() => failureOf(embed(["tea"], "question", AbortSignal.timeout(60_000))));
+  });
+
+  test("the checks of Slack's and Discord's tokens", async () => {
+    const slackOptions = { apiUrl: "https://slack.test/api/", neededScopes: [] };
+    await expectNamed(() => fixOf(checkSlackBotToken("xoxb-1-2-abcdefghijkl", slackOptions)));
+    await expectNamed(() => fixOf(checkDiscordToken(discord.token, { apiUrl: "https://discord.test/api" })));
+  });
+
+  test("downloads", async () => {
+    await expectNamed(() =>
+      failureOf(fetch("https://files.test/a.png").catch((thrown) => Promise.reject(thrown.cause))),
+    );
+  });
 });
 
 test("loopback and NO_PROXY go without the proxy", async () => {

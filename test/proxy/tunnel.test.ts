@@ -69,7 +69,9 @@ describe("a proxy that", () => {
   });
 
   test("cuts the connection", async () => {
-    expect(await complaint({ type: "cuts" })).toBe(`${name()} closed the connection without an answer`);
+    expect(await complaint({ type: "cuts" })).toBe(
+      `${name()} closed the connection without an answer. Check the proxy`,
+    );
   });
 
   test("keeps silent", async () => {

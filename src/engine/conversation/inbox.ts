@@ -34,6 +34,11 @@ export function turnIdFor(first: InboundMessage): string {
   return time + createHash("sha256").update(key).digest("hex").slice(0, 10);
 }
 
+/** The service's order. A message from a pause is fetched after newer ones have arrived. */
+export function byTime(one: InboundMessage, other: InboundMessage): number {
+  return one.at - other.at;
+}
+
 export function hasOnlyMessage(turn: TurnRecord, key: string): boolean {
   return turn.messages.every((message) => messageKey(message.platform, message.id) === key);
 }
@@ -49,7 +54,7 @@ export function createInbox(ledger: Ledger): Inbox {
     keepAnswered: (message) => create(message, "answered"),
     async queued(conversationId) {
       const entries = await ledger.list("message", { states: ["queued"], group: conversationId });
-      return entries.map((entry) => entry.body);
+      return entries.map((entry) => entry.body).toSorted(byTime);
     },
     async waitingConversations() {
       const entries = await ledger.list("message", { states: ["queued"] });

@@ -3,7 +3,7 @@ import type { Ledger } from "../../ports/ledger.ts";
 import type { Author, InboundMessage, ReplyTarget } from "../../ports/message.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { plainValue } from "../turn/tool-phrases.ts";
-import { turnIdFor } from "./inbox.ts";
+import { byTime, turnIdFor } from "./inbox.ts";
 
 /** Messages that will make one turn. */
 export interface WaitingRequest {
@@ -71,7 +71,7 @@ async function isSeen(ledger: Ledger, { id, undelivered }: TurnRecord): Promise<
 function groupsOf(entries: readonly { body: InboundMessage; createdAt: number }[]): Group[] {
   const groups: Group[] = [];
   const newestIn = new Map<string, Group>();
-  for (const { body, createdAt } of entries) {
+  for (const { body, createdAt } of entries.toSorted((one, other) => byTime(one.body, other.body))) {
     const { conversationId, author } = body;
     const open = newestIn.get(conversationId);
     if (open?.author.id === author.id) {

@@ -322,6 +322,18 @@ describe("after a restart", () => {
     expect(agent.kept).toHaveLength(6);
   });
 
+  test("150 people who wrote by DM while nothing ran are all heard", async () => {
+    const people = Array.from({ length: 150 }, (_, index) => discord.addPerson(`person ${index}`));
+    await connect();
+    const before = people.map((person) => person.say("before", { in: "dm" }));
+    await Promise.all(before.map(({ id }) => kept(id)));
+    await bot.restart();
+    const missed = people.map((person) => person.say("meanwhile", { in: "dm" }));
+    await connect();
+    await Promise.all(missed.map(({ id }) => kept(id)));
+    expect(agent.kept).toHaveLength(2 * people.length);
+  });
+
   test("while one server is away, what was said in another one is understood as what it is", async () => {
     await connect();
     const other = discord.addGuild("Away");

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { configSchema } from "../../../src/config/schema.ts";
 import { readManifest } from "../../../src/platforms/slack/api/manifest.ts";
 import { checkSlack } from "../../../src/platforms/slack/doctor.ts";
 import { createSlackDouble, type SlackDouble } from "../../doubles/slack/double.ts";
@@ -77,12 +76,6 @@ describe("the manifest", () => {
 
 describe("docs/slack.md", () => {
   const page = readFileSync(join(import.meta.dirname, "../../../docs/slack.md"), "utf8");
-
-  test("names every setting of Slack's", () => {
-    const { access, ...others } = configSchema.parse({}).slack;
-    for (const key of Object.keys(others)) expect(page).toContain(`slack.${key}`);
-    for (const key of Object.keys(access)) expect(page).toMatch(new RegExp(`\`(?:slack\\.access\\.)?${key}\``));
-  });
 
   test("its manifest for HTTP changes keys that the manifest has", async () => {
     const [, yaml = ""] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];

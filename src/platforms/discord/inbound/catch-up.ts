@@ -2,9 +2,6 @@
 import { type Client, type Guild, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
 import { type Cursors, newerId } from "./cursors.ts";
 
-/** Discord does not report new messages in DMs and archived threads, so this many are checked, newest first. */
-const maxQuietPlaces = 100;
-
 export function placesOfShard(client: Client<true>, shard: number, cursors: Cursors): string[] {
   const guilds = [...client.guilds.cache.values()].filter(({ shardId }) => shardId === shard);
   return guilds.flatMap((guild) => placesOfGuild(guild, cursors));
@@ -14,12 +11,13 @@ export function placesOfGuild(guild: Guild, cursors: Cursors): string[] {
   return [...guild.channels.cache.values()].filter((channel) => hasNews(channel, cursors)).map(({ id }) => id);
 }
 
+/** Discord does not report new messages in DMs and archived threads, so all known ones are checked, newest first. */
 export function placesNotShown(client: Client<true>, cursors: Cursors): string[] {
   return cursors
     .places()
     .filter(({ id, type }) => type !== "channel" && !client.channels.cache.get(id)?.isThread())
-    .slice(-maxQuietPlaces)
-    .map(({ id }) => id);
+    .map(({ id }) => id)
+    .toReversed();
 }
 
 function hasNews(channel: GuildBasedChannel, cursors: Cursors): boolean {

@@ -34,7 +34,7 @@ export interface Cursors {
 }
 
 const storeKey = "discord:cursors";
-const maxPlaces = 2_000;
+const maxPlaces = 5_000;
 const writeAfterMs = 200;
 
 const placeTypes = ["channel", "thread", "own", "dm"] as const;

@@ -32,9 +32,10 @@ export interface CatchUp {
 }
 
 const everyType = "public_channel,private_channel,im,mpim";
+const everything = Number.POSITIVE_INFINITY;
 /** `silent`: how many older DMs without any received message to check. */
 const limits = {
-  start: { channels: 200, oldThreads: 20, types: everyType, newChannels: 50, silent: 50 },
+  start: { channels: everything, oldThreads: everything, types: everyType, newChannels: everything, silent: 50 },
   reconnect: { channels: 80, oldThreads: 5, types: "im", newChannels: 20, silent: 0 },
 };
 const maxPages = 5;

@@ -33,8 +33,8 @@ interface Cursor {
 
 const storedSchema = z.record(z.string(), z.object({ ts: z.string(), threads: z.record(z.string(), z.string()) }));
 const storeKey = "slack:cursors";
-const maxChannels = 500;
-const maxThreads = 30;
+const maxChannels = 2_000;
+const maxThreads = 100;
 const writeAfterMs = 500;
 
 export function createCursors(store: Store, log: Log): Cursors {
