@@ -133,7 +133,7 @@ test("the commands of docs/first-skill.md run as they are written", { timeout: 3
   expect(existsSync(join(home, "workspace/skills/notice-board"))).toBe(false);
 });
 
-test("what the quickstart says to run afterwards runs", { timeout: 120_000 }, async () => {
+test("what the quickstart says to run afterwards runs", async () => {
   const home = await temporaryFolder();
   await mkdir(join(home, "data"));
   const lines = blocksOf("docs/quickstart.md").flatMap((block) => block.trim().split("\n"));

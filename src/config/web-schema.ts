@@ -52,6 +52,7 @@ const signIn = z
         issuer: z.url({ protocol: /^https?$/, error: "use the provider's address, such as https://login.example.com" }),
         clientId: text,
         clientSecret: text.nullable().default(null),
+        scopes: z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "a scope is one word")).default(["profile"]),
         rolesClaim: text.nullable().default(null),
         roles: z.record(text, role).default({}),
       })

@@ -52,6 +52,8 @@ export interface ModelRequest {
   shorter?(): ModelRequest;
   /** Milliseconds. Limits the wait for a connection further, because another model is ready to answer. */
   connectMs?: number;
+  /** Called once the connection is there and the request has left. Services may then take long to answer. */
+  onSent?(): void;
 }
 
 /** Tokens as the provider counted them; 0 if it does not say. */

@@ -9,6 +9,7 @@
 import type { RemoraError } from "../lib/errors.ts";
 import type { ModelEvent, ModelRequest } from "../ports/provider.ts";
 import type { RankedProvider, Rests } from "./rests.ts";
+import type { Scout } from "./scout.ts";
 
 export interface FailedAttempt {
   candidate: RankedProvider;
@@ -17,15 +18,16 @@ export interface FailedAttempt {
   wasRepeated: boolean;
 }
 
-export interface AttemptOptions {
-  connectMs: number | undefined;
-  /** Why the model that should answer could not. */
-  insteadBecause: string | undefined;
-}
-
 export interface Attempts {
-  /** Returns the failure if the next model may be asked, and undefined if the answer has ended. */
-  ask(candidate: RankedProvider, options: AttemptOptions): AsyncGenerator<ModelEvent, FailedAttempt | undefined>;
+  /**
+   * Returns the failure if the next model may be asked, and undefined if the answer has ended. `insteadBecause`: why the
+   * model that should answer could not.
+   */
+  ask(
+    candidate: RankedProvider,
+    connection: Scout["connection"],
+    insteadBecause: string | undefined,
+  ): AsyncGenerator<ModelEvent, FailedAttempt | undefined>;
 }
 
 interface Failure {
@@ -72,8 +74,8 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
   }
 
   return {
-    async *ask(candidate, { connectMs, insteadBecause }) {
-      const asked: ModelRequest = connectMs === undefined ? request : { ...request, connectMs };
+    async *ask(candidate, connection, insteadBecause) {
+      const asked: ModelRequest = { ...request, ...connection };
       const failure = yield* once(candidate, asked, insteadBecause);
       if (failure === undefined) return undefined;
       const isTooLong = failure.error.code === "provider.too-long" && shorter !== undefined;

@@ -17,7 +17,7 @@ import { type Attempts, createAttempts, type FailedAttempt } from "./attempt.ts"
 import type { Network } from "./network.ts";
 import { createRefusedKeys, type RefusedKeys } from "./refused-keys.ts";
 import { createRests, isNetworkCode, type RankedProvider, type Rests } from "./rests.ts";
-import { createScout } from "./scout.ts";
+import { createScout, type Scout } from "./scout.ts";
 
 export interface CascadeOptions {
   /** At least one, the preferred one first. */
@@ -61,7 +61,7 @@ export function createCascade(options: CascadeOptions): Provider {
       const others = candidates.filter((other) => other !== candidate && !rests.isResting(other));
       const scout = createScout(candidate, others, scouting);
       try {
-        const failure = yield* answer(attempts, candidate, wanted, failed, scout.connectMs);
+        const failure = yield* answer(attempts, candidate, wanted, failed, scout.connection);
         if (failure === undefined) return;
         failed.push(failure);
         if (isNetworkCode(failure.error.code)) await scout.restUnreachable();
@@ -85,13 +85,13 @@ export function createCascade(options: CascadeOptions): Provider {
     candidate: RankedProvider,
     wanted: RankedProvider | undefined,
     failed: readonly FailedAttempt[],
-    connectMs?: number,
+    connection: Scout["connection"] = {},
   ): AsyncGenerator<ModelEvent, FailedAttempt | undefined> {
     const insteadBecause =
       wanted === undefined || candidate.model === wanted.model
         ? undefined
         : (failed.find((each) => each.candidate === wanted)?.error.code ?? rests.reasonOf(wanted));
-    return attempts.ask(candidate, { connectMs, insteadBecause });
+    return attempts.ask(candidate, connection, insteadBecause);
   }
 
   async function* lastResort(

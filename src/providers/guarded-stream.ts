@@ -40,7 +40,7 @@ export interface StreamCall {
 export interface StreamAttempt {
   place: ProviderPlace;
   timeouts: Timeouts;
-  request: Pick<ModelRequest, "connectMs" | "tools" | "messages">;
+  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "messages">;
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
@@ -52,7 +52,10 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   const controller = new AbortController();
   const deadline = createDeadline(attempt.timeouts, attempt.request.connectMs, controller);
   const combined = AbortSignal.any([signal, controller.signal]);
-  const checked = createCheckedFetch(place, combined, deadline.connected);
+  const checked = createCheckedFetch(place, combined, () => {
+    deadline.connected();
+    attempt.request.onSent?.();
+  });
   const fetchNow: typeof globalThis.fetch = (...sent) => {
     deadline.connecting();
     return checked.fetch(...sent);

@@ -3,12 +3,13 @@
  * packets costs one timeout, not one per service.
  */
 import { RemoraError } from "../lib/errors.ts";
+import type { ModelRequest } from "../ports/provider.ts";
 import type { Network } from "./network.ts";
 import type { RankedProvider, Rests } from "./rests.ts";
 
 export interface Scout {
-  /** For the request that is being made. Undefined if no other model could answer. */
-  connectMs: number | undefined;
+  /** For the request that is being made. Empty if no other model could answer. */
+  connection: Pick<ModelRequest, "connectMs" | "onSent">;
   /** Lets the services rest that could not be reached. Call it if the request got no connection. */
   restUnreachable(): Promise<void>;
   stop(): void;
@@ -29,7 +30,7 @@ export function createScout(
   others: readonly RankedProvider[],
   { network, rests, maxMs }: ScoutOptions,
 ): Scout {
-  const none: Scout = { connectMs: undefined, restUnreachable: async () => {}, stop() {} };
+  const none: Scout = { connection: {}, restUnreachable: async () => {}, stop() {} };
   if (network === undefined || address === undefined || network.isLocal(address) || others.length === 0) return none;
   const remote = others.filter(({ provider }) => provider.address !== undefined && !network.isLocal(provider.address));
   const startMs = maxMs * startShare;
@@ -37,12 +38,13 @@ export function createScout(
   const timer = setTimeout(() => {
     search = unreachable(remote, network, maxMs - startMs);
   }, startMs);
+  const stop = () => clearTimeout(timer);
   return {
-    connectMs: maxMs,
+    connection: { connectMs: maxMs, onSent: stop },
     async restUnreachable() {
       for (const candidate of (await search) ?? []) rests.failed(candidate, unreachableError(candidate));
     },
-    stop: () => clearTimeout(timer),
+    stop,
   };
 }
 

@@ -26,7 +26,8 @@ export function createScriptedProvider(steps: ScriptStep[], model = "scripted/on
     model,
     requests,
     async *stream(request, signal) {
-      requests.push(structuredClone(request));
+      const { onSent: _onSent, shorter: _shorter, ...plain } = request;
+      requests.push(structuredClone(plain));
       const step = left.shift();
       if (step === undefined)
         throw new Error(`the model was asked ${requests.length} times; the script has ${steps.length} steps`);

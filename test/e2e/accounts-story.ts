@@ -17,7 +17,7 @@ import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts"
 
 const project = resolve(import.meta.dirname, "../..");
 const password = "correct horse battery";
-const patienceMs = 30_000;
+const patienceMs = 90_000;
 const client = { clientId: "1234.5678", clientSecret: "s3cret" };
 
 export interface AccountsStory {

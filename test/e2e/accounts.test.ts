@@ -9,9 +9,10 @@ import type { SeenMessage } from "../doubles/chat-client.ts";
 import type { Person } from "../doubles/slack/state.ts";
 import { type AccountsStory, createAccountsStory } from "./accounts-story.ts";
 
-const patienceMs = 60_000;
+const patienceMs = 90_000;
+const testMs = 300_000;
 
-describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`, () => {
+describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`, { timeout: testMs }, () => {
   let story: AccountsStory;
   beforeAll(async () => {
     story = await createAccountsStory();

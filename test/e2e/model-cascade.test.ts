@@ -73,7 +73,7 @@ describe("three services", () => {
     local.mock.onMessage(/look/, { content: '```json\n{"tool": "list_folder", "args": {"path": "."}}\n```' });
     await writeKey("the-first-key-of-the-operator");
     await start(env());
-  }, 120_000);
+  });
   afterAll(async () => {
     await stop();
     await Promise.all([one, two, local].map((each) => each?.stop()));
@@ -166,7 +166,7 @@ describe("a network that swallows everything", () => {
       OPENAI_BASE_URL: "http://openai.test/v1",
       OLLAMA_HOST: models.url,
     });
-  }, 120_000);
+  });
   afterAll(async () => {
     await stop();
     await Promise.all([proxy.stop(), models.stop()]);

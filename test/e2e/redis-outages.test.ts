@@ -178,8 +178,8 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
       world.model.open();
       const later = newId();
       const isAccepted = world.person.say(later, `plain ${later}`);
-      // Long enough for every retry to fail.
-      await logged(/the sweep of conversations failed/, 2);
+      // Long enough for every retry to fail. A turn that keeps its lease waits; the sweep looks for the others.
+      await logged(/the sweep of conversations failed|a turn waits for storage/, 4);
       await refusal.mend();
       await isAccepted;
       for (const each of [plain, later]) expect(await answerIn(world, each)).toMatch(/You said plain|⚠️/);

@@ -106,6 +106,32 @@ test("a model is broken until it answers again, and one that answers makes the o
   expect(b.name).toBe("b");
 });
 
+test("a model whose key is refused is not called while another one is left, and is said to be broken", async () => {
+  const called: string[] = [];
+  const speaking = (name: string): Provider => ({
+    name,
+    model: `${name}/m`,
+    async *stream() {
+      called.push(name);
+      const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+      yield { type: "end", stop: "end", usage, model: `${name}/m` };
+    },
+  });
+  const refused = new Set(["a"]);
+  const refusal = ({ name }: Provider) => (refused.has(name) ? "the key was refused" : undefined);
+  const watch = createModelWatch({ log: silentLog, refusal });
+  watch.observe(speaking("a"));
+  watch.observe(speaking("b"));
+  await watch.check(signal);
+  expect(called).toEqual(["b"]);
+  expect(watch.checks()).toMatchObject([{ state: "warning", what: "the key was refused" }, { state: "ok" }]);
+
+  refused.add("b");
+  await watch.check(signal);
+  expect(called).toEqual(["b", "a"]);
+  expect(watch.checks().map(({ state }) => state)).toEqual(["ok", "ok"]);
+});
+
 test("where people chat, the demo model answers only if it is the only one named", async () => {
   const timeouts = { connectMs: 100, firstTokenMs: 100, idleMs: 100 };
   const none = {

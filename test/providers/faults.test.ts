@@ -29,6 +29,17 @@ describe.each(apis)("$name", (api) => {
     expect(events.filter((event) => event.type === "text-delta").length).toBeGreaterThan(1);
   });
 
+  test("says when the request has left", async () => {
+    let sent = 0;
+    await collect(api.create(double.url), {
+      ...asking("hello"),
+      onSent: () => {
+        sent += 1;
+      },
+    });
+    expect(sent).toBeGreaterThan(0);
+  });
+
   test("puts arguments together that come in pieces, after the text before them", async () => {
     const events = await ask("one call");
     expect(events.map((event) => event.type)).toEqual(["text-delta", "tool-call", "end"]);

@@ -99,6 +99,23 @@ describe("a service that can't be reached", () => {
     expect([...one.requests, ...near.requests].map(({ connectMs }) => connectMs)).toEqual([700, undefined, undefined]);
   });
 
+  test("is all that others are tried for: not a slow answer", async () => {
+    const probed: string[] = [];
+    const fetch: typeof globalThis.fetch = async (input) => {
+      probed.push(String(input));
+      return new Response();
+    };
+    const slow: ScriptStep = async function* ({ onSent }) {
+      onSent?.();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      yield* says("Far.", "a/one");
+    };
+    const network = networkOf({ interfaces: () => ({ eth0: [card] }), fetch });
+    const ask = cascadeOf([service("a/one", remote, slow), service("b/two", otherRemote)], network, 40);
+    expect(await ask()).toMatchObject({ model: "a/one" });
+    expect(probed).toEqual([]);
+  });
+
   test("costs one wait for all services, until one of them can be reached", async () => {
     const probed: string[] = [];
     let isBack = false;

@@ -29,6 +29,7 @@ export async function createProviders(): Promise<Providers> {
       ...{ kind, clientId: `client of ${kind}`, clientSecret },
       redirectUri: `https://${publicHost}/sign-in/callback/${kind}`,
       ...(kind === "slack" ? { team } : {}),
+      ...(kind === "oidc" ? { scope: "openid profile groups" } : {}),
     });
   return { slack: await create("slack"), discord: await create("discord"), oidc: await create("oidc") };
 }
@@ -58,7 +59,13 @@ export async function createSignInWorld(
     services: {
       slack: { ...client("slack"), team, issuer: providers.slack.url },
       discord: { ...client("discord"), apiUrl: `${providers.discord.url}/api` },
-      oidc: { ...client("oidc"), name: "Example", issuer: providers.oidc.url, rolesClaim: "groups" },
+      oidc: {
+        ...client("oidc"),
+        name: "Example",
+        issuer: providers.oidc.url,
+        scopes: ["profile", "groups"],
+        rolesClaim: "groups",
+      },
     },
     ...changes,
   });

@@ -2,7 +2,7 @@
  * Signs people in through Slack (OpenID Connect), Discord (OAuth 2, scope `identify`) or another OpenID provider.
  * openid-client checks state, nonce, issuer, audience, signature and expiry. Access tokens are not kept.
  */
-import type { Configuration } from "openid-client";
+import type { ClientAuth, Configuration } from "openid-client";
 import { z } from "zod";
 import { oneLine } from "../../lib/text/sanitize.ts";
 import type { SignInRecord } from "../../ports/account.ts";
@@ -18,6 +18,8 @@ export interface ServiceSettings {
     issuer: string;
     clientId: string;
     clientSecret: string | null;
+    /** Besides `openid`. */
+    scopes: readonly string[];
     rolesClaim: string | null;
   } | null;
 }
@@ -90,7 +92,7 @@ export function createServices(settings: ServiceSettings, publicUrl: string | nu
       return found;
     }
     const { issuer, clientId, clientSecret } = service === "slack" ? needed(settings.slack) : needed(settings.oidc);
-    const authentication = clientSecret === null ? client.None() : client.ClientSecretPost(clientSecret);
+    const authentication = clientSecret === null ? client.None() : secretAuthentication(client, clientSecret);
     return await client.discovery(new URL(issuer), clientId, clientSecret ?? undefined, authentication, {
       timeout: timeoutSeconds,
       // Without the check, the library trusts a token that came over TLS, whoever signed it.
@@ -98,9 +100,13 @@ export function createServices(settings: ServiceSettings, publicUrl: string | nu
     });
   }
 
-  /** Slack does not announce PKCE, and its answer to unknown parameters is not documented; its nonce protects the code. */
-  const usesPkce = (service: ServiceName, found: Configuration) =>
-    service !== "slack" || found.serverMetadata().supportsPKCE();
+  /** Slack does not announce PKCE for apps with a secret, and refuses it. Its nonce protects the code. */
+  const usesPkce = (service: ServiceName) => service !== "slack";
+
+  function scopesOf(service: ServiceName): string {
+    if (service === "discord") return "identify";
+    return ["openid", ...(service === "slack" ? ["profile"] : needed(settings.oidc).scopes)].join(" ");
+  }
 
   return {
     list: () => [
@@ -118,11 +124,11 @@ export function createServices(settings: ServiceSettings, publicUrl: string | nu
       const challenge = await client.calculatePKCECodeChallenge(verifier);
       const { href } = client.buildAuthorizationUrl(found, {
         redirect_uri: `${publicUrl}${callbackPath}/${service}`,
-        scope: service === "discord" ? "identify" : "openid profile",
+        scope: scopesOf(service),
         state,
         ...(service === "discord" ? {} : { nonce }),
         ...(service === "slack" ? { team: needed(settings.slack).team } : {}),
-        ...(usesPkce(service, found) ? { code_challenge: challenge, code_challenge_method: "S256" } : {}),
+        ...(usesPkce(service) ? { code_challenge: challenge, code_challenge_method: "S256" } : {}),
       });
       return href;
     },
@@ -135,7 +141,7 @@ export function createServices(settings: ServiceSettings, publicUrl: string | nu
         {
           expectedState: state,
           ...(service === "discord" ? {} : { expectedNonce: nonce, idTokenExpected: true }),
-          ...(usesPkce(service, found) ? { pkceCodeVerifier: verifier } : {}),
+          ...(usesPkce(service) ? { pkceCodeVerifier: verifier } : {}),
         },
       );
       if (service === "discord") {
@@ -151,6 +157,15 @@ export function createServices(settings: ServiceSettings, publicUrl: string | nu
         ? slackPerson(claims, needed(settings.slack).team)
         : oidcPerson(claims, needed(settings.oidc).rolesClaim);
     },
+  };
+}
+
+/** Providers that don't say how they want the secret want it in the header (OpenID Connect Discovery, section 3). */
+function secretAuthentication(client: typeof import("openid-client"), secret: string): ClientAuth {
+  const [inBody, inHeader] = [client.ClientSecretPost(secret), client.ClientSecretBasic(secret)];
+  return (server, ...request) => {
+    const takesBody = server.token_endpoint_auth_methods_supported?.includes("client_secret_post") === true;
+    return (takesBody ? inBody : inHeader)(server, ...request);
   };
 }
 

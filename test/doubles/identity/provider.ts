@@ -21,6 +21,8 @@ export interface ProviderOptions {
   redirectUri: string;
   /** Slack: the workspace that the address must name. */
   team?: string;
+  /** The scopes that the address must ask for; by default those of the service. */
+  scope?: string;
   /** Answers everything else, as the Web API does at the same host. */
   elsewhere?: string;
 }
@@ -67,7 +69,7 @@ const scopes = { slack: "openid profile", discord: "identify", oidc: "openid pro
 const tokenSeconds = 300;
 
 export async function createIdentityProvider(options: ProviderOptions): Promise<IdentityProvider> {
-  const { kind, clientId, clientSecret, redirectUri, team } = options;
+  const { kind, clientId, clientSecret, redirectUri, team, scope = scopes[options.kind] } = options;
   const signer = createTokenSigner();
   const grants = new Map<string, Grant>();
   const accessTokens = new Map<string, Grant>();
@@ -115,7 +117,10 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
       response_types_supported: ["code"],
       subject_types_supported: ["public"],
       id_token_signing_alg_values_supported: ["RS256"],
-      token_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic"],
+      ...(kind === "slack"
+        ? { token_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic"] }
+        : {}),
+      // Says nothing about the secret, which therefore belongs in the header.
       ...(kind === "oidc"
         ? { code_challenge_methods_supported: ["S256"], authorization_response_iss_parameter_supported: true }
         : {}),
@@ -129,7 +134,7 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
       client_id: clientId,
       redirect_uri: redirectUri,
       response_type: "code",
-      scope: scopes[kind],
+      scope,
       ...(team === undefined ? {} : { team }),
       // With a client secret, Slack answers `internal_error` to PKCE.
       code_challenge_method: kind === "slack" ? undefined : "S256",
@@ -158,8 +163,7 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
   async function exchange(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const form = new URLSearchParams(await text(request));
     const grant = grants.get(form.get("code") ?? "");
-    if (form.get("client_id") !== clientId || form.get("client_secret") !== clientSecret)
-      throw new Refusal("invalid_client");
+    if (!isClient(form, request.headers.authorization)) throw new Refusal("invalid_client");
     if (form.get("grant_type") !== "authorization_code") throw new Refusal("unsupported_grant_type");
     if (grant === undefined || grant.isUsed || grant.redirectUri !== form.get("redirect_uri"))
       throw new Refusal("invalid_grant");
@@ -172,10 +176,18 @@ export async function createIdentityProvider(options: ProviderOptions): Promise<
     provider.exchanges.push("ok");
     const { hasNoIdToken = kind === "discord" } = provider.tampering;
     send(response, 200, {
-      ...(kind === "slack" ? { ok: true } : { expires_in: 604_800, scope: scopes[kind] }),
+      ...(kind === "slack" ? { ok: true } : { expires_in: 604_800, scope }),
       ...{ access_token: accessToken, token_type: "Bearer" },
       ...(hasNoIdToken ? {} : { id_token: idToken(grant) }),
     });
+  }
+
+  function isClient(form: URLSearchParams, authorization: string | undefined): boolean {
+    const inBody = form.get("client_id") === clientId && form.get("client_secret") === clientSecret;
+    if (kind !== "oidc") return inBody;
+    const given = Buffer.from(authorization?.replace(/^Basic /, "") ?? "", "base64").toString();
+    const parts = given.split(":").map((part) => decodeURIComponent(part.replaceAll("+", " ")));
+    return parts[0] === clientId && parts[1] === clientSecret && !form.has("client_secret");
   }
 
   function idToken({ nonce, person }: Grant): string {
