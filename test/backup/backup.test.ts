@@ -10,6 +10,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BackupOptions, createBackup } from "../../src/backup/create-backup.ts";
 import { checkBackup, type RestoreOptions, restoreBackup } from "../../src/backup/restore.ts";
+import { type TarEntry, writeTar } from "../../src/backup/tar-write.ts";
 
 let home: string;
 let data: string;
@@ -152,6 +153,35 @@ test("a damaged, cut, foreign or newer file is refused, and nothing changes", as
   newer.write("9.2.0", newer.indexOf("0.2.0"));
   await refused(gzipSync(newer), "Remora 9.2.0 wrote it, and this is 0.2.0. Upgrade Remora first");
   await expect(checkBackup(join(home, "none"), "0.2.0")).rejects.toThrow("does not exist");
+});
+
+test("an archive whose links together lead out of their folder, or that names other databases, is refused", async () => {
+  const json = (name: string, value: unknown) => {
+    const bytes = Buffer.from(JSON.stringify(value));
+    const content = (async function* () {
+      yield bytes;
+    })();
+    return { name, mode: 0o600, mtimeMs: 0, type: "file" as const, size: bytes.length, content };
+  };
+  const link = (name: string, target: string) => ({ name, mode: 0o777, mtimeMs: 0, type: "link" as const, target });
+  const hostile = async (entries: TarEntry[], schemas: Record<string, number>) => {
+    const header = { format: 1, remora: "0.2.0", createdAt: new Date(0).toISOString(), hasSecrets: false };
+    const all = async function* () {
+      yield json("remora-backup.json", { ...header, storage: "sqlite" });
+      yield* entries;
+      yield json("manifest.json", { files: [], schemas, leftOut: [] });
+    };
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of writeTar(all())) chunks.push(chunk);
+    await writeFile(file, gzipSync(Buffer.concat(chunks)));
+    return await into(join(home, "new"));
+  };
+  const folders = ["data/a/b", "data/d"].map((name) => ({ name, mode: 0o700, mtimeMs: 0, type: "folder" as const }));
+  const links = [link("data/a/b/c", "../../d"), link("data/a/b/c/out", "../../../etc")];
+  await expect(hostile([...folders, ...links], {})).rejects.toThrow("data/a/b/c/out is below a link");
+  await expect(hostile([...folders, ...links.toReversed()], {})).rejects.toThrow("data/a/b/c/out is below a link");
+  await expect(hostile([], { "data/../../data/ledger.db": 1 })).rejects.toThrow("is missing");
+  expect((await readdir(home)).toSorted()).toEqual(["backup.tar.gz", "data", "workspace"]);
 });
 
 test("a database that is damaged inside is found, at the backup and at the restore", async () => {
