@@ -2,7 +2,18 @@
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -191,6 +202,18 @@ test("a database that is damaged inside is found, at the backup and at the resto
   await expect(backup()).rejects.toThrow(/damaged|malformed/);
   expect(existsSync(file)).toBe(false);
   expect(await readdir(home)).toEqual(["data", "workspace"]);
+});
+
+test("a link that leads nowhere is moved aside like everything else", async () => {
+  await backup();
+  await rm(join(workspace, "files"), { recursive: true });
+  const nowhere = join(home, "a disk that is not there");
+  for (const path of [join(workspace, "files"), join(home, "remora.yaml")]) await symlink(nowhere, path);
+  const { aside } = await here(true);
+  expect(await readFile(join(workspace, "files", "dm", "again"), "utf8")).toBe("echo");
+  const old = aside.find((path) => path.startsWith(workspace)) ?? "";
+  expect(await readlink(join(old, "files"))).toBe(nowhere);
+  expect(await readFile(join(home, "remora.yaml"), "utf8")).toBe("log: {}\n");
 });
 
 test("what is there is only replaced on request, and then kept", async () => {
