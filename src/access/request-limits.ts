@@ -15,7 +15,6 @@ export interface RequestRates {
 
 interface Counted {
   requests: { id: string; at: number }[];
-  toldAt: number;
 }
 
 const minuteMs = 60_000;
@@ -24,9 +23,11 @@ const maxCounted = 10_000;
 /** `rates` is read for each message. */
 export function createRequestLimits(rates: Readonly<RequestRates>, now: () => number = Date.now): RequestLimits {
   const counts = createLruMap<Counted>(maxCounted);
+  /** By person. */
+  const toldAt = createLruMap<number>(maxCounted);
 
   function countOf(key: string, at: number): Counted {
-    const known = counts.get(key) ?? { requests: [], toldAt: Number.NEGATIVE_INFINITY };
+    const known = counts.get(key) ?? { requests: [] };
     known.requests = known.requests.filter((request) => request.at > at - minuteMs);
     counts.set(key, known);
     return known;
@@ -55,8 +56,10 @@ export function createRequestLimits(rates: Readonly<RequestRates>, now: () => nu
       }
       const { counted, max, who } = over;
       const why = `more than ${max} requests a minute from ${who}`;
-      if (now() - counted.toldAt < minuteMs) return { type: "limited", why };
-      counted.toldAt = now();
+      // Each person is told, also if other people have used up the channel's limit.
+      const told = toldAt.get(own.key) ?? Number.NEGATIVE_INFINITY;
+      if (now() - told < minuteMs) return { type: "limited", why };
+      toldAt.set(own.key, now());
       const oldest = Math.min(...counted.requests.map((request) => request.at));
       const seconds = Math.max(1, Math.ceil((oldest + minuteMs - at) / 1_000));
       return { type: "limited", why, notice: { text: limitedText(max ?? 0, who, seconds) } };

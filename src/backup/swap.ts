@@ -9,7 +9,7 @@
  * A process that dies before step 2 has changed nothing. After it, the next start finishes the work before it opens
  * anything. Contents are moved, not the folders themselves, because a container mounts those.
  */
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
@@ -54,8 +54,8 @@ export async function planSwap(options: {
     steps.push(...names.map((name) => ({ from: join(unpacked, name), to: join(folder, name) })));
   }
   for (const { from, to } of files) {
-    if (existsSync(to)) {
-      if ((await readFile(from)).equals(await readFile(to))) continue;
+    if (isThere(to)) {
+      if (existsSync(to) && (await readFile(from)).equals(await readFile(to))) continue;
       aside.push(`${to}.${asidePrefix}${stamp}`);
       steps.push({ from: to, to: `${to}.${asidePrefix}${stamp}` });
     }
@@ -83,7 +83,7 @@ export async function finishSwap(data: string, nameRedisKeys: () => Promise<void
   const changed = new Set<string>();
   for (const { from, to } of steps) {
     // Done before: a step's target exists only after the step.
-    if (existsSync(to) || !existsSync(from)) continue;
+    if (isThere(to) || !isThere(from)) continue;
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });
     await rename(from, to);
     changed.add(dirname(to));
@@ -93,6 +93,11 @@ export async function finishSwap(data: string, nameRedisKeys: () => Promise<void
   await rm(journalFile(data));
   for (const folder of staging) await rm(folder, { recursive: true, force: true });
   return true;
+}
+
+/** Also true for a link that leads nowhere. */
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 function journalFile(data: string): string {

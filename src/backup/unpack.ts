@@ -71,11 +71,12 @@ async function unpackEntries(
   checkVersion(header, version);
   const files: Files = [];
   const [links, folders]: [(() => Promise<void>)[], (() => Promise<void>)[]] = [[], []];
-  const linked = new Set<string>();
+  const linked: string[] = [];
   for await (const entry of entries) {
     if (entry.name === manifestName) {
       const manifest = await ownEntry(entry, manifestName, manifestSchema);
       compare(files, manifest.files);
+      checkLinks(linked);
       for (const link of links) await link();
       for (const folder of folders.toReversed()) await folder();
       if (places !== undefined) checkDatabases(manifest, places);
@@ -86,7 +87,7 @@ async function unpackEntries(
     else if (entry.type === "link") {
       if (!isInnerLink(entry.name, entry.target) || !stays(entry.name, entry.target))
         throw new DamagedArchive(`${entry.name} is a link to a place outside`);
-      linked.add(entry.name);
+      linked.push(entry.name);
       if (path !== undefined) links.push(() => symlink(entry.target, path));
     } else if (path !== undefined) {
       if (entry.type === "whiteout") await promisify(execFile)("mknod", [path, "c", "0", "0"]);
@@ -103,6 +104,15 @@ async function unpackEntries(
 function stays(name: string, target: string): boolean {
   const [part = "", ...path] = name.split("/");
   return path.length > 0 && part !== "" && isInnerLink(path.join("/"), target);
+}
+
+/** A link below another link would be made where that one leads, and could lead out from there. */
+function checkLinks(linked: readonly string[]): void {
+  const names = new Set(linked);
+  for (const name of linked) {
+    for (let at = name.lastIndexOf("/"); at > 0; at = name.lastIndexOf("/", at - 1))
+      if (names.has(name.slice(0, at))) throw new DamagedArchive(`${name} is below a link`);
+  }
 }
 
 function placeOf(name: string, places: Record<Part, string> | undefined): string | undefined {
@@ -161,8 +171,12 @@ function compare(found: Files, named: Files): void {
   if (missing !== undefined) throw new DamagedArchive(`${missing} is missing`);
 }
 
-function checkDatabases({ schemas }: BackupManifest, places: Record<Part, string>): void {
-  for (const name of Object.keys(schemas)) checkDatabase(placeOf(name, places) ?? "");
+function checkDatabases({ files, schemas }: BackupManifest, places: Record<Part, string>): void {
+  const unpacked = new Set(files.map(({ path }) => path));
+  for (const name of Object.keys(schemas)) {
+    if (!unpacked.has(name)) throw new DamagedArchive(`${name} is missing`);
+    checkDatabase(placeOf(name, places) ?? "");
+  }
 }
 
 class NoBackup extends Error {}

@@ -9,6 +9,7 @@ import type { Environment } from "../config/environment.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill } from "../ports/skill.ts";
+import type { ToolSpec } from "../ports/tool.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 import { describeFacts, mustBeSeen, type SkillFacts } from "./skills-facts.ts";
@@ -127,11 +128,31 @@ function newRights(next: Prepared, old: Skill | undefined): string[] {
   return [
     ...mustBeSeen(next).filter((line) => !before.has(line)),
     ...next.skill.tools.filter(({ name }) => !had.has(name)).map(({ name }) => `it has a new tool ${name}`),
+    ...next.skill.tools.flatMap((tool) =>
+      looserThan(
+        old?.tools.find(({ name }) => name === tool.name),
+        tool,
+      ),
+    ),
     ...(old === undefined ? [] : rules(old))
       .filter((rule) => !kept.has(rule))
       .map((rule) => `it drops the pattern ${rule}`),
     ...(next.skill.plugin !== null && old?.plugin === null ? ["it has a plugin now, whose code runs"] : []),
   ];
+}
+
+/** A tool that declares less about itself is asked about less often. */
+function looserThan(before: ToolSpec | undefined, tool: ToolSpec): string[] {
+  if (before === undefined) return [];
+  const unread = before.shellParameters.filter((parameter) => !tool.shellParameters.includes(parameter));
+  return [
+    ...(tool.isReadOnly && !before.isReadOnly ? ["now counts as only reading"] : []),
+    ...(tool.isIdempotent && !before.isIdempotent ? ["may now be repeated after a crash"] : []),
+    ...(before.isOutward && !tool.isOutward ? ["no longer counts as sending something"] : []),
+    ...(before.readsUntrusted && !tool.readsUntrusted ? ["no longer counts as reading other people's text"] : []),
+    ...(before.folder !== tool.folder ? [`declares folder: ${tool.folder}, and not ${before.folder}`] : []),
+    ...unread.map((parameter) => `no longer has its parameter ${parameter} read as a command`),
+  ].map((change) => `its tool ${tool.name} ${change}`);
 }
 
 function factsOf(skill: Skill): SkillFacts {

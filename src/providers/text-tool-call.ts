@@ -73,9 +73,12 @@ function unfenced(text: string): string {
 }
 
 function callOf(value: unknown, tools: KnownTools): WrittenCall | undefined {
+  if (!isJsonObject(value) || !isJsonObject(value.function)) return plainCallOf(value, tools);
+  return hasOnly(value, ["function", ...otherKeys]) ? plainCallOf(value.function, tools) : undefined;
+}
+
+function plainCallOf(value: unknown, tools: KnownTools): WrittenCall | undefined {
   if (!isJsonObject(value)) return undefined;
-  if (isJsonObject(value.function))
-    return hasOnly(value, ["function", ...otherKeys]) ? callOf(value.function, tools) : undefined;
   // Other keys, such as a description, mean that the object describes a tool.
   if (!hasOnly(value, [...nameKeys, ...inputKeys, ...otherKeys])) return undefined;
   const names = nameKeys.flatMap((key) => (value[key] === undefined ? [] : [value[key]]));

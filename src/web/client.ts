@@ -40,11 +40,17 @@ export function createReadClient(trustedProxies: readonly string[]): ReadClient 
     return {
       isForwarded,
       isUntrustedProxy: false,
-      address: addresses.findLast((address) => !isTrusted(address)) ?? addresses[0] ?? peer,
+      address: clientIn(addresses, isTrusted) ?? peer,
       host: (listOf(header("x-forwarded-host")).at(-1) ?? own.host).toLowerCase(),
       isHttps: listOf(header("x-forwarded-proto")).at(-1)?.toLowerCase() === "https",
     };
   };
+}
+
+/** Undefined if a proxy wrote something else than an address, such as `unknown`: what is before it may be made up. */
+function clientIn(addresses: (string | undefined)[], isTrusted: (address: string | undefined) => boolean) {
+  const last = addresses.findLastIndex((address) => !isTrusted(address));
+  return addresses[Math.max(0, last)];
 }
 
 /** The part of an address that one person can't change: IPv6 networks give each customer 2⁶⁴ addresses. */

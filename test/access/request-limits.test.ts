@@ -44,6 +44,12 @@ test("a channel has a limit for everyone together, and direct messages count onl
   expect([1, 2, 3].map(() => ask("dora", direct).type)).toEqual(["admitted", "admitted", "admitted"]);
 });
 
+test("each person is told, also if other people have used up the channel's limit", () => {
+  const { ask } = setUp(null, 1);
+  ask("ann");
+  expect(["ben", "ben", "carl"].map((who) => "notice" in ask(who))).toEqual([true, false, true]);
+});
+
 test("messages that were written over an hour and arrive together are no flood", () => {
   const { clock, ask } = setUp(2, 2);
   const minutes = Array.from({ length: 60 }, (_, minute) => start - minute * 61_000);

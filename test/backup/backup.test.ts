@@ -2,7 +2,18 @@
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,6 +21,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BackupOptions, createBackup } from "../../src/backup/create-backup.ts";
 import { checkBackup, type RestoreOptions, restoreBackup } from "../../src/backup/restore.ts";
+import { type TarEntry, writeTar } from "../../src/backup/tar-write.ts";
 
 let home: string;
 let data: string;
@@ -154,6 +166,35 @@ test("a damaged, cut, foreign or newer file is refused, and nothing changes", as
   await expect(checkBackup(join(home, "none"), "0.2.0")).rejects.toThrow("does not exist");
 });
 
+test("an archive whose links together lead out of their folder, or that names other databases, is refused", async () => {
+  const json = (name: string, value: unknown) => {
+    const bytes = Buffer.from(JSON.stringify(value));
+    const content = (async function* () {
+      yield bytes;
+    })();
+    return { name, mode: 0o600, mtimeMs: 0, type: "file" as const, size: bytes.length, content };
+  };
+  const link = (name: string, target: string) => ({ name, mode: 0o777, mtimeMs: 0, type: "link" as const, target });
+  const hostile = async (entries: TarEntry[], schemas: Record<string, number>) => {
+    const header = { format: 1, remora: "0.2.0", createdAt: new Date(0).toISOString(), hasSecrets: false };
+    const all = async function* () {
+      yield json("remora-backup.json", { ...header, storage: "sqlite" });
+      yield* entries;
+      yield json("manifest.json", { files: [], schemas, leftOut: [] });
+    };
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of writeTar(all())) chunks.push(chunk);
+    await writeFile(file, gzipSync(Buffer.concat(chunks)));
+    return await into(join(home, "new"));
+  };
+  const folders = ["data/a/b", "data/d"].map((name) => ({ name, mode: 0o700, mtimeMs: 0, type: "folder" as const }));
+  const links = [link("data/a/b/c", "../../d"), link("data/a/b/c/out", "../../../etc")];
+  await expect(hostile([...folders, ...links], {})).rejects.toThrow("data/a/b/c/out is below a link");
+  await expect(hostile([...folders, ...links.toReversed()], {})).rejects.toThrow("data/a/b/c/out is below a link");
+  await expect(hostile([], { "data/../../data/ledger.db": 1 })).rejects.toThrow("is missing");
+  expect((await readdir(home)).toSorted()).toEqual(["backup.tar.gz", "data", "workspace"]);
+});
+
 test("a database that is damaged inside is found, at the backup and at the restore", async () => {
   const broken = await readFile(join(data, "ledger.db"));
   broken.fill(255, 4096);
@@ -161,6 +202,18 @@ test("a database that is damaged inside is found, at the backup and at the resto
   await expect(backup()).rejects.toThrow(/damaged|malformed/);
   expect(existsSync(file)).toBe(false);
   expect(await readdir(home)).toEqual(["data", "workspace"]);
+});
+
+test("a link that leads nowhere is moved aside like everything else", async () => {
+  await backup();
+  await rm(join(workspace, "files"), { recursive: true });
+  const nowhere = join(home, "a disk that is not there");
+  for (const path of [join(workspace, "files"), join(home, "remora.yaml")]) await symlink(nowhere, path);
+  const { aside } = await here(true);
+  expect(await readFile(join(workspace, "files", "dm", "again"), "utf8")).toBe("echo");
+  const old = aside.find((path) => path.startsWith(workspace)) ?? "";
+  expect(await readlink(join(old, "files"))).toBe(nowhere);
+  expect(await readFile(join(home, "remora.yaml"), "utf8")).toBe("log: {}\n");
 });
 
 test("what is there is only replaced on request, and then kept", async () => {

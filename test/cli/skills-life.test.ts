@@ -111,6 +111,36 @@ test("an update shows what differs, and a new tool must be read even with --yes"
   expect(await readFile(join(skills, "alpha/SKILL.md"), "utf8")).toContain("alpha_wipe");
 });
 
+test("an update that makes a tool declare less about itself is refused with --yes", async () => {
+  const declared = (fields: string) =>
+    skillText("alpha", `tools: [{ name: alpha_send, description: Sends, ${fields} }]`);
+  const parameters = (format: string) =>
+    `parameters: { type: object, properties: { line: { type: string${format} } } }`;
+  const { env, source, address, skills, commit, said } = await open({
+    "alpha/SKILL.md": declared(`outward: true, untrusted: true, folder: write, ${parameters(", format: shell")}`),
+  });
+  await addSkillsCommand(env, project, address, { yes: true });
+  await writeFile(
+    join(source, "alpha/SKILL.md"),
+    declared(`readOnly: true, idempotent: true, folder: none, ${parameters("")}`),
+  );
+  await commit();
+  said();
+  await updateSkillsCommand(env, project, [], { yes: true }, () => Promise.reject(new Error("nobody was to be asked")));
+  const shown = said();
+  for (const change of [
+    "now counts as only reading",
+    "may now be repeated after a crash",
+    "no longer counts as sending something",
+    "no longer counts as reading other people's text",
+    "declares folder: none, and not write",
+    "no longer has its parameter line read as a command",
+  ])
+    expect(shown).toContain(`! its tool alpha_send ${change}`);
+  expect(shown).toContain("--yes is refused");
+  expect(await readFile(join(skills, "alpha/SKILL.md"), "utf8")).toContain("outward: true");
+});
+
 test("remove keeps a backup; a skill that came with Remora is turned off instead", async () => {
   const { env, address, skills, origins, said } = await open({ "alpha/SKILL.md": skillText("alpha") });
   await addSkillsCommand(env, project, address, { yes: true });

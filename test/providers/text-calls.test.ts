@@ -44,6 +44,7 @@ const notCalls = [
   json({ name: "look_up", description: "Looks up the weather.", parameters: { type: "object" } }),
   json({ name: "look_up", parameters: lookUp.parameters }),
   json({ tool_calls: [{ name: "look_up", args: rome }], note: "an example" }),
+  json({ function: { function: { name: "look_up", arguments: rome } } }),
   '{"name": "look_up", "parameters": {',
   "{}",
   "[]",
@@ -72,6 +73,12 @@ describe("a text", () => {
 
   test.each(notCalls)("is no call: %s", (text) => {
     expect(streamed([text])).toMatchObject({ text, calls: [] });
+  });
+
+  test("is no call, and no failure, however deep its objects are", () => {
+    const text = `${'{"function":'.repeat(20_000)}{}${"}".repeat(20_000)}`;
+    const { text: shown, calls } = streamed([text]);
+    expect([shown === text, calls]).toEqual([true, []]);
   });
 
   test("with several tags is several calls", () => {

@@ -59,6 +59,13 @@ describe("signing in", () => {
     expect((await world.signIn("viewer")).status).toBe(429);
   });
 
+  test("nor does it behind a proxy that writes something else than an address", async () => {
+    for (const name of ["viewer", "approver"])
+      for (let count = 0; count < 5; count++)
+        await world.signIn(name, "wrong password", { "x-forwarded-for": `198.51.100.${name.length + count}, unknown` });
+    expect((await world.signIn("viewer", password, { "x-forwarded-for": "198.51.100.99, unknown" })).status).toBe(429);
+  });
+
   test("many addresses can't try one account without end", async () => {
     for (let count = 0; count < 30; count++)
       expect((await world.signIn("viewer", "wrong", { "x-forwarded-for": `203.0.113.${count + 20}` })).status).toBe(
