@@ -80,8 +80,8 @@ export interface TurnRecord {
   failure?: string;
   /** The turn must still end in this way, because the service accepted nothing when it was to end. */
   ending?: { state: "failed" | "stopped"; sentence: string };
-  /** Since when the service accepts nothing of this turn, and why. */
-  undelivered?: { since: number; because: string };
+  /** Since when, how often and why the service did not accept what the turn has to show. */
+  undelivered?: { since: number; tries: number; because: string };
 }
 
 /** Only this person's rights count. */

@@ -30,7 +30,7 @@ export function usedUpBudgetText({ kind, name, used, limit, endsAt }: BudgetAsk,
 
 export function unpricedText(model: string): string {
   return (
-    `${model} has no price, so the budget in dollars can't hold it, and I did not ask it. ` +
+    `${model} has no price, so I can't tell what it would cost, and did not ask it. ` +
     "An operator can add its price to models.prices, or set limits.dollars.unpriced to allow."
   );
 }

@@ -135,6 +135,38 @@ describe("while the service accepts nothing", () => {
     expect((await doubles.ledger.get("turn", "t1"))?.body).not.toHaveProperty("undelivered");
   });
 
+  test("a file that the service can't take is left out after some tries", async () => {
+    const reply = createRecordingReply();
+    const { finish } = reply;
+    reply.finish = async (text, files, footer) => {
+      if (files.length > 0) throw away;
+      await finish(text, files, footer);
+    };
+    const file = { name: "chart.png", mimeType: "image/png", path: "/nowhere/chart.png" };
+    const steps = [calls({ name: "act" }), says("Here it is.")];
+    const turn = await start({ reply, steps, tools: [toolSpec("act")], runTool: async () => ({ files: [file] }) });
+    const ends: string[] = [];
+    while (ends.at(-1) !== "done" && ends.length < 20) {
+      const kept = (await doubles.ledger.get("turn", turn.id))?.body ?? turn;
+      ends.push(await runTurn(kept, doubles.stages, never));
+    }
+    expect(ends).toEqual([...Array.from({ length: 5 }, () => "undelivered"), "done"]);
+    expect(reply.segments.at(-1)).toBe("Here it is.\n\n*(I could not attach `chart.png`.)*");
+    expect(doubles.ran).toHaveLength(1);
+  });
+
+  test("after a day, the turn ends, so that it holds up nobody", async () => {
+    const reply = createRecordingReply();
+    reply.finish = () => Promise.reject(away);
+    const turn = await start({ reply, steps: [says("Hello Ann!")] });
+    expect(await runTurn(turn, doubles.stages, never)).toBe("undelivered");
+    const kept = (await doubles.ledger.get("turn", turn.id))?.body ?? turn;
+    const aged = { since: Date.now() - 25 * 3_600_000, tries: 1_500, because: "is down" };
+    expect(await runTurn({ ...kept, undelivered: aged }, doubles.stages, never)).toBe("failed");
+    const ended = await doubles.ledger.get("turn", turn.id);
+    expect(ended).toMatchObject({ state: "failed", body: { failure: expect.stringContaining("for a day") } });
+  });
+
   test("a failure is kept too, and the model is not asked again", async () => {
     const ends = await runThrice({ steps: [says("")], reply: refusingFirst("fail") });
     expect(ends).toEqual(["undelivered", "undelivered", "failed"]);

@@ -28,7 +28,7 @@ listen((event) => report({ type: "event", event }));
 const aborts = new Map<string, AbortController>();
 
 async function runTool(name: string, { file, ms = 0, until }: ToolJob["call"]["input"], signal: AbortSignal) {
-  const path = String(file);
+  const path = String(file ?? "/dev/null");
   const write = (line: string) => appendFileSync(path, `${line}\n`);
   write("begin");
   const end = (isOk: boolean, text: string): ToolAttempt => {

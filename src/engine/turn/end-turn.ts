@@ -13,6 +13,8 @@ import { saveTaskFile } from "./save-task-file.ts";
 import type { TurnEnd, TurnRun } from "./turn-store.ts";
 import { unheardNote } from "./voice.ts";
 
+const maxTriesWithFiles = 5;
+const maxUndeliveredMs = 24 * 3_600_000;
 const internalFailureText =
   "Something went wrong inside Remora while I worked on this. The log has the details. Please ask again.";
 
@@ -31,9 +33,13 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
       : "";
     const other = answeredByText(last);
     const shown = deps.modelNotes.isNew(turn, other) ? other : "";
+    const files = callsOf(turn).flatMap((call) => call.result?.files ?? []);
+    // One file that the service can't take must not hold up the conversation.
+    const isWithout = files.length > 0 && (turn.undelivered?.tries ?? 0) >= maxTriesWithFiles;
+    const unsent = isWithout ? `*(I could not attach ${files.map(({ name }) => `\`${name}\``).join(", ")}.)*` : "";
     await delivery.finish(
-      joinParagraphs(said, isCut, more, shown, unheardNote(turn, said)),
-      callsOf(turn).flatMap((call) => call.result?.files ?? []),
+      joinParagraphs(said, isCut, more, shown, unheardNote(turn, said), unsent),
+      isWithout ? [] : files,
       await deps.footer(turn, "done"),
     );
     turn.isDelivered = true;
@@ -88,10 +94,21 @@ export async function endAborted(run: TurnRun): Promise<TurnEnd> {
   return await endVisibly(run, "stopped", cause === "stopped" ? "Stopped." : "Stopped because of your newer message.");
 }
 
-/** Keeps the turn, because the service accepts nothing at the moment. Its record says what is still to be shown. */
-export async function endUndelivered({ turn, deps, save }: TurnRun, thrown: unknown): Promise<TurnEnd> {
+/**
+ * Keeps the turn, because the service accepts nothing at the moment. Its record says what is still to be shown. After a
+ * day, nobody waits for it any more, and it must not hold up its conversation.
+ */
+export async function endUndelivered(run: TurnRun, thrown: unknown): Promise<TurnEnd> {
+  const { turn, deps, save } = run;
   const because = messageOf(thrown);
-  turn.undelivered = { since: turn.undelivered?.since ?? Date.now(), because };
+  const { since, tries } = turn.undelivered ?? { since: Date.now(), tries: 0 };
+  turn.undelivered = { since, tries: tries + 1, because };
+  if (Date.now() - since > maxUndeliveredMs) {
+    deps.log.error({ turnId: turn.id, error: because }, "gave up delivering what a turn has to show, after a day");
+    await deps.approvals.cancel(turn.id, "the card could not be shown for a day");
+    turn.failure = joinSentences(turn.failure ?? "", `Nothing of this could be shown for a day: ${because}`);
+    return await end(run, turn.ending?.state ?? "failed");
+  }
   deps.log.warn({ turnId: turn.id, error: because }, "could not deliver what a turn has to show; trying again soon");
   await save();
   return "undelivered";

@@ -42,22 +42,22 @@ function versionWarning(version: string | undefined): string[] {
 function evictionWarning(policy: string | undefined): string[] {
   if (policy === undefined || policy === "noeviction") return [];
   return [
-    `Its maxmemory-policy is ${policy}: when memory runs out, it deletes Remora's data. Set it to noeviction, and give Remora a server of its own.`,
+    `Redis has the maxmemory-policy ${policy}: when memory runs out, it deletes Remora's data. Set it to noeviction, and give Remora a server of its own.`,
   ];
 }
 
 function persistenceWarning(info: Map<string, string>, saves: string | undefined): string[] {
   if (info.get("aof_enabled") === "1") {
     if (info.get("aof_last_write_status") !== "err") return [];
-    return ["It can't write its append-only file. Check its log; usually the disk is full."];
+    return ["Redis can't write its append-only file. Check its log; usually the disk is full."];
   }
   if (saves === undefined) return [];
   if (saves === "") {
     return [
-      "It stores nothing on disk, so a restart loses every conversation, approval and job. Set appendonly to yes.",
+      "Redis stores nothing on disk, so a restart loses every conversation, approval and job. Set appendonly to yes.",
     ];
   }
-  return ["It only takes snapshots, so a crash loses everything after the last one. Set appendonly to yes."];
+  return ["Redis only takes snapshots, so a crash loses everything after the last one. Set appendonly to yes."];
 }
 
 async function configOf(node: Redis, name: string): Promise<string | undefined> {
