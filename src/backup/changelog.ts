@@ -1,7 +1,7 @@
 /** Reads what a changelog says about the versions after one. The format is that of Keep a Changelog. */
 import { compareVersions } from "./version.ts";
 
-export interface ChangesOptions {
+interface ChangesOptions {
   /** Only newer versions count. */
   version: string;
   withUnreleased: boolean;

@@ -96,7 +96,7 @@ export async function restoreHere(
         ? []
         : [`Secret files are in ${restored.secrets}. Put them where your NAME_FILE variables point.`]),
       ...(hadToken && !existsSync(token) ? ["The local page gets a new link. The next start prints it."] : []),
-      "What was asked or answered after the backup is unknown to it. Requests can be asked again, under the approval rules of the backup.",
+      "Remora does not know what was asked or answered after the backup, so requests can come again, under the approval rules of the backup.",
       "Start Remora now. It continues where the backup was made.",
       "",
     ].join("\n");
