@@ -19,7 +19,9 @@ if (Number(process.versions.node.split(".")[0]) < minNode) {
 takeEnvFile();
 const interrupted = interruptedUpgrade(dirname(import.meta.dirname));
 if (interrupted !== undefined && process.argv[2] !== "upgrade") {
-  process.stderr.write(`[upgrade] ${interrupted.what}. ${interrupted.todo}\n`);
+  // `start` comes here twice: once more without its secrets.
+  if (process.env.REMORA_ENVIRONMENT === undefined)
+    process.stderr.write(`[upgrade] ${interrupted.what}. ${interrupted.todo}\n`);
   // Any command could migrate the data with code that nobody has tried yet.
   if (!interrupted.mayRun) process.exit(1);
 }

@@ -122,12 +122,12 @@ test("the commands of docs/first-skill.md run as they are written", { timeout: 3
   expect([files.length, blocks.length]).toEqual([2, 4]);
   const written = await runBlocks(home, blocks.slice(0, 2));
   expect(written).toContain("Created workspace/skills/release-notes");
-  expect(written).toMatch(/^accept release-notes /m);
+  expect(written).toMatch(/^ok +release-notes /m);
   expect(written).toMatch(/^release-notes 0\.1\.0 — How we write release notes/m);
   await writeFiles(home, Object.fromEntries(files));
   const lived = await runBlocks(home, blocks.slice(2));
-  expect(lived).toMatch(/^accept notice-board /m);
-  expect(lived).toMatch(/confirm.*removes every notice|board_wipe/s);
+  expect(lived).toMatch(/^ok +notice-board /m);
+  expect(lived).toMatch(/^board_wipe asks: notice-board:\d+ /m);
   expect(lived).toContain("notice-board is off for everybody.");
   expect(lived).toContain("notice-board is on.");
   expect(existsSync(join(home, "workspace/skills/notice-board"))).toBe(false);

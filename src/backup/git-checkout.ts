@@ -14,6 +14,8 @@ export interface Target {
   commit: string;
   version: string;
   changelog: string;
+  /** That of the version in place. */
+  changelogHere: string;
   /** What changes in the format of the data, for people. */
   schemaChanges: string;
 }
@@ -111,6 +113,7 @@ export function createGitCheckout(root: string): GitCheckout {
       const schemas = await Promise.all([here, commit].map((each) => textIn(each, schemaVersionsFile)));
       return {
         ...{ name, commit, version: found, changelog: await textIn(commit, "CHANGELOG.md") },
+        changelogHere: await textIn(here, "CHANGELOG.md"),
         schemaChanges: describeSchemaChanges(...(schemas as [string, string])),
       };
     },

@@ -7,8 +7,8 @@ export const asidePrefix = "before-restore-";
 
 const isOwnFolder = (path: string) => path === stagingName || path.startsWith(asidePrefix);
 const isPartOfDatabase = (path: string) => /\.db-(?:wal|shm|journal)$/.test(path);
-/** Made again at the start: the lock, the search index, and the sandbox's own files. */
-const derived = /^(?:(?:process-\d+\/)?(?:process\.(?:db|pid)|memory\.db)|sandbox)$/;
+/** Made again at the start: what says which process runs, the search index, and the sandbox's own files. */
+const derived = /^(?:(?:process-\d+\/)?(?:process\.(?:db|pid)|running\.json|memory\.db)|sandbox)$/;
 
 export function excludedFromData(hasSecrets: boolean): Exclude {
   return (path) => {

@@ -57,7 +57,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
 }
 
 async function intoFolder(options: RestoreOptions, folder: string): Promise<Restored> {
-  if ((await namesIn(folder)).length > 0) throw inUse(folder, "is not empty. Name a folder that does not exist yet");
+  if ((await namesIn(folder)).length > 0) throw occupied(folder, "is not empty. Name a folder that does not exist yet");
   const staging = `${folder}.partial-${process.pid}`;
   try {
     const places = placesIn(staging);
@@ -143,15 +143,15 @@ async function checkUnused({ data, workspace }: Installation): Promise<void> {
     (name) =>
       !/^(?:process\.(?:db|pid).*|page-token)$/.test(name) && name !== stagingName && !name.startsWith(asidePrefix),
   );
-  if (inData.length > 0) throw inUse(data, notEmpty);
+  if (inData.length > 0) throw occupied(data, notEmpty);
   for (const folder of learned)
-    if ((await namesIn(join(workspace, folder))).length > 0) throw inUse(join(workspace, folder), notEmpty);
+    if ((await namesIn(join(workspace, folder))).length > 0) throw occupied(join(workspace, folder), notEmpty);
 }
 
 const notEmpty =
-  "is in use already. To restore over it, add --replace, which moves the old content aside; or restore elsewhere with --into FOLDER";
+  "has content already. To restore over it, add --replace, which moves the old content aside; or restore elsewhere with --into FOLDER";
 
-function inUse(place: string, message: string): RemoraError {
+function occupied(place: string, message: string): RemoraError {
   return new RemoraError({ code: "restore.not-empty", place, message: `${message}. Nothing was changed.` });
 }
 

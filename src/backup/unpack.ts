@@ -5,7 +5,7 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
+import { createReadStream, createWriteStream, existsSync } from "node:fs";
 import { chmod, mkdir, symlink, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Transform } from "node:stream";
@@ -45,6 +45,7 @@ export async function unpackBackup(
   version: string,
   places: Record<Part, string> | undefined,
 ): Promise<Unpacked> {
+  checkExists(file);
   try {
     const gunzip = createGunzip();
     const source = createReadStream(file);
@@ -59,6 +60,11 @@ export async function unpackBackup(
   } catch (thrown) {
     throw asRestoreError(thrown, file);
   }
+}
+
+/** Before anything else, because the path may be mistyped. */
+export function checkExists(file: string): void {
+  if (!existsSync(file)) throw failure(file, "missing", "does not exist.");
 }
 
 async function unpackEntries(
@@ -188,13 +194,7 @@ function checkVersion({ format, remora }: BackupHeader, version: string): void {
 }
 
 function asRestoreError(thrown: unknown, file: string): unknown {
-  const failed = (code: string, message: string) =>
-    new RemoraError({
-      code: `restore.${code}`,
-      place: file,
-      message: `${message} Nothing was changed.`,
-      cause: thrown,
-    });
+  const failed = (code: string, message: string) => failure(file, code, message, thrown);
   const code = codeOf(thrown) ?? "";
   if (thrown instanceof RemoraError && thrown.code !== "backup.damaged-database") return thrown;
   if (thrown instanceof OtherVersion) return failed("version", `${thrown.message}.`);
@@ -204,6 +204,9 @@ function asRestoreError(thrown: unknown, file: string): unknown {
     return failed("damaged", `is damaged: ${messageOf(thrown)}. Use another backup.`);
   if (code === "ENOSPC" || code === "EDQUOT")
     return failed("full", "can't be unpacked because the disk is full. Free some space.");
-  if (code === "ENOENT") return failed("missing", "does not exist, or can't be unpacked.");
-  return failed("failed", `can't be restored: ${messageOf(thrown)}.`);
+  return failed("failed", `can't be unpacked: ${messageOf(thrown)}.`);
+}
+
+function failure(file: string, code: string, message: string, cause?: unknown): RemoraError {
+  return new RemoraError({ code: `restore.${code}`, place: file, message: `${message} Nothing was changed.`, cause });
 }

@@ -100,7 +100,8 @@ export async function goBack(folder: string, note: UpgradeNote, work: UpgradeWor
   await writeNote(folder, going).catch((thrown: unknown) => {
     if (note.step === "done") throw thrown;
   });
-  await work.stop();
+  // What nobody touched may go on running.
+  if (isTouched(note)) await work.stop();
   if (note.isCodeTouched) {
     await work.moveBack(note.from.commit, note.to.commit);
     await work.installPackages();
@@ -112,9 +113,14 @@ export async function goBack(folder: string, note: UpgradeNote, work: UpgradeWor
   return await work.start().then(() => undefined, messageOf);
 }
 
+/** Before that, going back only starts the service again. */
+export function isTouched({ isCodeTouched, isDataTouched }: UpgradeNote): boolean {
+  return isCodeTouched || isDataTouched;
+}
+
 async function goBackAfter(thrown: unknown, folder: string, note: UpgradeNote, work: UpgradeWork): Promise<never> {
   work.say(`That failed: ${messageOf(thrown)}`);
-  work.say(`Going back to Remora ${note.from.version} …`);
+  if (isTouched(note)) work.say(`Going back to Remora ${note.from.version} …`);
   let problem: string | undefined;
   try {
     problem = await goBack(folder, note, work);
@@ -137,12 +143,14 @@ async function goBackAfter(thrown: unknown, folder: string, note: UpgradeNote, w
   });
 }
 
-function afterwards({ isCodeTouched, isDataTouched, wasRunning, from }: UpgradeNote, problem?: string): string {
+function afterwards(note: UpgradeNote, problem?: string): string {
+  const { isCodeTouched, isDataTouched, wasRunning, from } = note;
   const what = isDataTouched
     ? "Code and data are as they were before."
     : isCodeTouched
       ? "The code is as it was before; the data was not touched."
       : "Nothing was changed.";
   if (problem !== undefined) return `${what} But ${problem}`;
+  if (!isTouched(note) && !wasRunning) return what;
   return `${what} ${wasRunning ? `Remora ${from.version} runs again.` : `Start Remora ${from.version} again.`}`;
 }

@@ -209,9 +209,18 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
   const asked = { ...providerSettings(settings), refusesDemo: isChat };
   try {
     const { providers, statuses } = await createProviders(asked, AbortSignal.timeout(probeTimeoutMs));
+    const order: string[] = settings.config.models.order;
+    const hasModel = providers.some(({ name }) => name !== "demo");
+    const orNot = (name: string) =>
+      hasModel && order.includes(name) ? { todo: `If you don't use it, take ${name} out of models.order` } : {};
     const off = statuses
       .filter(({ isReady, name }) => !isReady && name !== "demo")
-      .map(({ model, hint }): HealthCheck => ({ name: "model", state: "warning", what: `${model}: ${hint}` }));
+      .map(
+        ({ name, model, hint }): HealthCheck => ({
+          ...{ name: "model", state: "warning", what: `${model}: ${hint}` },
+          ...orNot(name),
+        }),
+      );
     const called = await Promise.all(
       providers.map(async (provider): Promise<HealthCheck> => {
         const { model } = provider;

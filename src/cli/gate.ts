@@ -30,6 +30,8 @@ interface GateAnswer {
   error?: string;
 }
 
+const words = { safe: "is safe", confirm: "asks", block: "is blocked" };
+
 const callSchema = z.object({ tool: z.string(), args: z.unknown() });
 
 export async function gateTestCommand(
@@ -54,9 +56,9 @@ export async function gateTestCommand(
   const command = { tool: options.tool ?? "shell_exec", args: { command: words.join(" ") } };
   const lines = words.length > 0 ? [{ number: 1, value: command }] : readJsonLines(process.stdin);
   for await (const line of lines) {
-    const answer = answerTo(gate, line);
+    const { tool, ...answer } = answerTo(gate, line);
     if (answer.verdict === "error") process.exitCode = 1;
-    process.stdout.write(options.json ? `${JSON.stringify(answer)}\n` : describe(answer));
+    process.stdout.write(options.json ? `${JSON.stringify(answer)}\n` : describe(tool, answer));
   }
 }
 
@@ -67,12 +69,12 @@ function refuseMissing(asked: string[] | undefined, diagnostics: SkillDiagnostic
   throw new RemoraError({ code: "cli.no-folder", place: missing.path, message: "there is no such skills folder" });
 }
 
-function answerTo(gate: Gate, line: InputLine): GateAnswer {
-  if ("problem" in line) return { verdict: "error", matches: [], ms: 0, error: line.problem };
+function answerTo(gate: Gate, line: InputLine): GateAnswer & { tool: string } {
+  if ("problem" in line) return { tool: "", verdict: "error", matches: [], ms: 0, error: line.problem };
   const call = callSchema.safeParse(line.value);
   if (!call.success) {
     const error = `line ${line.number} is not a call: it must be an object {"tool": "name", "args": {…}}`;
-    return { verdict: "error", matches: [], ms: 0, error };
+    return { tool: "", verdict: "error", matches: [], ms: 0, error };
   }
   const began = performance.now();
   const verdict = gate.classify(call.data.tool, call.data.args);
@@ -84,11 +86,12 @@ function answerTo(gate: Gate, line: InputLine): GateAnswer {
     form,
     line: at,
   }));
-  return { verdict: verdict.class, matches, ms };
+  return { tool: call.data.tool, verdict: verdict.class, matches, ms };
 }
 
-function describe({ verdict, matches, ms, error }: GateAnswer): string {
+function describe(tool: string, { verdict, matches, ms, error }: GateAnswer): string {
+  if (verdict === "error") return `${coloured(verdict)}: ${error}\n`;
   const why = matches.map(({ skill, pattern, form, line }) => `${skill}:${line} ${pattern} (${form})`);
-  const reason = error ?? (why.length === 0 ? "no pattern matches" : why.join("; "));
-  return `${coloured(verdict)}${" ".repeat(8 - verdict.length)}${reason}  ${ms} ms\n`;
+  const reason = why.length === 0 ? "no pattern matches" : why.join("; ");
+  return `${tool} ${coloured(verdict, words[verdict])}: ${reason}. Checked in ${ms.toFixed(1)} ms\n`;
 }

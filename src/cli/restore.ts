@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { verifyAudit } from "../audit/verify.ts";
 import type { BackupHeader, Part } from "../backup/manifest.ts";
 import { checkBackup, type RedisTarget, type Restored, restoreBackup } from "../backup/restore.ts";
-import type { Unpacked } from "../backup/unpack.ts";
+import { checkExists, type Unpacked } from "../backup/unpack.ts";
 import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { silentLog } from "../lib/log.ts";
@@ -33,6 +33,7 @@ export async function restoreCommand(
 ): Promise<void> {
   const file = resolve(written);
   const version = installedVersion;
+  checkExists(file);
   if (flags.dryRun) {
     process.stdout.write(describeChecked(await checkBackup(file, version)));
     return;
@@ -82,16 +83,20 @@ export async function restoreHere(
       await copy.checkEmpty();
       return copy;
     };
+    const token = join(installation.data, "page-token");
+    const hadToken = existsSync(token);
     const target = { type: "installation" as const, replace, ...installation };
     const restored = await restoreBackup({ file, version, target, verify, redis });
     return [
-      ...describe(restored),
+      ...describe(restored, existsSync(installation.envFile)),
       ...(restored.aside.length === 0
         ? []
         : ["What was there before is now in:", ...restored.aside.map((path) => `  ${path}`)]),
       ...(restored.secrets === undefined
         ? []
         : [`Secret files are in ${restored.secrets}. Put them where your NAME_FILE variables point.`]),
+      ...(hadToken && !existsSync(token) ? ["The local page gets a new link. The next start prints it."] : []),
+      "Remora does not know what was asked or answered after the backup, so requests can come again, under the approval rules of the backup.",
       "Start Remora now. It continues where the backup was made.",
       "",
     ].join("\n");
@@ -134,9 +139,10 @@ async function verify(places: Record<Part, string>): Promise<string[]> {
         ledger.list("turn", { states: ["parked"] }),
         ledger.list("approval", { states: ["open"] }),
       ]);
-      if (running.length + parked.length > 0)
+      const requests = running.length + parked.length;
+      if (requests > 0)
         notes.push(
-          `${running.length + parked.length} requests were under way when the backup was made (${waiting.length} approvals open). The next start continues them.`,
+          `${numbered(requests, "request")} ${requests === 1 ? "was" : "were"} under way when the backup was made (${numbered(waiting.length, "approval")} open). The next start continues ${requests === 1 ? "it" : "them"}.`,
         );
     } finally {
       await ledger.close();
@@ -151,14 +157,14 @@ async function verify(places: Record<Part, string>): Promise<string[]> {
   const audit = await verifyAudit({ folder: join(workspace, "brain", "corpus"), headsFolder: join(data, "audit") });
   notes.push(
     audit.problems.length === 0
-      ? `The audit log is whole: ${audit.lines} lines.`
-      : `The audit log has ${audit.problems.length} problems. To see them: npm run -s remora -- audit verify`,
+      ? `The audit log is whole: ${numbered(audit.lines, "line")}.`
+      : `The audit log has ${numbered(audit.problems.length, "problem")}. To see them: npm run -s remora -- audit verify`,
   );
   return notes;
 }
 
-function describe(restored: Restored): string[] {
-  return [`Restored ${contentOf(restored)}.`, ...restored.notes, ...missingIn(restored)];
+function describe(restored: Restored, hasEnvFile = false): string[] {
+  return [`Restored ${contentOf(restored)}.`, ...restored.notes, ...missingIn(restored, hasEnvFile)];
 }
 
 function describeChecked(unpacked: Unpacked): string {
@@ -170,13 +176,18 @@ function describeChecked(unpacked: Unpacked): string {
 function contentOf({ header, manifest }: Unpacked): string {
   const bytes = manifest.files.reduce((sum, { size }) => sum + size, 0);
   const at = header.createdAt.slice(0, 16).replace("T", " ");
-  return `${manifest.files.length} files (${formatBytes(bytes)}), saved by Remora ${header.remora} on ${at} UTC`;
+  return `${numbered(manifest.files.length, "file")} (${formatBytes(bytes)}), saved by Remora ${header.remora} on ${at} UTC`;
 }
 
-function missingIn({ header, manifest }: Unpacked): string[] {
+function missingIn({ header, manifest }: Unpacked, hasEnvFile = false): string[] {
+  const todo = hasEnvFile ? "The .env that is here stays as it is." : "Set them before you start.";
   const left = manifest.leftOut.map(({ path, reason }) => `  ${path}: ${reason}`);
   return [
-    ...(header.hasSecrets ? [] : ["Tokens and keys are not in it. Set them before you start."]),
+    ...(header.hasSecrets ? [] : [`Tokens and keys are not in it. ${todo}`]),
     ...(left.length === 0 ? [] : ["The backup left out:", ...shortened(left)]),
   ];
+}
+
+function numbered(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

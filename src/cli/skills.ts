@@ -81,19 +81,26 @@ function withFailures(report: SkillReport, failures: SkillDiagnostic[]): SkillRe
   return { ...report, verdict, diagnostics: [...report.diagnostics, ...own] };
 }
 
+const words = { accept: "ok", warn: "warning", skip: "unusable" };
+
 function describe(reports: SkillReport[]): string {
   const lines = reports.flatMap((report) => {
-    const what = [`${report.tools.length} tools`, `${report.danger} danger`, `${report.confirm} confirm`].join(", ");
+    const what = [
+      `tools: ${report.tools.length}`,
+      `patterns that block: ${report.danger}`,
+      `that ask: ${report.confirm}`,
+    ].join(", ");
     const path = relative(process.cwd(), report.path);
     return [
-      `${coloured(report.verdict, report.verdict.padEnd(6))} ${report.name ?? "(no name)"}  ${path}  ${what}`,
+      `${coloured(report.verdict, words[report.verdict].padEnd(8))} ${report.name ?? "(no name)"}  ${path}  ${what}`,
       ...report.diagnostics.map(
-        ({ line, severity, message }) => `       ${coloured(severity)} ${path}:${line} ${message}`,
+        ({ line, severity, message }) => `         ${coloured(severity)} ${path}:${line} ${message}`,
       ),
     ];
   });
-  const counts = (["accept", "warn", "skip"] as const).map(
-    (verdict) => `${reports.filter((report) => report.verdict === verdict).length} ${verdict}`,
-  );
-  return `${[...lines, counts.join(", ")].join("\n")}\n`;
+  const count = (verdict: SkillReport["verdict"]) => reports.filter((report) => report.verdict === verdict).length;
+  const [ok, problems, skipped] = [count("accept"), count("warn"), count("skip")];
+  const all = reports.length === 1 ? "1 skill" : `${reports.length} skills`;
+  const parts = [`${ok} without problems`, `${problems} with problems`, `${skipped} unusable`];
+  return `${[...lines, `${all}: ${parts.join(", ")}`].join("\n")}\n`;
 }

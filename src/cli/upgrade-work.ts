@@ -19,6 +19,8 @@ import { placesOf } from "./finish-restore.ts";
 import { settingsFor } from "./settings.ts";
 
 export interface InstallationWork extends UpgradeWork {
+  /** Rejects if Remora runs and is not the service, because only people can stop that one. */
+  checkStoppable(): Promise<void>;
   /** Remembers what fails already, because that does not count against the new version. Resolves to whether the service runs. */
   look(): Promise<boolean>;
 }
@@ -59,7 +61,17 @@ export function createUpgradeWork(env: Environment, root: string, git: GitChecko
       .map(({ name, what }) => ({ name, text: `${name}: ${what}` }));
   }
 
+  const refuseRunning = async () => {
+    const [running] = (await readRuns(data)).filter(isAlive);
+    if (running === undefined) return;
+    const what = `Remora is running (process ${running.pid}). Stop it (Ctrl+C where it runs), then run this again`;
+    throw failure("running", what);
+  };
+
   return {
+    async checkStoppable() {
+      if ((await (await findService())?.isRunning()) !== true) await refuseRunning();
+    },
     async look() {
       for (const { name } of await failingChecks()) failing.add(name);
       const isRunning = (await (await findService())?.isRunning()) === true;
@@ -72,9 +84,7 @@ export function createUpgradeWork(env: Environment, root: string, git: GitChecko
     async stop() {
       const found = await findService();
       if ((await found?.isRunning()) === true) await found?.stop();
-      const [running] = (await readRuns(data)).filter(isAlive);
-      if (running !== undefined)
-        throw failure("running", `Remora is running (process ${running.pid}). Stop it, then run this again`);
+      await refuseRunning();
       lock ??= lockOf(data);
     },
     async backUp() {
@@ -98,8 +108,9 @@ export function createUpgradeWork(env: Environment, root: string, git: GitChecko
     },
     async start() {
       unlock();
-      const since = Date.now();
-      await (await findService())?.start();
+      const found = await findService();
+      const since = (await found?.isRunning()) === true ? 0 : Date.now();
+      await found?.start();
       const isKnown = (line: string) => failing.has(nameOfLine(line));
       const lines = await waitUntilReady({ data, since, maxMs: maxReadyMs, isKnown });
       if (lines !== undefined) throw new Error(`the started service is not ready: ${lines.join("; ")}`);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { changesSince } from "../backup/changelog.ts";
 import { createGitCheckout, type Target } from "../backup/git-checkout.ts";
-import { finishUpgrade, goBack, upgrade } from "../backup/upgrade.ts";
+import { finishUpgrade, goBack, isTouched, upgrade } from "../backup/upgrade.ts";
 import { readNote, type UpgradeNote } from "../backup/upgrade-note.ts";
 import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
@@ -54,6 +54,7 @@ export async function upgradeCommand(env: Environment, root: string, flags: Upgr
   }
   say(describe(target));
   if (flags.check) return;
+  await work.checkStoppable();
   say(
     "\nThis stops the service, backs up everything, installs the new version, tries it on a copy of your data, and starts it.",
   );
@@ -76,12 +77,16 @@ async function goBackCommand(
   const data = note.isDataTouched
     ? ` This also puts back the data of ${shortTime(note.at)}; what came later is kept in folders named before-restore-….`
     : "";
-  say(`Remora ${to.version} → ${from.version}.${data}`);
-  if (!(yes || (await ask("Go back now? [y/N] ")))) return;
+  if (isTouched(note)) {
+    await work.checkStoppable();
+    say(`Remora ${to.version} → ${from.version}.${data}`);
+    if (!(yes || (await ask("Go back now? [y/N] ")))) return;
+  } else say("The upgrade was interrupted before it changed anything.");
   // After an interruption, the code in place must not open the data: it could migrate it.
   const runs = wasRunning || (note.step === "done" && (await work.look().catch(() => false)));
   const problem = await goBack(folder, { ...note, wasRunning: runs }, work);
   if (problem !== undefined) throw failure("not-ready", `Remora ${from.version} is back, but ${problem}`);
+  if (!isTouched(note) && !runs) return;
   say(`Remora ${from.version} is back${runs ? " and ready" : ". Start it now"}.`);
 }
 
@@ -90,12 +95,13 @@ function doneText(version: string, wasRunning: boolean): string {
   return `Remora ${version} ${state} To go back: npm run -s remora -- upgrade --back`;
 }
 
-function describe({ name, version, changelog, schemaChanges }: Target): string {
-  const changes = changesSince(changelog, installedVersion, !/^v\d/.test(name));
+function describe({ name, version, changelog, changelogHere, schemaChanges }: Target): string {
+  const options = { version: installedVersion, withUnreleased: !/^v\d/.test(name), known: changelogHere };
+  const changes = changesSince(changelog, options);
   return [
     `Remora ${installedVersion} → ${version} (${name})`,
     "",
-    changes === "" ? "The changelog says nothing about this version." : changes,
+    changes === "" ? "The changelog has nothing new." : changes,
     "",
     schemaChanges,
   ].join("\n");

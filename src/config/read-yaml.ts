@@ -1,6 +1,6 @@
 /** Reads the configuration file: YAML with line numbers, and `${NAME}` or `${NAME:-default}` in values. */
 import { readFileSync } from "node:fs";
-import { isMap, isNode, LineCounter, parseDocument } from "yaml";
+import { isMap, isNode, LineCounter, parseDocument, type YAMLParseError } from "yaml";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import { type ConfigProblem, type Environment, readVariable } from "./environment.ts";
 
@@ -23,20 +23,27 @@ type ReadYaml = { value: unknown; placeOf(path: readonly PropertyKey[]): string 
 export function readYaml(source: string, file: string): ReadYaml {
   const lines = new LineCounter();
   const document = parseDocument(source, { lineCounter: lines, uniqueKeys: true });
-  const problemAt = (line: number, message: string): ConfigProblem => ({
-    place: `${file}:${line}`,
-    key: "",
-    message: `not valid YAML: ${message.split("\n")[0]}. Correct the line; indent by two spaces.`,
-  });
+  const problemAt = (line: number, message: string): ConfigProblem => ({ place: `${file}:${line}`, key: "", message });
   if (document.errors.length > 0) {
-    return { problems: document.errors.map((error) => problemAt(error.linePos?.[0].line ?? 1, error.message)) };
+    return { problems: document.errors.map((error) => problemAt(error.linePos?.[0].line ?? 1, textOf(error, source))) };
   }
   try {
     return { value: document.toJS(), placeOf: (path) => `${file}${lineSuffix(document, lines, path)}` };
   } catch (thrown) {
     // Missing anchors and too many aliases are detected only here.
-    return { problems: [problemAt(1, messageOf(thrown))] };
+    return { problems: [problemAt(1, invalidText(messageOf(thrown)))] };
   }
+}
+
+/** The parser's message ends with the position and an excerpt, which may hold a secret. */
+function textOf({ code, message, pos }: YAMLParseError, source: string): string {
+  if (code !== "DUPLICATE_KEY") return invalidText(message.replace(/ at line \d+, column \d+:?[\s\S]*$/, ""));
+  const [key = ""] = /^[^:\n]*/.exec(source.slice(pos[0])) ?? [];
+  return `"${key.trim()}" is written twice. Join the two, or delete one.`;
+}
+
+function invalidText(message: string): string {
+  return `not valid YAML: ${message.split("\n")[0]}. Correct the line; indent by two spaces.`;
 }
 
 function lineSuffix(

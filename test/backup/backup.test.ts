@@ -114,6 +114,8 @@ test("a backup made during writes has whole transactions and whole lines", async
 test("files come back with their modes; outside links, secrets and derived files are left out", async () => {
   await writeFile(join(data, "memory.db"), "an index");
   await writeFile(join(data, "process.pid"), "1");
+  // Otherwise the start after a restore would take the process of then for one that crashed.
+  await writeFile(join(data, "running.json"), "{}");
   const { manifest } = await backup();
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(manifest.leftOut).toEqual([{ path: "workspace/files/dm/outside", reason: "it is a link to a place outside" }]);

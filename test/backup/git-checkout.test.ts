@@ -43,7 +43,7 @@ test("finds the newest release, not one that is older or has a suffix", async ()
   const commit = await release("0.10.0", { "CHANGELOG.md": "# Changelog\n" });
   await release("0.11.0-beta");
   expect(await find()).toEqual({
-    ...{ name: "v0.10.0", commit, version: "0.10.0", changelog: "# Changelog" },
+    ...{ name: "v0.10.0", commit, version: "0.10.0", changelog: "# Changelog", changelogHere: "" },
     schemaChanges: "Data: this version does not say whether it changes the format of your data.",
   });
   expect(await find("v0.9.0")).toMatchObject({ version: "0.9.0" });
@@ -136,6 +136,11 @@ test("versions are ordered by number, and a suffix comes first", () => {
 test("shows what the changelog says about newer versions only", () => {
   const text =
     "# Changelog\n\n## [Unreleased]\n- u\n\n## [0.3.0] - 2026-12-01\n- c\n\n## [0.2.0] - 2026-11-30\n- b\n\n## [0.1.0] - 2026-11-21\n- a\n";
-  expect(changesSince(text, "0.1.0", false)).toBe("## [0.3.0] - 2026-12-01\n- c\n\n## [0.2.0] - 2026-11-30\n- b");
-  expect(changesSince(text, "0.3.0", true)).toBe("## [Unreleased]\n- u");
+  const newer = { version: "0.1.0", withUnreleased: false };
+  expect(changesSince(text, newer)).toBe("## [0.3.0] - 2026-12-01\n\n- c\n\n## [0.2.0] - 2026-11-30\n\n- b");
+  const branch = { version: "0.3.0", withUnreleased: true };
+  expect(changesSince(text, branch)).toBe("## [Unreleased]\n\n- u");
+  expect(changesSince(text, { ...branch, known: text })).toBe("");
+  const more = text.replace("- u\n", "### Added\n\n- u\n- v, which\n  is long\n\n### Fixed\n\n- a\n");
+  expect(changesSince(more, { ...branch, known: text })).toBe("## [Unreleased]\n\n### Added\n\n- v, which\n  is long");
 });

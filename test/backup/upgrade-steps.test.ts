@@ -142,6 +142,17 @@ test.each<[Step, string]>([
   expect(interruptedUpgrade(root)).toBeUndefined();
 });
 
+test("what can't be stopped stays as it is, and nothing counts as interrupted", async () => {
+  const work = workWith(async (step) => {
+    if (step === "stop" || step === "start") throw new Error(`there is no ${step}`);
+  });
+  state.runs = false;
+  await expect(upgrade(folder, { ...versions, wasRunning: false }, work)).rejects.toThrow(
+    /^\[upgrade\] to Remora 0\.2\.0 failed: there is no stop\nNothing was changed\.$/,
+  );
+  expect(interruptedUpgrade(root)).toBeUndefined();
+});
+
 test("if going back fails too, that is said, and it can be repeated", async () => {
   let isFull = true;
   const work = workWith(async (step) => {

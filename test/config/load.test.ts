@@ -59,11 +59,15 @@ describe("problems", () => {
   test("in the YAML itself name the line", () => {
     const [problem] = problemsIn("turns:\n  steps: 3\n bad: [\n");
     expect(problem?.place).toMatch(/remora\.yaml:\d+$/);
-    expect(problem?.message).toContain("not valid YAML");
+    expect(problem?.message).toMatch(/^not valid YAML: .*[^:.]\. Correct the line; indent by two spaces\.$/);
+    expect(problem?.message).not.toMatch(/at line \d/);
   });
 
   test("a key written twice is a problem, not a silent choice", () => {
-    expect(problemsIn("log:\n  level: info\nlog:\n  level: warn\n")).toHaveLength(1);
+    const problems = problemsIn("log:\n  level: info\nlog:\n  level: warn\n");
+    expect(problems).toMatchObject([
+      { place: expect.stringMatching(/:3$/), message: expect.stringContaining('"log" is written twice. Join the two') },
+    ]);
   });
 
   test("shares that do not add up are named", () => {

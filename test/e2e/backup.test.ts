@@ -109,7 +109,8 @@ describe("on SQLite", () => {
     await ann.answerTo(await ann.say("@remora hello after the backup"));
     ann.close();
     await remora.stop();
-    expect((await run("restore", file)).stderr).toContain("--replace");
+    expect((await run("restore", file)).stderr).toContain("has content already. To restore over it, add --replace");
+    expect((await run("restore", join(top, "none.tar.gz"))).stderr).toMatch(/none\.tar\.gz\] does not exist\. Nothing/);
     await killWhen(
       () => existsSync(join(home.workspace, ".remora-restore", "new", "files")),
       "restore",

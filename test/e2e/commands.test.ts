@@ -34,6 +34,8 @@ async function remora(given: string[], input = ""): Promise<Ended> {
       REMORA_WORKSPACE: home.workspace,
       REMORA_DATA: home.data,
       REMORA_ENV_FILE: "/dev/null",
+      // Another process of this machine may have the usual port.
+      REMORA_PORT: "0",
       OLLAMA_HOST: "http://127.0.0.1:1",
     },
   });

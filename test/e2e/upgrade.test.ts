@@ -4,6 +4,7 @@
  * of systemctl starts and stops the real process.
  */
 import { execFileSync, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
@@ -131,6 +132,10 @@ test("upgrades only with a yes, and back again", async () => {
   expect(checked.stdout).toContain("Data: this version changes ledger.db (format 1 → 2). Older versions can't read it");
   const unasked = await upgrade();
   expect(unasked).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no terminal to ask on") });
+  const elsewhere = { ...env, HOME: join(home, "nobody") };
+  const byHand = await runCommand(clone, elsewhere, "upgrade", "--yes");
+  expect(byHand).toMatchObject({ code: 1, stderr: expect.stringContaining(`Remora is running (process ${before})`) });
+  expect(existsSync(join(clone, "backups"))).toBe(false);
   expect(schemaVersion()).toBe(1);
   expect((await running()).pid).toBe(before);
   const done = await upgrade("--yes");

@@ -1,6 +1,6 @@
 /** The Slack checks of `remora doctor`: bot token and scopes, app token or signing secret, user token, and the clock. */
 import { z } from "zod";
-import { messageOf } from "../../lib/errors.ts";
+import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";
 import { createSlackApi, type SlackApi } from "./api/api.ts";
 import { clockText } from "./api/health.ts";
@@ -77,9 +77,8 @@ async function checkAppToken(access: Access, signal: AbortSignal): Promise<Slack
     await apiFor(appToken, access, signal).call("apps.connections.open", {}, openedSchema, { maxRetryMs });
     return [ok("SLACK_APP_TOKEN opens connections (Socket Mode)")];
   } catch (thrown) {
-    return [
-      error(`SLACK_APP_TOKEN: ${messageOf(thrown)} It needs the scope connections:write, and Socket Mode turned on.`),
-    ];
+    const needed = isAnswer(thrown) ? " It needs the scope connections:write, and Socket Mode turned on." : "";
+    return [error(`SLACK_APP_TOKEN: ${messageOf(thrown)}${needed}`)];
   }
 }
 
@@ -90,10 +89,14 @@ async function checkUserToken(access: Access, signal: AbortSignal): Promise<Slac
     await apiFor(access.userToken, access, signal).call("search.messages", query, z.unknown(), { maxRetryMs });
     return [ok("SLACK_USER_TOKEN searches messages")];
   } catch (thrown) {
-    const needed =
-      "It must be a user token (xoxp-…) with the scope search:read; without it, only the chat log is searched";
-    return [warning(`SLACK_USER_TOKEN: ${messageOf(thrown)} ${needed}`)];
+    const needed = isAnswer(thrown) ? " It must be a user token (xoxp-…) with the scope search:read." : "";
+    return [warning(`SLACK_USER_TOKEN: ${messageOf(thrown)}${needed} Until it works, only the chat log is searched.`)];
   }
+}
+
+/** Only an answer of Slack says something about a token. */
+function isAnswer(thrown: unknown): boolean {
+  return !(thrown instanceof RemoraError && thrown.isRetryable);
 }
 
 function checkSecret({ transport }: Access): SlackFinding[] {

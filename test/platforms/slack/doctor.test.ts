@@ -120,6 +120,16 @@ describe("doctor", () => {
     }
   });
 
+  test("when Slack can't be reached, nothing is said about scopes", async () => {
+    const transport = { type: "socket" as const, appToken: slack.appToken };
+    const tokens = { botToken: slack.botToken, userToken: slack.userToken(slack.ann), transport };
+    const stopped = { ...tokens, apiUrl: "http://127.0.0.1:1/api/" };
+    const texts = (await checkSlack(stopped, new AbortController().signal)).map(({ text }) => text);
+    expect(texts).toHaveLength(3);
+    for (const text of texts) expect(text).toMatch(/^SLACK_\w+_TOKEN: .*Can't reach Slack/);
+    expect(texts.join("\n")).not.toMatch(/scope|search:read|connections:write/);
+  }, 30_000);
+
   test("all is well", async () => {
     const findings = await check();
     expect(findings.map((finding) => finding.level)).toEqual(["ok", "ok", "ok", "ok"]);
