@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An empty variable counts as unset. */
@@ -66,6 +67,17 @@ function setIn(target: Record<string, unknown>, path: readonly string[], value: 
 }
 
 /** Reports an incomplete set of tokens, which would otherwise silently turn the platform off. */
+/** In these file systems of the kernel, creating a folder never returns. */
+export function folderProblems(env: Environment): ConfigProblem[] {
+  return ["REMORA_DATA", "REMORA_WORKSPACE"].flatMap((name) => {
+    const folder = readVariable(env, name);
+    if (folder === undefined || !/^\/(?:proc|sys)(?:\/|$)/.test(resolve(folder))) return [];
+    return [
+      { place: name, key: "", message: `${folder} is in a file system of the kernel. Set it to another folder.` },
+    ];
+  });
+}
+
 export function tokenProblems(env: Environment): ConfigProblem[] {
   const has = (name: string) => readVariable(env, name) !== undefined;
   const hasTransport = has("SLACK_APP_TOKEN") || has("SLACK_SIGNING_SECRET");

@@ -12,6 +12,7 @@ import { readEnvFile } from "./env-file.ts";
 import {
   type ConfigProblem,
   type Environment,
+  folderProblems,
   overridingVariable,
   readVariable,
   tokenProblems,
@@ -52,7 +53,7 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
     });
   });
   const merged = withEnvironment(raw, env, problems);
-  problems.push(...tokenProblems(env), ...readProxies(env).problems);
+  problems.push(...tokenProblems(env), ...folderProblems(env), ...readProxies(env).problems);
   const parsed = configSchema.safeParse(merged);
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {

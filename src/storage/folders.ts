@@ -1,22 +1,12 @@
 /** Creates the folders that must exist and be writable before anything else opens. */
-import { mkdir, statfs } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { messageOf, RemoraError } from "../lib/errors.ts";
-
-/** The types of `proc` and `sysfs`, from statfs(2). There, Node's recursive `mkdir` never returns. */
-const pseudoTypes = new Set([0x9fa0, 0x62656572]);
-
-async function refusePseudo(folder: string): Promise<void> {
-  const found = await statfs(folder).catch(() => undefined);
-  if (found === undefined && dirname(folder) !== folder) return await refusePseudo(dirname(folder));
-  if (found !== undefined && pseudoTypes.has(found.type)) throw new Error("no folders can be created there");
-}
 
 /** The data folder is private, so other users get no access to it. */
 export async function makeFolders(workspace: string, data: string): Promise<void> {
   for (const folder of [workspace, data, join(workspace, "files"), join(workspace, "skills")]) {
     try {
-      await refusePseudo(resolve(folder));
       await mkdir(folder, { recursive: true, mode: folder === data ? 0o700 : 0o755 });
     } catch (thrown) {
       throw new RemoraError({

@@ -274,3 +274,10 @@ describe("folders for tools", () => {
     expect(problemsIn(`sandbox: { readable: [${folder}] }\n`, { REMORA_DATA: data })).toEqual([]);
   });
 });
+
+test("a folder in a file system of the kernel is refused, because creating it would never end", () => {
+  expect(problemsIn("", { REMORA_DATA: "/proc/../proc/remora" })).toMatchObject([
+    { place: "REMORA_DATA", message: expect.stringContaining("file system of the kernel") },
+  ]);
+  expect(problemsIn("", { REMORA_DATA: "/process" })).toEqual([]);
+});
