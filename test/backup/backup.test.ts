@@ -242,7 +242,7 @@ test("if today's code can't open what was unpacked, nothing changes", async () =
 /** A file system of 64 KiB, if this machine lets tests mount one. */
 function mountSmallDisk(folder: string): boolean {
   try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], { stdio: "ignore" });
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "remora-test", folder], { stdio: "ignore" });
     return true;
   } catch {
     return false;

@@ -8,12 +8,18 @@ import { type FolderState, readFolderState } from "./folder-state.ts";
 export function readMachineState(): FolderState {
   const state = new Map<string, string>();
   state.set("hostname", hostname());
-  state.set("mounts", readFileSync("/proc/self/mountinfo", "utf8"));
+  state.set("mounts", mountsOfOthers());
   for (const folder of ["/etc", "/usr/local"]) copyInto(state, readFolderState(folder, { content: false }));
   for (const folder of ["/", "/usr/bin", "/usr/lib", "/boot", "/opt", "/srv"])
     if (existsSync(folder)) copyInto(state, timesOnly(readFolderState(folder, { content: false, depth: 0 })));
   for (const [name, value] of kernelSettings()) state.set(name, value);
   return state;
+}
+
+/** Without the small disks of tests that run at the same time. */
+function mountsOfOthers(): string {
+  const lines = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+  return lines.filter((line) => !line.includes(" - tmpfs remora-test ")).join("\n");
 }
 
 function copyInto(state: Map<string, string>, more: FolderState): void {
