@@ -113,7 +113,10 @@ test("with a role, the asker is left out in words, and without a look-up ids are
   const policy = { approvers: ["role:ops", "user:ann", "user:ben"], notRequester: true };
   const { card } = await desk({ people: { ben: {} } }, { policy }).askAndPost();
   expect(card.approversText).toBe("anyone else in ops or Ben can answer");
-  const down = await desk({ people: {}, isDown: true }, { policy: { approvers: ["requester", "user:ben"] } }).askAndPost();
+  const down = await desk(
+    { people: {}, isDown: true },
+    { policy: { approvers: ["requester", "user:ben"] } },
+  ).askAndPost();
   expect(down.card.approversText).toBe("Ann (who asked) or user ben can answer");
 });
 
