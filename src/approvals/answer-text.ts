@@ -1,6 +1,6 @@
 /** Receipts: what a person reads after clicking. */
 import type { AnswerReceipt } from "../ports/message.ts";
-import { approverNames } from "./authority.ts";
+import { approverNames } from "./approver-names.ts";
 import type { ApprovalRow } from "./card.ts";
 import { cleaner } from "./card-text.ts";
 import type { Click } from "./click.ts";
@@ -30,7 +30,7 @@ export async function alreadySettledText(context: ApprovalsContext, rows: Approv
 export async function notYoursText(context: ApprovalsContext, rows: ApprovalRow[], click: Click): Promise<string> {
   const card = await context.ledger.get("card", rows[0]?.body.cardId ?? "");
   const known = knownNames(card?.body ?? {});
-  const names = [...new Set(rows.map(({ body }) => approverNames(body, body.requester.name, known)))].join(" or ");
+  const names = [...new Set(rows.map(({ body }) => approverNames(body, known)))].join(" or ");
   const isAsker = rows.some(({ body }) => body.notRequester && body.requester.id === click.by.id);
   const why = isAsker ? "You asked for this, so somebody else must approve it. " : "";
   const who = names === "" ? "Nobody can answer this." : `Only ${names} can answer this.`;

@@ -24,7 +24,7 @@ export interface ApprovalPolicy extends Partial<AnswerRule> {
 }
 
 /** The default owner: the person at the command line or the dashboard. Matches nobody in a chat. */
-const atTheMachine = "operator";
+export const atTheMachine = "operator";
 
 /** `isMasked` means that people can't see all of the call, so only an owner may approve it. */
 export function ruleFor(policy: ApprovalPolicy, tool: string, isMasked = false): AnswerRule {
@@ -119,7 +119,7 @@ export function isDashboardPlatform(platform: string): boolean {
 }
 
 /** An entry without a platform names people of chat services only, because other services choose their ids themselves. */
-function entriesFor(kind: "user" | "role", platform: string, id: string): string[] {
+export function entriesFor(kind: "user" | "role", platform: string, id: string): string[] {
   if (isDashboardPlatform(platform)) return [`${kind}:${platform}:${id}`];
   return [`${kind}:${id}`, `${kind}:${platform}:${id}`];
 }
@@ -155,47 +155,6 @@ export function impossibilityOf(rule: AnswerRule): string | undefined {
     return `Nobody can approve this call: it needs ${rule.quorum} approvers, and only ${people.size} can be found in the configuration.`;
   }
   return undefined;
-}
-
-/** The current names of people and roles, by id. */
-export type KnownNames = ReadonlyMap<string, string>;
-
-/** Names people and roles, such as `Ann (who asked) or Ben`. The result is unescaped, and empty for nobody. */
-export function approverNames(
-  rule: Pick<AnswerRule, "approvers" | "notRequester">,
-  requesterName: string,
-  known: KnownNames = new Map(),
-): string {
-  const names = rule.approvers
-    .filter((entry) => entry !== "requester" || !rule.notRequester)
-    .map((entry) => {
-      if (entry === "requester") return `${requesterName} (who asked)`;
-      if (entry === atTheMachine) return "the operator, on the dashboard or the command line";
-      if (isDashboardEntry(entry)) return `${entry.replace(/^user:[a-z]+:/, "")} (on the dashboard)`;
-      const name = known.get(idOf(entry));
-      if (name !== undefined) return entry.startsWith("role:") ? `anyone in ${name}` : name;
-      return entry.startsWith("role:") ? `anyone with role ${entry.slice(5)}` : `user ${entry.replace(/^user:/, "")}`;
-    });
-  const last = names.pop() ?? "";
-  return names.length === 0 ? last : `${names.join(", ")} or ${last}`;
-}
-
-/** Who can still answer, such as `Ben or Cara can answer`. Follows `Asked by …`. Names are not escaped. */
-export function approversText(record: ApprovalRecord, known?: KnownNames): string {
-  const { approvers, quorum, notRequester, requester, votes } = record;
-  const voted = new Set(votes.map(({ by }) => by.id));
-  const isLeft = (entry: string) =>
-    entry === "requester" ? !voted.has(requester.id) : !entry.startsWith("user:") || !voted.has(idOf(entry));
-  const left = approvers.filter(isLeft);
-  const names = approverNames({ approvers: left, notRequester }, requester.name, known);
-  if (names === "") return "nobody can answer";
-  if (left.join() === "requester") return `only ${requester.name} can answer`;
-  const who = quorum > 1 && votes.length === 0 ? `${quorum} of these must approve: ${names}` : `${names} can answer`;
-  return notRequester ? `${who}, but not ${requester.name}` : who;
-}
-
-function idOf(entry: string): string {
-  return entry.slice(entry.lastIndexOf(":") + 1);
 }
 
 /** Checks whether a person is among `safety.owners`. Ignores the entry `requester`. */

@@ -8,7 +8,7 @@ import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState, CardItem } from "../ports/card.ts";
 import type { LedgerEntry } from "../ports/ledger.ts";
 import type { AnswerChoice, ReplyTarget } from "../ports/message.ts";
-import { approversText, type KnownNames } from "./authority.ts";
+import { approversText, type KnownNames } from "./approver-names.ts";
 import { budgetItem } from "./budget-text.ts";
 import { callWarning } from "./call-warning.ts";
 import { callText, cleaner, editableJson, isMasked } from "./card-text.ts";

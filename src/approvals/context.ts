@@ -13,15 +13,8 @@ import type { Feedback } from "../ports/memory.ts";
 import type { Author, JsonObject, ReplyTarget } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 import type { BudgetDecisions } from "../ports/usage.ts";
-import {
-  type AnswerRule,
-  type ApprovalPolicy,
-  budgetRule,
-  type KnownNames,
-  requesterOf,
-  ruleFor,
-  ruleForAll,
-} from "./authority.ts";
+import type { KnownNames } from "./approver-names.ts";
+import { type AnswerRule, type ApprovalPolicy, budgetRule, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import { type ApprovalRow, buildCard, hidesSecrets } from "./card.ts";
 import type { DecisionOutbox } from "./decision-outbox.ts";
 import type { Grants } from "./grants.ts";
@@ -122,7 +115,8 @@ export async function cardsOf(context: ApprovalsContext, cardId: string): Promis
 
 /** Known once it is decided who is told about the card. */
 export function knownNames({ notify }: Pick<CardRecord, "notify">): KnownNames {
-  return new Map([...(notify?.people ?? []), ...(notify?.roles ?? [])].map(({ id, name }) => [id, name]));
+  const { people = [], roles = [], named = [] } = notify ?? {};
+  return new Map([...people, ...roles, ...named].map(({ id, name }) => [id, name]));
 }
 
 type Settled = Exclude<ApprovalState, "open" | "consumed">;

@@ -13,3 +13,11 @@ export function hasVoted(
       (earlier.platform ?? body.target.platform) === platform,
   );
 }
+
+/** Ids of the people of the card's own platform who have voted. */
+export function votersHere({ body }: Pick<ApprovalRow, "body">): string[] {
+  const here = body.votes.filter(
+    ({ isOperator, platform }) => !isOperator && (platform ?? body.target.platform) === body.target.platform,
+  );
+  return here.map(({ by }) => by.id);
+}

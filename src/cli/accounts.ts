@@ -5,6 +5,7 @@
 import { password as askPassword, isCancel } from "@clack/prompts";
 import { redisSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
+import type { Settings } from "../config/settings.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { silentLog } from "../lib/log.ts";
 import { type DashboardRole, dashboardRoles } from "../ports/visitor.ts";
@@ -28,13 +29,12 @@ interface Desk {
 export async function accountsAddCommand(env: Environment, root: string, name: string, options: { role: string }) {
   if (!accountName.test(name)) throw accountsError(name, `is not a name. ${accountNameHelp}`);
   const role = roleNamed(options.role);
-  await withDesk(env, root, async ({ accounts }) => {
+  await withDesk(env, root, async ({ accounts }, { config: { web } }) => {
     if ((await accounts.get(name)) !== undefined)
-      throw accountsError(name, "exists already. `remora accounts role` and `password` change it");
+      throw accountsError(name, "exists already. npm run -s remora -- accounts role (or password) changes it");
     if (!(await accounts.add(name, role, await newPassword(name)))) throw accountsError(name, "exists already");
-    say(
-      `Added ${name} with the role ${role}. To let the account answer cards, name it among the approvers: user:account:${name}`,
-    );
+    say(`Added ${name} with the role ${role}. Sign in at ${signInAddress(web)}`);
+    say(`To let the account answer cards, name it among the approvers: user:account:${name}`);
   });
 }
 
@@ -42,7 +42,8 @@ export async function accountsListCommand(env: Environment, root: string, { json
   await withDesk(env, root, async ({ accounts }) => {
     const all = (await accounts.list()).map(({ name, role, createdAt }) => ({ name, role, createdAt }));
     if (json) return say(JSON.stringify(all));
-    if (all.length === 0) return say("No local accounts. Add one: remora accounts add NAME --role viewer");
+    if (all.length === 0)
+      return say("No local accounts. Add one: npm run -s remora -- accounts add NAME --role viewer");
     for (const { name, role, createdAt } of all)
       say(`${name.padEnd(20)} ${role.padEnd(10)} since ${new Date(createdAt).toISOString().slice(0, 10)}`);
   });
@@ -81,15 +82,27 @@ export async function accountsSignOutCommand(env: Environment, root: string, ide
   });
 }
 
-async function withDesk(env: Environment, root: string, work: (desk: Desk) => Promise<void>): Promise<void> {
+async function withDesk(
+  env: Environment,
+  root: string,
+  work: (desk: Desk, settings: Settings) => Promise<void>,
+): Promise<void> {
   const settings = settingsFor(env, root);
   await makeFolders(settings.workspace, settings.data);
   const ledger = await openLedger({ data: settings.data, redis: redisSettings(settings), log: silentLog });
   try {
-    await work({ accounts: createLocalAccounts(ledger), sessions: createSessions(ledger) });
+    await work({ accounts: createLocalAccounts(ledger), sessions: createSessions(ledger) }, settings);
   } finally {
     await ledger.close();
   }
+}
+
+/** With `port: 0`, only the start says which port it is. */
+function signInAddress({ publicUrl, host, port }: Settings["config"]["web"]): string {
+  if (publicUrl !== null) return new URL("/sign-in", publicUrl).href;
+  if (port === 0) return "/sign-in on the dashboard’s address";
+  const shown = host.includes(":") ? `[${host}]` : host;
+  return `http://${shown}:${port}/sign-in`;
 }
 
 async function newPassword(name: string): Promise<string> {
@@ -123,7 +136,7 @@ function roleNamed(written: string): DashboardRole {
 }
 
 function unknown(name: string): RemoraError {
-  return accountsError(name, "is not a local account. `remora accounts list` shows them");
+  return accountsError(name, "is not a local account. To see all: npm run -s remora -- accounts list");
 }
 
 function accountsError(place: string, message: string): RemoraError {

@@ -37,12 +37,17 @@ async function checkRun(run: Run, isAnotherRunning: boolean): Promise<HealthChec
   }
 }
 
-async function checkPort({ host, port }: Settings["config"]["web"]): Promise<HealthCheck[]> {
+/** Resolves to why nothing can listen there, such as EADDRINUSE. */
+export async function listenProblem({ host, port }: { host: string; port: number }): Promise<string | undefined> {
   const server = createServer();
-  const code = await new Promise<string | undefined>((resolve) => {
+  return await new Promise<string | undefined>((resolve) => {
     server.once("error", (thrown) => resolve(codeOf(thrown) ?? thrown.message));
     server.listen(port, host, () => server.close(() => resolve(undefined)));
   });
+}
+
+async function checkPort({ host, port }: Settings["config"]["web"]): Promise<HealthCheck[]> {
+  const code = await listenProblem({ host, port });
   if (code === undefined) return [];
   const todo = `Stop what uses it, or use another port: REMORA_PORT=${port + 1}`;
   const isTaken = code === "EADDRINUSE";

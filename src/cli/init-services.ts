@@ -4,7 +4,10 @@ import { access, constants, mkdir, readFile, rm, writeFile } from "node:fs/promi
 import { join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
+import type { Environment } from "../config/environment.ts";
+import { loadSettings } from "../config/load.ts";
 import { checkDiscordToken } from "../health/discord-token.ts";
+import { isAlive, readRuns } from "../health/last-run.ts";
 import { checkModelCall } from "../health/model-call.ts";
 import { checkSlackAppToken, checkSlackBotToken } from "../health/slack-token.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
@@ -15,6 +18,7 @@ import { createOllamaProvider, defaultOllamaHost, probeOllama } from "../provide
 import { createOpenAiChatProvider } from "../providers/openai-chat.ts";
 import type { ModelChoice, Setup, SetupServices } from "../setup/services.ts";
 import { listSlackPeople } from "../setup/slack-people.ts";
+import { listenProblem } from "./doctor-service.ts";
 
 const modelTimeoutMs = 30_000;
 /** Long enough to load a large local model. */
@@ -27,7 +31,8 @@ export async function setupServices({
   environment,
   envFile,
   config,
-}: Pick<Setup, "environment" | "envFile" | "config">): Promise<SetupServices> {
+  root,
+}: Pick<Setup, "environment" | "envFile" | "config"> & { root: string }): Promise<SetupServices> {
   const { botScopes } = await readManifest();
   const named = (name: string) => environment[name] || envFile.get(name);
   const slackUrl = () => ({ apiUrl: named("SLACK_API_URL") });
@@ -43,6 +48,7 @@ export async function setupServices({
     checkDiscord: (token) => checkDiscordToken(token, { apiUrl: named("DISCORD_API_URL") }),
     discordInvite: inviteUrl,
     problemOfFolder,
+    takenPort: () => takenPort(environment, root, named),
     openLink,
     readSecretFile,
   };
@@ -107,6 +113,21 @@ async function problemOfFolder(folder: string): Promise<string | undefined> {
   } catch (thrown) {
     return `I can't write in ${folder} (${messageOf(thrown)}). Choose another folder, or change its owner.`;
   }
+}
+
+/** A port that this installation itself uses is not taken: then Remora runs already, and the start says so. */
+async function takenPort(
+  environment: Environment,
+  root: string,
+  named: (name: string) => string | undefined,
+): Promise<number | undefined> {
+  const loaded = loadSettings(environment, root);
+  // The start explains what is wrong with the settings.
+  if (loaded.type === "invalid") return undefined;
+  const { config, data } = loaded.settings;
+  const port = Number(named("REMORA_PORT") ?? config.web.port);
+  if ((await readRuns(data)).some(isAlive)) return undefined;
+  return (await listenProblem({ ...config.web, port })) === "EADDRINUSE" ? port : undefined;
 }
 
 /** Does nothing without a screen, or over SSH, where the browser would open on the wrong machine. */

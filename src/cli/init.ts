@@ -37,7 +37,7 @@ export async function initCommand(env: Environment, root: string, options: InitO
   const config = await openConfigFile(resolve(root, env.REMORA_CONFIG || "config/remora.yaml"));
   await installProxies(readProxies(env).proxies);
   const partial = { ask, flags, envFile, config, environment: env };
-  const setup: Setup = { ...partial, services: await setupServices(partial) };
+  const setup: Setup = { ...partial, services: await setupServices({ ...partial, root }) };
   try {
     const agent = await runSetup(setup, {
       root,

@@ -24,7 +24,7 @@ export async function removeSkillCommand(
     throw new RemoraError({
       code: "skills.unknown",
       place,
-      message: "there is no skill of this name. To see all: skills list",
+      message: "there is no skill of this name. To see all: npm run -s remora -- skills list",
     });
   if (dirname(found.folder) !== skills) {
     const message = `it is not in the workspace, but at ${relative(process.cwd(), found.folder)}. To turn it off: skills disable ${asPlain(name)}`;

@@ -30,7 +30,7 @@ export async function switchSkillCommand(
     throw new RemoraError({
       code: "skills.unknown",
       place,
-      message: "there is no skill of this name. To see all: skills list",
+      message: "there is no skill of this name. To see all: npm run -s remora -- skills list",
     });
   }
   const isChanged = await turn(settings, found.name, isOn);

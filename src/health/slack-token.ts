@@ -30,7 +30,7 @@ export interface SlackBotFacts {
 
 const defaultApiUrl = "https://slack.com/api/";
 const service = { name: "Slack", setting: "SLACK_API_URL", code: "slack" };
-const botPlace = "OAuth & Permissions → Bot User OAuth Token";
+const botPlace = "Install App → Bot User OAuth Token";
 const appPlace = "Basic Information → App-Level Tokens";
 
 /** `neededScopes` are those of slack/manifest.yaml. */

@@ -106,6 +106,8 @@ export interface NotifyRecord {
   roles: { id: string; name: string }[];
   /** How many others may answer. */
   others: number;
+  /** People and roles whom the card names, but does not tell. */
+  named?: { id: string; name: string }[];
   /** Where the card is, for its copies. */
   place?: { name: string; link?: string };
   handed?: HandedOver[];

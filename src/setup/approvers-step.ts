@@ -5,6 +5,7 @@ import { type Person, type Setup, variable } from "./services.ts";
 import type { SlackReady } from "./slack-step.ts";
 
 const path = ["safety", "approvers"];
+const ownersPath = ["safety", "owners"];
 const platforms = [
   { name: "Slack", token: "SLACK_BOT_TOKEN", other: "discord" },
   { name: "Discord", token: "DISCORD_TOKEN", other: "slack" },
@@ -40,7 +41,10 @@ export async function chooseApprovers(
       { value: "requester" as const, label: "The person who asks", hint: "everybody approves their own requests" },
     ],
   });
-  if (chosen === "people") await saveApprovers(setup, await choosePeople(setup, ready));
+  if (chosen === "people") {
+    const { approvers, people } = await choosePeople(setup, ready);
+    await saveApprovers(setup, approvers, people);
+  }
   if (chosen === "requester") await saveApprovers(setup, ["requester"]);
   return chosen === "first";
 }
@@ -48,12 +52,18 @@ export async function chooseApprovers(
 async function choosePeople(
   setup: Setup,
   { slack, discord }: { slack: SlackReady | undefined; discord: DiscordReady | undefined },
-): Promise<string[]> {
+): Promise<{ approvers: string[]; people: Person[] }> {
   const { ask, services } = setup;
+  const listed =
+    slack === undefined
+      ? undefined
+      : await ask.during("Reading who is in your workspace", () => services.listSlackPeople(slack.botToken));
+  if (listed?.problem !== undefined) {
+    const whom = listed.people.length === 0 ? "your people" : "all of your people";
+    ask.warn(`Slack did not list ${whom} (${listed.problem}). Enter their ids instead.`);
+  }
   const people: Person[] = [
-    ...(slack === undefined
-      ? []
-      : await ask.during("Reading who is in your workspace", () => services.listSlackPeople(slack.botToken))),
+    ...(listed?.people ?? []),
     ...(discord?.owner === undefined
       ? []
       : [{ id: `discord:${discord.owner.id}`, name: discord.owner.name, hint: "created the Discord application" }]),
@@ -63,14 +73,10 @@ async function choosePeople(
     ...people.map(({ id, name, hint }) => ({ value: `user:${id}`, label: name, hint })),
     { value: typed, label: "Somebody else, by id" },
   ];
-  const chosen = await ask.several({
-    message: "Who? Space selects, Enter confirms.",
-    flag: "--approver",
-    choices,
-    initial: [],
-  });
+  const question = { message: "Who? Choose one or more.", flag: "--approver", choices, initial: [] };
+  const chosen = people.length === 0 ? [typed] : await ask.several(question);
   const named = chosen.filter((value) => value !== typed);
-  if (!chosen.includes(typed)) return named;
+  if (!chosen.includes(typed)) return { approvers: named, people };
   const text = await ask.text({
     message:
       "Their ids, separated by commas (Slack: profile → ⋮ → Copy member ID; Discord: right-click → Copy User ID)",
@@ -78,7 +84,12 @@ async function choosePeople(
     initial: "",
     problemOf: (answer) => problemOfIds(answer),
   });
-  return [...named, ...idsIn(text).map((id) => approverOf(id, "--approver"))];
+  return { approvers: [...named, ...idsIn(text).map((id) => approverOf(id, "--approver"))], people };
+}
+
+export function hasOwner({ config }: Pick<Setup, "config">): boolean {
+  const owners = config.get(ownersPath);
+  return Array.isArray(owners) && owners.length > 0;
 }
 
 function problemOfIds(answer: string): string | undefined {
@@ -107,13 +118,31 @@ function approverOf(text: string, place: string): string {
   throw new RemoraError({ code: "setup.approver", place, message });
 }
 
-export async function saveApprovers(setup: Setup, approvers: string[]): Promise<void> {
+/** The first person becomes the owner too, if there is none yet. `people` are those whose names are known. */
+export async function saveApprovers(
+  setup: Setup,
+  approvers: string[],
+  people: readonly Pick<Person, "id" | "name">[] = [],
+): Promise<void> {
   const { ask, config } = setup;
   const unique = [...new Set(approvers)];
-  await config.set([[path, unique]]);
+  const first = hasOwner(setup) ? undefined : unique.find((entry) => entry.startsWith("user:"));
+  const named = (entry: string) => {
+    const name = people.find(({ id }) => entry === `user:${id}`)?.name;
+    return name === undefined ? entry : `${name} (${entry})`;
+  };
+  await config.set([[path, unique], ...(first === undefined ? [] : [[ownersPath, [first]] as const])]);
   ask.done(
-    unique.join() === "requester" ? "Everybody approves their own requests." : `Can approve: ${unique.join(", ")}`,
+    unique.join() === "requester"
+      ? "Everybody approves their own requests."
+      : `Can approve: ${unique.map(named).join(", ")}`,
   );
+  if (first !== undefined) {
+    ask.done(`Owner: ${named(first)}`);
+    ask.say(
+      `Owners are told when something breaks, and approve what nobody else may. To change them: safety.owners in ${config.path}`,
+    );
+  }
   for (const { name, token, other } of platforms) {
     const isOnlyOther = unique.every((id) => id.split(":").includes(other));
     if (isOnlyOther && variable(setup, token) !== undefined)

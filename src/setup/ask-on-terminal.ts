@@ -32,6 +32,7 @@ export function askOnTerminal(streams: { input: Readable; output: Writable }): A
       return answer(
         clack.autocompleteMultiselect({
           ...streams,
+          output: withSingular(streams.output),
           message,
           options,
           initialValues: [...initial],
@@ -69,4 +70,13 @@ export function askOnTerminal(streams: { input: Readable; output: Writable }): A
     },
     end: (text) => clack.outro(text, streams),
   };
+}
+
+/** The library writes "1 items selected". */
+function withSingular(output: Writable): Writable {
+  const write = (text: unknown) =>
+    output.write(typeof text === "string" ? text.replace(/(?<!\d)1 items selected/, "1 item selected") : text);
+  return new Proxy(output, {
+    get: (target, name) => (name === "write" ? write : Reflect.get(target, name, target)),
+  });
 }

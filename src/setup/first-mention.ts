@@ -4,9 +4,10 @@ import { RemoraError } from "../lib/errors.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { CheckResult } from "../ports/check.ts";
 import type { Agent, AgentTurn } from "./agent-process.ts";
-import { saveApprovers } from "./approvers-step.ts";
+import { hasOwner, saveApprovers } from "./approvers-step.ts";
 import { SetupCancelled } from "./ask.ts";
-import { type Setup, saveVariables } from "./services.ts";
+import { enterPort } from "./port-step.ts";
+import type { Setup } from "./services.ts";
 
 export interface FirstMention {
   start(): Promise<CheckResult<{ agent: Agent }>>;
@@ -21,7 +22,6 @@ export interface FirstMention {
 const pollMs = 400;
 const readyTimeoutMs = 60_000;
 const maxNameCharacters = 60;
-const maxPort = 65_535;
 
 /** Resolves with the running agent, or undefined if `signal` has ended the wait. The agent is stopped then. */
 export async function waitForFirstMention(setup: Setup, options: FirstMention): Promise<Agent | undefined> {
@@ -40,9 +40,11 @@ export async function waitForFirstMention(setup: Setup, options: FirstMention): 
     const [platform = ""] = turn.conversationId.split(":");
     if (!options.isSuggesting || platform === "local") return agent;
     const name = oneLine(turn.who, maxNameCharacters);
-    const question = `Make ${name} the approver? Then only ${name} can approve risky actions.`;
+    const also = hasOwner(setup) ? "" : `, and ${name} becomes the owner`;
+    const question = `Make ${name} the approver? Then only ${name} can approve risky actions${also}.`;
     if (!(await ask.confirm({ message: question, flag: "--approver", initial: true }))) return agent;
-    await saveApprovers(setup, [`user:${platform}:${turn.whoId}`]);
+    const id = `${platform}:${turn.whoId}`;
+    await saveApprovers(setup, [`user:${id}`], [{ id, name }]);
     await agent.stop();
     agent = undefined;
     return signal.aborted ? undefined : await startUntilReady(setup, options);
@@ -94,15 +96,9 @@ function alreadyRunning(said: string): string | undefined {
 }
 
 async function tookAnotherPort(setup: Setup, said: string): Promise<boolean> {
-  const { ask } = setup;
   const taken = /port (\d+) is taken/.exec(said)?.[1];
   if (taken === undefined || setup.environment.REMORA_PORT) return false;
-  ask.warn(`Another program uses port ${taken}, perhaps another Remora.`);
-  const problemOf = (answer: string) =>
-    /^\d{1,5}$/.test(answer) && Number(answer) <= maxPort ? undefined : `Enter a number up to ${maxPort}.`;
-  const initial = String(Number(taken) + 1);
-  const port = await ask.text({ message: "Which port instead?", flag: "--port", initial, problemOf });
-  await saveVariables(setup, { REMORA_PORT: port });
+  await enterPort(setup, Number(taken));
   return true;
 }
 

@@ -1,6 +1,7 @@
 /** Models on servers of one's own: Ollama, or any server with OpenAI's protocol. Asks for the address and the model. */
 import { RemoraError } from "../lib/errors.ts";
 import { cleanToken } from "../lib/text/clean-token.ts";
+import { keyFormProblem } from "./key-form.ts";
 import { saveModel } from "./save-model.ts";
 import { type ModelChoice, type Setup, variable } from "./services.ts";
 
@@ -120,10 +121,19 @@ function checkFlag(url: string): void {
 /** A key that is set for another address is never sent to this one. */
 async function keyOf(setup: Setup, url: string, isFirst: boolean): Promise<string | undefined> {
   const { ask, flags, services } = setup;
-  if (flags.modelKeyFile !== undefined) return cleanToken(await services.readSecretFile(flags.modelKeyFile));
+  if (flags.modelKeyFile !== undefined) {
+    const key = cleanToken(await services.readSecretFile(flags.modelKeyFile));
+    const wrong = keyFormProblem("compatible", key);
+    if (wrong === undefined) return key;
+    throw new RemoraError({ code: wrong.code, place: "--model-key-file", message: `${wrong.problem} ${wrong.fix}` });
+  }
   const set = variable(setup, "OPENAI_BASE_URL") === url ? variable(setup, "OPENAI_API_KEY") : undefined;
   if (!ask.isInteractive || (isFirst && set !== undefined)) return set;
   const message = `Paste the key for ${new URL(url).host} (press Enter if it needs none)`;
-  const pasted = cleanToken(await ask.secret({ message, flag: "--model-key-file" }));
-  return pasted === "" ? undefined : pasted;
+  for (;;) {
+    const pasted = cleanToken(await ask.secret({ message, flag: "--model-key-file" }));
+    const wrong = keyFormProblem("compatible", pasted);
+    if (wrong === undefined) return pasted === "" ? undefined : pasted;
+    ask.warn(`${wrong.problem}\n${wrong.fix}`);
+  }
 }

@@ -1,5 +1,6 @@
 /** The model: who answers, with which key, tested by one call. */
 import { enterSecret } from "./enter-secret.ts";
+import { keyFormProblem } from "./key-form.ts";
 import { chooseCompatible, chooseOllama, enterModelName } from "./model-servers.ts";
 import { modelInForce, modelLabels, saveModel } from "./save-model.ts";
 import { masked, type ProviderName, type Setup, variable } from "./services.ts";
@@ -77,6 +78,8 @@ async function enterKey(setup: Setup, provider: "anthropic" | "openai"): Promise
     isNew: provider === "openai" && variable(setup, "OPENAI_BASE_URL") !== undefined,
     doing: `Testing the key with ${model}`,
     async check(key) {
+      const wrong = keyFormProblem(provider, key);
+      if (wrong !== undefined) return wrong;
       const checked = await check(key);
       if (checked.ok || checked.code !== "provider.unknown-model" || !ask.isInteractive) return checked;
       ask.warn(checked.problem);

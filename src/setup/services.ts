@@ -22,6 +22,12 @@ export interface Person {
   hint: string;
 }
 
+export interface PeopleList {
+  people: Person[];
+  /** Why people are missing from the list. */
+  problem: string | undefined;
+}
+
 export interface SetupServices {
   defaultModels: Record<ProviderName, string>;
   /** One short call. */
@@ -36,7 +42,8 @@ export interface SetupServices {
     token: string,
   ): Promise<CheckResult<{ token: string; botName: string; team: string; appId: string | undefined }>>;
   checkSlackApp(token: string, appId: string | undefined): Promise<CheckResult<{ token: string }>>;
-  listSlackPeople(token: string): Promise<Person[]>;
+  /** Never rejects. */
+  listSlackPeople(token: string): Promise<PeopleList>;
   checkDiscord(token: string): Promise<
     CheckResult<{
       token: string;
@@ -49,6 +56,8 @@ export interface SetupServices {
   discordInvite(applicationId: string): string;
   /** Resolves to what is wrong with a folder that the agent must be able to write, or undefined. Creates it. */
   problemOfFolder(path: string): Promise<string | undefined>;
+  /** The port of the page, if another program than this installation uses it. */
+  takenPort(): Promise<number | undefined>;
   /** Opens a link in the browser, if this machine has one. Never rejects. */
   openLink(url: string): Promise<void>;
   /** Contents of a file with one secret. */

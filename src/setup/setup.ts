@@ -1,6 +1,6 @@
 /**
  * `remora init`: from a fresh clone to an agent that has answered its first mention. Every answer is kept at once, so it
- * can be interrupted at any step, and continues there when it runs again.
+ * can be interrupted at any step, and suggests the earlier answers when it runs again.
  */
 import type { Agent } from "./agent-process.ts";
 import { chooseApprovers } from "./approvers-step.ts";
@@ -9,6 +9,7 @@ import { connectDiscord } from "./discord-step.ts";
 import { type FirstMention, waitForFirstMention } from "./first-mention.ts";
 import { chooseFolders } from "./folders-step.ts";
 import { chooseModel } from "./model-step.ts";
+import { choosePort } from "./port-step.ts";
 import { type Setup, saveVariables, variable } from "./services.ts";
 import { connectSlack } from "./slack-step.ts";
 
@@ -59,6 +60,8 @@ async function askAll(setup: Setup, root: string) {
   const discord = services.includes("discord") ? await connectDiscord(setup) : undefined;
   const isSuggesting = await chooseApprovers(setup, { slack, discord });
   await chooseFolders(setup, root);
+  await choosePort(setup);
+  await setup.envFile.set({ [placeMark]: undefined });
   return { slack, discord, isSuggesting };
 }
 
@@ -72,6 +75,10 @@ function cancelledBy(signal: AbortSignal, ask: Ask): Ask {
 }
 
 type Service = "slack" | "discord";
+const places = ["slack", "discord", "both", "page"] as const;
+type Place = (typeof places)[number];
+/** Keeps the answer until the setup is complete. */
+const placeMark = "CHOSEN_PLACE";
 
 async function chooseServices(setup: Setup): Promise<readonly Service[]> {
   const { ask, envFile } = setup;
@@ -79,10 +86,12 @@ async function chooseServices(setup: Setup): Promise<readonly Service[]> {
   const hasSlack = (variable(setup, "SLACK_BOT_TOKEN") ?? envFile.held("SLACK_BOT_TOKEN")) !== undefined;
   const hasDiscord = variable(setup, "DISCORD_TOKEN") !== undefined;
   const both: readonly Service[] = ["slack", "discord"];
-  const chosen = await ask.select<Service | "both" | "page">({
+  const held = envFile.held(placeMark);
+  const before = places.find((place) => place === held);
+  const chosen = await ask.select<Place>({
     message: "Where will people talk to Remora?",
     flag: "--slack-bot-token-file",
-    initial: hasSlack && hasDiscord ? "both" : hasDiscord ? "discord" : "slack",
+    initial: before ?? (hasSlack && hasDiscord ? "both" : hasDiscord ? "discord" : "slack"),
     choices: [
       { value: "slack", label: "Slack", hint: hasSlack ? "has a token" : "about three minutes" },
       { value: "discord", label: "Discord", hint: hasDiscord ? "has a token" : "about two minutes" },
@@ -90,6 +99,7 @@ async function chooseServices(setup: Setup): Promise<readonly Service[]> {
       { value: "page", label: "Only on the page on this machine" },
     ],
   });
+  await envFile.hold(placeMark, chosen);
   if (chosen === "page") return [];
   return chosen === "both" ? both : [chosen];
 }

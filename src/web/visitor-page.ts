@@ -31,7 +31,8 @@ export function refuse(
 ) {
   context.header("Cache-Control", "no-store");
   context.header("Vary", "Accept");
-  if (context.req.header("accept")?.includes("text/html") !== true) return context.text(text, status);
+  const signIn = canSignIn ? `With an account, sign in at ${new URL("/sign-in", context.req.url).href}\n` : "";
+  if (context.req.header("accept")?.includes("text/html") !== true) return context.text(text + signIn, status);
   context.header("Content-Security-Policy", policy);
   return context.html(pageFor(reason, canSignIn), status);
 }

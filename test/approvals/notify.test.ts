@@ -83,11 +83,52 @@ const approvers = (...ids: string[]) => ({ policy: { approvers: ids.map((id) => 
 
 test("nobody is told if the asker may approve alone, and the others are if several must approve", async () => {
   const alone = desk({ people: { ben: {} } }, { policy: { approvers: ["requester", "user:ben"] } });
-  expect((await alone.askAndPost()).card.notify).toBeUndefined();
-  expect(alone.asked).toEqual([]);
+  const own = await alone.askAndPost();
+  expect(own.card.notify).toBeUndefined();
+  expect(own.card.approversText).toBe("Ann (who asked) or Ben can answer");
   const both = desk({ people: { ben: {} } }, { policy: { approvers: ["requester", "user:ben"], quorum: 2 } });
   const { card } = await both.askAndPost();
   expect(card.notify).toMatchObject({ userIds: ["ben"], text: "Waiting for Ben." });
+});
+
+test("an asker who is listed by id may approve alone, or is left out and the others are told", async () => {
+  const people = { ann: {}, ben: {}, cara: {} };
+  const listed = ["user:ann", "user:test:ben", "user:other:dora"];
+  const alone = await desk({ people }, { policy: { approvers: listed } }).askAndPost();
+  expect(alone.card.notify).toBeUndefined();
+  expect(alone.card.approversText).toBe("Ann (who asked) or Ben can answer");
+  const made = desk({ people }, { policy: { approvers: [...listed, "user:cara"], notRequester: true, quorum: 2 } });
+  const { card, approvalId } = await made.askAndPost();
+  expect(card.notify).toMatchObject({ userIds: ["ben", "cara"] });
+  expect(card.approversText).toBe("2 of these must approve: Ben or Cara");
+  expect(await made.approvals.answer(click(approvalId, { by: ann }))).toEqual({
+    accepted: false,
+    text: "You asked for this, so somebody else must approve it. Only Ben or Cara can answer this.",
+  });
+  await made.approvals.answer(click(approvalId, { by: ben }));
+  expect((await made.approvals.card(card.id))?.approversText).toBe("Cara can answer");
+});
+
+test("with a role, the asker is left out in words, and without a look-up ids are better than nothing", async () => {
+  const policy = { approvers: ["role:ops", "user:ann", "user:ben"], notRequester: true };
+  const { card } = await desk({ people: { ben: {} } }, { policy }).askAndPost();
+  expect(card.approversText).toBe("anyone else in ops or Ben can answer");
+  const down = await desk(
+    { people: {}, isDown: true },
+    { policy: { approvers: ["requester", "user:ben"] } },
+  ).askAndPost();
+  expect(down.card.approversText).toBe("Ann (who asked) or user ben can answer");
+});
+
+test("a vote from the dashboard is not the vote of somebody with the same id in the chat", async () => {
+  const policy = { approvers: ["user:ben", "user:account:ben"], quorum: 2 };
+  const made = desk({ people: { ben: {} } }, { policy });
+  const { card, approvalId } = await made.askAndPost();
+  expect(card.approversText).toBe("2 of these must approve: Ben or ben (on the dashboard)");
+  const decision = { cardOrApprovalId: approvalId, choice: "approve" as const };
+  await made.approvals.decideAs({ platform: "account", by: ben }, decision);
+  const after = await made.approvals.card(card.id);
+  expect([after?.approversText, after?.notify?.userIds]).toEqual(["Ben can answer", ["ben"]]);
 });
 
 test("of fifty approvers, the first five are told, and the card says how many others can answer", async () => {
@@ -96,6 +137,7 @@ test("of fifty approvers, the first five are told, and the card says how many ot
   const { card } = await desk({ people }, approvers(...ids)).askAndPost();
   expect(card.notify?.userIds).toEqual(ids.slice(0, 5));
   expect(card.notify?.text).toBe("Waiting for P0, P1, P2, P3 or P4. 45 others may answer too.");
+  expect(card.approversText).toBe("P0, P1, P2, P3, P4, P5, P6, P7, P8, P9 or 40 others can answer");
 });
 
 test("a role counts as one and is mentioned", async () => {

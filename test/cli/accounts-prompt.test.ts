@@ -31,7 +31,7 @@ test("a password is asked for twice and never shown, and two that differ change 
   added.press("\u0015", password, keys.enter);
   await added.shows(again);
   added.press(password, keys.enter);
-  await added.shows("Added ann with the role viewer.");
+  await added.shows("Added ann with the role viewer. Sign in at ");
   expect(await added.exited).toBe(0);
   for (const terminal of [differing, added]) expect(terminal.printed()).not.toContain("horse");
 

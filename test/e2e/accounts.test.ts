@@ -23,7 +23,9 @@ describe.skipIf(missingBrowser !== undefined)(`people who sign in${browserNote}`
   const settled = (card: SeenMessage) => story.ann.waitFor(({ id, state }) => id === card.id && state !== "waiting");
 
   test("the operator adds accounts while the agent runs, and the program says what is wrong with a name or role", async () => {
-    expect(await story.accounts("add", "vera", "--role", "viewer")).toContain("0: Added vera with the role viewer.");
+    expect(await story.accounts("add", "vera", "--role", "viewer")).toContain(
+      `0: Added vera with the role viewer. Sign in at ${story.proxy.url}/sign-in`,
+    );
     expect(await story.accounts("add", "cara", "--role", "operator")).toContain("user:account:cara");
     expect(await story.accounts("role", "cara", "approver")).toBe("0: cara now has the role approver.\n");
     expect(await story.accounts("add", "cara", "--role", "viewer")).toMatch(/^1: .*cara.*exists already/);

@@ -153,7 +153,8 @@ test("a newcomer's mistakes on the way to the first answer", { timeout: patience
   slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora hello" });
   await second.shows("Make Ann the approver?");
   second.press(enter);
-  await second.shows(`Can approve: user:slack:${slack.ann.id}`);
+  await second.shows(`Can approve: Ann (user:slack:${slack.ann.id})`);
+  await second.shows(`Owner: Ann (user:slack:${slack.ann.id})`);
   await second.shows("Nobody can approve on Discord yet.");
   await second.shows("Remora is running.");
   second.press(ctrlC);

@@ -59,7 +59,7 @@ test("init writes the settings, starts, and ends its wait when the first mention
     await until("Mention me now.");
     slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora hello" });
     await until("Ann mentioned me, and I answered in");
-    await until(`Can approve: user:slack:${slack.ann.id}`);
+    await until(`Can approve: Ann (user:slack:${slack.ann.id})`);
     await until("Remora is running.");
     expect(slack.see({ in: slack.general, as: slack.ann }).length).toBeGreaterThan(0);
 

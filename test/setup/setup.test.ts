@@ -1,5 +1,7 @@
 /** The questions of `remora init`, asked of a script instead of a person, with Slack, Discord and a model as doubles. */
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { PassThrough } from "node:stream";
@@ -12,7 +14,7 @@ import { askByFlags } from "../../src/setup/ask-by-flags.ts";
 import { askOnTerminal } from "../../src/setup/ask-on-terminal.ts";
 import { openConfigFile } from "../../src/setup/config-file.ts";
 import { openEnvFile } from "../../src/setup/env-file.ts";
-import type { Setup, SetupFlags } from "../../src/setup/services.ts";
+import type { Setup, SetupFlags, SetupServices } from "../../src/setup/services.ts";
 import { runSetup } from "../../src/setup/setup.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import { closedPort, type ModelDouble, startModelDouble } from "../doubles/model.ts";
@@ -48,18 +50,23 @@ function environment(): Record<string, string> {
   };
 }
 
-async function setupWith(ask: Ask, flags: SetupFlags = {}): Promise<Setup> {
+async function setupWith(ask: Ask, flags: SetupFlags = {}, changes: Partial<SetupServices> = {}): Promise<Setup> {
   const env = environment();
   const partial = {
     ...{ ask, flags, environment: env },
     envFile: await openEnvFile(env.REMORA_ENV_FILE ?? ""),
     config: await openConfigFile(env.REMORA_CONFIG ?? ""),
   };
-  return { ...partial, services: { ...(await setupServices(partial)), openLink: async () => {} } };
+  const services = await setupServices({ ...partial, root: project });
+  // The machine's own port 4180 must not matter.
+  const takenPort = async () => undefined;
+  return { ...partial, services: { ...services, openLink: async () => {}, takenPort, ...changes } };
 }
 
-const run = async (ask: Ask, flags?: SetupFlags) =>
-  await runSetup(await setupWith(ask, flags), { root: home, start: undefined, signal: new AbortController().signal });
+const run = async (ask: Ask, flags?: SetupFlags, changes?: Partial<SetupServices>) =>
+  await runSetup(await setupWith(ask, flags, changes), {
+    ...{ root: home, start: undefined, signal: new AbortController().signal },
+  });
 
 type Script = readonly (readonly [question: RegExp, ...answers: unknown[]])[];
 
@@ -95,7 +102,8 @@ const newcomer = (): Script => [
   [/app-level token/, slack?.appToken],
   [/bot's token/, discord?.token],
   [/Who can approve/, "people"],
-  [/Who\? Space/, [`user:slack:${slack?.ann.id}`]],
+  [/Who\? Choose/, [`user:slack:${slack?.ann.id}`]],
+  [/Their ids/, slack?.ann.id],
   [/memory, files and skills/, "brain"],
   [/folder with more skills/, ""],
 ];
@@ -104,7 +112,8 @@ test("Ctrl+C at every step leaves valid files, and the next run goes on from the
   const whole = scripted(newcomer());
   await run(whole.ask);
   const settings = await loadedSettings();
-  expect(settings.config.safety.approvers).toEqual([`user:slack:${slack?.ann.id}`]);
+  const { approvers, owners } = settings.config.safety;
+  expect([approvers, owners]).toEqual([[`user:slack:${slack?.ann.id}`], [`user:slack:${slack?.ann.id}`]]);
   expect(settings.discord?.token).toBe(discord?.token);
   expect((await stat(join(home, ".env"))).mode & 0o777).toBe(0o600);
   await rm(join(home, ".env"));
@@ -152,6 +161,96 @@ test("swapped tokens and a missing scope are explained, and can be put right on 
   expect(said()).toContain("! This is the app token (xapp-…), but the bot token (xoxb-…) is needed here.");
   expect(said()).toContain("! The bot token lacks the scope files:read.\nAdd it under");
   expect(said()).toContain("Both Slack tokens work.");
+});
+
+test("people who can't be listed are entered by id, named where they are known, and the first one is the owner", async () => {
+  const byId: Script = [
+    [/Which model should/, "demo"],
+    [/Where will people/, "slack"],
+    [/Their ids/, "U012AB3CD, S012AB3CD"],
+    ...newcomer(),
+  ];
+  const unknown = scripted(byId);
+  await run(unknown.ask);
+  expect(unknown.said()).toContain("! Slack did not list your people (unknown_method). Enter their ids instead.");
+  expect(unknown.said()).not.toContain("Who? Choose");
+  const { safety } = (await loadedSettings()).config;
+  expect([safety.approvers, safety.owners]).toEqual([
+    ["user:slack:U012AB3CD", "role:slack:S012AB3CD"],
+    ["user:slack:U012AB3CD"],
+  ]);
+
+  const ann = { id: "slack:U012ANN00", name: "Ann", hint: "" };
+  const known = scripted([[/Who\? Choose/, ["user:slack:U012ANN00"]], ...byId]);
+  await run(known.ask, {}, { listSlackPeople: async () => ({ people: [ann], problem: undefined }) });
+  expect(known.said()).toContain("Can approve: Ann (user:slack:U012ANN00)");
+  expect((await loadedSettings()).config.safety.owners).toEqual(["user:slack:U012AB3CD"]);
+});
+
+test("a key of another service is recognised before it is sent anywhere", async () => {
+  const sent = model?.requests.length;
+  const { ask, said } = scripted([
+    [/Paste the API key/, slack?.botToken, "sk-proj-0123456789", ""],
+    [/What now/, "other"],
+    [/Continue without the key/, true],
+    [/Where will people/, "page"],
+    ...newcomer(),
+  ]);
+  await run(ask);
+  expect(said()).toContain("! This is a Slack bot token (xoxb-…), not a key for this model. It was not sent.");
+  expect(said()).toContain("! This is a key of OpenAI, not a key for this model.");
+  const compatible = scripted([
+    [/Which model should/, "compatible"],
+    [/server's address/, `${model?.url}/v1`],
+    [/Paste the key for/, slack?.appToken, ""],
+    [/What now/, "skip"],
+    [/Where will people/, "page"],
+    [/Which of its models/, "gpt-4o"],
+    ...newcomer(),
+  ]);
+  await run(compatible.ask);
+  expect(compatible.said()).toContain("! This is a Slack app token (xapp-…)");
+  const authorized = model?.requests.slice(sent).map(({ headers }) => String(headers.authorization ?? ""));
+  expect(authorized?.filter((value) => value.includes("xapp-") || value.includes("xoxb-"))).toEqual([]);
+});
+
+test("a taken port is noticed before the start, and the place that was chosen is chosen again", async () => {
+  const server = createServer();
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  await writeFile(join(home, ".env"), `REMORA_PORT=${port}\n`);
+  const chosen: unknown[] = [];
+  const rehearsed = scripted([
+    [/Which model should/, "demo"],
+    [/Where will people/, "page"],
+    [/Which port/, "0"],
+    ...newcomer(),
+  ]);
+  const ask: Ask = {
+    ...rehearsed.ask,
+    select: (question) => {
+      if (/Where will people/.test(question.message)) chosen.push(question.initial);
+      return rehearsed.ask.select(question);
+    },
+    text: (question) => {
+      if (/folders?/.test(question.message) && chosen.length === 1) throw new SetupCancelled();
+      return rehearsed.ask.text(question);
+    },
+  };
+  try {
+    const { takenPort } = await setupServices({ ...(await setupWith(ask)), root: project });
+    await expect(run(ask)).rejects.toBeInstanceOf(SetupCancelled);
+    const before = await takenPort();
+    expect(before).toBe(port);
+    await run(ask, {}, { takenPort: async () => (rehearsed.said().includes("Which port") ? undefined : before) });
+  } finally {
+    server.close();
+  }
+  expect(chosen).toEqual(["slack", "page"]);
+  expect(rehearsed.said()).toContain(`! Another program uses port ${port}, perhaps another Remora.`);
+  const written = await readFile(join(home, ".env"), "utf8");
+  expect(written).toContain("REMORA_PORT=0\n");
+  expect(written).not.toContain("CHOSEN_PLACE");
 });
 
 test("Ollama elsewhere, and a server with OpenAI's protocol, which does not get OpenAI's key", async () => {
@@ -237,13 +336,18 @@ test("single lines of .env and of the shipped configuration change, and all othe
 
 test("on a terminal, Ctrl+C in a question cancels the setup, and keys answer it", async () => {
   const [input, output] = [new PassThrough(), new PassThrough()];
-  output.resume();
+  let printed = "";
+  output.setEncoding("utf8").on("data", (text: string) => (printed += text));
   const ask = askOnTerminal({ input, output });
   const press = (text: string) => setImmediate(() => input.write(text));
   press("\u0003");
   await expect(ask.secret({ message: "Token", flag: "--x" })).rejects.toBeInstanceOf(SetupCancelled);
   press("xoxb-1\r");
   expect(await ask.secret({ message: "Token", flag: "--x" })).toBe("xoxb-1");
+  press("\t\r");
+  const choices = [{ value: "ann", label: "Ann" }];
+  expect(await ask.several({ message: "Who?", flag: "--x", choices, initial: [] })).toEqual(["ann"]);
+  expect(printed).toContain("1 item selected");
   press("\r");
   expect(await ask.text({ message: "Folder", flag: "--x", initial: "workspace" })).toBe("workspace");
 });

@@ -36,6 +36,15 @@ describe("signing in", () => {
     expect(world.audit.lines).toMatchObject([{ name: "session.changed", fields: { change: "signed-in" } }]);
   });
 
+  test("at the machine, without the token, the answer names the address to sign in", async () => {
+    const signIn = new URL("/sign-in", world.url).href;
+    const program = await fetch(new URL("/dashboard", world.url));
+    expect(program.status).toBe(401);
+    expect(await program.text()).toContain(`With an account, sign in at ${signIn}\n`);
+    const browser = await fetch(new URL("/dashboard", world.url), { headers: { accept: "text/html" } });
+    expect(await browser.text()).toContain('<a href="/sign-in">Sign in</a>');
+  });
+
   test("a wrong name and a wrong password get the same answer", async () => {
     const [name, given] = [await world.signIn("nobody"), await world.signIn("viewer", "not the password")];
     expect([name.status, given.status]).toEqual([401, 401]);

@@ -4,6 +4,7 @@
  */
 import { type AnswerRule, fits, requesterOf } from "../authority.ts";
 import type { ApprovalRow } from "../card.ts";
+import { votersHere } from "../has-voted.ts";
 
 export type Approver = { type: "user" | "role"; id: string };
 
@@ -45,19 +46,19 @@ function mayDecideAlone(row: ApprovalRow): boolean {
 
 function neededBesidesRequester(row: ApprovalRow): number {
   const { votes, quorum, requester } = row.body;
-  const isStillCounted = mayApprove(row.body, row) && votes.every(({ by }) => by.id !== requester.id);
+  const isStillCounted = mayApprove(row.body, row) && !votersHere(row).includes(requester.id);
   return quorum - votes.length - (isStillCounted ? 1 : 0);
 }
 
-function approversOf({ body }: ApprovalRow): Approver[] {
-  const { approvers, target, requester, alsoAsked = [], votes, notRequester } = body;
-  const left = new Set([requester.id, ...votes.map(({ by }) => by.id), ...(notRequester ? alsoAsked : [])]);
+function approversOf(row: ApprovalRow): Approver[] {
+  const { approvers, target, requester, alsoAsked = [], notRequester } = row.body;
+  const left = new Set([requester.id, ...votersHere(row), ...(notRequester ? alsoAsked : [])]);
   const all = approvers.flatMap((entry) => approverOf(entry, target.platform));
   return all.filter(({ type, id }) => type === "role" || !left.has(id));
 }
 
 /** `user:<id>` or `user:<platform>:<id>`. People of another platform can't answer this card. */
-function approverOf(entry: string, platform: string): Approver[] {
+export function approverOf(entry: string, platform: string): Approver[] {
   const [type, ...rest] = entry.split(":");
   if (type !== "user" && type !== "role") return [];
   const [id = "", ...more] = rest[0] === platform && rest.length > 1 ? rest.slice(1) : rest;

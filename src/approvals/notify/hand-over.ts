@@ -12,6 +12,7 @@ import type { ApprovalRow } from "../card.ts";
 import { cleaner } from "../card-text.ts";
 import type { Click } from "../click.ts";
 import { type ApprovalsContext, ruleNow } from "../context.ts";
+import { votersHere } from "../has-voted.ts";
 import { changeRecord } from "./record.ts";
 
 /** Each one pings somebody. */
@@ -73,9 +74,8 @@ async function lookUp(
 function mayApprove(context: ApprovalsContext, row: ApprovalRow, by: Author): boolean {
   const requester = requesterOf(row.body);
   const person = { platform: requester.platform, by };
-  const hasVoted = row.body.votes.some((vote) => vote.by.id === by.id);
   return (
-    !hasVoted &&
+    !votersHere(row).includes(by.id) &&
     fits(row.body, person, requester, "approve") &&
     fits(ruleNow(context, row.body), person, requester, "approve")
   );

@@ -7,10 +7,11 @@ import { messageOf } from "../../lib/errors.ts";
 import type { NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Reach, ReachedPerson } from "../../ports/reach.ts";
+import { maxNamedApprovers, waitingEntries } from "../approver-names.ts";
 import { isDashboardEntry } from "../authority.ts";
 import type { ApprovalRow } from "../card.ts";
 import { type ApprovalsContext, cardRows, settle } from "../context.ts";
-import { type Approver, audienceOf } from "./audience.ts";
+import { type Approver, approverOf, audienceOf } from "./audience.ts";
 import type { NotifyOptions } from "./options.ts";
 
 /** The card must not wait longer for the service to say who is where. */
@@ -27,6 +28,7 @@ export async function planNotify(context: ApprovalsContext, cardId: string): Pro
   const { approvers, needed } = audienceOf(open);
   const decidedAt = context.now();
   let record: NotifyRecord = { decidedAt, people: [], roles: [], others: 0 };
+  let isServiceUp = true;
   if (notify.where !== "off" && approvers.length > 0) {
     const chosen = await choose(context, notify, first.body.target, approvers);
     if (chosen.areAllKnown && chosen.people.length + chosen.roles.length < Math.max(needed, 1)) {
@@ -35,7 +37,9 @@ export async function planNotify(context: ApprovalsContext, cardId: string): Pro
     }
     const { people, roles, others } = chosen;
     record = { decidedAt, people, roles, others };
+    isServiceUp = chosen.isServiceUp;
   }
+  if (isServiceUp) record = { ...record, ...(await nameOthers(context, notify, open, record)) };
   await ledger.transition("card", cardId, ["made"], "made", (card) =>
     card.notify === undefined ? { ...card, notify: record } : undefined,
   );
@@ -44,6 +48,7 @@ export async function planNotify(context: ApprovalsContext, cardId: string): Pro
 interface Chosen extends Pick<NotifyRecord, "people" | "roles" | "others"> {
   /** False if somebody was not looked up, so that others may be there. */
   areAllKnown: boolean;
+  isServiceUp: boolean;
 }
 
 async function choose(
@@ -53,7 +58,7 @@ async function choose(
   approvers: Approver[],
 ): Promise<Chosen> {
   const reach = reachOf(platform);
-  const chosen: Chosen = { people: [], roles: [], others: 0, areAllKnown: true };
+  const chosen: Chosen = { people: [], roles: [], others: 0, areAllKnown: true, isServiceUp: true };
   const waiting = [...approvers];
   for (let room = atMost; room > 0 && waiting.length > 0; room = atMost - chosen.people.length - chosen.roles.length) {
     const next = waiting.splice(0, room);
@@ -63,10 +68,39 @@ async function choose(
     }
     const ids = next.filter(({ type }) => type === "user").map(({ id }) => id);
     const reached = await lookUp(context, reach, ids, conversationId);
-    chosen.areAllKnown &&= reached.isKnown;
+    chosen.isServiceUp &&= reached.isKnown;
     chosen.people.push(...reached.people.map((person) => howToTell(person, where)));
   }
-  return { ...chosen, others: waiting.length, areAllKnown: chosen.areAllKnown && waiting.length === 0 };
+  return { ...chosen, others: waiting.length, areAllKnown: chosen.isServiceUp && waiting.length === 0 };
+}
+
+/** The card also names people who are not told, such as those who can answer beside the requester. */
+async function nameOthers(
+  { log }: ApprovalsContext,
+  { reach: reachOf }: NotifyOptions,
+  rows: readonly ApprovalRow[],
+  { people, roles }: NotifyRecord,
+): Promise<Pick<NotifyRecord, "named">> {
+  const [first] = rows;
+  if (first === undefined) return {};
+  const { platform, conversationId } = first.body.target;
+  const entries = rows.flatMap(({ body }) => waitingEntries(body).slice(0, maxNamedApprovers));
+  const known = new Set([...people, ...roles].map(({ id }) => id));
+  const unnamed = [...new Set(entries)]
+    .flatMap((entry) => approverOf(entry, platform))
+    .filter(({ id }) => !known.has(id));
+  const idsOf = (wanted: Approver["type"]) => unnamed.filter(({ type }) => type === wanted).map(({ id }) => id);
+  const [userIds, roleIds, reach] = [idsOf("user"), idsOf("role"), reachOf(platform)];
+  if (reach === undefined || unnamed.length === 0) return {};
+  try {
+    const users = inTime(userIds.length === 0 ? undefined : reach.people(userIds, conversationId));
+    const names = roleIds.map(async (id) => ({ id, name: await inTime(reach.roleName(id, conversationId)) }));
+    const found = [...((await users) ?? []), ...(await Promise.all(names))];
+    return { named: found.flatMap(({ id, name }) => (name === undefined ? [] : [{ id, name }])) };
+  } catch (thrown) {
+    log.warn({ conversationId, error: messageOf(thrown) }, "could not look up the names of who may answer a card");
+    return {};
+  }
 }
 
 /** If the service can't say who is where, everybody is mentioned in the conversation. */

@@ -1,6 +1,7 @@
 /** Reminds those who have not answered, once, when half of a card's time is over. */
 import type { NotifyRecord } from "../../ports/approval.ts";
 import { type ApprovalsContext, type CardRows, cardRows } from "../context.ts";
+import { votersHere } from "../has-voted.ts";
 import { audienceOf } from "./audience.ts";
 import { reminderLine } from "./lines.ts";
 import { changeRecord, halfTimeOf, mainTarget } from "./record.ts";
@@ -33,7 +34,7 @@ function stillAsked({ people, roles }: NotifyRecord, { rows }: CardRows): Pick<N
   const isAsked = (type: "user" | "role", id: string) => approvers.some((one) => one.type === type && one.id === id);
   // A person may have been handed the card because of a role.
   const byRole = approvers.some(({ type }) => type === "role");
-  const voted = new Set(rows.flatMap(({ body }) => body.votes.map(({ by }) => by.id)));
+  const voted = new Set(rows.flatMap(votersHere));
   return {
     people: people.filter(({ id }) => !voted.has(id) && (isAsked("user", id) || byRole)),
     roles: roles.filter(({ id }) => isAsked("role", id)),

@@ -5,6 +5,7 @@ import type { CardRecord, NotifiedPerson, NotifyRecord } from "../../ports/appro
 import { type ApprovalCard, type CardItem, type CardNotify, type NotePart, noteText } from "../../ports/card.ts";
 import { copyTurnId } from "../../ports/copies.ts";
 import type { AnswerChoice, ReplyTarget } from "../../ports/message.ts";
+import { waitingEntries } from "../approver-names.ts";
 import type { ApprovalRow } from "../card.ts";
 import { cleaner } from "../card-text.ts";
 import { audienceOf, isExpiredCall } from "./audience.ts";
@@ -56,8 +57,8 @@ function moreChoices({ approvalId }: CardItem, { items }: ApprovalCard, rows: Ap
   return isExpiredCall(row) && row.body.askedAgain === undefined ? ["reask"] : [];
 }
 
-function hasOtherApprovers({ body: { approvers, notRequester } }: ApprovalRow): boolean {
-  const entries = approvers.filter((entry) => entry !== "requester" || !notRequester);
+function hasOtherApprovers({ body }: ApprovalRow): boolean {
+  const entries = waitingEntries(body);
   return entries.length > 1 || entries.some((entry) => entry.startsWith("role:"));
 }
 

@@ -66,7 +66,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
     openFile: openStoredFile(store),
     health() {
       const isConnected = connected !== undefined;
-      return { isConnected, detail: isConnected ? "the local page is open for messages" : "the local page is closed" };
+      return { isConnected, detail: isConnected ? "the chat page takes messages" : "the chat page is closed" };
     },
     async close() {
       disconnect();

@@ -33,11 +33,7 @@ function apiFor(token: string, { apiUrl }: Access, signal: AbortSignal): SlackAp
 
 async function checkBot(api: SlackApi, token: string): Promise<SlackFinding[]> {
   if (!token.startsWith("xoxb-"))
-    return [
-      error(
-        "SLACK_BOT_TOKEN is not a bot token. It must start with xoxb- (OAuth & Permissions → Bot User OAuth Token)",
-      ),
-    ];
+    return [error("SLACK_BOT_TOKEN is not a bot token. It must start with xoxb- (Install App → Bot User OAuth Token)")];
   try {
     const { name, team, teamId, scopes } = await createIdentity(api)(maxRetryMs);
     const owner = ok(`SLACK_BOT_TOKEN belongs to @${name} in ${team || teamId}`);

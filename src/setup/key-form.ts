@@ -1,0 +1,28 @@
+/** Recognizes keys of another service by their form, so that they are not sent to a model's server. */
+import type { CheckProblem } from "../ports/check.ts";
+import type { ProviderName } from "./services.ts";
+
+const anthropic = { form: /^sk-ant-/, what: "a key of Anthropic (sk-ant-…)" };
+const openai = { form: /^sk-(?:proj|svcacct|admin)-|^sk-\w*T3BlbkFJ/, what: "a key of OpenAI" };
+const notForModels = [
+  { form: /^xapp-/, what: "a Slack app token (xapp-…)" },
+  { form: /^xoxb-/, what: "a Slack bot token (xoxb-…)" },
+  { form: /^xox[a-z](?:\.xox[a-z])?-/, what: "a Slack token" },
+  { form: /^(?:Bot\s+)?[\w-]{23,28}\.[\w-]{6,7}\.[\w-]{27,}$/, what: "a Discord token" },
+  { form: /^(?:gh[pousr]_|github_pat_)/, what: "a GitHub token" },
+];
+
+/** A server with OpenAI's protocol may take keys of any model service. */
+const wrongFor: Record<ProviderName, typeof notForModels> = {
+  anthropic: [...notForModels, openai],
+  openai: [...notForModels, anthropic],
+  ollama: notForModels,
+  compatible: notForModels,
+};
+
+export function keyFormProblem(provider: ProviderName, key: string): CheckProblem | undefined {
+  const wrong = wrongFor[provider].find(({ form }) => form.test(key));
+  if (wrong === undefined) return undefined;
+  const problem = `This is ${wrong.what}, not a key for this model. It was not sent.`;
+  return { ok: false, code: "setup.wrong-key", problem, fix: "Copy the key from the model service's own page." };
+}
