@@ -5,7 +5,7 @@ import { silentLog } from "../../lib/log.ts";
 import { createSlackApi, type SlackApi } from "./api/api.ts";
 import { clockText } from "./api/health.ts";
 import { createIdentity } from "./api/identity.ts";
-import { readManifest } from "./api/manifest.ts";
+import { missingScopes, scopesAdvice } from "./api/manifest.ts";
 import { hasHistoryLimit } from "./history-limit.ts";
 import type { SlackPlatformOptions } from "./platform.ts";
 
@@ -45,13 +45,10 @@ async function checkBot(api: SlackApi, token: string): Promise<SlackFinding[]> {
 
 async function checkScopes(scopes: string[] | undefined): Promise<SlackFinding[]> {
   if (scopes === undefined) return [warning("Slack did not say which scopes the token has")];
-  const { botScopes } = await readManifest().catch(() => ({ botScopes: undefined }));
-  if (botScopes === undefined) return [warning("can't read slack/manifest.yaml, so the scopes were not checked")];
-  const missing = botScopes.filter((scope) => !scopes.includes(scope));
-  if (missing.length === 0) return [ok(`the token has all ${botScopes.length} scopes of slack/manifest.yaml`)];
-  const how =
-    "add them under OAuth & Permissions → Scopes, or paste slack/manifest.yaml under App Manifest; then Install App";
-  return [error(`the bot token lacks ${missing.join(", ")}: ${how}`)];
+  const missing = await missingScopes(scopes);
+  if (missing === undefined) return [warning("can't read slack/manifest.yaml, so the scopes were not checked")];
+  if (missing.length === 0) return [ok("the token has all scopes of slack/manifest.yaml")];
+  return [error(`the bot token lacks ${missing.join(", ")}: ${scopesAdvice}`)];
 }
 
 async function checkHistory(api: SlackApi): Promise<SlackFinding[]> {

@@ -6,7 +6,6 @@
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";
 import type { Dispatcher } from "undici";
-import { z } from "zod";
 import { messageOf, type RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
@@ -18,7 +17,8 @@ import { createSlackApi } from "./api/api.ts";
 import { isTokenProblem } from "./api/api-problems.ts";
 import { createHealth } from "./api/health.ts";
 import { createHttpReceiver, type HttpReceiver } from "./api/http-receiver.ts";
-import { createIdentity } from "./api/identity.ts";
+import { createIdentity, scopesSchema } from "./api/identity.ts";
+import { missingScopes } from "./api/manifest.ts";
 import { createPeople } from "./api/people.ts";
 import { createRateLimiter } from "./api/rate-limiter.ts";
 import { createSdkLogger } from "./api/sdk-logger.ts";
@@ -178,6 +178,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     const by = transport.type === "socket" ? "Socket Mode" : "HTTP";
     health.connected(`connected to ${self.team || self.teamId} as @${self.name} by ${by}`);
     if (transport.type === "http") health.clock(api.clockSkewMs());
+    await compareScopes(self.scopes);
+  }
+
+  async function compareScopes(scopes: string[] | undefined): Promise<void> {
+    if (scopes !== undefined) health.lacks((await missingScopes(scopes)) ?? []);
   }
 
   return {
@@ -236,7 +241,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     openFile: files.open,
     chat: createChatActions({ api, identity, people, threads, search, log, signal: ended.signal }),
     async probe() {
-      await api.call("auth.test", {}, z.unknown(), { maxRetryMs: 0 });
+      await compareScopes((await api.call("auth.test", {}, scopesSchema, { maxRetryMs: 0 })).response_metadata?.scopes);
     },
     health: health.now,
     async close() {

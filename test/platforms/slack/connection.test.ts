@@ -303,6 +303,21 @@ describe("downtime", () => {
   });
 });
 
+test("a scope that the token lacks is named until it is there", async () => {
+  const token = world.slack.tokens.get(world.slack.botToken);
+  if (token === undefined) throw new Error("the double has no bot token");
+  const all = token.scopes;
+  token.scopes = all.filter((scope) => scope !== "reactions:write");
+  await connect();
+  expect(world.platform.health()).toMatchObject({
+    isConnected: true,
+    detail: expect.stringContaining("the bot token lacks reactions:write"),
+  });
+  token.scopes = all;
+  await world.platform.probe?.(new AbortController().signal);
+  expect(world.platform.health().detail).not.toContain("lacks");
+});
+
 describe("redelivery", () => {
   test("an event that could not be kept is handed in again when Slack sends it again", async () => {
     await connect();
@@ -378,7 +393,7 @@ describe("refused by Slack", () => {
     expect(agent.kept.find((each) => each.isAddressed)?.author).toMatchObject({ kind: "guest" });
     const { detail } = world.platform.health();
     for (const part of ["users.info", "users:read", "OAuth & Permissions"]) expect(detail).toContain(part);
-    expect(world.logged.filter((line) => line.includes("users:read"))).toHaveLength(1);
+    expect(world.logged.filter((line) => line.includes("users.info"))).toHaveLength(1);
   });
 
   test("when the app is removed, health says so", async () => {

@@ -3,6 +3,7 @@ import type { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { PlatformHealth } from "../../../ports/platform.ts";
 import { isTokenProblem } from "./api-problems.ts";
+import { scopesAdvice } from "./manifest.ts";
 
 export interface Health {
   connected(as: string): void;
@@ -10,6 +11,8 @@ export interface Health {
   /** Call this after every successful call, which proves that the token is valid. */
   tokenTaken(): void;
   problem(problem: RemoraError): void;
+  /** The scopes that the token lacks. */
+  lacks(scopes: readonly string[]): void;
   clock(skewMs: number | undefined): void;
   now(): PlatformHealth;
 }
@@ -22,6 +25,7 @@ export function createHealth(log: Log): Health {
   let connection: { isConnected: boolean; text: string } = { isConnected: false, text: "not connected yet" };
   let tokenProblem: string | undefined;
   let clockProblem: string | undefined;
+  let scopeProblem: string | undefined;
   const problems = new Map<string, string>();
 
   return {
@@ -44,6 +48,11 @@ export function createHealth(log: Log): Health {
         problems.set(problem.message, problem.message);
       }
     },
+    lacks(scopes) {
+      const before = scopeProblem;
+      scopeProblem = scopes.length === 0 ? undefined : `the bot token lacks ${scopes.join(", ")}: ${scopesAdvice}`;
+      if (scopeProblem !== undefined && scopeProblem !== before) log.error({ scopes }, scopeProblem);
+    },
     clock(skewMs) {
       clockProblem = clockText(skewMs);
       if (clockProblem !== undefined) log.warn({ skewMs }, clockProblem);
@@ -51,7 +60,7 @@ export function createHealth(log: Log): Health {
     now() {
       // With a token that Slack refuses, an open socket says nothing.
       const line = tokenProblem !== undefined && connection.isConnected ? undefined : connection.text;
-      const texts = [tokenProblem, line, clockProblem, ...problems.values()];
+      const texts = [tokenProblem, line, scopeProblem, clockProblem, ...problems.values()];
       return {
         isConnected: connection.isConnected && tokenProblem === undefined,
         detail: texts.filter((text) => text !== undefined).join("; "),

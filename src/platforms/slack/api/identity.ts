@@ -13,14 +13,17 @@ export interface Identity {
   scopes: string[] | undefined;
 }
 
-const schema = z.object({
+export const scopesSchema = z.object({
+  response_metadata: z.object({ scopes: z.array(z.string()).optional() }).optional(),
+});
+
+const schema = scopesSchema.extend({
   url: z.string().default("https://slack.com/"),
   team_id: z.string(),
   team: z.string().default(""),
   user_id: z.string(),
   user: z.string().default("remora"),
   bot_id: z.string().optional(),
-  response_metadata: z.object({ scopes: z.array(z.string()).optional() }).optional(),
 });
 
 export function createIdentity(api: SlackApi): (maxRetryMs?: number) => Promise<Identity> {

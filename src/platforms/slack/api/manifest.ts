@@ -13,6 +13,16 @@ const schema = z.object({
   settings: z.object({ event_subscriptions: z.object({ bot_events: z.array(z.string()) }) }),
 });
 
+/** What to do about scopes that the app lacks. */
+export const scopesAdvice =
+  "add them under OAuth & Permissions → Scopes, or paste slack/manifest.yaml under App Manifest; then Install App";
+
+/** Scopes of the manifest that are not among these. Undefined if the manifest can't be read. */
+export async function missingScopes(scopes: readonly string[]): Promise<string[] | undefined> {
+  const manifest = await readManifest().catch(() => undefined);
+  return manifest?.botScopes.filter((scope) => !scopes.includes(scope));
+}
+
 export async function readManifest(): Promise<Manifest> {
   const text = await readFile(new URL("../../../../slack/manifest.yaml", import.meta.url), "utf8");
   const { oauth_config: oauth, settings } = schema.parse(parse(text));
