@@ -23,6 +23,10 @@ export async function actOnChanges(context: ApprovalsContext, row: ApprovalRow, 
     const file = { name: "changes.diff", text: escapeHiddenLines(context.mask(text)) };
     return { ...accepted("The whole diff:"), file };
   }
-  if (!mayTakeBack(context, row.body, by, isOperator)) return refused(await notYoursText(context, [row], click));
+  if (!mayTakeBack(context, row.body, by, isOperator)) {
+    // Also those who have approved can take it back.
+    const anyone = { ...row, body: { ...row.body, votes: [] } };
+    return refused(await notYoursText(context, [anyone], click));
+  }
   return choice === "undo" ? await changes.undo(row.body, row.id, by) : await changes.runAgain(row.body, row.id, by);
 }

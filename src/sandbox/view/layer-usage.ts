@@ -1,4 +1,4 @@
-/** Measures what a view has written. Counts files only if the used disk space has grown enough to exceed a limit. */
+/** Measures what a view has written. While it runs, counts files only if the used disk space has grown enough to exceed a limit. */
 import { readdirSync, statSync } from "node:fs";
 import { lstat, statfs } from "node:fs/promises";
 import { createPace } from "../effects/pace.ts";
@@ -15,8 +15,11 @@ export interface LayerLimits {
 }
 
 export interface LayerMeter {
-  /** Returns the exceeded limit. `full` means that the disk has too little free space. */
-  check(signal: AbortSignal): Promise<"bytes" | "files" | "full" | undefined>;
+  /**
+   * Returns the exceeded limit. `full` means that the disk has too little free space. The last check counts in any case:
+   * what others delete at the same time hides the growth of the disk's use.
+   */
+  check(signal: AbortSignal, isLast?: boolean): Promise<"bytes" | "files" | "full" | undefined>;
 }
 
 const blockBytes = 512;
@@ -43,14 +46,14 @@ export async function createLayerMeter(options: LayerMeterOptions): Promise<Laye
   };
   let at = await diskUse(folder);
   return {
-    async check(signal) {
+    async check(signal, isLast = false) {
       const now = await diskUse(folder);
       if (now.freeBytes < minFreeBytes) return "full";
       const bytes = now.bytes - at.bytes;
       // Without a count of files (btrfs), assume that each file is as small as one block.
       const files = now.files === undefined || at.files === undefined ? bytes / blockBytes : now.files - at.files;
       const mayBeOver = counted.bytes + bytes > limits.maxLayerBytes || counted.files + files > limits.maxLayerFiles;
-      if (!mayBeOver) return undefined;
+      if (!mayBeOver && !isLast) return undefined;
       const layer = await countLayer(Buffer.from(folder), limits, signal);
       const deleted = await deletedOpenBytes(options.openFiles());
       // If there are too many open files to read, count the growth of the disk's used space.

@@ -97,7 +97,7 @@ export async function createView(parts: ViewParts): Promise<StepView> {
       watch.stop();
       const needsCheck = limit === undefined && !wasKilled && status.type === "ended";
       const [exceeded] = await Promise.all([
-        needsCheck ? layer.check(stopped.signal).catch(() => undefined) : undefined,
+        needsCheck ? layer.check(stopped.signal, true).catch(() => undefined) : undefined,
         // The output also ends when its reader closes it.
         finished(output, { writable: false }).catch(() => undefined),
       ]);
