@@ -28,7 +28,7 @@ export interface ScriptedAgent {
 const maxUpdates = 200;
 
 export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
-  const waiting = new Map<string, { reply: Reply; card: ApprovalCard }>();
+  const waiting = new Map<string, { reply: Reply; card: ApprovalCard; asked: Promise<void> }>();
   let release = () => {};
 
   async function answer(message: InboundMessage): Promise<void> {
@@ -53,8 +53,9 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
   async function askFirst(message: InboundMessage, reply: Reply): Promise<void> {
     await reply.write("I will look into the folder.");
     const card = cardFor(message);
-    waiting.set(card.id, { reply, card });
-    await reply.ask(card);
+    const asked = reply.ask(card);
+    waiting.set(card.id, { reply, card, asked });
+    await asked;
   }
 
   async function settle(click: InboundAnswer) {
@@ -63,7 +64,9 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
         id === click.cardOrApprovalId || card.items.some((item) => item.approvalId === click.cardOrApprovalId),
     );
     if (found === undefined) return { accepted: false, text: "This was settled already." };
-    const [id, { reply, card }] = found;
+    const [id, { reply, card, asked }] = found;
+    // A click can be quicker than the post's record.
+    await asked;
     if (click.by.name !== card.requesterName) {
       return { accepted: false, text: `Not yours to answer: ${card.requesterName} may.` };
     }
@@ -77,7 +80,7 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
         : item;
     });
     const now = { ...card, items: settled };
-    waiting.set(id, { reply, card: now });
+    waiting.set(id, { reply, card: now, asked });
     await reply.settle(now);
     if (settled.some((item) => item.state === "open")) return { accepted: true, text: "Noted." };
     waiting.delete(id);

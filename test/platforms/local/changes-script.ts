@@ -34,10 +34,13 @@ export function createChangingAgent(platform: () => Platform): ChangingAgent {
       },
       async settle(change) {
         card = { ...card, items: [{ ...item, ...change }] };
+        // A click can be quicker than the post's record.
+        await asked;
         await platform().reply(targetOf(message), posts).settle(card);
       },
     });
-    await reply.ask(card);
+    const asked = reply.ask(card);
+    await asked;
   }
 
   async function answer(click: InboundAnswer): Promise<AnswerReceipt> {
