@@ -40,8 +40,8 @@ export async function answerAs(
 }
 
 /**
- * Pages ask every few seconds, and services limit how often people are looked up, so what is shown may be a minute old. The
- * answer itself looks the person up again. Somebody who can't be looked up can answer nothing.
+ * The dashboard refreshes every few seconds, and services limit look-ups of people, so what it shows may be a minute old.
+ * An answer looks the person up again. A person who can't be looked up can't answer.
  */
 export function createAnswerable(context: ApprovalsContext): ApprovalDesk["answerable"] {
   const { now } = context;

@@ -1,6 +1,6 @@
 /**
- * Remembers what a service answered for a while, so that pages that ask all the time cost it few requests. Requests under
- * way are shared. A rejection is remembered too.
+ * Caches a service's answers for a while, so that a page that refreshes often causes few requests. Concurrent requests
+ * share one answer. A rejection is cached too.
  */
 import { createLruMap } from "./lru-map.ts";
 

@@ -13,7 +13,7 @@ export function isTransientCode(code: unknown): boolean {
 
 /**
  * True for errors of the ledger, the store, leases and locks that pass: full, busy, loading, read-only during a
- * failover, unreachable. The work is kept and tried again, and nobody is told that it failed.
+ * failover, unreachable. The work is kept and retried, so it has not failed.
  */
 export function isTransientStorageError(thrown: unknown): boolean {
   return thrown instanceof RemoraError && thrown.isRetryable && /^(?:storage|coordination)\./.test(thrown.code);

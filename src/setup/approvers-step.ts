@@ -140,7 +140,7 @@ export async function saveApprovers(
   if (first !== undefined) {
     ask.done(`Owner: ${named(first)}`);
     ask.say(
-      `Owners are told when something breaks, and approve what nobody else may. To change them: safety.owners in ${config.path}`,
+      `Owners get a message when something breaks, and can approve what nobody else can. To change them: safety.owners in ${config.path}`,
     );
   }
   for (const { name, token, other } of platforms) {

@@ -24,7 +24,7 @@ interface ScheduledWork extends ScheduledConversation {
 }
 
 export interface Scheduler {
-  /** `person` is who waits for the work. If nobody is named, the conversation counts as a person of its own. */
+  /** Slots are shared fairly between persons. Without a `person`, the conversation gets a share of its own. */
   schedule(conversationId: string, person?: string): void;
   /** Resumes a turn before any new turn starts. */
   wake(conversationId: string, turnId: string, person?: string): void;

@@ -95,7 +95,7 @@ export function createServices(settings: ServiceSettings, publicUrl: string | nu
     const authentication = clientSecret === null ? client.None() : secretAuthentication(client, clientSecret);
     return await client.discovery(new URL(issuer), clientId, clientSecret ?? undefined, authentication, {
       timeout: timeoutSeconds,
-      // Without the check, the library trusts a token that came over TLS, whoever signed it.
+      // By default, the library does not check the signature of a token that it received over TLS.
       execute: [client.enableNonRepudiationChecks, ...(isLoopback(issuer) ? [client.allowInsecureRequests] : [])],
     });
   }

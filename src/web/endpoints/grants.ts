@@ -9,7 +9,7 @@ import { acting, reading } from "./respond.ts";
 
 export interface GrantRow {
   id: string;
-  /** What runs without asking. */
+  /** What the grant allows, in words for people. */
   allows: string;
   skill: string;
   conversationId: string;

@@ -21,8 +21,8 @@ import { globalRequestsPerSecond } from "../limits.ts";
 import { fatalProblem } from "./gateway-problems.ts";
 
 /**
- * How long to retry: not at all (`once`), for a second (`brief`), for half a minute (`lasting`: the caller tries again
- * later), or for minutes (`patient`: nobody does).
+ * How long to retry: not at all (`once`), for a second (`brief`), for half a minute (`lasting`), or for minutes
+ * (`patient`). Use `patient` if the caller does not retry later.
  */
 export type RetryPolicy = "once" | "brief" | "lasting" | "patient";
 
