@@ -1,4 +1,5 @@
 /** The numbers that Discord sets, with sources; our own are in the files that use them. Lengths are in UTF-16 units. */
+import type { Rate } from "../../ports/rate-budget.ts";
 
 /** https://discord.com/developers/docs/resources/message#create-message */
 export const maxMessageLength = 2_000;
@@ -41,5 +42,9 @@ export const editsPerWindow = 5;
 export const editWindowMs = 5_000;
 /** Larger bots can ask for more: https://discord.com/developers/docs/topics/rate-limits#global-rate-limit */
 export const globalRequestsPerSecond = 50;
+/** The same for all processes together: no second has more than 50, wherever it begins. */
+export const sharedRate: Rate = { everyMs: 25, burst: 10 };
 /** The first second of 2015: https://discord.com/developers/docs/reference#snowflakes */
 export const snowflakeEpochMs = 1_420_070_400_000;
+/** Until the next identify of the same group: https://discord.com/developers/docs/events/gateway#sharding-max-concurrency */
+export const identifyWindowMs = 5_000;

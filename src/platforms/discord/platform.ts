@@ -1,13 +1,12 @@
 /** Discord behind the platform port. Replies need only the REST API, so any process can write them. */
 import {
   type APIInteraction,
-  type Client,
   GatewayDispatchEvents,
+  type GatewayGuildCreateDispatchData,
   type GatewayMessageDeleteBulkDispatchData,
   type GatewayMessageDeleteDispatchData,
   type GatewayMessageReactionAddDispatchData,
   type GatewayMessageReactionRemoveDispatchData,
-  type RESTAPIPartialCurrentUserGuild,
   Routes,
 } from "discord.js";
 import { messageOf } from "../../lib/errors.ts";
@@ -16,14 +15,18 @@ import { createLruMap } from "../../lib/lru-map.ts";
 import type { Events } from "../../ports/events.ts";
 import type { InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
+import type { RateBudget } from "../../ports/rate-budget.ts";
 import type { Store } from "../../ports/store.ts";
+import { type CatchUpReport, logReport, reportText } from "../shared/catch-up-report.ts";
 import { withTimeout } from "../shared/with-timeout.ts";
 import { createDiscordApi, discordError } from "./api/api.ts";
 import { createChannels } from "./api/channels.ts";
-import { createGateway } from "./api/gateway.ts";
+import { createOwnGuilds } from "./api/own-guilds.ts";
 import { createOwnId } from "./api/own-id.ts";
 import { createPeople } from "./api/people.ts";
-import { placesNotShown, placesOfGuild, placesOfShard } from "./inbound/catch-up.ts";
+import { createGateway, type GatewayOptions } from "./gateway/gateway.ts";
+import { createGuildChannels } from "./gateway/guild-channels.ts";
+import { placesOfGuild, placesWithoutGuild } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
 import { createEarlier } from "./inbound/earlier.ts";
 import { createInbound, type Inbound } from "./inbound/inbound.ts";
@@ -46,7 +49,7 @@ import { renderAll } from "./outbound/render.ts";
 import { createDiscordReply } from "./outbound/reply.ts";
 import { createTypingIndicators } from "./outbound/typing.ts";
 
-export interface DiscordPlatformOptions {
+export interface DiscordPlatformOptions extends Pick<GatewayOptions, "leases" | "shared"> {
   token: string;
   /** Excludes the version. By default, Discord's own address. */
   apiUrl?: string;
@@ -55,6 +58,7 @@ export interface DiscordPlatformOptions {
   ackReaction: string | null;
   shards: number | "auto";
   store: Store;
+  budget?: RateBudget | undefined;
   commands(): CommandHelp[];
   isAllowedBot(id: string): boolean;
   events?: Pick<Events, "emit">;
@@ -85,44 +89,50 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   const told = createLruMap<true>(maxToldReasons);
   const ended = new AbortController();
   let isLost = false;
+  let missing: string | undefined;
   let handling:
     | { inbound: Inbound; interactions: Interactions; reactions: Reactions; missed: MissedReactions }
     | undefined;
 
+  const guildChannels = createGuildChannels();
   const gateway = createGateway({
-    ...options,
-    onDispatch: (type, data) => dispatch(type, data),
-    onSession: (client, shard) => begin(client, shard),
-    onGuildBack: (guild) => catchUp(placesOfGuild(guild, cursors)),
+    ...{ ...options, api },
+    async onGained(shard, count) {
+      guildChannels.begin(shard, count);
+      await cursors.load(shard, count);
+    },
+    async onReleased(shard) {
+      guildChannels.end(shard);
+      await cursors.unload(shard);
+    },
+    onDispatch: dispatch,
+    onSession: begin,
     onLost(message) {
       isLost = true;
       events?.emit("platform.disconnected", { platform: "discord", message });
     },
-    onResumed: () => noteReturn(),
+    onResumed: noteReturn,
   });
-  const channels = createChannels(api, gateway.client);
-  const ownId = createOwnId(api, () => gateway.client()?.user.id);
-  const people = createPeople(api, () => gateway.client()?.guilds.cache.map(({ id }) => id));
-  const access = createChatAccess(api, async () => {
-    const known = gateway.client()?.guilds.cache.map(({ id }) => id);
-    const ask = () => api.request<RESTAPIPartialCurrentUserGuild[]>({ method: "GET", route: Routes.userGuilds() });
-    return known ?? (await ask()).map(({ id }) => id);
-  });
+  const channels = createChannels(api, guildChannels);
+  const ownId = createOwnId(api, () => gateway.bot()?.id);
+  const ownGuilds = createOwnGuilds(api, ownId);
+  const people = createPeople(api, ownGuilds.ids);
+  const access = createChatAccess(api, ownGuilds.ids);
+
+  async function roleName(guildId: string, roleId: string): Promise<string | undefined> {
+    return (await ownGuilds.roles(guildId)).names.get(roleId);
+  }
 
   const context: InboundContext = {
     ...{ channels, people, replyIn: options.replyIn, isAllowedBot: options.isAllowedBot },
-    botId: () => gateway.client()?.user.id ?? "",
-    botRole: (guildId) =>
-      gateway
-        .client()
-        ?.guilds.cache.get(guildId)
-        ?.roles.botRoleFor(gateway.client()?.user.id ?? "")?.id,
-    roleName: (guildId, roleId) => gateway.client()?.guilds.cache.get(guildId)?.roles.cache.get(roleId)?.name,
+    botId: () => gateway.bot()?.id ?? "",
+    roles: ownGuilds.roles,
     isOwnThread: (threadId) => cursors.isOwn(threadId),
   };
 
-  function dispatch(type: string, data: unknown): void {
-    if (handling === undefined) return;
+  function dispatch(type: string, data: unknown, shard: number): Promise<unknown> | undefined {
+    guildChannels.take(type, data, shard);
+    if (handling === undefined) return undefined;
     const { inbound, interactions, reactions } = handling;
     switch (type) {
       case GatewayDispatchEvents.MessageCreate: {
@@ -131,42 +141,40 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
           indicators.hidden(raw.channel_id);
           acknowledgements.seen(raw.channel_id, raw.message_reference?.message_id);
         }
-        inbound.add(raw);
-        return;
+        return inbound.add(raw);
       }
       case GatewayDispatchEvents.MessageUpdate:
-        if (isEdit(data as RawMessage, context.botId())) inbound.edited(data as RawMessage);
-        return;
+        return isEdit(data as RawMessage, context.botId()) ? inbound.edited(data as RawMessage) : undefined;
       case GatewayDispatchEvents.MessageDelete: {
         const { channel_id, id } = data as GatewayMessageDeleteDispatchData;
-        inbound.deleted(channel_id, [id]);
-        return;
+        return inbound.deleted(channel_id, [id]);
       }
       case GatewayDispatchEvents.MessageDeleteBulk: {
         const { channel_id, ids } = data as GatewayMessageDeleteBulkDispatchData;
-        inbound.deleted(channel_id, ids);
-        return;
+        return inbound.deleted(channel_id, ids);
       }
       case GatewayDispatchEvents.MessageReactionAdd:
-        reactions.added(data as GatewayMessageReactionAddDispatchData);
-        return;
+        return reactions.added(data as GatewayMessageReactionAddDispatchData);
       case GatewayDispatchEvents.MessageReactionRemove:
-        reactions.removed(data as GatewayMessageReactionRemoveDispatchData);
-        return;
+        return reactions.removed(data as GatewayMessageReactionRemoveDispatchData);
       case GatewayDispatchEvents.InteractionCreate:
-        void interactions.take(data as APIInteraction);
-        return;
+        return interactions.take(data as APIInteraction);
+      case GatewayDispatchEvents.GuildCreate: {
+        const guild = data as GatewayGuildCreateDispatchData;
+        return catchUp(placesOfGuild(guild, cursors, context.botId()));
+      }
       case GatewayDispatchEvents.ChannelDelete:
       case GatewayDispatchEvents.ThreadDelete:
         cursors.forget((data as { id: string }).id);
     }
+    return undefined;
   }
 
-  function begin(client: Client<true>, shard: number): void {
-    catchUp(placesOfShard(client, shard, cursors));
-    if (shard === 0) catchUp(placesNotShown(client, cursors));
+  function begin(shard: number, count: number): Promise<unknown> {
+    guildChannels.begin(shard, count);
     void handling?.missed.read();
     noteReturn();
+    return catchUp(placesWithoutGuild(shard, cursors));
   }
 
   /** Reports only reconnections, because the caller of `connect` knows about the first connection. */
@@ -175,8 +183,13 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     isLost = false;
   }
 
-  function catchUp(placeIds: string[]): void {
-    for (const id of placeIds) handling?.inbound.catchUp(id);
+  async function catchUp(placeIds: string[]): Promise<void> {
+    await Promise.all(placeIds.map((id) => handling?.inbound.catchUp(id)));
+  }
+
+  function onProgress(report: CatchUpReport): void {
+    missing = reportText(report);
+    if (report.isOver) logReport(report, log);
   }
 
   function onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void {
@@ -210,7 +223,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   }
 
   function register(): void {
-    const applicationId = gateway.client()?.application.id;
+    const applicationId = gateway.bot()?.applicationId;
     if (applicationId === undefined) return;
     registerCommands({ api, store, applicationId, commands: options.commands(), log, signal: ended.signal }).catch(
       (thrown: unknown) => {
@@ -229,11 +242,20 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       if (handling !== undefined) throw discordError("discord.connected", "it is already connected");
       const handlers = connectedHandlers(given);
       const both = AbortSignal.any([signal, ended.signal]);
-      await cursors.load();
       const onRefused = (messageId: string, notice: Notice, channelId: string) =>
         tellAuthor(channelId, messageId, notice);
-      const inbound = createInbound({ api, context, cursors, handlers, onKept, onRefused, log, signal: both });
-      const onAsked = (raw: RawMessage) => inbound.add(raw);
+      const inbound = createInbound({
+        api,
+        context,
+        cursors,
+        handlers,
+        onKept,
+        onRefused,
+        onProgress,
+        log,
+        signal: both,
+      });
+      const onAsked = (raw: RawMessage) => void inbound.add(raw);
       const interactions = createInteractions({ api, channels, handlers, formContents, onAsked, log });
       const reactions = createReactions({ handlers, lookUp: people.lookUp, botId: context.botId, log });
       const missed = createMissedReactions({ api, cursors, handlers, ownId, log, signal: both });
@@ -262,7 +284,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     lookUp: people.lookUp,
     isRatedByReaction: true,
     mayRead: createMayRead(api, access),
-    reach: createReach({ api, channels, people, access, roleName: context.roleName }),
+    reach: createReach({ api, channels, people, access, roleName }),
     earlier: createEarlier({ api, channels, access, ownId }),
     openFile: createFileOpener(api, options.apiUrl),
     chat: createChatActions({ api, messages, access }),
@@ -271,15 +293,14 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     },
     health: () => ({
       isConnected: gateway.isConnected() && tokenProblem === undefined,
-      detail: tokenProblem ?? gateway.detail(),
+      detail: tokenProblem ?? [gateway.detail(), missing].filter((text) => text !== undefined).join("; "),
     }),
     async close() {
       ended.abort();
       acknowledgements.close();
-      await gateway.close();
-      // Messages that are being handled must be stored before the cursors are saved.
+      // Messages that are being handled must be stored before the sessions and cursors are saved.
       if (handling !== undefined) await withTimeout(maxCloseMs, handling.inbound.whenIdle());
-      await cursors.flush();
+      await gateway.close();
       api.close();
     },
   };

@@ -31,14 +31,20 @@ function mention(text: string) {
   return discord.ann.say(`${discord.bot.mention} ${text}`, { in: discord.channel });
 }
 
-function kept(id: string): Promise<InboundMessage> {
-  return discord.until(() => agent.kept.find((message) => message.id === id), 10_000);
+function kept(id: string, timeoutMs = 10_000): Promise<InboundMessage> {
+  return discord.until(() => agent.kept.find((message) => message.id === id), timeoutMs);
 }
 
 /** What stands in the store, so that nothing of a process is left but what it has written. */
 function cursorOf(channelId: string): string | undefined {
   const stored = bot.store.values.get("discord:cursors") as { places: [string, string, string][] } | undefined;
   return stored?.places.find(([id]) => id === channelId)?.[2];
+}
+
+/** So long after the end of the process that Discord no longer knows its sessions. */
+async function restartWithoutSession(): Promise<void> {
+  await bot.restart();
+  discord.gateway.forgetSessions();
 }
 
 describe("connecting", () => {
@@ -299,6 +305,87 @@ describe("events that are not as they should be", () => {
   });
 });
 
+describe("a session of the former process", () => {
+  const outcomes = () => discord.gateway.attempts.map(({ type, outcome }) => `${type}: ${outcome.replace(/ \d+/, "")}`);
+  const histories = () => discord.requests.filter(({ route }) => route === "messages.list");
+
+  test("is resumed: what was said, edited and deleted meanwhile comes once, a person's first DM too, and nothing is fetched", async () => {
+    await connect();
+    await kept(mention("before").id);
+    await bot.restart();
+    const missed = [mention("one"), discord.ben.say("we have not met", { in: "dm" }), mention("two")];
+    const edited = mention("wrong");
+    discord.ann.edit(edited, `${discord.bot.mention} right`);
+    await connect();
+    await Promise.all(missed.map(({ id }) => kept(id)));
+    await discord.until(() => agent.edited.some(({ id }) => id === edited.id));
+    await kept(mention("after").id);
+    expect(agent.kept.map(({ text }) => text).toSorted()).toEqual(
+      ["after", "before", "one", "two", "we have not met", "wrong"].toSorted(),
+    );
+    expect(outcomes()).toEqual(["identify: ready", "resume: resumed after"]);
+    expect(histories()).toEqual([]);
+    expect(bot.platform.health()).toEqual({ isConnected: true, detail: "connected as Remora in 1 server" });
+  });
+
+  test("begins again before a message that could not be kept", async () => {
+    agent.beforeKeeping = ({ text }) => (text === "stuck" ? new Promise(() => {}) : Promise.resolve());
+    await connect();
+    await kept(mention("before").id);
+    const stuck = mention("stuck");
+    await kept(discord.ben.say("elsewhere", { in: "dm" }).id);
+    agent.beforeKeeping = async () => {};
+    await bot.restart();
+    await connect();
+    await kept(stuck.id);
+    expect(outcomes()).toEqual(["identify: ready", "resume: resumed after"]);
+    expect(histories()).toEqual([]);
+  });
+
+  test("that Discord does not know any more is replaced, and what was said meanwhile is fetched", async () => {
+    await connect();
+    await kept(mention("before").id);
+    await bot.restart();
+    const missed = mention("meanwhile");
+    discord.clock.advance(10 * 60_000);
+    await connect();
+    await kept(missed.id);
+    await discord.until(() => agent.kept.length === 2);
+    expect(outcomes()).toEqual(["identify: ready", "resume: invalid session", "identify: ready"]);
+  });
+
+  test("is not resumed while messages from before it are still to be fetched", async () => {
+    await connect();
+    await kept(discord.ann.say("before", { in: "dm" }).id);
+    await restartWithoutSession();
+    const missed = discord.ann.say("meanwhile", { in: "dm" });
+    const fault = discord.fail({ route: "messages.list" }, { type: "hang" });
+    await connect();
+    await discord.until(() => fault.hits.length === 1);
+    await bot.restart();
+    await connect();
+    await kept(missed.id);
+    expect(outcomes().at(-1)).toBe("identify: ready");
+  });
+
+  test("brings no command a second time", async () => {
+    await connect();
+    await discord.until(() => discord.commands().length === 1);
+    await bot.restart();
+    discord.ann.slash("remora status", { in: discord.channel });
+    const missed = mention("meanwhile");
+    await connect();
+    await kept(missed.id);
+    expect(agent.commands).toEqual([]);
+  });
+
+  test("in a store that holds nonsense is not used", async () => {
+    bot.store.values.set("discord:session:0", { sessionId: 7 });
+    await connect();
+    await kept(mention("hello").id);
+  });
+});
+
 describe("after a restart", () => {
   test("what was said while nothing ran is handed in once: channel, thread, DM; and nothing that was done with before", async () => {
     await connect();
@@ -306,7 +393,7 @@ describe("after a restart", () => {
     await bot.platform.reply(targetOf(first), createPosts()).finish("An answer.", []);
     const [thread] = discord.channel.threads();
     await kept(discord.ann.say("dm before", { in: "dm" }).id);
-    await bot.restart();
+    await restartWithoutSession();
     const missed = [
       mention("one"),
       discord.ben.say("follow-up", { in: thread ?? "" }),
@@ -316,7 +403,7 @@ describe("after a restart", () => {
     await Promise.all(missed.map(({ id }) => kept(id)));
     expect(agent.kept.map(({ text }) => text).toSorted()).toEqual(["before", "dm", "dm before", "follow-up", "one"]);
     expect(agent.kept.find(({ text }) => text === "follow-up")?.conversationId).toBe(first.conversationId);
-    await bot.restart();
+    await restartWithoutSession();
     await connect();
     await kept(mention("last").id);
     expect(agent.kept).toHaveLength(6);
@@ -326,20 +413,20 @@ describe("after a restart", () => {
     const people = Array.from({ length: 150 }, (_, index) => discord.addPerson(`person ${index}`));
     await connect();
     const before = people.map((person) => person.say("before", { in: "dm" }));
-    await Promise.all(before.map(({ id }) => kept(id)));
-    await bot.restart();
+    await Promise.all(before.map(({ id }) => kept(id, 60_000)));
+    await restartWithoutSession();
     const missed = people.map((person) => person.say("meanwhile", { in: "dm" }));
     await connect();
-    await Promise.all(missed.map(({ id }) => kept(id)));
+    await Promise.all(missed.map(({ id }) => kept(id, 60_000)));
     expect(agent.kept).toHaveLength(2 * people.length);
-  });
+  }, 120_000);
 
   test("while one server is away, what was said in another one is understood as what it is", async () => {
     await connect();
     const other = discord.addGuild("Away");
     other.addBot();
     await kept(mention("before").id);
-    await bot.restart();
+    await restartWithoutSession();
     other.setAvailable(false);
     const missed = mention("meanwhile");
     await connect();
@@ -348,7 +435,7 @@ describe("after a restart", () => {
 
   test("a channel in which nothing was said before is read from the first start on", async () => {
     await connect();
-    await bot.restart();
+    await restartWithoutSession();
     const missed = mention("the first words here");
     await connect();
     await kept(missed.id);
@@ -370,7 +457,7 @@ describe("after a restart", () => {
     await discord.until(() => agent.delivered.length === 1);
     expect(cursorOf(discord.channel.id) ?? "0").not.toBe(said.id);
     agent.beforeKeeping = async () => {};
-    await bot.restart();
+    await restartWithoutSession();
     await connect();
     await kept(said.id);
   });
@@ -380,7 +467,7 @@ describe("after a restart", () => {
     const role = discord.guild.addRole("crew");
     discord.ann.setRoles(discord.guild, [role]);
     await kept(mention("before").id);
-    await bot.restart();
+    await restartWithoutSession();
     const missed = Array.from({ length: 230 }, (_, index) => discord.ann.say(`line ${index}`, { in: discord.channel }));
     const last = mention("the last");
     await connect();
@@ -391,7 +478,7 @@ describe("after a restart", () => {
   test("what is more than a day old is not answered any more", async () => {
     await connect();
     await kept(mention("before").id);
-    await bot.restart();
+    await restartWithoutSession();
     const old = mention("yesterday");
     // Ids are times: a client whose clock is a day ahead sees an old message.
     const later = Date.now() + 25 * 3_600_000;
@@ -416,7 +503,7 @@ describe("after a restart", () => {
   test("rate limits on the way are waited for", async () => {
     await connect();
     await kept(mention("before").id);
-    await bot.restart();
+    await restartWithoutSession();
     const missed = mention("meanwhile");
     discord.fail({ route: "messages.list", times: 2 }, { type: "rate-limit", retryAfterSeconds: 0.2 });
     discord.fail({ route: "messages.list", times: 1 }, { type: "answer", status: 503 });

@@ -5,6 +5,7 @@ import { createDiscordPlatform, type DiscordPlatformOptions } from "../../../src
 import type { Json } from "../../../src/ports/message.ts";
 import type { Platform } from "../../../src/ports/platform.ts";
 import type { Store } from "../../../src/ports/store.ts";
+import { createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts";
 import { createDiscordDouble, type DiscordDouble, type DiscordDoubleOptions } from "../../doubles/discord/double.ts";
 
 export interface DiscordBot {
@@ -24,7 +25,7 @@ export interface MemoryStore extends Store {
   values: Map<string, Json>;
 }
 
-function createMemoryStore(): MemoryStore {
+export function createMemoryStore(): MemoryStore {
   const values = new Map<string, Json>();
   return {
     values,
@@ -71,6 +72,8 @@ export async function openDiscordBot(
       ackReaction: null,
       shards: 1,
       store,
+      leases: createInMemoryLeases(),
+      shared: undefined,
       commands: () => [{ usage: "status", description: "what runs" }],
       isAllowedBot: () => false,
       log,

@@ -35,6 +35,8 @@ async function whileAway(work: () => void, places: number): Promise<void> {
   work();
   discord.requests.splice(0);
   await bot.restart();
+  // A session that is resumed brings the reactions itself.
+  discord.gateway.forgetSessions();
   await connect();
   await discord.until(() => lists().length >= places);
 }

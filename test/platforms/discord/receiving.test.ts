@@ -53,6 +53,16 @@ describe("who is meant", () => {
     });
   });
 
+  test("a DM that comes while the token is refused is read once it is accepted again", async () => {
+    const refused = discord.fail(
+      { route: "members.get" },
+      { type: "answer", status: 401, body: { code: 0, message: "401" } },
+    );
+    const said = discord.ann.say("between us", { in: "dm" });
+    expect(await kept(said.id)).toMatchObject({ text: "between us", isDirect: true });
+    expect(refused.hits).toHaveLength(1);
+  });
+
   test("a DM has its person's scope, and no server", async () => {
     const { ann } = discord;
     const said = ann.say("between us", { in: "dm" });

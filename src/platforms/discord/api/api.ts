@@ -17,7 +17,8 @@ import { pause } from "../../../lib/backoff.ts";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { isTransientCode } from "../../../lib/transient-errors.ts";
-import { globalRequestsPerSecond } from "../limits.ts";
+import type { RateBudget } from "../../../ports/rate-budget.ts";
+import { globalRequestsPerSecond, sharedRate } from "../limits.ts";
 import { fatalProblem } from "./gateway-problems.ts";
 
 /**
@@ -49,6 +50,8 @@ export interface DiscordApiOptions {
   /** Called after every answer to a request with the token: with the problem, or with undefined. */
   onToken?(problem: RemoraError | undefined): void;
   log: Log;
+  /** Shared with other processes, if there are any. */
+  budget?: RateBudget | undefined;
   pauses?: Partial<Record<RetryPolicy, readonly number[]>>;
 }
 
@@ -62,8 +65,11 @@ const timeoutMs = 15_000;
 const maxRequestsPerSecond = 500;
 const safeRateMs = 10 * 60_000;
 const maxThreadWaitMs = 5_000;
+/** After that, the request is sent, and Discord itself says how long to wait. */
+const maxSharedWaitMs = 30_000;
+const globalBucket = "global";
 
-export function createDiscordApi({ token, apiUrl, onToken, log, pauses }: DiscordApiOptions): DiscordApi {
+export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }: DiscordApiOptions): DiscordApi {
   const rest = new REST({
     version: "10",
     retries: 0,
@@ -74,6 +80,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, pauses }: Discor
   rest.setToken(token);
   const waits = { ...defaultPauses, ...pauses };
   keepGlobalRate(rest);
+  if (budget !== undefined) tellOthers(rest, budget);
   const ended = new AbortController();
   const running = new Set<AbortController>();
 
@@ -82,6 +89,8 @@ export function createDiscordApi({ token, apiUrl, onToken, log, pauses }: Discor
     const own = new AbortController();
     running.add(own);
     try {
+      const both = signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]);
+      if (budget !== undefined && !withoutToken) await slotFor(budget, method, route, both);
       const answer = (await rest.request({
         method: method as never,
         fullRoute: route,
@@ -89,7 +98,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, pauses }: Discor
         ...(body === undefined ? {} : { body }),
         ...(files === undefined ? {} : { files }),
         ...(query === undefined ? {} : { query: new URLSearchParams(query) }),
-        signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
+        signal: both,
       })) as T;
       if (!withoutToken) onToken?.(undefined);
       return answer;
@@ -126,6 +135,34 @@ export function createDiscordApi({ token, apiUrl, onToken, log, pauses }: Discor
       rest.clearHandlerSweeper();
     },
   };
+}
+
+/** The answer that uses up a limit says how long to wait, before anything is refused. */
+function tellOthers(rest: REST, budget: RateBudget): void {
+  rest.on(RESTEvents.Response, ({ method, path }, { status, headers }) => {
+    if (status !== 429 && headers.get("x-ratelimit-remaining") !== "0") return;
+    const seconds = Number(headers.get("x-ratelimit-reset-after") ?? headers.get("retry-after"));
+    const bucket = headers.has("x-ratelimit-global") ? globalBucket : bucketOf(method, path);
+    if (seconds > 0) budget.hold(bucket, seconds * 1_000);
+  });
+}
+
+/** Waits until the other processes leave room, for all routes and for this one. */
+async function slotFor(budget: RateBudget, method: string, route: string, signal: AbortSignal): Promise<void> {
+  const until = Date.now() + maxSharedWaitMs;
+  // A thread that is not to be waited for is left to `isNotWorthWaiting`.
+  const routeWait = async () => (route.endsWith("/threads") ? 0 : await budget.take(bucketOf(method, route)));
+  while (!signal.aborted && Date.now() < until) {
+    const wait = (await routeWait()) || (await budget.take(globalBucket, sharedRate));
+    if (wait === 0) return;
+    await pause(wait, signal);
+  }
+}
+
+/** The limits of a route are separate for each channel, guild and webhook. */
+function bucketOf(method: string, route: string): string {
+  const [, kind = "", major = "", ...rest] = route.replace(/\/reactions\/.*/, "/reactions").split("/");
+  return `${method} ${kind} ${major} ${rest.map((part) => (/^\d+$/.test(part) ? ":id" : part)).join("/")}`;
 }
 
 /** Ignores the limit of 50 requests a second until a 429, then obeys it, because refused requests count too. */

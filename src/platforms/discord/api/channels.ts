@@ -1,5 +1,5 @@
 /** Facts about channels, from the gateway's cache or from a request whose answer is cached for a minute. */
-import { type APIChannel, ChannelType, type Client, Routes, ThreadChannel } from "discord.js";
+import { type APIChannel, ChannelType, Routes } from "discord.js";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
 
@@ -19,16 +19,22 @@ export interface Channels {
 
 const keptMs = 60_000;
 
-/** `client` returns undefined before the gateway connects, and in processes without a gateway. */
-export function createChannels(api: DiscordApi, client: () => Client | undefined): Channels {
+export interface KnownChannels {
+  get(id: string): ChannelFacts | undefined;
+  remember(facts: ChannelFacts): void;
+}
+
+/** `known` are the channels whose changes this process hears of. */
+export function createChannels(api: DiscordApi, known: KnownChannels): Channels {
   const recent = createLruMap<{ facts: ChannelFacts | undefined; until: number }>(500);
   return {
     async get(id) {
-      const known = fromGateway(client(), id);
-      if (known !== undefined) return known;
+      const current = known.get(id);
+      if (current !== undefined) return current;
       const kept = recent.get(id);
       if (kept !== undefined && Date.now() < kept.until) return kept.facts;
       const facts = await ask(api, id);
+      if (facts !== undefined) known.remember(facts);
       recent.set(id, { facts, until: Date.now() + keptMs });
       return facts;
     },
@@ -43,15 +49,6 @@ const threadTypes: readonly ChannelType[] = [
 
 export function isThread({ type }: Pick<ChannelFacts, "type">): boolean {
   return threadTypes.includes(type);
-}
-
-function fromGateway(client: Client | undefined, id: string): ChannelFacts | undefined {
-  const channel = client?.channels.cache.get(id);
-  if (channel === undefined || channel.isDMBased()) return undefined;
-  const { type, name, guildId } = channel;
-  if (!(channel instanceof ThreadChannel)) return { id, type, name, guildId };
-  const { parentId, ownerId } = channel;
-  return { id, type, name, guildId, ...(parentId ? { parentId } : {}), ...(ownerId ? { ownerId } : {}) };
 }
 
 async function ask(api: DiscordApi, id: string): Promise<ChannelFacts | undefined> {

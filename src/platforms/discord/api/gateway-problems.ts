@@ -5,6 +5,7 @@ import { messageOf, RemoraError } from "../../../lib/errors.ts";
 const portal = "discord.com/developers/applications";
 
 export function fatalProblem(thrown: unknown): RemoraError | undefined {
+  if (thrown instanceof RemoraError && fatalCodes.has(thrown.code)) return thrown;
   switch (reasonOf(thrown)) {
     case "token":
       return problem(
@@ -38,6 +39,8 @@ export function fatalProblem(thrown: unknown): RemoraError | undefined {
       return undefined;
   }
 }
+
+const fatalCodes = new Set(["discord.token", "discord.intents", "discord.sharding", "discord.sessions"]);
 
 type Reason = "token" | "intents" | "sharding" | "sessions";
 

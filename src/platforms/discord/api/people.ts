@@ -1,10 +1,11 @@
 /** Names and roles of people in the bot's servers. */
-import { type APIGuildMember, type APIUser, type RESTAPIPartialCurrentUserGuild, Routes } from "discord.js";
+import { type APIGuildMember, type APIUser, Routes } from "discord.js";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { asPlain } from "../../../lib/text/sanitize.ts";
 import type { Author } from "../../../ports/message.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
+import type { GuildIds } from "./own-guilds.ts";
 
 export interface People {
   member(guildId: string, userId: string): Promise<Author | undefined>;
@@ -19,21 +20,8 @@ const keptMs = 60_000;
 /** If the bot is in more servers than this, roles are not looked up for DMs. */
 const maxGuilds = 5;
 
-/** `guilds` returns the gateway's servers, or undefined without a gateway. */
-export function createPeople(api: DiscordApi, guilds: () => string[] | undefined): People {
+export function createPeople(api: DiscordApi, guildIds: GuildIds): People {
   const recent = createLruMap<{ roles: string[]; until: number }>(1_000);
-  let asked: { ids: string[]; until: number } | undefined;
-
-  async function guildIds(): Promise<string[]> {
-    const known = guilds();
-    if (known !== undefined) return known;
-    if (asked === undefined || Date.now() >= asked.until) {
-      const route = Routes.userGuilds();
-      const found = await api.request<RESTAPIPartialCurrentUserGuild[]>({ method: "GET", route });
-      asked = { ids: found.map(({ id }) => id), until: Date.now() + keptMs };
-    }
-    return asked.ids;
-  }
 
   async function member(guildId: string, userId: string): Promise<Author | undefined> {
     try {

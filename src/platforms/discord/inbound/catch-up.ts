@@ -1,30 +1,35 @@
 /** Finds the channels, threads and DMs with unread messages when a session starts: Discord does not resend these. */
-import { type Client, type Guild, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
-import { type Cursors, newerId } from "./cursors.ts";
+import { type APIChannel, type GatewayGuildCreateDispatchData, PermissionFlagsBits } from "discord.js";
+import { permissionsIn } from "../api/permissions.ts";
+import { type Cursors, newerId, snowflakeAt } from "./cursors.ts";
 
-export function placesOfShard(client: Client<true>, shard: number, cursors: Cursors): string[] {
-  const guilds = [...client.guilds.cache.values()].filter(({ shardId }) => shardId === shard);
-  return guilds.flatMap((guild) => placesOfGuild(guild, cursors));
+/** The channels and threads of a server that have news, and its known threads that Discord does not list (archived ones). */
+export function placesOfGuild(guild: GatewayGuildCreateDispatchData, cursors: Cursors, botId: string): string[] {
+  const shown = [...guild.channels, ...guild.threads] as APIChannel[];
+  const ids = new Set(shown.map(({ id }) => id));
+  const me = guild.members.find(({ user }) => user.id === botId);
+  const joined = snowflakeAt(Date.parse(guild.joined_at));
+  const parents = new Map(shown.map((channel) => [channel.id, channel]));
+
+  function hasNews(channel: APIChannel): boolean {
+    if (!("last_message_id" in channel) || !channel.last_message_id || me === undefined) return false;
+    const read = newerId(cursors.readUpTo(channel.id, guild.id), joined);
+    if (newerId(channel.last_message_id, read) === read) return false;
+    const holder =
+      ("parent_id" in channel && guild.threads.some(({ id }) => id === channel.id)
+        ? parents.get(channel.parent_id ?? "")
+        : undefined) ?? channel;
+    const needed = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;
+    return (permissionsIn(holder, guild, me, botId) & needed) === needed;
+  }
+
+  const hidden = cursors.places().filter((place) => place.guild === guild.id && place.type !== "channel");
+  const unlisted = hidden.filter(({ id }) => !ids.has(id)).map(({ id }) => id);
+  return [...shown.filter(hasNews).map(({ id }) => id), ...unlisted.toReversed()];
 }
 
-export function placesOfGuild(guild: Guild, cursors: Cursors): string[] {
-  return [...guild.channels.cache.values()].filter((channel) => hasNews(channel, cursors)).map(({ id }) => id);
-}
-
-/** Discord does not report new messages in DMs and archived threads, so all known ones are checked, newest first. */
-export function placesNotShown(client: Client<true>, cursors: Cursors): string[] {
-  return cursors
-    .places()
-    .filter(({ id, type }) => type !== "channel" && !client.channels.cache.get(id)?.isThread())
-    .map(({ id }) => id)
-    .toReversed();
-}
-
-function hasNews(channel: GuildBasedChannel, cursors: Cursors): boolean {
-  if (!channel.isTextBased() || channel.lastMessageId === null) return false;
-  const read = cursors.readUpTo(channel.id);
-  if (newerId(channel.lastMessageId, read) === read) return false;
-  const me = channel.guild.members.me;
-  const needed = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;
-  return me !== null && channel.permissionsFor(me).has(needed);
+/** The known DMs, and places whose server is not known, newest first. */
+export function placesWithoutGuild(shard: number, cursors: Cursors): string[] {
+  const places = cursors.places(shard).filter(({ guild }) => guild === undefined);
+  return places.map(({ id }) => id).toReversed();
 }

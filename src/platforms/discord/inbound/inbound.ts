@@ -11,19 +11,22 @@ import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { InboundMessage, Notice } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
-import { codeOfRefusal, type DiscordApi, discordError, isPassing, isRefusal } from "../api/api.ts";
+import { type CatchUpReport, newReport } from "../../shared/catch-up-report.ts";
+import { codeOfRefusal, type DiscordApi, discordError, isAway, isPassing, isRefusal } from "../api/api.ts";
 import { isThread } from "../api/channels.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import { maxHistoryPage } from "../limits.ts";
 import { type Cursors, newerId, type PlaceType, snowflakeAt } from "./cursors.ts";
 import { createOrderedQueues } from "./ordered-queue.ts";
 import { type InboundContext, messageText, type RawMessage, readInbound } from "./read-message.ts";
+import { createSlots } from "./slots.ts";
 
+/** All resolve once what they were given is durably stored; they stay open if the process ends before. */
 export interface Inbound {
-  add(raw: RawMessage): void;
-  catchUp(placeId: string): void;
-  edited(raw: RawMessage): void;
-  deleted(channelId: string, ids: string[]): void;
+  add(raw: RawMessage): Promise<void>;
+  catchUp(placeId: string): Promise<void>;
+  edited(raw: RawMessage): Promise<void>;
+  deleted(channelId: string, ids: string[]): Promise<void>;
   whenIdle(): Promise<void>;
 }
 
@@ -36,12 +39,15 @@ export interface InboundOptions {
   onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void;
   /** Called once for a message that can't be stored now. */
   onRefused(messageId: string, notice: Notice, channelId: string): void;
+  /** Called after each place whose missed messages were read. */
+  onProgress(report: CatchUpReport): void;
   log: Log;
   signal: AbortSignal;
 }
 
 /** Limit per place, each time the process was offline. */
-const maxMissedMessages = 1_000;
+const maxMissedMessages = 5_000;
+const maxPlacesAtOnce = 20;
 /** Messages older than this are not fetched, because nobody still waits for their answers. */
 const maxAwayMs = 24 * 3_600_000;
 
@@ -52,14 +58,17 @@ export function createInbound({
   handlers,
   onKept,
   onRefused,
+  onProgress,
   log,
   signal,
 }: InboundOptions): Inbound {
   const queues = createOrderedQueues(log, signal);
   const done = createLruMap<true>(5_000);
   const told = createLruMap<true>(5_000);
-  /** Places whose queue was full. Messages that did not fit are fetched once the queue is empty. */
-  const behind = new Set<string>();
+  /** Places whose queue was full. Messages that did not fit are fetched once the queue is empty; who waits for them. */
+  const behind = new Map<string, (() => void)[]>();
+  const slots = createSlots(maxPlacesAtOnce);
+  let report = newReport();
 
   async function take(raw: RawMessage): Promise<void> {
     if (done.has(raw.id)) return;
@@ -70,11 +79,11 @@ export function createInbound({
       if (notice?.later !== undefined) throw refusedForNow(message, notice.later, raw.channel_id);
       const thread = message.isAddressed ? messageThread(message) : undefined;
       // Needed even before the thread exists: if somebody opens it later, its messages belong to this conversation.
-      if (thread !== undefined) cursors.markOwn(thread, raw.id);
+      if (thread !== undefined) cursors.markOwn(thread, raw.guild_id ?? "", raw.id);
       onKept(message, notice, raw.channel_id);
     }
     done.set(raw.id, true);
-    cursors.advance(raw.channel_id, type, raw.id);
+    cursors.advance({ id: raw.channel_id, type, guild: raw.guild_id }, raw.id);
   }
 
   /** The queue tries the message again, and after a restart, it is fetched again. */
@@ -89,7 +98,8 @@ export function createInbound({
     try {
       return await read();
     } catch (thrown) {
-      if (isPassing(thrown) || signal.aborted) throw thrown;
+      // A refused token may be put right, so the message can be read later.
+      if (isAway(thrown) || isPassing(thrown) || signal.aborted) throw thrown;
       log.error({ messageId: id, channel: channel_id, error: messageOf(thrown) }, "could not read a message");
       return undefined;
     }
@@ -104,24 +114,29 @@ export function createInbound({
   async function fetchMissed(placeId: string): Promise<void> {
     const oldest = snowflakeAt(Date.now() - maxAwayMs);
     for (let read = 0; read < maxMissedMessages; ) {
-      const after = newerId(cursors.readUpTo(placeId), oldest);
-      const page = await pageAfter(placeId, after);
+      const page = await pageAfter(placeId, oldest);
       for (const raw of page) await take(raw);
       read += page.length;
+      report.messages += page.length;
       if (page.length < maxHistoryPage) return;
     }
+    report.cut.add(placeId);
     log.warn(
       { channel: placeId, messages: maxMissedMessages },
       "too many messages arrived while disconnected; the newest were not read",
     );
   }
 
-  async function pageAfter(channelId: string, after: string): Promise<RawMessage[]> {
+  async function pageAfter(channelId: string, oldest: string): Promise<RawMessage[]> {
     try {
       const facts = await context.channels.get(channelId);
       // Without its facts, the channel could be mistaken for a DM.
-      if (facts === undefined) return [];
+      if (facts === undefined) {
+        report.closed.add(channelId);
+        return [];
+      }
       const inGuild = facts.guildId === undefined ? {} : { guild_id: facts.guildId };
+      const after = newerId(cursors.readUpTo(channelId, facts.guildId), oldest);
       const page = await api.request<APIMessage[]>({
         method: "GET",
         route: Routes.channelMessages(channelId),
@@ -131,37 +146,66 @@ export function createInbound({
       return page.map((raw) => ({ ...raw, ...inGuild })).sort(byAge);
     } catch (thrown) {
       if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
-      if (isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions")) cursors.forget(channelId);
+      const isClosed = isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions");
+      if (isClosed) cursors.forget(channelId);
+      (isClosed ? report.closed : report.failed).add(channelId);
       // Give up, because new messages must not wait for a page that will never load.
-      else log.error({ channel: channelId, error: messageOf(thrown) }, "could not read a channel's missed messages");
+      if (!isClosed)
+        log.error({ channel: channelId, error: messageOf(thrown) }, "could not read a channel's missed messages");
       return [];
     }
   }
 
-  function addWork(placeId: string, work: () => Promise<void>): void {
-    if (behind.has(placeId) || queues.add(placeId, work)) return;
-    behind.add(placeId);
+  function addWork(placeId: string, work: () => Promise<void>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const late = behind.get(placeId);
+    if (late !== undefined) {
+      late.push(resolve);
+      return promise;
+    }
+    if (queues.add(placeId, () => work().then(resolve))) return promise;
+    const all = [resolve];
+    behind.set(placeId, all);
     log.warn({ channel: placeId }, "a channel's queue is full; later messages are fetched once it is empty");
     queues.addLast(placeId, async () => {
       behind.delete(placeId);
       await fetchMissed(placeId);
+      for (const done of all) done();
     });
+    return promise;
+  }
+
+  async function catchUp(placeId: string): Promise<void> {
+    const free = await slots.take(placeId);
+    try {
+      await fetchMissed(placeId);
+      report.read += 1;
+      report.isOver = report.read === report.total;
+      onProgress(report);
+    } finally {
+      free();
+    }
   }
 
   return {
-    add: (raw) => addWork(raw.channel_id, () => take(raw)),
-    catchUp: (placeId) => addWork(placeId, () => fetchMissed(placeId)),
-    edited(raw) {
+    add(raw) {
+      slots.hurry(raw.channel_id);
+      return addWork(raw.channel_id, () => take(raw));
+    },
+    catchUp(placeId) {
+      if (report.isOver) report = newReport();
+      report.total += 1;
+      return addWork(placeId, () => catchUp(placeId));
+    },
+    edited: (raw) =>
       addWork(raw.channel_id, async () => {
         const text = await unlessHopeless(raw, () => messageText(raw, raw.guild_id, context));
         if (text !== undefined) await handlers.onEdited("discord", raw.id, text);
-      });
-    },
-    deleted(channelId, ids) {
+      }),
+    deleted: (channelId, ids) =>
       addWork(channelId, async () => {
         for (const id of ids) await handlers.onDeleted("discord", id);
-      });
-    },
+      }),
     whenIdle: () => queues.whenIdle(),
   };
 }

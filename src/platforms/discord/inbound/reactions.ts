@@ -17,9 +17,10 @@ export interface ReactionsOptions {
 
 type Reaction = GatewayMessageReactionAddDispatchData | GatewayMessageReactionRemoveDispatchData;
 
+/** Both resolve once the rating is kept, or can't be. */
 export interface Reactions {
-  added(reaction: GatewayMessageReactionAddDispatchData): void;
-  removed(reaction: GatewayMessageReactionRemoveDispatchData): void;
+  added(reaction: GatewayMessageReactionAddDispatchData): Promise<void> | undefined;
+  removed(reaction: GatewayMessageReactionRemoveDispatchData): Promise<void> | undefined;
 }
 
 /** Skin tones follow the thumb. */
@@ -45,10 +46,10 @@ export function createReactions({ handlers, lookUp, botId, log }: ReactionsOptio
   /** Looking a person up takes time, and a removed reaction must not overtake the added one. */
   const inOrder = createKeyedMutex();
 
-  function take(reaction: Reaction, isAdded: boolean): void {
+  function take(reaction: Reaction, isAdded: boolean): Promise<void> | undefined {
     const thumb = thumbOf(reaction.emoji);
-    if (thumb === undefined || reaction.user_id === botId()) return;
-    void inOrder(reaction.user_id, () => rate(reaction, thumb, isAdded)).catch((thrown: unknown) => {
+    if (thumb === undefined || reaction.user_id === botId()) return undefined;
+    return inOrder(reaction.user_id, () => rate(reaction, thumb, isAdded)).catch((thrown: unknown) => {
       log.warn({ messageId: reaction.message_id, error: messageOf(thrown) }, "could not keep a rating");
     });
   }

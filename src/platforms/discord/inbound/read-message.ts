@@ -11,6 +11,7 @@ import {
 } from "discord.js";
 import type { Author, InboundMessage } from "../../../ports/message.ts";
 import { type ChannelFacts, type Channels, isThread } from "../api/channels.ts";
+import type { GuildRoles } from "../api/own-guilds.ts";
 import { authorOf, type People, personName } from "../api/people.ts";
 import { type DiscordConversation, formatConversationId, messageLink, scopeOf } from "../conversation-id.ts";
 import { describeAttachments, quotedMessage } from "./attachments.ts";
@@ -21,8 +22,7 @@ export type RawMessage = APIMessage & Pick<GatewayMessageCreateDispatchData, "gu
 
 export interface InboundContext {
   botId(): string;
-  botRole(guildId: string): string | undefined;
-  roleName(guildId: string, roleId: string): string | undefined;
+  roles(guildId: string): Promise<GuildRoles>;
   channels: Channels;
   people: People;
   isOwnThread(threadId: string): boolean;
@@ -40,7 +40,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
   const facts = guildId === undefined ? undefined : await context.channels.get(raw.channel_id);
   const conversation = conversationOf(raw, guildId, facts, context);
   const isDirect = conversation.type === "dm";
-  const isAddressed = isDirect || speaker.isAsked || isMeant(raw, facts, guildId, context);
+  const isAddressed = isDirect || speaker.isAsked || (await isMeant(raw, facts, guildId, context));
   const hasRoles = !isAddressed || speaker.author.isBot || (raw.member !== undefined && !speaker.isAsked);
   const roles = hasRoles ? speaker.author.roles : await context.people.roles(guildId, speaker.author.id);
   const author = { ...speaker.author, roles };
@@ -65,7 +65,8 @@ export async function messageText(
   guildId: string | undefined,
   context: InboundContext,
 ): Promise<string> {
-  const own = ownIds(guildId, context);
+  const roles = await rolesIn(raw.content, guildId, context);
+  const own = ownIds(roles, context);
   const said = isAsk(raw, context) ? raw.content.slice(askMark.length) : withoutLeadingMention(raw.content, own);
   const { channels } = idsIn(said);
   const facts = await Promise.all(channels.slice(0, 20).map((id) => context.channels.get(id)));
@@ -73,7 +74,7 @@ export async function messageText(
   const mentioned = new Map(raw.mentions.map((user) => [user.id, personName(user, memberIn(user))]));
   return readableText(said, {
     user: (id) => mentioned.get(id),
-    role: (id) => (guildId === undefined ? undefined : context.roleName(guildId, id)),
+    role: (id) => roles?.names.get(id),
     channel: (id) => names.get(id),
   });
 }
@@ -117,15 +118,15 @@ function rootOf({ id, referenced_message: answered }: RawMessage, { botId }: Inb
   return (isToBot ? answered.message_reference?.message_id : undefined) ?? id;
 }
 
-function isMeant(
+async function isMeant(
   raw: RawMessage,
   facts: ChannelFacts | undefined,
   guildId: string | undefined,
   context: InboundContext,
-): boolean {
+): Promise<boolean> {
   if (raw.mentions.some(({ id }) => id === context.botId())) return true;
   // People may mention the bot's role instead. If the role can't be mentioned, its mention appears only in the text.
-  const own = ownIds(guildId, context);
+  const own = ownIds(await rolesIn(raw.content, guildId, context), context);
   if (idsIn(raw.content).roles.some((id) => own.includes(id))) return true;
   if (raw.type === MessageType.Reply && raw.referenced_message?.author.id === context.botId()) return true;
   if (raw.author.bot || facts === undefined || !isThread(facts)) return false;
@@ -144,9 +145,17 @@ function visibility(
   return { ...(isPrivate ? { isPrivate } : {}), link: messageLink(guildId, channel, id) };
 }
 
-function ownIds(guildId: string | undefined, { botId, botRole }: InboundContext): string[] {
-  const role = guildId === undefined ? undefined : botRole(guildId);
-  return role === undefined ? [botId()] : [botId(), role];
+/** Undefined if the text mentions no role. */
+async function rolesIn(
+  text: string,
+  guildId: string | undefined,
+  context: InboundContext,
+): Promise<GuildRoles | undefined> {
+  return guildId === undefined || idsIn(text).roles.length === 0 ? undefined : await context.roles(guildId);
+}
+
+function ownIds(roles: GuildRoles | undefined, { botId }: InboundContext): string[] {
+  return roles?.own === undefined ? [botId()] : [botId(), roles.own];
 }
 
 function attachmentsOf(raw: RawMessage, conversation: DiscordConversation, context: InboundContext) {

@@ -3,9 +3,7 @@
  * If Discord refuses, the reply is posted elsewhere, and the person is told the reason once:
  *
  *   thread    can't be created, is locked or deleted   → the channel, as a reply to the message
- *   channel   is deleted or not writable               → a DM to the author, but not for cards, which must be answered
- *                                                        where they were asked
- *   DM        is closed                                → `platform.no-route`, because nobody would see the reply
+ *   channel   is deleted or not writable, or a DM closed  → `platform.no-route`, because nobody would see the reply
  *
  * The place is stored with the reply's posts so that a resumed reply continues there. The file is over 250 lines
  * because every fallback shares the current place.
@@ -55,7 +53,7 @@ export interface MessageSenderOptions {
 
 export interface MessageSender {
   /** Rejects with `platform.no-route`, or with Discord's refusal if files or embeds may be the cause. */
-  post(message: OutgoingMessage, options: { key: string; retry: RetryPolicy; isCard?: boolean }): Promise<string>;
+  post(message: OutgoingMessage, options: { key: string; retry: RetryPolicy }): Promise<string>;
   /** Returns false if the message no longer exists. */
   edit(messageId: string, message: OutgoingMessage, retry: RetryPolicy): Promise<boolean>;
   /** Finds a message whose id was not stored, because the process died after it was posted. */
@@ -67,7 +65,7 @@ export interface MessageSender {
 }
 
 interface Place {
-  type: "thread" | "channel" | "dm" | "author";
+  type: "thread" | "channel" | "dm";
   channelId: string;
   replyTo?: string;
   because?: string;
@@ -100,7 +98,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     isKept = kept !== undefined;
     if (conversation.type === "dm") return { type: "dm", channelId: conversation.channel };
     if (kept === conversation.channel) return inChannel(conversation);
-    if (kept !== undefined) return { type: kept === conversation.thread ? "thread" : "author", channelId: kept };
+    if (kept !== undefined) return { type: "thread", channelId: kept };
     const { thread } = conversation;
     if (thread === null) return inChannel(conversation);
     const isThere = all.length > 0 || thread !== target.messageId || (await isForum(conversation.channel));
@@ -156,7 +154,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     }
   }
 
-  async function nextPlace(at: Place, thrown: unknown, isCard: boolean): Promise<Place | undefined> {
+  async function nextPlace(at: Place, thrown: unknown): Promise<Place | undefined> {
     const where = conversation as DiscordConversation;
     if (at.type === "thread") {
       if (isRefusal(thrown, "unknownChannel") && !at.isLastTry) return await startThread(where, at.channelId);
@@ -170,24 +168,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     if (at.type !== "channel") return undefined;
     if (at.replyTo !== undefined && isRefusal(thrown, "noReplyWithoutHistory", "invalidForm"))
       return { type: "channel", channelId: at.channelId };
-    const isShut = isRefusal(thrown, ...closedDoors);
-    return isShut && !isCard ? await withAuthor(at.channelId) : undefined;
-  }
-
-  async function withAuthor(channel: string): Promise<Place | undefined> {
-    if (!isSnowflake(target.messageId)) return undefined;
-    try {
-      const { authorId } = await originOf(options, channel, target.messageId);
-      const body = { recipient_id: authorId };
-      const dm = await api.request<APIChannel>({ method: "POST", route: Routes.userChannels(), body });
-      return { type: "author", channelId: dm.id, because: `I can't write in <#${channel}>` };
-    } catch (thrown) {
-      log.warn(
-        { conversationId: target.conversationId, error: messageOf(thrown) },
-        "could not reach the author by DM either",
-      );
-      return undefined;
-    }
+    return undefined;
   }
 
   async function reopen(threadId: string): Promise<boolean> {
@@ -239,10 +220,9 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
   }
 
   return {
-    async post(message, { key, retry, isCard = false }) {
+    async post(message, { key, retry }) {
       for (;;) {
         const at = await whereToWrite();
-        if (isCard && at.type === "author") throw noRoute(target, "a card can be answered only where it was asked");
         try {
           const id = await postOnce(at, message, { key, retry });
           await keepPlace();
@@ -250,7 +230,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
         } catch (thrown) {
           // Perhaps only files or embeds are forbidden here, so let the caller try a plainer message.
           if (!isPlain(message) && isRefusal(thrown, "missingPermissions")) throw thrown;
-          const next = place === undefined ? undefined : await nextPlace(place, thrown, isCard);
+          const next = place === undefined ? undefined : await nextPlace(place, thrown);
           if (next === undefined) throw routeProblem(target, thrown);
           place = next;
           await explain(next);

@@ -2,7 +2,8 @@
 import { type APIChannel, Routes } from "discord.js";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
-import type { DiscordApi } from "../api/api.ts";
+import { platformAway } from "../../shared/platform-away.ts";
+import { type DiscordApi, isAway } from "../api/api.ts";
 import type { Channels } from "../api/channels.ts";
 import type { People } from "../api/people.ts";
 import { formatConversationId, isSnowflake, messageLink, parseConversationId } from "../conversation-id.ts";
@@ -13,7 +14,7 @@ export interface ReachOptions {
   channels: Channels;
   people: People;
   access: ChatAccess;
-  roleName(guildId: string, roleId: string): string | undefined;
+  roleName(guildId: string, roleId: string): Promise<string | undefined>;
 }
 
 const freshMs = 60_000;
@@ -54,11 +55,14 @@ export function createReach({ api, channels, people, access, roleName }: ReachOp
     },
     async roleName(roleId, conversationId) {
       const conversation = parseConversationId(conversationId);
-      return conversation?.type === "guild" ? roleName(conversation.guild, roleId) : undefined;
+      return conversation?.type === "guild" ? await roleName(conversation.guild, roleId) : undefined;
     },
     async direct(userId) {
       const body = { recipient_id: userId };
-      const { id } = await api.request<APIChannel>({ method: "POST", route: Routes.userChannels(), body });
+      const opened = api.request<APIChannel>({ method: "POST", route: Routes.userChannels(), body });
+      const { id } = await opened.catch((thrown: unknown) => {
+        throw isAway(thrown) ? platformAway("discord", thrown) : thrown;
+      });
       return formatConversationId({ type: "dm", channel: id });
     },
     async place(conversationId, messageId) {

@@ -197,8 +197,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   }
 
   /** A process may have died after it posted the card. Then somebody clicked before another process posted it again. */
-  async function findLost({ id }: ApprovalCard): Promise<void> {
-    const key = `card:${id}`;
+  async function findLost(key: string): Promise<void> {
     const found = asked.has(key) ? undefined : await sender.find(key);
     if (found !== undefined) asked.set(key, found);
   }
@@ -210,7 +209,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function postCard(card: ApprovalCard, style: CardStyle): Promise<void> {
     const [first = {}, ...more] = cardMessages(card, { place: { thread: targetThread(target) }, style });
     const key = `card:${card.id}`;
-    asked.set(key, await sender.post(first, { key, retry: "lasting", isCard: true }));
+    asked.set(key, await sender.post(first, { key, retry: "lasting" }));
     if (more.length > 0) await writeCard(card, style);
   }
 
@@ -222,19 +221,24 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       const key = index === 0 ? `card:${card.id}` : `more:${card.id}:${index}`;
       const messageId = asked.get(key);
       if (messageId !== undefined) await sender.edit(messageId, message, "lasting");
-      else asked.set(key, await sender.post(message, { key, retry: "lasting", isCard: true }));
+      else asked.set(key, await sender.post(message, { key, retry: "lasting" }));
     }
   }
 
   async function note(said: CardNote): Promise<void> {
     const key = `note:${said.key}`;
     if ((await posts.all()).some((post) => post.key === key)) return;
-    await sender.post(noteMessage(said), { key, retry: "lasting", isCard: true });
+    await sender.post(noteMessage(said), { key, retry: "lasting" });
   }
 
   async function question(card: QuestionCard): Promise<void> {
     await begun();
     const key = `question:${card.id}`;
+    if (card.outcome !== undefined) {
+      await findLost(key);
+      // Nobody has seen the question.
+      if (!asked.has(key)) return;
+    }
     const messageId = asked.get(key);
     if (messageId === undefined) {
       await closeSegment();
@@ -243,7 +247,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     await plainerUntilTaken(async (style) => {
       const message = questionMessage(card, targetThread(target), style === "plain");
       if (messageId !== undefined) await sender.edit(messageId, message, "lasting");
-      else asked.set(key, await sender.post(message, { key, retry: "lasting", isCard: true }));
+      else asked.set(key, await sender.post(message, { key, retry: "lasting" }));
     });
     if (messageId === undefined) segment = createLiveMessage(cardsPosted(asked), sender, []);
   }
@@ -255,7 +259,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     async settle(card) {
       await options.latestCards.note(card);
       await begun();
-      await findLost(card);
+      await findLost(`card:${card.id}`);
       await rewrite(card);
     },
     note: (said) => note(said).catch(asRejection),

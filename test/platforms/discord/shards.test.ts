@@ -1,0 +1,169 @@
+/** Shards over several processes that share leases, a bus and a store, as with Redis. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Log, silentLog } from "../../../src/lib/log.ts";
+import { createDiscordPlatform } from "../../../src/platforms/discord/platform.ts";
+import type { Bus, Lease, Leases } from "../../../src/ports/cluster.ts";
+import type { Platform } from "../../../src/ports/platform.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import { createInMemoryBus, createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts";
+import { createDiscordDouble, type DiscordDouble } from "../../doubles/discord/double.ts";
+import type { ChannelHandle } from "../../doubles/discord/places.ts";
+import { isWhole } from "../../faults/share.ts";
+import { createMemoryStore, type MemoryStore } from "./discord-bot.ts";
+import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts";
+
+/** Short, so that a takeover takes a moment. */
+const lockMs = 1_000;
+
+let discord: DiscordDouble;
+let store: MemoryStore;
+let leases: Leases;
+let bus: Bus;
+let processes: Process[];
+
+interface Process {
+  platform: Platform;
+  agent: RecordingAgent;
+  warnings: string[];
+  /** Nothing it writes arrives any more, its connections end, and its leases expire. */
+  kill(): Promise<void>;
+}
+
+beforeEach(() => {
+  [store, leases, bus, processes] = [createMemoryStore(), createInMemoryLeases(), createInMemoryBus(silentLog), []];
+});
+afterEach(async () => {
+  for (const { platform } of processes) await platform.close();
+  await discord.stop();
+});
+
+function createProcess(shards: number | "auto" = "auto"): Process {
+  let isDead = false;
+  const held = new Set<Lease>();
+  const ownLeases: Leases = {
+    async acquire(name) {
+      const lease = isDead ? undefined : await leases.acquire(name);
+      if (lease !== undefined) held.add(lease);
+      return lease;
+    },
+    close: async () => {},
+  };
+  const ownStore: Store = { ...store, set: async (...args) => (isDead ? undefined : await store.set(...args)) };
+  const ownBus: Bus = { ...bus, publish: (message) => (isDead ? undefined : bus.publish(message)) };
+  const agent = createRecordingAgent();
+  const warnings: string[] = [];
+  const log: Log = { ...silentLog, warn: (_, text) => void warnings.push(text) };
+  const platform = createDiscordPlatform({
+    ...{ token: discord.token, apiUrl: discord.apiUrl, replyIn: "thread", ackReaction: null, shards },
+    ...{ store: ownStore, leases: ownLeases, shared: { bus: ownBus, lockMs }, log },
+    ...{ commands: () => [{ usage: "status", description: "what runs" }], isAllowedBot: () => false },
+  });
+  const made: Process = {
+    ...{ platform, agent, warnings },
+    async kill() {
+      isDead = true;
+      await platform.close();
+      for (const lease of held) await lease.release();
+    },
+  };
+  processes.push(made);
+  return made;
+}
+
+const connect = ({ platform, agent }: Process) => platform.connect(agent.handlers, new AbortController().signal);
+const outcomes = () => discord.gateway.attempts.map(({ type, outcome }) => `${type}: ${outcome.replace(/ \d+/, "")}`);
+
+/** How many of the shards each of them holds, from what health says. */
+function parts(...all: Process[]): number[] {
+  return all.map(({ platform }) =>
+    Number(/, (?:(\d+) of )?(\d+) shards ready/.exec(platform.health().detail)?.slice(1).find(Boolean) ?? 0),
+  );
+}
+
+function addServers(count: number): ChannelHandle[] {
+  return Array.from({ length: count }, (_, index) => {
+    // Servers of one millisecond would all be of one shard.
+    discord.clock.advance(1);
+    const guild = discord.addGuild(`server ${index}`);
+    discord.ann.join(guild);
+    return guild.addChannel("general");
+  });
+}
+
+const keptBy = (...all: Process[]) => all.flatMap(({ agent }) => agent.kept.map(({ id }) => id));
+
+/** `npm run chaos` has as many as two processes' worth. */
+const serverCount = isWhole ? 2_600 : 260;
+
+test(`${serverCount} servers: two processes share the shards, hear everything once, and one takes over from the other`, async () => {
+  discord = await createDiscordDouble({ limits: "none", gateway: { recommendedShards: 4, maxConcurrency: 16 } });
+  const channels = addServers(serverCount);
+  // Nobody is mentioned, so that no typing indicators run.
+  const say = (text: string, where = channels) => where.map((channel) => discord.ann.say(text, { in: channel }).id);
+  const [one, other] = [createProcess(), createProcess()];
+  await connect(one);
+  expect(parts(one)).toEqual([4]);
+  const early = say("one");
+  await connect(other);
+  await discord.until(() => String(parts(one, other)) === "2,2", 60_000);
+  const shared = say("both");
+  const expected = [...early, ...shared];
+  await discord.until(() => keptBy(one, other).length >= expected.length, 60_000);
+  expect(keptBy(one, other).toSorted()).toEqual(expected.toSorted());
+  expect(Math.min(one.agent.kept.length, other.agent.kept.length)).toBeGreaterThan(channels.length / 4);
+  // What moved from one process to the other was resumed.
+  expect(outcomes().toSorted()).toEqual([
+    ...Array(4).fill("identify: ready"),
+    ...Array(2).fill("resume: resumed after"),
+  ]);
+
+  const dying = one.kill();
+  // A resumed session lists no channels, so each costs a request, of which there are 50 a second.
+  const some = channels.filter((_, index) => index % 10 === 0);
+  const missed = say("kept by the other one", some);
+  await dying;
+  await discord.until(() => parts(other)[0] === 4, 60_000);
+  const last = say("last", some);
+  await discord.until(() => new Set(keptBy(one, other)).size === expected.length + 2 * some.length, 60_000);
+  expect(new Set(keptBy(other))).toEqual(new Set([...keptBy(other), ...missed, ...last]));
+  expect(outcomes().filter((outcome) => outcome.startsWith("identify"))).toHaveLength(4);
+  expect(discord.requests.filter(({ route }) => route === "messages.list")).toEqual([]);
+
+  const [channel] = channels;
+  if (channel === undefined) throw new Error("there is no channel");
+  discord.ann.slash("remora status", { in: channel });
+  await discord.until(() => other.agent.commands.length === 1);
+}, 180_000);
+
+test("new sessions of all processes together keep to Discord's pace", async () => {
+  discord = await createDiscordDouble({
+    limits: "none",
+    gateway: { recommendedShards: 2, maxConcurrency: 1, enforcesConcurrency: true },
+  });
+  const [one, other] = [createProcess(), createProcess()];
+  await Promise.all([connect(one), connect(other)]);
+  await discord.until(() => discord.gateway.connected().length === 2, 60_000);
+  expect(outcomes().filter((outcome) => outcome.includes("too soon"))).toEqual([]);
+  expect(outcomes().filter((outcome) => outcome === "identify: ready")).toHaveLength(2);
+}, 90_000);
+
+test("the number of shards stays while processes are running; then each server's cursors move to its new shard", async () => {
+  discord = await createDiscordDouble({ limits: "none", gateway: { maxConcurrency: 16 } });
+  const channels = addServers(6);
+  const say = (text: string) => channels.map((channel) => discord.ann.say(text, { in: channel }).id);
+  const [one, other] = [createProcess(1), createProcess(3)];
+  await connect(one);
+  const before = say("before");
+  await discord.until(() => keptBy(one).length === before.length);
+  await connect(other);
+  expect(other.warnings).toContain("other processes use another number of shards; it changes once all have stopped");
+  expect(other.platform.health()).toMatchObject({ isConnected: true, detail: expect.stringContaining("standing by") });
+  await one.platform.close();
+  await other.platform.close();
+  const missed = say("missed");
+  const next = createProcess(3);
+  await connect(next);
+  await discord.until(() => keptBy(next).length === missed.length);
+  expect(keptBy(next).toSorted()).toEqual(missed.toSorted());
+  expect(parts(next)).toEqual([3]);
+}, 60_000);
