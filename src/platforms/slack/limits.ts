@@ -1,4 +1,5 @@
 /** The numbers that Slack sets, with sources; our own are in the files that use them. Lengths are in UTF-16 units. */
+import type { Rate } from "../../ports/rate-budget.ts";
 
 /** https://docs.slack.dev/reference/block-kit/blocks */
 export const maxMessageBlocks = 50;
@@ -37,9 +38,23 @@ export const callsPerMinute = {
   append: 100,
   edit: 50,
   start: 20,
+  history: 50,
+  replies: 50,
   /** https://docs.slack.dev/reference/methods/assistant.threads.setStatus */
   status: 600,
 } as const;
+
+const minuteMs = 60_000;
+
+/** Calls of all processes together, a little below Slack's limits. Other methods wait only if Slack asks for it. */
+export const sharedRates: Readonly<Record<string, Rate>> = {
+  /** In one channel: https://docs.slack.dev/apis/web-api/rate-limits */
+  "chat.postMessage": { everyMs: 1_050, burst: 3 },
+  "chat.appendStream": { everyMs: minuteMs / callsPerMinute.append, burst: callsPerMinute.append / 2 },
+  "chat.update": { everyMs: minuteMs / callsPerMinute.edit, burst: callsPerMinute.edit / 2 },
+  "chat.startStream": { everyMs: minuteMs / callsPerMinute.start, burst: callsPerMinute.start / 2 },
+  "assistant.threads.setStatus": { everyMs: minuteMs / callsPerMinute.status, burst: callsPerMinute.status / 2 },
+};
 
 /** https://docs.slack.dev/reference/methods/assistant.threads.setStatus */
 export const statusLifetimeMs = 2 * 60_000;

@@ -11,7 +11,9 @@ import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
 import type { Author, InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
+import type { RateBudget } from "../../ports/rate-budget.ts";
 import type { Store } from "../../ports/store.ts";
+import { logReport, reportText } from "../shared/catch-up-report.ts";
 import { withTimeout } from "../shared/with-timeout.ts";
 import { createSlackApi } from "./api/api.ts";
 import { isTokenProblem } from "./api/api-problems.ts";
@@ -25,11 +27,11 @@ import { createSdkLogger } from "./api/sdk-logger.ts";
 import { createSocketReceiver } from "./api/socket-receiver.ts";
 import { parseConversationId, parseMessageId } from "./conversation-id.ts";
 import { createSlackFiles } from "./inbound/attachments.ts";
-import { createCatchUp } from "./inbound/catch-up.ts";
+import { type Absence, createCatchUp } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
 import { createEarlier } from "./inbound/earlier.ts";
 import { createGroupDms } from "./inbound/group-dms.ts";
-import { createInbound } from "./inbound/inbound.ts";
+import { createInbound, type Inbound } from "./inbound/inbound.ts";
 import { addListeners } from "./inbound/listeners.ts";
 import { createRecentMessages } from "./inbound/recent-messages.ts";
 import { createThreads } from "./inbound/threads.ts";
@@ -60,6 +62,8 @@ export interface SlackPlatformOptions {
   streaming: "native" | "edits";
   ackReaction: string | null;
   store: Store;
+  /** For calls with the bot's token. */
+  budget?: RateBudget | undefined;
   commands(): { usage: string; description: string }[];
   home(person: Author): Promise<HomePage>;
   isAllowedBot(id: string): boolean;
@@ -77,6 +81,8 @@ export interface SlackPlatform extends Platform {
 const maxConnectMs = 10_000;
 const waitForSlackMs = 86_400_000;
 const maxKnownAuthors = 5_000;
+/** Slack sends events again for about this long; after longer absences, all conversations are read. */
+const maxRedeliveryMs = 60_000;
 
 export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatform {
   const { access, store, log, now = Date.now } = options;
@@ -88,6 +94,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const api = createSlackApi({
     ...{ token: access.botToken, ...where, onProblem, onTokenTaken: health.tokenTaken },
     ...{ log, signal: ended.signal, now },
+    ...(options.budget === undefined ? {} : { budget: options.budget }),
   });
   const identity = createIdentity(api);
   const people = createPeople({ api, teamId: async () => (await identity()).teamId, now });
@@ -115,7 +122,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         );
   let receiver: Receiver | undefined;
 
-  function listen(handlers: PlatformHandlers): { app(receiver: Receiver): App; fetchMissed(isFirst: boolean): void } {
+  function listen(handlers: PlatformHandlers): { app(receiver: Receiver): App; fetchMissed(absence: Absence): void } {
     const ephemeral = createEphemeralReplies(api);
     const pane = createAssistantPane({ api, handlers, identity, people, log, now });
     const onTaken = (message: InboundMessage) => {
@@ -139,12 +146,28 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
       }),
     );
-    const catchUp = createCatchUp({ api, cursors, take: inbound.message, log, signal: ended.signal });
+    const catchUp = createCatchUp({
+      ...{ api, rateLimiter, cursors, take: inbound.message, log, signal: ended.signal },
+      onProgress: (report) => {
+        health.missing(reportText(report));
+        if (report.isOver) logReport(report, log);
+      },
+    });
+    /** Only what Slack sends waits, not what is fetched. */
+    const live: Inbound = {
+      ...inbound,
+      async message(event) {
+        const missing = catchUp.before(event.channel);
+        // Awaiting nothing could change the order of messages and edits.
+        if (missing !== undefined) await missing;
+        await inbound.message(event);
+      },
+    };
     const interactions = createInteractions({ ...shared, forms });
     const commands = createCommands({ ...shared, threads, authors, onTaken });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {
-      fetchMissed: (isFirst) => void catchUp.run(isFirst ? "start" : "reconnect"),
+      fetchMissed: (absence) => void catchUp.run(absence),
       app(made) {
         const app = new App({
           receiver: made,
@@ -163,7 +186,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         // Rethrow so that the receiver handles a listener's failure.
         app.error((thrown) => Promise.reject(thrown));
         addListeners(app, {
-          ...{ inbound, interactions, commands, home, pane },
+          ...{ inbound: live, interactions, commands, home, pane },
           onGroupsChanged: people.forgetGroups,
           onRevoked: (what) =>
             health.disconnected(`the app was removed from the workspace (${what}); install it again`),
@@ -191,10 +214,10 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       signal.addEventListener("abort", () => void receiver?.stop(), { once: true });
       await cursors.load();
       const { app, fetchMissed } = listen(handlers);
-      let isFirst = true;
+      let offlineSince = 0;
       const onConnected = () => {
-        fetchMissed(isFirst);
-        isFirst = false;
+        fetchMissed(now() - offlineSince > maxRedeliveryMs ? "long" : "short");
+        offlineSince = now();
         void sayConnected().catch((thrown: unknown) => health.disconnected(messageOf(thrown)));
       };
       receiver =
@@ -203,7 +226,10 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
           ...{ appToken: transport.type === "socket" ? transport.appToken : "", ...where, log, signal },
           dispatcher: options.dispatcher,
           ...{ onConnected, onProblem: (problem) => tokenOf(problem, health) },
-          onDisconnected: () => health.disconnected("connection lost; reconnecting"),
+          onDisconnected() {
+            offlineSince = now();
+            health.disconnected("connection lost; reconnecting");
+          },
         });
       app(receiver);
       const opening = Promise.all([receiver.start(), identity(maxConnectMs)]).then(

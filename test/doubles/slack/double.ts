@@ -101,6 +101,8 @@ export interface SlackDouble {
    * `response_url` match those requests.
    */
   failNext(method: string, ...failures: Failure[]): void;
+  /** Fails every call of the method (or `*`) until the returned function is called. */
+  fail(method: string, failure: Failure): () => void;
   see(looking: Looking): SeenMessage[];
   views: Pick<Views, "stack" | "home">;
   assistant: Omit<Assistant, "methods">;
@@ -208,6 +210,7 @@ export async function createSlackDouble(options: SlackDoubleOptions = {}): Promi
     calls,
     callsOf: (method) => calls.filter((call) => call.method === method),
     failNext: failures.add,
+    fail: failures.stand,
     see: (looking) => seenMessages(state, looking),
     views,
     assistant,

@@ -5,11 +5,19 @@ import type { SlackState } from "./state.ts";
 /** Failures are used in the order added, one per call; `*` matches every method. */
 export function createFailures() {
   const due = new Map<string, Failure[]>();
+  const standing = new Set<{ method: string; failure: Failure }>();
+  const standingFor = (method: string) => [...standing].find((one) => one.method === "*" || one.method === method);
   return {
+    /** Until the returned function is called. */
+    stand(method: string, failure: Failure): () => void {
+      const one = { method, failure };
+      standing.add(one);
+      return () => void standing.delete(one);
+    },
     add(method: string, ...failures: Failure[]) {
       due.set(method, [...(due.get(method) ?? []), ...failures]);
     },
-    take: (method: string) => due.get(method)?.shift() ?? due.get("*")?.shift(),
+    take: (method: string) => due.get(method)?.shift() ?? due.get("*")?.shift() ?? standingFor(method)?.failure,
   };
 }
 

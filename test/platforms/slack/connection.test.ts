@@ -219,24 +219,6 @@ describe("downtime", () => {
     expect(agent.texts().filter((text) => text === "while away")).toHaveLength(1);
   });
 
-  test("210 people who wrote by DM while nothing ran are all heard", async () => {
-    await connect();
-    const { slack } = world;
-    // Under Slack's limits it takes minutes, so they are off.
-    slack.limits.isEnforced = false;
-    const people = Array.from({ length: 210 }, (_, index) => slack.workspace.addPerson({ name: `Person ${index}` }));
-    const say = (as: (typeof people)[number], text: string) =>
-      slack.people.say({ as, in: slack.workspace.direct(as), text });
-    await Promise.all(people.map((person) => say(person, "before").acknowledged()));
-    await world.platform.close();
-    slack.redelivery.isEnabled = false;
-    for (const person of people) say(person, "meanwhile");
-    await world.restart();
-    await connect();
-    const heard = () => agent.texts().filter((text) => text === "meanwhile").length;
-    await expect.poll(heard, { timeout: 60_000 }).toBe(people.length);
-  });
-
   test("first words in a DM that was opened long before are answered at the next start", async () => {
     const { slack } = world;
     const dm = slack.workspace.direct(slack.ben);

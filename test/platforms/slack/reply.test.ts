@@ -378,6 +378,17 @@ describe("what is posted", () => {
     await expect(replyTo(world.platform, message).finish("hello", [])).rejects.toThrow(error);
   });
 
+  test("where the thread was deleted it is the channel", async () => {
+    const message = await mentioned(edits);
+    const { slack } = world;
+    slack.state.messages.splice(
+      slack.state.messages.findIndex(({ ts }) => message.id.endsWith(ts)),
+      1,
+    );
+    await replyTo(world.platform, message).finish("All the same.", []);
+    expect(agents()).toMatchObject([{ readable: "All the same.", threadTs: undefined }]);
+  });
+
   test("not_in_channel: the reply says to invite it", async () => {
     const message = await mentioned(edits);
     world.slack.general.members.delete(world.slack.workspace.app.id);

@@ -8,6 +8,8 @@ import type { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
 import type { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { RateBudget } from "../../../ports/rate-budget.ts";
+import { sharedRates } from "../limits.ts";
 import { isSlackError, isTokenProblem, problemOf, waitAsked } from "./api-problems.ts";
 import { createSdkLogger } from "./sdk-logger.ts";
 
@@ -18,6 +20,8 @@ export interface SlackApiOptions {
   onTokenTaken?(): void;
   log: Log;
   signal: AbortSignal;
+  /** Shared with other processes, if there are any. */
+  budget?: RateBudget;
   now?: () => number;
 }
 
@@ -47,7 +51,7 @@ const minWaitMs = 400;
 const maxWaitMs = 15_000;
 
 export function createSlackApi(options: SlackApiOptions): SlackApi {
-  const { log, signal, now = Date.now } = options;
+  const { log, signal, budget, now = Date.now } = options;
   const waitUntil = new Map<string, number>();
   let skewMs: number | undefined;
 
@@ -73,8 +77,21 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
     } catch (thrown) {
       const problem = problemOf(method, thrown);
       if (isTokenProblem(problem) || isSlackError(problem, "missing_scope")) options.onProblem(problem);
-      if (problem.retryAfterMs !== undefined) waitUntil.set(queueOf(method, args), now() + problem.retryAfterMs);
+      if (problem.retryAfterMs !== undefined) {
+        waitUntil.set(queueOf(method, args), now() + problem.retryAfterMs);
+        budget?.hold(queueOf(method, args), problem.retryAfterMs);
+      }
       throw problem;
+    }
+  }
+
+  /** Rejects if it would wait beyond `end`. */
+  async function slotFor(method: string, args: Record<string, unknown>, end: number): Promise<void> {
+    for (;;) {
+      const wait = (await budget?.take(queueOf(method, args), sharedRates[method])) ?? 0;
+      if (wait === 0) return;
+      if (now() + wait > end) throw waitAsked(method, wait);
+      await pause(wait, signal);
     }
   }
 
@@ -88,6 +105,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
         if (now() + askedToWait > askedEnd) throw waitAsked(method, askedToWait);
         await pause(askedToWait, signal);
       }
+      await slotFor(method, args, askedEnd);
       try {
         const answer = await once(method, args);
         waitUntil.delete(queueOf(method, args));

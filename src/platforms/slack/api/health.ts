@@ -14,6 +14,8 @@ export interface Health {
   /** The scopes that the token lacks. */
   lacks(scopes: readonly string[]): void;
   clock(skewMs: number | undefined): void;
+  /** Undefined if nothing is missing. */
+  missing(text: string | undefined): void;
   now(): PlatformHealth;
 }
 
@@ -26,6 +28,7 @@ export function createHealth(log: Log): Health {
   let tokenProblem: string | undefined;
   let clockProblem: string | undefined;
   let scopeProblem: string | undefined;
+  let missingText: string | undefined;
   const problems = new Map<string, string>();
 
   return {
@@ -57,10 +60,13 @@ export function createHealth(log: Log): Health {
       clockProblem = clockText(skewMs);
       if (clockProblem !== undefined) log.warn({ skewMs }, clockProblem);
     },
+    missing(text) {
+      missingText = text;
+    },
     now() {
       // With a token that Slack refuses, an open socket says nothing.
       const line = tokenProblem !== undefined && connection.isConnected ? undefined : connection.text;
-      const texts = [tokenProblem, line, scopeProblem, clockProblem, ...problems.values()];
+      const texts = [tokenProblem, line, scopeProblem, clockProblem, missingText, ...problems.values()];
       return {
         isConnected: connection.isConnected && tokenProblem === undefined,
         detail: texts.filter((text) => text !== undefined).join("; "),

@@ -9,7 +9,7 @@ export interface LoopWatch {
   stop(): void;
 }
 
-const beatMs = 100;
+const beatMs = 500;
 /** A later beat means that the loop was blocked. */
 const maxLateMs = 300;
 /** Enough for another ping and its pong. */

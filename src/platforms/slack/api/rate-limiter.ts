@@ -1,4 +1,4 @@
-/** Limits how often all replies together send partial texts, because Slack's limits apply to the entire workspace. */
+/** Limits partial texts of all replies together, and reading histories: Slack's limits apply to the entire workspace. */
 import { callsPerMinute } from "../limits.ts";
 
 export interface RateLimiter {
@@ -6,19 +6,30 @@ export interface RateLimiter {
   take(call: LimitedCall): number;
 }
 
-export type LimitedCall = "append" | "edit" | "start" | "status";
+export type LimitedCall = "append" | "edit" | "start" | "status" | "history" | "replies";
 
-/** The rest of Slack's limits is reserved for posts, final texts and cards. */
+/** Partial texts: somebody watches them, so the wait for the next one must never be long. */
+const spread: ReadonlySet<LimitedCall> = new Set(["append", "edit", "start", "status"]);
+/** The rest of Slack's limits is reserved for posts, final texts, cards and what running turns read. */
 const maxCallsPerMinute: Record<LimitedCall, number> = {
   append: callsPerMinute.append - 15,
   edit: callsPerMinute.edit - 15,
   start: callsPerMinute.start - 6,
   status: callsPerMinute.status / 2,
+  history: callsPerMinute.history - 10,
+  replies: callsPerMinute.replies - 10,
 };
 const windowMs = 60_000;
 
 export function createRateLimiter(now: () => number = Date.now): RateLimiter {
-  const taken: Record<LimitedCall, number[]> = { append: [], edit: [], start: [], status: [] };
+  const taken: Record<LimitedCall, number[]> = {
+    append: [],
+    edit: [],
+    start: [],
+    status: [],
+    history: [],
+    replies: [],
+  };
   return {
     take(call) {
       const at = now();
@@ -27,9 +38,9 @@ export function createRateLimiter(now: () => number = Date.now): RateLimiter {
       const [oldest] = recent;
       const last = recent.at(-1);
       if (recent.length >= maxCallsPerMinute[call] && oldest !== undefined) return oldest + windowMs - at;
-      // Once half of the slots are used, spread the calls so that the wait for the next slot is never long.
+      // Once half of the slots are used, spread the calls.
       const due =
-        last === undefined || recent.length < maxCallsPerMinute[call] / 2
+        last === undefined || !spread.has(call) || recent.length < maxCallsPerMinute[call] / 2
           ? at
           : last + windowMs / maxCallsPerMinute[call];
       if (due > at) return due - at;

@@ -1,32 +1,39 @@
 /**
- * Fetches each conversation's missed messages, from its cursor on. A page of history contains the newest messages and
- * their threads' last reply times, so one call tells whether anything is new. Recent older threads are checked
- * separately.
+ * Fetches each conversation's missed messages, from its cursor on, newest conversations first. Events of a conversation
+ * wait until its missed messages are taken (`before`), which then goes first. Counts what it could not read.
  */
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { type CatchUpReport, newReport } from "../../shared/catch-up-report.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
-import { maxHistoryPage, maxListPage } from "../limits.ts";
+import type { RateLimiter } from "../api/rate-limiter.ts";
+import { maxListPage } from "../limits.ts";
 import { type Cursors, compare } from "./cursors.ts";
-import { type MessageEvent, messagesSchema, type RawMessage } from "./events.ts";
+import type { MessageEvent } from "./events.ts";
+import { createMissed } from "./missed.ts";
 
 export interface CatchUpOptions {
   api: SlackApi;
+  rateLimiter: RateLimiter;
   cursors: Cursors;
   take(event: MessageEvent): Promise<void>;
+  /** Called after each conversation. */
+  onProgress(report: CatchUpReport): void;
   log: Log;
   signal: AbortSignal;
 }
 
-/** `start` means that no process was running; `reconnect`, that the connection was down for a moment. */
-export type Absence = "start" | "reconnect";
+/** `long` means that no process was running, or for longer than Slack sends its events again. */
+export type Absence = "long" | "short";
 
 export interface CatchUp {
   /** Holds the cursors before its first `await`, because new messages would move them past the gap. Never rejects. */
   run(absence: Absence): Promise<void>;
+  /** Resolves once the channel's missed messages are taken, or can't be for now. Undefined if none are missing. */
+  before(channel: string): Promise<unknown> | undefined;
   /** Fetches the channel's missed messages soon, again and again until they are taken. */
   fetchSoon(channel: string): void;
 }
@@ -35,10 +42,10 @@ const everyType = "public_channel,private_channel,im,mpim";
 const everything = Number.POSITIVE_INFINITY;
 /** `silent`: how many older DMs without any received message to check. */
 const limits = {
-  start: { channels: everything, oldThreads: everything, types: everyType, newChannels: everything, silent: 50 },
-  reconnect: { channels: 80, oldThreads: 5, types: "im", newChannels: 20, silent: 0 },
+  long: { channels: everything, oldThreads: everything, types: everyType, newChannels: everything, silent: 50 },
+  short: { channels: 80, oldThreads: 5, types: "im", newChannels: 20, silent: 0 },
 };
-const maxPages = 5;
+const maxListPages = 20;
 const maxConcurrent = 4;
 /** Messages older than this are not fetched, because nobody still waits for their answers. */
 const maxAgeMs = 7 * 86_400_000;
@@ -46,11 +53,15 @@ const pauseMs = 30_000;
 const refusedPauseMs = 10_000;
 const maxTries = 5;
 
-const pageSchema = z.object({
-  messages: messagesSchema,
-  has_more: z.boolean().optional(),
-  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
-});
+interface Place {
+  since: string;
+  oldThreads: number;
+  /** Aborted once an event waits for it. */
+  urgent: AbortController;
+  /** Set while it is read. */
+  reading?: Promise<boolean>;
+}
+
 const listSchema = z.object({
   channels: z
     .array(
@@ -65,80 +76,94 @@ const listSchema = z.object({
   response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });
 
-export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOptions): CatchUp {
+export function createCatchUp(options: CatchUpOptions): CatchUp {
+  const { api, rateLimiter, cursors, take, onProgress, log, signal } = options;
   const soon = new Set<string>();
+  const places = new Map<string, Place>();
+  const readMissed = createMissed({ api, rateLimiter, pause: (ms) => pause(ms, signal) });
+  let report = newReport();
+  /** Set while unknown conversations may have missed messages, to the time from which on. */
+  let unknownSince: string | undefined;
+  let runs = 0;
 
-  async function pages(method: string, args: Record<string, unknown>, isEnough: (page: RawMessage[]) => boolean) {
-    const found: RawMessage[] = [];
-    let cursor = "";
-    for (let page = 0; page < maxPages; page++) {
-      const next = cursor === "" ? {} : { cursor };
-      const answer = await api.call(method, { ...args, ...next, limit: maxHistoryPage }, pageSchema, {
-        maxRetryMs: 120_000,
-      });
-      found.push(...answer.messages);
-      cursor = answer.response_metadata?.next_cursor ?? "";
-      if (cursor === "" || isEnough(answer.messages)) break;
-    }
-    return found;
-  }
-
-  /** Returns missed messages, oldest first, including replies in threads. */
-  async function missed(channel: string, since: string, oldThreads: number): Promise<RawMessage[]> {
-    const isNew = ({ ts }: RawMessage) => compare(ts, since) > 0;
-    const newest = await pages("conversations.history", { channel }, (page) => !page.every(isNew));
-    const answered = newest.filter((each) => each.latest_reply !== undefined && compare(each.latest_reply, since) > 0);
-    const seen = new Set(newest.map((each) => each.ts));
-    const old = cursors.threadsOf(channel).filter((thread) => !seen.has(thread));
-    const threads = [...answered.map((each) => each.ts), ...old.slice(0, oldThreads)];
-    const replies: RawMessage[] = [];
-    for (const ts of threads) replies.push(...(await repliesIn(channel, ts, since)));
-    const all = new Map([...newest, ...replies].filter(isNew).map((each) => [each.ts, each]));
-    return [...all.values()].sort((one, other) => compare(one.ts, other.ts));
-  }
-
-  async function repliesIn(channel: string, ts: string, since: string): Promise<RawMessage[]> {
-    try {
-      return await pages("conversations.replies", { channel, ts, oldest: since }, () => false);
-    } catch (thrown) {
-      if (isSlackError(thrown, "thread_not_found")) return [];
-      throw thrown;
-    }
-  }
-
-  async function fetchMissed(channel: string, since: string, oldThreads: number): Promise<number> {
+  async function fetchMissed(channel: string, place: Place): Promise<void> {
     const oldest = ((Date.now() - maxAgeMs) / 1000).toFixed(6);
-    const messages = await missed(channel, compare(since, oldest) > 0 ? since : oldest, oldThreads);
+    const since = compare(place.since, oldest) > 0 ? place.since : oldest;
+    const threads = cursors.threadsOf(channel).slice(0, place.oldThreads);
+    const { messages, isComplete } = await readMissed({
+      channel,
+      since,
+      threads,
+      isUrgent: () => place.urgent.signal.aborted,
+    });
     for (const message of messages) await take({ ...message, type: "message", channel, channel_type: undefined });
-    return messages.length;
+    report.messages += messages.length;
+    if (!isComplete) report.cut.add(channel);
+    if (messages.length > 0) log.info({ channel, count: messages.length }, "fetched missed messages");
   }
 
   /** Resolves to false if it gave up. */
-  async function catchUpOne(channel: string, since: string, oldThreads: number): Promise<boolean> {
+  async function catchUpOne(channel: string, place: Place): Promise<boolean> {
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
-        const count = await fetchMissed(channel, since, oldThreads);
-        if (count > 0) log.info({ channel, count }, "fetched missed messages");
+        await fetchMissed(channel, place);
         cursors.release(channel);
+        report.failed.delete(channel);
         return true;
       } catch (thrown) {
-        // If the agent is no longer a member, nothing counts as missed.
         if (isPlaceProblem(thrown) || isSlackError(thrown, "missing_scope")) {
-          cursors.release(channel);
+          report.closed.add(channel);
+          log.info({ channel, error: messageOf(thrown) }, "can't read a conversation's missed messages any more");
+          if (isPlaceProblem(thrown)) cursors.forget(channel);
+          else cursors.release(channel);
           return true;
         }
         log.warn({ channel, error: messageOf(thrown), attempt }, "could not fetch missed messages");
-        if (attempt === maxTries) return false;
-        await pause(pauseMs, signal);
+        // A live message waits for one attempt only.
+        if (place.urgent.signal.aborted) fetchSoon(channel);
+        if (place.urgent.signal.aborted || attempt === maxTries) break;
+        await pause(pauseMs, AbortSignal.any([signal, place.urgent.signal]));
       }
     }
+    report.failed.add(channel);
     return false;
+  }
+
+  function read(channel: string, place: Place): Promise<boolean> {
+    place.reading ??= catchUpOne(channel, place).finally(() => {
+      places.delete(channel);
+      report.read += 1;
+      onProgress(report);
+    });
+    return place.reading;
+  }
+
+  function add(channel: string, since: string | undefined, oldThreads: number): Place | undefined {
+    if (since === undefined) return undefined;
+    const known = places.get(channel);
+    if (known !== undefined) return known;
+    const place = { since, oldThreads, urgent: new AbortController() };
+    places.set(channel, place);
+    report.total += 1;
+    return place;
+  }
+
+  /** `places` keeps the order in which they were added. */
+  async function readAll(): Promise<void> {
+    const work = async () => {
+      for (;;) {
+        const next = [...places].find(([, { reading }]) => reading === undefined);
+        if (next === undefined || signal.aborted) return;
+        await read(...next);
+      }
+    };
+    await Promise.all(Array.from({ length: maxConcurrent }, work));
   }
 
   async function listed(types: string) {
     const found: z.infer<typeof listSchema>["channels"] = [];
     let cursor = "";
-    for (let page = 0; page < maxPages; page++) {
+    for (let page = 0; page < maxListPages; page++) {
       const args = { types, exclude_archived: true, limit: maxListPage, ...(cursor === "" ? {} : { cursor }) };
       const answer = await api.call("conversations.list", args, listSchema);
       found.push(...answer.channels);
@@ -149,7 +174,7 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
   }
 
   /** Finds conversations that started or invited the agent during the absence, then the newest silent DMs. */
-  async function newChannels(since: string, absence: Absence): Promise<{ id: string; isNew: boolean }[]> {
+  async function addNewChannels(since: string, absence: Absence): Promise<void> {
     const { types, newChannels: most, silent } = limits[absence];
     const known = new Set(cursors.channels());
     const unknown = (await listed(types)).filter(({ id }) => !known.has(id));
@@ -157,52 +182,59 @@ export function createCatchUp({ api, cursors, take, log, signal }: CatchUpOption
     const fresh = unknown.filter((each) => each.is_member === true || (each.is_im === true && isYoung(each.created)));
     const old = unknown.filter((each) => each.is_im === true && !isYoung(each.created));
     old.sort((one, other) => (other.created ?? 0) - (one.created ?? 0));
-    return [
-      ...fresh.slice(0, most).map(({ id }) => ({ id, isNew: true })),
-      ...old.slice(0, silent).map(({ id }) => ({ id, isNew: false })),
-    ];
+    for (const { id } of fresh.slice(0, most)) {
+      cursors.holdAt(id, since);
+      add(id, since, 0);
+    }
+    for (const { id } of old.slice(0, silent)) add(id, since, 0);
+    report.unchecked += Math.max(0, fresh.length - most) + Math.max(0, old.length - silent);
   }
 
   async function fetchRefused(channel: string): Promise<void> {
     for (let isTaken = false; !isTaken && !signal.aborted; ) {
       await pause(refusedPauseMs, signal);
-      const since = cursors.hold(channel);
-      isTaken = since === undefined || (await catchUpOne(channel, since, limits.reconnect.oldThreads));
+      const place = add(channel, cursors.hold(channel), limits.short.oldThreads);
+      isTaken = place === undefined || (await read(channel, place));
     }
   }
 
+  function fetchSoon(channel: string): void {
+    if (soon.has(channel)) return;
+    soon.add(channel);
+    void fetchRefused(channel).finally(() => soon.delete(channel));
+  }
+
   return {
-    fetchSoon(channel) {
-      if (soon.has(channel)) return;
-      soon.add(channel);
-      void fetchRefused(channel).finally(() => soon.delete(channel));
+    fetchSoon,
+    before(channel) {
+      const since = cursors.isKnown(channel) ? undefined : unknownSince;
+      const place = places.get(channel) ?? add(channel, since, 0);
+      place?.urgent.abort();
+      return place === undefined ? undefined : read(channel, place);
     },
     async run(absence) {
       const { channels: most, oldThreads } = limits[absence];
       const newest = cursors.newest();
       // If no message was ever received, none was missed.
       if (newest === undefined) return;
-      const waiting = cursors
-        .channels()
-        .slice(0, most)
-        .flatMap((channel) => {
-          const since = cursors.hold(channel);
-          return since === undefined ? [] : [{ channel, since }];
-        });
-      const work = async () => {
-        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-          await catchUpOne(next.channel, next.since, oldThreads);
-        }
-      };
-      await Promise.all(Array.from({ length: maxConcurrent }, work));
+      runs += 1;
+      report = { ...newReport(), total: places.size };
+      const known = cursors.channels();
+      for (const channel of known.slice(0, most)) add(channel, cursors.hold(channel), oldThreads);
+      report.unchecked = Math.max(0, known.length - most);
+      unknownSince = newest;
+      await readAll();
       try {
-        for (const { id, isNew } of await newChannels(newest, absence)) {
-          if (isNew) cursors.holdAt(id, newest);
-          await catchUpOne(id, newest, 0);
-        }
+        await addNewChannels(newest, absence);
+        await readAll();
       } catch (thrown) {
         log.warn({ error: messageOf(thrown) }, "could not read Slack's list of conversations");
       }
+      runs -= 1;
+      if (runs > 0) return;
+      unknownSince = undefined;
+      report.isOver = true;
+      onProgress(report);
     },
   };
 }

@@ -17,6 +17,8 @@ export interface Cursors {
   hold(channel: string): string | undefined;
   holdAt(channel: string, ts: string): void;
   release(channel: string): void;
+  isKnown(channel: string): boolean;
+  forget(channel: string): void;
   channels(): string[];
   /** Recent threads, newest first. */
   threadsOf(channel: string): string[];
@@ -117,6 +119,10 @@ export function createCursors(store: Store, log: Log): Cursors {
       const cursor = cursors.get(channel);
       if (cursor !== undefined) cursor.held = undefined;
       changed();
+    },
+    isKnown: (channel) => cursors.has(channel),
+    forget(channel) {
+      if (cursors.delete(channel)) changed();
     },
     channels: () => byNewest().map(([channel]) => channel),
     threadsOf: (channel) => [...(cursors.get(channel)?.threads.keys() ?? [])].reverse(),

@@ -12,7 +12,7 @@ import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import { currentLine, noProgress, type Progress } from "../../../ports/progress.ts";
 import { createProgressLine } from "../../shared/progress-line.ts";
 import { isSlackError } from "../api/api-problems.ts";
-import type { LimitedCall, RateLimiter } from "../api/rate-limiter.ts";
+import type { RateLimiter } from "../api/rate-limiter.ts";
 import { maxMarkdownLength } from "../limits.ts";
 import type { Footers } from "./footer.ts";
 import type { MessageSender } from "./message-sender.ts";
@@ -52,7 +52,7 @@ interface Visible {
 /** Leaves room for the note that says where the text continues. */
 const maxHeadLength = maxMarkdownLength - 500;
 const maxFailures = 3;
-const minGapMs: Record<LimitedCall, number> = { append: 600, edit: 1_200, start: 0, status: 0 };
+const minGapMs = { append: 600, edit: 1_200, start: 0 };
 
 export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   const { key, sender, rateLimiter, log, now } = options;
@@ -118,7 +118,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     if (text !== "") void options.status.show(`is ${lowerFirst(text)}`);
   }
 
-  function limitedCall(): LimitedCall {
+  function limitedCall(): keyof typeof minGapMs {
     return stream === undefined ? "edit" : "append";
   }
 

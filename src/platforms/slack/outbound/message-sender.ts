@@ -65,13 +65,22 @@ const minWaitMs = 250;
 export function createMessageSender(options: MessageSenderOptions): MessageSender {
   const { api, destination, posts, turnId } = options;
   const kept = new Map<string, string>();
+  let isThreadGone = false;
 
   function metadata(key: string): Metadata {
     return { event_type: postEvent, event_payload: { turn: turnId, key } };
   }
 
-  function place() {
-    return { channel: destination.channel, ...(destination.thread === null ? {} : { thread_ts: destination.thread }) };
+  /** A card can be answered only where it was asked, so only text leaves a thread that is gone. */
+  function placeOf(key: string): Destination {
+    return isThreadGone && key.startsWith("text:") ? { ...destination, thread: null } : destination;
+  }
+
+  function hasLeftThread(key: string, thrown: unknown): boolean {
+    const isGone = isSlackError(thrown, "thread_not_found", "restricted_action_thread_locked");
+    if (!isGone || placeOf(key).thread === null || !key.startsWith("text:")) return false;
+    isThreadGone = true;
+    return true;
   }
 
   async function keep(key: string, value: string): Promise<void> {
@@ -107,6 +116,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       try {
         return { ts: await start(), isFound: false };
       } catch (thrown) {
+        if (hasLeftThread(key, thrown)) continue;
         if (!isSlackError(thrown, "unreachable", "http", "internal_error", "fatal_error") || tries === maxPostTries)
           throw thrown;
         options.log.info(
@@ -121,9 +131,18 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
   }
 
   async function lookFor(key: string): Promise<string | undefined> {
+    try {
+      return await lookIn(placeOf(key), key);
+    } catch (thrown) {
+      if (!hasLeftThread(key, thrown)) throw thrown;
+      return await lookIn(placeOf(key), key);
+    }
+  }
+
+  async function lookIn(place: Destination, key: string): Promise<string | undefined> {
     const mine = await options.botUserId();
     let stray: string | undefined;
-    for await (const message of messagesOf(api, destination)) {
+    for await (const message of messagesOf(api, place)) {
       if (message.metadata?.event_type === postEvent) {
         const { turn, key: theirs } = message.metadata.event_payload;
         if (turn === turnId && theirs === key) return message.ts;
@@ -158,11 +177,12 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     },
     keys: () => [...kept.keys()],
     async post(key, content) {
-      const args = { ...place(), metadata: metadata(key), unfurl_links: false, unfurl_media: false, ...content };
-      const { ts, isFound } = await postBy(
-        key,
-        async () => (await api.call("chat.postMessage", args, postedSchema, { isOnce: true })).ts,
-      );
+      const { ts, isFound } = await postBy(key, async () => {
+        const { channel, thread } = placeOf(key);
+        const place = { channel, ...(thread === null ? {} : { thread_ts: thread }) };
+        const args = { ...place, metadata: metadata(key), unfurl_links: false, unfurl_media: false, ...content };
+        return (await api.call("chat.postMessage", args, postedSchema, { isOnce: true })).ts;
+      });
       if (isFound) await update(ts, key, content);
       return ts;
     },

@@ -2,7 +2,9 @@
 import { z } from "zod";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
+import { platformAway } from "../../shared/platform-away.ts";
 import type { SlackApi } from "../api/api.ts";
+import { isAway } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import {
@@ -77,7 +79,10 @@ export function createReach({ api, identity, people, now }: ReachOptions): Reach
     },
     roleName: (roleId) => people.groupHandle(roleId),
     async direct(userId) {
-      const { channel } = await api.call("conversations.open", { users: userId }, openSchema);
+      const opened = api.call("conversations.open", { users: userId }, openSchema);
+      const { channel } = await opened.catch((thrown: unknown) => {
+        throw isAway(thrown) ? platformAway("slack", thrown) : thrown;
+      });
       const { teamId: team } = await identity();
       return formatConversationId({ team, channel: channel.id, thread: null });
     },

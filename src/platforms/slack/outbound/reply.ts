@@ -264,8 +264,9 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const place = await begin();
     const { sender } = place;
     const key = `question:${card.id}`;
-    const ts = sender.tsOf(key);
+    const ts = card.outcome === undefined ? sender.tsOf(key) : await sender.find(key);
     if (ts !== undefined) return await sender.update(ts, key, questionMessage(card));
+    if (card.outcome !== undefined) return;
     await closeSegment(place, latestText);
     await sender.post(key, questionMessage(card));
   }

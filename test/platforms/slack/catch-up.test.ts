@@ -1,0 +1,158 @@
+/** Missed messages: order with live ones, what can't be read, and hundreds of conversations under Slack's limits. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { silentLog } from "../../../src/lib/log.ts";
+import type { CatchUpReport } from "../../../src/platforms/shared/catch-up-report.ts";
+import { createSlackApi } from "../../../src/platforms/slack/api/api.ts";
+import { createRateLimiter } from "../../../src/platforms/slack/api/rate-limiter.ts";
+import { createCatchUp } from "../../../src/platforms/slack/inbound/catch-up.ts";
+import { createCursors } from "../../../src/platforms/slack/inbound/cursors.ts";
+import type { MessageEvent } from "../../../src/platforms/slack/inbound/events.ts";
+import type { Channel, StoredMessage } from "../../doubles/slack/state.ts";
+import { isWhole } from "../../faults/share.ts";
+import { createTestAgent, type TestAgent } from "./agent.ts";
+import { createSlackWorld, type SlackWorld } from "./world.ts";
+
+let world: SlackWorld;
+let agent: TestAgent;
+
+beforeEach(async () => {
+  world = await createSlackWorld();
+  agent = createTestAgent();
+});
+afterEach(() => world.close());
+
+const connect = () => world.platform.connect(agent.handlers, new AbortController().signal);
+const mention = (text: string) =>
+  world.slack.people.say({ as: world.slack.ann, in: world.slack.general, text: `@Remora ${text}` });
+
+async function leave(): Promise<void> {
+  await world.platform.close();
+  world.slack.redelivery.isEnabled = false;
+}
+
+describe("while missed messages are read", () => {
+  test("a live message of the same place waits for them, and one of another place does not", async () => {
+    const { slack } = world;
+    const dm = slack.workspace.direct(slack.ben);
+    const say = (text: string) => slack.people.say({ as: slack.ben, in: dm, text });
+    await connect();
+    await say("hi").acknowledged();
+    await mention("before").acknowledged();
+    await leave();
+    mention("missed");
+    await world.restart();
+    // The channel has the newest message, so its history is read first.
+    slack.failNext("conversations.history", { type: "delay", ms: 1_500 });
+    await connect();
+    await slack.until(() => slack.callsOf("conversations.history").length > 0);
+    const live = mention("live");
+    await say("elsewhere").acknowledged();
+    expect(agent.texts()).not.toContain("missed");
+    await live.acknowledged();
+    expect(agent.texts()).toEqual(["hi", "before", "elsewhere", "missed", "live"]);
+  });
+
+  test("a place whose history Slack does not give holds up no live message for long", async () => {
+    const { slack } = world;
+    await connect();
+    await mention("before").acknowledged();
+    await leave();
+    await world.restart();
+    const refusal = { type: "error" as const, error: "invalid_cursor" };
+    slack.failNext("conversations.history", ...Array.from({ length: 2 }, () => refusal));
+    await connect();
+    await mention("live").acknowledged();
+    expect(agent.texts()).toEqual(["before", "live"]);
+    expect(world.platform.health().detail).toContain("in 1 conversation, the service did not answer");
+  });
+});
+
+test("a place without access is counted, reported and not asked again", async () => {
+  const { slack } = world;
+  const other = slack.workspace.addChannel({ name: "other", members: [slack.ann] });
+  await connect();
+  await slack.people.say({ as: slack.ann, in: other, text: "@Remora hi" }).acknowledged();
+  await mention("first").acknowledged();
+  await leave();
+  other.members.delete(slack.workspace.app.id);
+  await world.restart();
+  await connect();
+  const told = "some messages from while I was offline were not read: in 1 conversation, I have no access any more";
+  await expect.poll(() => world.platform.health().detail, { timeout: 5_000 }).toContain(told);
+  await expect.poll(() => world.logged).toContain("some messages from while offline could not be read");
+  const asked = () => slack.callsOf("conversations.history").filter(({ args }) => args.channel === other.id).length;
+  const before = asked();
+  await world.restart();
+  await connect();
+  await expect.poll(() => slack.callsOf("conversations.list").length, { timeout: 5_000 }).toBe(2);
+  expect(asked()).toBe(before);
+  expect(world.platform.health().detail).not.toContain("offline");
+});
+
+/** Slack's minute lasts this much shorter here. */
+const haste = 600;
+
+/** `npm run chaos` reads all of them. */
+const [dmCount, channelCount] = isWhole ? [500, 200] : [100, 40];
+
+test(`${dmCount} DMs and ${channelCount} channels with 100 threads each are read within Slack's limits, each message once`, async () => {
+  const { slack, store } = world;
+  const template = slack.people.say({ as: slack.ann, in: slack.general, text: "before" }).message;
+  const write = (channel: Channel, text: string, threadTs?: string): StoredMessage => {
+    const thread = threadTs === undefined ? {} : { threadTs };
+    const message = { ...structuredClone(template), ts: slack.state.ts(), channel: channel.id, text, ...thread };
+    slack.state.messages.push(message);
+    return message;
+  };
+  const cursors = createCursors(store, silentLog);
+  const hear = ({ channel, ts }: StoredMessage, thread: string | null) => {
+    cursors.heard(channel, ts, thread);
+    cursors.kept(channel, ts);
+  };
+  const dms = Array.from({ length: dmCount }, (_, index) =>
+    slack.workspace.direct(slack.workspace.addPerson({ name: `Person ${index}` })),
+  );
+  const channels = Array.from({ length: channelCount }, (_, index) =>
+    slack.workspace.addChannel({ name: `c${index}` }),
+  );
+  for (const dm of dms) hear(write(dm, "before"), null);
+  const threads = channels.map((channel) => Array.from({ length: 100 }, () => write(channel, "before")));
+  for (const each of threads.flat()) hear(each, each.ts);
+  const expected = dms.map((dm) => write(dm, `to ${dm.id}`).text);
+  for (const [index, channel] of channels.entries()) {
+    const old = threads[index]?.[7];
+    expected.push(write(channel, `in ${channel.id}`, old?.ts).text, write(channel, `then in ${channel.id}`).text);
+  }
+  for (const method of ["conversations.history", "conversations.replies"])
+    slack.limits.rates[method] = { perMinute: 50 * haste, burst: 50 };
+
+  const ended = new AbortController();
+  const api = createSlackApi({
+    ...{ token: slack.botToken, apiUrl: slack.apiUrl, onProblem() {}, log: silentLog, signal: ended.signal },
+  });
+  const limiter = createRateLimiter(() => Date.now() * haste);
+  const taken: MessageEvent[] = [];
+  let report: CatchUpReport | undefined;
+  const catchUp = createCatchUp({
+    ...{ api, cursors, log: silentLog, signal: ended.signal },
+    rateLimiter: { take: (call) => Math.ceil(limiter.take(call) / haste) },
+    take: async (event) => void taken.push(event),
+    onProgress: (progress) => {
+      report = progress;
+    },
+  });
+  await catchUp.run("long");
+  ended.abort();
+  expect(taken.map(({ text }) => text).toSorted()).toEqual(expected.toSorted());
+  for (const channel of channels)
+    expect(taken.filter((each) => each.channel === channel.id).map(({ text }) => text)).toEqual([
+      `in ${channel.id}`,
+      `then in ${channel.id}`,
+    ]);
+  expect(report).toMatchObject({ isOver: true, messages: expected.length, unchecked: 0 });
+  expect([report?.closed.size, report?.failed.size, report?.cut.size]).toEqual([0, 0, 0]);
+  const histories = slack.callsOf("conversations.history");
+  // One call for each place; the threads cost one more only where somebody replied.
+  expect(histories.filter(({ status }) => status === 200)).toHaveLength(dms.length + channels.length + 1);
+  expect(slack.callsOf("conversations.replies").filter(({ status }) => status === 200)).toHaveLength(channels.length);
+}, 120_000);
