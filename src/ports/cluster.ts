@@ -38,4 +38,5 @@ export interface Bus {
   close(): Promise<void>;
 }
 
-export type WithLock = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+/** The lease may get lost while `work` runs, if this process stalls. */
+export type WithLock = <T>(name: string, work: (lease: Lease) => Promise<T>) => Promise<T>;

@@ -81,6 +81,14 @@ export interface InboxEntry {
   changedAtMs?: number;
 }
 
+/** A process that shares the ledger. `writes` counts the changes of its file in the workspace. */
+export interface ProcessRecord {
+  host: string;
+  pid: number;
+  workspace: string;
+  writes: number;
+}
+
 /** Groups: approvals, decisions, questions by turn; cards, grants, drafts by conversation; schedules by scope. */
 export interface LedgerKinds {
   message: { state: MessageState; body: InboundMessage };
@@ -117,6 +125,7 @@ export interface LedgerKinds {
   /** Grouped by identity. */
   session: { state: "active" | "ended"; body: SessionRecord };
   "sign-in": { state: "open" | "used"; body: SignInRecord };
+  process: { state: "running" | "ended"; body: ProcessRecord };
 }
 
 export type LedgerKind = keyof LedgerKinds;
@@ -138,8 +147,17 @@ export interface ListOptions<K extends LedgerKind> {
   /** Lists only entries that were created before the entry with this sequence number. */
   before?: number;
   limit?: number;
+  /**
+   * Lists only active schedules whose `nextAt`, or active grants whose `expiresAt`, is before this time (ms), in any order.
+   * Finds nothing of other kinds. With Redis, entries that are not due cost nothing. Combines with `states` only.
+   */
+  dueBefore?: number;
 }
 
+/**
+ * `list` with `states` or `group` reads an index too, so a sweep of open entries costs the same however many have ended.
+ * With Redis, the body of an ended turn, message or call moves to a file after an hour, which readers don't notice.
+ */
 export interface Ledger {
   /** Resolves to false, and changes nothing, if the id already exists. */
   create<K extends LedgerKind>(

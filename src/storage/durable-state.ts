@@ -14,6 +14,8 @@ export interface RedisSettings {
   /** A lock expires this long after its owner has died. */
   lockMs: number;
   waitMs: number;
+  /** The folder of ended turns' journals, the same for all processes. */
+  journals: string;
 }
 
 /** What a command on the command line reads and changes, even while the agent runs. */
@@ -31,6 +33,11 @@ export interface DurableState {
   /** Undefined if only one process can use the state. */
   withLock: WithLock | undefined;
   redis: { connection: RedisConnection; prefix: string } | undefined;
+  /**
+   * Moves what ended an hour ago from Redis to its journal file. Resolves to the number of entries. Undefined if the records
+   * stay where they are.
+   */
+  stubEnded: ((now: number) => Promise<number>) | undefined;
   /** The folder for files that no other process uses. */
   ownFolder: string;
   /** Records of the ledger that this process could not read, such as `turn t1`. */

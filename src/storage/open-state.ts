@@ -14,7 +14,7 @@ import { createSqliteLedger } from "./sqlite/ledger.ts";
 import { refuseDamaged } from "./sqlite/quick-check.ts";
 
 /** Checked at every start. Larger files are checked in the background (app/health.ts), so that they don't delay it. */
-export const maxCheckedBytes = 64 * 1024 * 1024;
+export const maxCheckedBytes = 8 * 1024 * 1024;
 export const wholeFiles = [
   ["ledger.db", "ledger"],
   ["store.db", "store"],
@@ -73,6 +73,7 @@ function openEmbedded(data: string, log: Log): DurableState {
       bus,
       withLock: undefined,
       redis: undefined,
+      stubEnded: undefined,
       ownFolder: data,
       damagedRecords: damaged.list,
     },

@@ -1,7 +1,9 @@
 /** The contract of every ledger: each sentence of src/ports/ledger.ts. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { GrantRecord } from "../../src/ports/approval.ts";
 import type { CallEntry, CallState, Ledger } from "../../src/ports/ledger.ts";
+import type { ScheduleRecord } from "../../src/ports/schedule.ts";
 
 export interface LedgerHarness {
   /** A connection to the same state each time: a second one is another process, one after `close` is a restart. */
@@ -254,6 +256,28 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
           before: newest?.sequence ?? 0,
         });
         expect(ids(planned)).toEqual(["c", "a"]);
+      });
+
+      test("finds the active schedules and grants that are due, and follows every change of the time and the state", async () => {
+        const due = async (before: number) => [
+          ...ids(await ledger.list("schedule", { dueBefore: before })),
+          ...ids(await ledger.list("grant", { dueBefore: before })),
+        ];
+        const schedule = (nextAt: number) => ({ nextAt }) as ScheduleRecord;
+        for (const at of [10, 20, 30])
+          await ledger.create("schedule", `s${at}`, { state: "active", body: schedule(at), group: "g" });
+        const grant = { expiresAt: 20 } as GrantRecord;
+        await ledger.create("grant", "g20", { state: "active", body: grant, group: "g" });
+        expect(await due(10)).toEqual([]);
+        expect((await due(21)).sort()).toEqual(["g20", "s10", "s20"]);
+        await ledger.transition("schedule", "s10", ["active"], "active", () => schedule(40));
+        await ledger.transition("schedule", "s20", ["active"], "ended");
+        await ledger.transition("schedule", "s30", ["active"], "active");
+        expect((await due(31)).sort()).toEqual(["g20", "s30"]);
+        await ledger.transition("grant", "g20", ["active"], "expired", (body) => body);
+        await ledger.prune("schedule", ["active"], Date.now() + 60_000);
+        expect(await due(100)).toEqual([]);
+        expect(await ledger.list("call", { dueBefore: Date.now() + 60_000 })).toEqual([]);
       });
 
       test("entries are listed whole", async () => {

@@ -256,6 +256,14 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(last(heard.answers).by).toMatchObject({ name: "Ann", isBot: false });
       });
 
+      test("a closed question that nobody has seen is not posted", async () => {
+        const message = await mentioned();
+        const reply = replyTo(message, createPosts());
+        await reply.question(createQuestion(message, { outcome: "Closed without an answer" }));
+        await reply.finish("Done.", []);
+        expect((await agentsMessages()).map(({ text }) => text)).toEqual([expect.stringContaining("Done.")]);
+      });
+
       test("a question has one button per option, reports the choice, and loses its buttons when answered", async () => {
         const message = await mentioned();
         const reply = replyTo(message, createPosts());

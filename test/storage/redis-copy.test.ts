@@ -17,7 +17,7 @@ describe.skipIf(missingRedis !== undefined)(`copying Redis${redisNote}`, () => {
   const prefix = "{re*ora}:";
   const copyOf = (name: string): Promise<RedisCopy> =>
     openRedisCopy(
-      { url: server.url, prefix: name, lockMs: 10_000, waitMs: 5_000 },
+      { url: server.url, prefix: name, lockMs: 10_000, waitMs: 5_000, journals: folder },
       silentLog,
       AbortSignal.timeout(60_000),
     );
@@ -46,6 +46,9 @@ describe.skipIf(missingRedis !== undefined)(`copying Redis${redisNote}`, () => {
     for (let number = 0; number < 450; number++)
       await ledger.create("skill-switch", `skill-${number}`, { state: "on", body: {}, group: number % 2 ? "odd" : "" });
     await ledger.transition("skill-switch", "skill-7", ["on"], "off");
+    await ledger.create("grant", "g", { state: "active", body: { expiresAt: 5 } as never, group: "" });
+    await ledger.create("message", "m", { state: "answered", body: {} as never, group: "" });
+    await server.client.hset(`${prefix}ledger:entry:message:m`, { body: "", journal: "2026-11-22 0 9" });
     await store.set("history:a", { text: "Line\u2028 break\n and “quotes”" });
     await store.set("short", "x", 60_000);
     const entries = await ledger.list("skill-switch", {});
@@ -61,6 +64,8 @@ describe.skipIf(missingRedis !== undefined)(`copying Redis${redisNote}`, () => {
     await copy.name();
     await copy.close();
     expect(await ledger.list("skill-switch", {})).toEqual(entries);
+    expect((await ledger.list("grant", { dueBefore: 6 })).map(({ id }) => id)).toEqual(["g"]);
+    expect(await server.client.hget(`${prefix}ledger:entry:message:m`, "journal")).toBe("2026-11-22 0 9");
     expect((await ledger.list("skill-switch", { states: ["off"], group: "odd" })).map(({ id }) => id)).toEqual([
       "skill-7",
     ]);

@@ -23,7 +23,7 @@ describe.skipIf(missingRedis !== undefined)(`accounts on Redis${redisNote}`, () 
 
   beforeAll(async () => {
     [redis, providers] = await Promise.all([startRedisServer(), createProviders()]);
-    const settings = { url: redis.url, prefix: "remora", lockMs: 30_000, waitMs: 30_000 };
+    const settings = { url: redis.url, prefix: "remora", lockMs: 30_000, waitMs: 30_000, journals: "/nowhere" };
     const open = () => openLedger({ data: "/nowhere", redis: settings, log: silentLog });
     ledgers = await Promise.all([open(), open()]);
     const [first, second] = ledgers as [Ledger, Ledger];

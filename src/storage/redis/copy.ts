@@ -9,7 +9,7 @@ import { RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { RedisSettings } from "../durable-state.ts";
 import { createRedisConnection } from "./connection.ts";
-import { layoutVersion } from "./ledger-scripts.ts";
+import { layoutVersion, oldLayoutVersion, openLedgerScript } from "./ledger-scripts.ts";
 import { keyPrefix } from "./open-redis.ts";
 import { createScript, type RedisScript, runScript, type ScriptAnswer } from "./script.ts";
 
@@ -28,8 +28,10 @@ for _, key in ipairs(redis.call('KEYS', ARGV[2])) do
   local kind = string.sub(key, #prefix + #'states:' + 1)
   for _, state in ipairs(redis.call('SMEMBERS', key)) do
     for _, id in ipairs(redis.call('ZRANGE', prefix .. 'state:' .. kind .. ':' .. state, 0, -1)) do
-      answer[#answer + 1] = {kind, id, unpack(redis.call('HMGET', prefix .. 'entry:' .. kind .. ':' .. id,
-        'state', 'body', 'group', 'sequence', 'version', 'created', 'updated'))}
+      local entry = redis.call('HMGET', prefix .. 'entry:' .. kind .. ':' .. id,
+        'state', 'body', 'group', 'sequence', 'version', 'created', 'updated', 'journal')
+      entry[8] = entry[8] or ''
+      answer[#answer + 1] = {kind, id, unpack(entry)}
     end
   end
 end
@@ -60,13 +62,16 @@ for _, key in ipairs(keys) do redis.call('UNLINK', key) end
 return #keys
 `);
 
-/** ARGV: staged prefix, then per entry: kind, id, state, body, group, sequence, version, created, updated. */
+/** ARGV: staged prefix, then per entry: kind, id, state, body, group, sequence, version, created, updated, journal. */
 const stageEntriesScript = createScript(`
 local prefix = ARGV[1]
-for at = 2, #ARGV, 9 do
+for at = 2, #ARGV, 10 do
   local kind, id, state, body, group, sequence = unpack(ARGV, at, at + 5)
   redis.call('HSET', prefix .. 'entry:' .. kind .. ':' .. id, 'state', state, 'body', body, 'group', group,
     'sequence', sequence, 'version', ARGV[at + 6], 'created', ARGV[at + 7], 'updated', ARGV[at + 8], 'creator', 'restored')
+  if ARGV[at + 9] ~= '' then
+    redis.call('HSET', prefix .. 'entry:' .. kind .. ':' .. id, 'journal', ARGV[at + 9])
+  end
   redis.call('ZADD', prefix .. 'state:' .. kind .. ':' .. state, sequence, id)
   redis.call('ZADD', prefix .. 'group:' .. kind .. ':' .. state .. ':' .. group, sequence, id)
   redis.call('SADD', prefix .. 'states:' .. kind, state)
@@ -169,19 +174,26 @@ export async function openRedisCopy(redis: RedisSettings, log: Log, signal: Abor
       };
       for await (const line of linesOf(join(folder, ledgerFile))) {
         const row = JSON.parse(line) as string[] | { layout: number; sequence: string };
-        if (Array.isArray(row)) batch.push(...row);
+        // Entries of the old layout have no journal.
+        if (Array.isArray(row)) batch.push(...row, ...(row.length === 9 ? [""] : []));
         else {
-          if (row.layout !== layoutVersion)
+          if (row.layout !== layoutVersion && row.layout !== oldLayoutVersion)
             throw new Error(`the ledger has layout ${row.layout}, not ${layoutVersion}`);
           await connection.run({ place: "backup" }, (client) => client.set(`${staged}ledger:sequence`, row.sequence));
-          await connection.run({ place: "backup" }, (client) => client.set(`${staged}ledger:version`, layoutVersion));
+          // Opening the ledger then makes the index of due entries.
+          await connection.run({ place: "backup" }, (client) =>
+            client.set(`${staged}ledger:version`, oldLayoutVersion),
+          );
         }
-        if (batch.length >= 9 * batchSize) await flush();
+        if (batch.length >= 10 * batchSize) await flush();
       }
       await flush();
       await stageStore(join(folder, storeFile));
     },
-    name: async () => void (await run(nameKeysScript, prefix, staged, `${escapeGlob(staged)}*`)),
+    async name() {
+      await run(nameKeysScript, prefix, staged, `${escapeGlob(staged)}*`);
+      await run(openLedgerScript, ledgerPrefix);
+    },
     close: () => connection.close(),
   };
 }

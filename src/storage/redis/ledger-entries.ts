@@ -2,10 +2,21 @@
 import { RemoraError } from "../../lib/errors.ts";
 import type { LedgerEntry, LedgerKind, LedgerKinds } from "../../ports/ledger.ts";
 import { parseRecord } from "../parse-record.ts";
+import { missingJournal } from "./journal-files.ts";
 import type { ScriptAnswer } from "./script.ts";
 
-/** In the order in which scripts return them: state, body, group, sequence, version, created, updated. */
-export type Fields = [string, string, string, string, string, string, string];
+/**
+ * In the order in which scripts return them: state, body, group, sequence, version, created, updated, journal. The last one
+ * is empty unless the entry is a stub.
+ */
+export type Fields = [string, string, string, string, string, string, string, string];
+
+export interface EntryRow {
+  id: string;
+  sequence: string;
+  /** Undefined if another caller has removed the entry. */
+  fields: Fields | undefined;
+}
 
 export function entryOf<K extends LedgerKind>(kind: K, id: string, fields: Fields, place: string): LedgerEntry<K> {
   const [state, body, group, sequence, , created, updated] = fields;
@@ -34,14 +45,18 @@ function parseBody(kind: string, id: string, body: string, place: string): unkno
   }
 }
 
+/** True if the record itself can't be read, now or later. */
+export function isDamage(thrown: unknown): boolean {
+  return thrown instanceof RemoraError && ["storage.corrupt", missingJournal].includes(thrown.code);
+}
+
 export function fieldsOf(answer: ScriptAnswer | undefined): Fields | undefined {
-  if (!Array.isArray(answer) || answer.length !== 7 || !answer.every((field) => typeof field === "string"))
+  if (!Array.isArray(answer) || answer.length !== 8 || !answer.every((field) => typeof field === "string"))
     return undefined;
   return answer as Fields;
 }
 
-/** A row without fields is an entry that another caller has removed. */
-export function rowsOf(answer: ScriptAnswer): { id: string; sequence: string; fields: Fields | undefined }[] {
+export function rowsOf(answer: ScriptAnswer): EntryRow[] {
   if (!Array.isArray(answer)) return [];
   return answer.flatMap((row) => {
     if (!Array.isArray(row)) return [];

@@ -4,10 +4,13 @@
  *
  *   version                       the version of this layout
  *   sequence                      the sequence number assigned last; never reset
- *   entry:KIND:ID                 hash: state, body, group, sequence, version, created, updated, creator
+ *   entry:KIND:ID                 hash: state, body, group, sequence, version, created, updated, creator. A stub has
+ *                                 journal, the place of its body in a file (journal-files.ts), and an empty body
  *   states:KIND                   set of all states ever used
  *   state:KIND:STATE              sorted set: ids by sequence
  *   group:KIND:STATE:GROUP        sorted set per group: ids by sequence
+ *   due:KIND                      sorted set: ids by the time (ms) at which something is to be done: a schedule runs, a
+ *                                 grant expires, an ended entry becomes a stub
  *   done:TOKEN                    the outcome of a step, stored for as long as the sender may repeat the step
  *
  * A sender that did not receive the answer repeats the step with the same token and gets the same answer. A repeated
@@ -15,21 +18,26 @@
  * Redis can refuse only a script's first write for lack of memory. So every script starts with a write that may be
  * refused.
  */
+import { indexing } from "./due-index.ts";
 import { createScript } from "./script.ts";
 
-export const layoutVersion = 1;
+export const layoutVersion = 2;
+/** Its entries have no index `due`, which `openLedgerScript` adds. */
+export const oldLayoutVersion = 1;
 
 /** ARGV: prefix, kind, then the arguments of the script. */
-const opening = `
+export const opening = `
 local prefix, kind = ARGV[1], ARGV[2]
 local layout = redis.call('GET', prefix .. 'version')
 if layout and layout ~= '${layoutVersion}' then return redis.error_reply('LAYOUT ' .. layout .. ' ${layoutVersion}') end
 local function read(key)
-  return redis.call('HMGET', key, 'state', 'body', 'group', 'sequence', 'version', 'created', 'updated')
+  local entry = redis.call('HMGET', key, 'state', 'body', 'group', 'sequence', 'version', 'created', 'updated', 'journal')
+  entry[8] = entry[8] or ''
+  return entry
 end
 `;
 
-const writing = `
+export const writing = `${indexing}
 local function claim()
   if not layout then redis.call('SET', prefix .. 'version', '${layoutVersion}') end
 end
@@ -46,8 +54,12 @@ local function displace(state, group, id)
   redis.call('ZREM', prefix .. 'state:' .. kind .. ':' .. state, id)
   redis.call('ZREM', prefix .. 'group:' .. kind .. ':' .. state .. ':' .. group, id)
 end
--- Returns the time of the step. The entry comes from read().
-local function move(id, entry, to, token, keep)
+local function setDue(state, id, body, updated)
+  local at = dueAt(kind, state, body, updated)
+  if at then redis.call('ZADD', prefix .. 'due:' .. kind, at, id) else redis.call('ZREM', prefix .. 'due:' .. kind, id) end
+end
+-- Returns the time of the step. The entry comes from read(). Without a body, the entry keeps its own.
+local function move(id, entry, to, token, keep, body)
   claim()
   local version, updated = tonumber(entry[5]) + 1, now()
   redis.call('SET', prefix .. 'done:' .. token, updated, 'PX', keep)
@@ -56,25 +68,46 @@ local function move(id, entry, to, token, keep)
     displace(entry[1], entry[3], id)
     place(to, entry[3], entry[4], id)
   end
+  if body then
+    redis.call('HSET', KEYS[1], 'body', body)
+    redis.call('HDEL', KEYS[1], 'journal')
+  end
+  setDue(to, id, body or entry[2], updated)
   return updated
 end
 `;
 
-/** Returns an error if the existing layout is not supported. */
-export const checkScript = createScript(`${opening}
+/** Returns an error if the existing layout is not supported. Adds the index `due` to an old layout. */
+export const openLedgerScript = createScript(`
+local prefix = ARGV[1]
+if redis.call('GET', prefix .. 'version') == '${oldLayoutVersion}' then
+  ${indexing}
+  local function add(kind, state)
+    for _, id in ipairs(redis.call('ZRANGE', prefix .. 'state:' .. kind .. ':' .. state, 0, -1)) do
+      local entry = redis.call('HMGET', prefix .. 'entry:' .. kind .. ':' .. id, 'body', 'updated', 'journal')
+      local at = entry[2] and not entry[3] and dueAt(kind, state, entry[1], entry[2])
+      if at then redis.call('ZADD', prefix .. 'due:' .. kind, at, id) end
+    end
+  end
+  redis.call('SET', prefix .. 'version', '${layoutVersion}')
+  for name in pairs(dueFields) do add(string.match(name, '(.*):(.*)')) end
+  for name in pairs(finalStates) do add(string.match(name, '(.*):(.*)')) end
+end
+${opening}
 return false
 `);
 
 /** KEYS: entry. ARGV: id, state, group, body, token. Returns sequence and time if this token created it, else 0. */
 export const createEntryScript = createScript(`${opening}${writing}
 local id, state, group, body, token = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local creator = redis.call('HGET', KEYS[1], 'creator')
-if creator then return creator == token and redis.call('HMGET', KEYS[1], 'sequence', 'created') or 0 end
+local known = redis.call('HMGET', KEYS[1], 'state', 'creator', 'sequence', 'created')
+if known[1] then return known[2] == token and {known[3], known[4]} or 0 end
 claim()
 local sequence, time = redis.call('INCR', prefix .. 'sequence'), now()
 redis.call('HSET', KEYS[1], 'state', state, 'body', body, 'group', group, 'sequence', sequence, 'version', 1,
   'created', time, 'updated', time, 'creator', token)
 place(state, group, sequence, id)
+setDue(state, id, body, time)
 return {string.format('%.0f', sequence), time}
 `);
 
@@ -86,7 +119,7 @@ return entry[1] and entry
 
 /**
  * KEYS: entry. ARGV: id, to, token, lifetime of the token, 1 for a repetition, then the allowed states. Returns the
- * entry's fields after the step, or nothing.
+ * entry's fields after the step, or nothing. Returns 'stub' without a step if the entry needs its body back first.
  */
 export const moveEntryScript = createScript(`${opening}${writing}
 local id, to, token, keep, again = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
@@ -95,6 +128,7 @@ local entry = read(KEYS[1])
 if not done then
   for index = 8, #ARGV do
     if entry[1] == ARGV[index] then
+      if entry[8] ~= '' then return 'stub' end
       done = move(id, entry, to, token, keep)
       entry[5] = redis.call('HGET', KEYS[1], 'version')
       break
@@ -118,9 +152,17 @@ if done then return done end
 local entry = read(KEYS[1])
 if not entry[1] then return false end
 if entry[5] ~= version or entry[4] ~= sequence then return entry end
-local updated = move(id, entry, to, token, keep)
-redis.call('HSET', KEYS[1], 'body', body)
-return updated
+return move(id, entry, to, token, keep, body)
+`);
+
+/** KEYS: version. ARGV: due before, how many, how many to skip. Returns a list of id, sequence and fields. */
+export const listDueScript = createScript(`${opening}
+local answer = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'due:' .. kind, '-inf', '(' .. ARGV[3], 'LIMIT', ARGV[5], ARGV[4])) do
+  local entry = read(prefix .. 'entry:' .. kind .. ':' .. id)
+  answer[#answer + 1] = {id, entry[4], unpack(entry)}
+end
+return answer
 `);
 
 /**
@@ -175,12 +217,14 @@ for index = 1, #page, 2 do
   local found = read(entry)
   if not found[1] then
     redis.call('ZREM', key, id)
+    redis.call('ZREM', prefix .. 'due:' .. kind, id)
   elseif tonumber(found[6]) >= before then
     last = ''
     break
   elseif tonumber(found[7]) < before then
     redis.call('UNLINK', entry)
     displace(state, found[3], id)
+    redis.call('ZREM', prefix .. 'due:' .. kind, id)
     removed = removed + 1
   end
 end

@@ -10,16 +10,19 @@ import { randomBytes } from "node:crypto";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "../../ports/ledger.ts";
 import type { DamagedRecords } from "../damaged-records.ts";
+import { isDueKind } from "../due-fields.ts";
 import type { RedisConnection } from "./connection.ts";
 import { createEntryCache } from "./entry-cache.ts";
-import { entryOf, type Fields, fieldsOf, rowsOf } from "./ledger-entries.ts";
+import type { JournalFiles } from "./journal-files.ts";
+import { type EntryRow, entryOf, type Fields, fieldsOf, isDamage, rowsOf } from "./ledger-entries.ts";
 import {
   changeEntryScript,
-  checkScript,
   createEntryScript,
   getEntryScript,
+  listDueScript,
   listEntriesScript,
   moveEntryScript,
+  openLedgerScript,
   pruneEntriesScript,
 } from "./ledger-scripts.ts";
 import { checkPrefix, defaultPrefix, type RedisScript, runScript, type ScriptAnswer } from "./script.ts";
@@ -29,6 +32,8 @@ export interface RedisLedgerOptions {
   connection: RedisConnection;
   prefix?: string;
   waitMs?: number;
+  /** Where the bodies of stubs are. Without it, the ledger can't read stubs. */
+  journals?: Pick<JournalFiles, "read">;
   /** Gets the records that lists leave out. */
   damaged?: Pick<DamagedRecords, "note">;
 }
@@ -79,9 +84,48 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
     return fields;
   }
 
+  /** Reads the body of a stub. The fields stay those of Redis, except that they have a body and no journal. */
+  async function withBody(kind: LedgerKind, id: string, fields: Fields): Promise<Fields> {
+    const [state, , group, sequence, version, created, updated, journal] = fields;
+    if (journal === "") return fields;
+    if (options.journals === undefined) throw new TypeError(`${kind} ${id} is in a journal, and there is no folder`);
+    const body = JSON.stringify(await options.journals.read(journal, kind, id));
+    return [state, body, group, sequence, version, created, updated, ""];
+  }
+
+  /** Leaves out what can't be read. */
+  async function entriesOf<K extends LedgerKind>(kind: K, rows: EntryRow[]): Promise<LedgerEntry<K>[]> {
+    const entries: LedgerEntry<K>[] = [];
+    for (const { id, fields } of rows) {
+      if (fields === undefined) continue;
+      try {
+        // One after the other, because each stub opens a file.
+        entries.push(entryOf(kind, id, await withBody(kind, id, fields), place));
+      } catch (thrown) {
+        if (!isDamage(thrown)) throw thrown;
+        options.damaged?.note(kind, id, thrown);
+      }
+    }
+    return entries;
+  }
+
+  async function listDue<K extends LedgerKind>(
+    kind: K,
+    { states, dueBefore = 0 }: ListOptions<K>,
+  ): Promise<LedgerEntry<K>[]> {
+    const entries: LedgerEntry<K>[] = [];
+    for (let skipped = 0; ; skipped += pageSize) {
+      const values = [dueBefore, pageSize, skipped];
+      const page = rowsOf(await step(listDueScript, kind, `${prefix}version`, () => values));
+      entries.push(...(await entriesOf(kind, page)));
+      if (page.length < pageSize) return entries.filter(({ state }) => states?.includes(state) ?? true);
+    }
+  }
+
   async function get(kind: LedgerKind, id: string, waitMs = bound): Promise<Fields | undefined> {
     const key = entryKey(kind, id);
-    return see(key, fieldsOf(await step(getEntryScript, kind, key, () => [], waitMs)));
+    const found = fieldsOf(await step(getEntryScript, kind, key, () => [], waitMs));
+    return see(key, found && (await withBody(kind, id, found)));
   }
 
   async function changed<K extends LedgerKind>(
@@ -113,17 +157,18 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
       if (left <= 0) break;
       const answer = await step(changeEntryScript, kind, key, () => values, left);
       if (typeof answer === "string") {
-        const fields: Fields = [to, body, group, sequence, `${Number(version) + 1}`, created, answer];
+        const fields: Fields = [to, body, group, sequence, `${Number(version) + 1}`, created, answer, ""];
         see(key, fields);
         return entryOf<K>(kind, id, fields, place);
       }
-      found = see(key, fieldsOf(answer));
+      const now = fieldsOf(answer);
+      found = see(key, now && (await withBody(kind, id, now)));
       isNew = true;
     }
     throw contended(place, kind, id);
   }
 
-  await step(checkScript, "call", `${prefix}version`, () => []);
+  await step(openLedgerScript, "call", `${prefix}version`, () => []);
 
   return {
     async create(kind, id, { state, body, group }) {
@@ -133,7 +178,7 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
       const answer = await step(createEntryScript, kind, key, () => [id, state, group, text, token]);
       if (!Array.isArray(answer)) return false;
       const [sequence, created] = answer.map(String);
-      see(key, [state, text, group, sequence ?? "", "1", created ?? "", created ?? ""]);
+      see(key, [state, text, group, sequence ?? "", "1", created ?? "", created ?? "", ""]);
       return true;
     },
     async get(kind, id) {
@@ -154,10 +199,13 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
         ...[id, to, token, tokenLifetimeMs, sending === 0 ? 0 : 1],
         ...from,
       ]);
+      if (answer === "stub") return await changed(kind, id, from, to, (body) => body);
       const found = fieldsOf(answer);
       return found && entryOf<K>(kind, id, see(key, found) ?? found, place);
     },
-    async list<K extends LedgerKind>(kind: K, { states, group, order = "oldest", before, limit }: ListOptions<K>) {
+    async list<K extends LedgerKind>(kind: K, asked: ListOptions<K>) {
+      if (asked.dueBefore !== undefined) return isDueKind(kind) ? await listDue(kind, asked) : [];
+      const { states, group, order = "oldest", before, limit } = asked;
       const entries: LedgerEntry<K>[] = [];
       const wanted = limit ?? Number.POSITIVE_INFINITY;
       for (let after = order === "newest" ? `${before ?? ""}` : ""; entries.length < wanted; ) {
@@ -167,14 +215,7 @@ export async function createRedisLedger(options: RedisLedgerOptions): Promise<Le
           await step(listEntriesScript, kind, `${prefix}version`, () => [...values, ...new Set(states)]),
         );
         const listed = page.filter(({ sequence }) => before === undefined || Number(sequence) < before);
-        for (const { id, fields } of listed) {
-          if (fields === undefined) continue;
-          try {
-            entries.push(entryOf(kind, id, fields, place));
-          } catch (thrown) {
-            options.damaged?.note(kind, id, thrown);
-          }
-        }
+        entries.push(...(await entriesOf(kind, listed)));
         const last = page.at(-1);
         if (listed.length < count || last === undefined) break;
         after = last.sequence;

@@ -9,8 +9,10 @@ import { createRedisStore } from "../keyv/redis-store.ts";
 import { type DataLock, lockData } from "../sqlite/data-lock.ts";
 import { createRedisBus } from "./bus.ts";
 import { createRedisConnection, type RedisConnection } from "./connection.ts";
+import { createJournalFiles } from "./journal-files.ts";
 import { createRedisLeases } from "./leases.ts";
 import { createRedisLedger } from "./ledger.ts";
+import { createStubs } from "./stubs.ts";
 
 /** The records without leases and bus, for a single command. */
 export async function openSharedRecords(redis: RedisSettings, log: Log): Promise<StoredRecords> {
@@ -20,6 +22,7 @@ export async function openSharedRecords(redis: RedisSettings, log: Log): Promise
       connection,
       prefix: keyPrefix(redis),
       damaged: createDamagedRecords(log),
+      journals: createJournalFiles(redis.journals),
     });
     const store = createRedisStore({ connection, prefix: keyPrefix(redis) });
     return {
@@ -52,7 +55,8 @@ export async function openShared(
     for (const warning of await connection.checks()) log.warn({}, warning);
     const { folder, lock } = ownFolderBelow(data);
     const damaged = createDamagedRecords(log);
-    const ledger = await createRedisLedger({ connection, prefix, damaged });
+    const journals = createJournalFiles(redis.journals);
+    const ledger = await createRedisLedger({ connection, prefix, damaged, journals });
     const store = createRedisStore({ connection, prefix });
     const leases = createRedisLeases({ connection, prefix, lockMs: redis.lockMs });
     const bus = createRedisBus({ connection, log, prefix });
@@ -64,12 +68,13 @@ export async function openShared(
         bus,
         withLock: createWithLock(leases),
         redis: { connection, prefix },
+        stubEnded: createStubs({ connection, prefix, journals, leases, log }),
         ownFolder: folder,
         damagedRecords: damaged.list,
       },
       async close() {
         await leases.close();
-        await Promise.all([bus.close(), store.close(), ledger.close()]);
+        await Promise.all([bus.close(), store.close(), ledger.close(), journals.close()]);
         await connection.close();
         lock.release();
       },

@@ -7,6 +7,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "../../ports/ledger.ts";
 import type { DamagedRecords } from "../damaged-records.ts";
+import { dueFields, isDueKind } from "../due-fields.ts";
 import { parseRecord } from "../parse-record.ts";
 import { asStorageError, inTransaction, openDatabase, placeOf } from "./database.ts";
 
@@ -127,12 +128,17 @@ export function createSqliteLedger({ path, damaged }: SqliteLedgerOptions): Ledg
         return (statement.all(...values) as unknown as Row[]).flatMap((row) => readable<K>(row));
       }),
     prune: (kind, states, before) =>
-      guarded(() => Number(statements.prune.run(kind, JSON.stringify(states), before).changes)),
+      guarded(() => {
+        const end = firstSequenceAt(statements, before);
+        return Number(statements.prune.run(kind, JSON.stringify(states), end, before).changes);
+      }),
     async close() {
       if (database.isOpen) database.close();
     },
   };
 }
+
+type Statements = ReturnType<typeof prepare>;
 
 function prepare(database: DatabaseSync) {
   const lists = new Map<string, StatementSync>();
@@ -147,10 +153,15 @@ function prepare(database: DatabaseSync) {
        WHERE kind = ? AND id = ? AND state IN (SELECT value FROM json_each(?)) RETURNING *`,
     ),
     write: database.prepare("UPDATE entry SET state = ?, body = ?, updated_at = ? WHERE sequence = ? RETURNING *"),
-    prune: database.prepare(
-      "DELETE FROM entry WHERE kind = ? AND state IN (SELECT value FROM json_each(?)) AND updated_at < ?",
+    newest: database.prepare("SELECT max(sequence) AS sequence FROM entry"),
+    from: database.prepare(
+      "SELECT sequence, created_at AS createdAt FROM entry WHERE sequence >= ? ORDER BY sequence LIMIT 1",
     ),
-    list<K extends LedgerKind>(kind: K, { states, group, order, before, limit }: ListOptions<K>) {
+    prune: database.prepare(
+      `DELETE FROM entry
+       WHERE kind = ? AND state IN (SELECT value FROM json_each(?)) AND sequence < ? AND updated_at < ?`,
+    ),
+    list<K extends LedgerKind>(kind: K, { states, group, order, before, limit, dueBefore }: ListOptions<K>) {
       const values: SQLInputValue[] = [kind];
       let sql = "SELECT * FROM entry WHERE kind = ?";
       if (group !== undefined) {
@@ -167,6 +178,10 @@ function prepare(database: DatabaseSync) {
         sql += " AND sequence < ?";
         values.push(before);
       }
+      if (dueBefore !== undefined) {
+        sql += dueCondition(kind);
+        values.push(dueBefore);
+      }
       sql += ` ORDER BY sequence ${order === "newest" ? "DESC" : "ASC"} LIMIT ?`;
       values.push(limit ?? -1);
       const statement = lists.get(sql) ?? database.prepare(sql);
@@ -174,6 +189,29 @@ function prepare(database: DatabaseSync) {
       return { statement, values };
     },
   };
+}
+
+/**
+ * The first sequence number of the entries created at `time` or later. Searched by halves, so that a clean-up reads only
+ * old entries. A clock that was set back can only delay a clean-up.
+ */
+function firstSequenceAt({ newest, from }: Pick<Statements, "newest" | "from">, time: number): number {
+  let low = 0;
+  let high = Number(newest.get()?.sequence ?? 0) + 1;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const entry = from.get(middle);
+    if (entry === undefined || Number(entry.createdAt) >= time) high = middle;
+    else low = Number(entry.sequence) + 1;
+  }
+  return low;
+}
+
+/** Uses the index of states. What can't be read is never due. */
+function dueCondition(kind: LedgerKind): string {
+  if (!isDueKind(kind)) return " AND NULL < ?";
+  const { state, field } = dueFields[kind];
+  return ` AND state = '${state}' AND CASE WHEN json_valid(body) THEN json_extract(body, '$.${field}') END < ?`;
 }
 
 function rowOf(row: object | undefined): Row | undefined {

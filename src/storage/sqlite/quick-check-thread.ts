@@ -1,7 +1,10 @@
 /** The thread in which large files are checked. */
-import { parentPort } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
 import { quickCheck } from "./quick-check.ts";
 
-parentPort?.on("message", ({ id, request }: { id: number; request: string }) =>
-  parentPort?.postMessage({ id, answer: quickCheck(request) }),
-);
+/** Called in the thread. */
+export function serve(port: MessagePort): void {
+  port.on("message", ({ id, request }: { id: number; request: string }) =>
+    port.postMessage({ id, answer: quickCheck(request) }),
+  );
+}
