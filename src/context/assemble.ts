@@ -17,8 +17,9 @@ import type { ContextBuilder, ContextInput, ContextPreviews, SkillBrief } from "
 import type { Memory } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import { isFromOutside, type Origin } from "../ports/origin.ts";
-import type { ModelMessage, ModelRequest, SystemPart } from "../ports/provider.ts";
+import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
+import { offerOf, type ToolOffer } from "../ports/tool-offer.ts";
 import { originsOfTurn } from "../ports/turn-origins.ts";
 import { createBrainFiles } from "./brain-files.ts";
 import { type Allocation, allocate, type Shares, shareOf } from "./budget.ts";
@@ -31,14 +32,16 @@ import {
   skillPieces,
   startingWith,
   summaryPieces,
+  volatileParts,
   withoutRepeats,
 } from "./candidates.ts";
 import { renderExchange } from "./history.ts";
 import type { History, ReadHistory } from "./history-store.ts";
+import { loadedTools, withNamedCalls } from "./named-tools.ts";
 import { createPrefix, type Prefix } from "./prefix.ts";
 import { previewOf } from "./preview.ts";
 import { createRecall, type Recalled } from "./recall.ts";
-import { createRuntimeClock, type RuntimeClock, renderMemory, renderRuntime, renderSkills } from "./sections.ts";
+import { createRuntimeClock, type RuntimeClock, renderRuntime } from "./sections.ts";
 import { shortenTranscript } from "./shorten.ts";
 import { createSnapshots } from "./snapshot.ts";
 import { createSteadyHistory } from "./steady-history.ts";
@@ -115,8 +118,9 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     ]);
     const briefs = options.skills(turn.conversationId);
     const own = originsOfTurn(turn, tools);
-    const prefix = renderPrefix(briefs, input.tools);
-    const sources = { prefix, briefs, history: stored, recalled, clock, origins: own };
+    const offer = offerOf(input.tools);
+    const prefix = renderPrefix(briefs, offer);
+    const sources = { prefix, offer, briefs, history: stored, recalled, clock, origins: own };
     const within = (contextTokens: number): Assembled => {
       const assembled = assemble(input, { ...config, contextTokens }, sources);
       if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
@@ -161,6 +165,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
 
 interface Sources {
   prefix: Prefix;
+  offer: ToolOffer;
   briefs: SkillBrief[];
   history: ReadHistory;
   recalled: Recalled;
@@ -169,8 +174,8 @@ interface Sources {
 }
 
 function assemble(input: ContextInput, config: ContextConfig, sources: Sources): Assembled {
-  const { turn, tools } = input;
-  const { prefix, briefs, history, recalled } = sources;
+  const { turn } = input;
+  const { prefix, offer, briefs, history, recalled } = sources;
   const share = (section: "memory" | "skills") => shareOf(config.contextTokens, config.shares, section);
   const earlier = historyPieces(history.exchanges);
   const summary = summaryPieces(history.summary);
@@ -180,13 +185,12 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
     isFromOutside(origins) ? "outside" : "own",
   );
   const { fresh, repeats } = withoutRepeats(hits, newestWithin(earlier, historyShare));
-  const said = turn.messages.map((message) => message.text).join("\n");
-  const asked = turn.messages.flatMap((message) => message.skill ?? []);
+  const { named } = offer;
   const pieces: Piece[] = [
     ...prefix.pieces,
     fixedPiece("always", "the running turn", messageTokens(own.messages), sources.origins),
     ...memoryPieces(fresh, recalled.digest, share("memory")),
-    ...skillPieces(briefs, { said, asked }, share("skills")),
+    ...skillPieces(briefs, turn.messages, { named, loaded: loadedTools(history.exchanges, named) }, share("skills")),
     ...summary,
     ...earlier,
   ];
@@ -202,7 +206,13 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   );
   const system = [...prefix.system, ...volatileParts(kept, outside.length)];
   return {
-    request: { system, messages, tools, maxOutputTokens: config.maxOutputTokens },
+    request: {
+      system,
+      messages: withNamedCalls(messages, offer),
+      tools: offer.defined,
+      ...(named.length === 0 ? {} : { named }),
+      maxOutputTokens: config.maxOutputTokens,
+    },
     origins: kept.flatMap((piece) => piece.origins),
     allocation,
     notes: [
@@ -233,14 +243,4 @@ function ownMessages(
     Math.floor(config.contextTokens * maxHeardShare),
   );
   return { messages: renderTranscript(transcript, tail), notes: shortened };
-}
-
-/** These parts depend on the newest message. They follow the stable prefix so that its cache stays valid. */
-function volatileParts(kept: readonly Piece[], withheld: number): SystemPart[] {
-  const textsOf = (section: Piece["section"]) =>
-    kept.flatMap((piece) => (piece.type === "text" && piece.section === section ? [piece.text] : []));
-  const text = [renderMemory(textsOf("memory"), withheld), renderSkills(textsOf("skills"))].filter(
-    (part) => part !== "",
-  );
-  return text.length === 0 ? [] : [{ text: text.join("\n\n"), isCacheable: false }];
 }

@@ -1,14 +1,17 @@
 /** Candidates for the prompt, each with a text, a score and a cost. */
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
+import type { InboundMessage } from "../ports/message.ts";
 import { fromMemory, type Origin, viaStore } from "../ports/origin.ts";
-import type { ModelMessage } from "../ports/provider.ts";
+import type { ModelMessage, SystemPart } from "../ports/provider.ts";
+import type { ToolSpec } from "../ports/tool.ts";
 import type { ContextItem } from "./budget.ts";
 import type { Exchange } from "./history.ts";
-import { renderHit, renderPreferences, renderSkillBody } from "./sections.ts";
+import { renderTools } from "./named-tools.ts";
+import { renderHit, renderMemory, renderPreferences, renderSkillBody, renderSkills } from "./sections.ts";
 import { renderSummary, type Summary } from "./summary.ts";
 import { estimateTokens } from "./tokens.ts";
-import { triggeredSkills } from "./triggers.ts";
+import { alwaysScore, triggeredSkills } from "./triggers.ts";
 
 /** The origins of the text. Empty if the text comes from the agent or its operator. */
 interface Sourced extends ContextItem {
@@ -62,16 +65,32 @@ export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: 
   return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
 }
 
-/** Returns every skill that the message brings up, best first. The budget decides how many of them are sent. */
+/**
+ * Returns the tools that earlier turns have loaded, then every skill that the message brings up with its tools, best first.
+ * The budget decides how many of them are sent.
+ */
 export function skillPieces(
   briefs: readonly SkillBrief[],
-  { said, asked }: { said: string; asked: readonly string[] },
+  messages: readonly InboundMessage[],
+  { named, loaded }: { named: readonly ToolSpec[]; loaded: readonly ToolSpec[] },
   share: number,
 ): TextPiece[] {
   const longest = Math.floor(share / 2);
-  return triggeredSkills(briefs, said, asked).map(({ brief, score }) =>
-    textPiece("skills", brief.name, score, renderSkillBody(brief, longest)),
-  );
+  const said = messages.map((message) => message.text).join("\n");
+  const asked = messages.flatMap((message) => message.skill ?? []);
+  const triggered = triggeredSkills(briefs, said, asked);
+  const names = new Set(triggered.map(({ brief }) => brief.name));
+  const earlier = Map.groupBy(loaded, ({ skill }) => skill);
+  return [
+    ...[...earlier].flatMap(([skill, tools]) =>
+      names.has(skill) ? [] : [textPiece("skills", `tools of ${skill}`, alwaysScore, renderTools(tools))],
+    ),
+    ...triggered.map(({ brief, score }) => {
+      const tools = renderTools(named.filter(({ skill }) => skill === brief.name));
+      const text = [renderSkillBody(brief, longest), tools].filter((part) => part !== "").join("\n");
+      return textPiece("skills", brief.name, score, text);
+    }),
+  ];
 }
 
 /** Returns exchanges, oldest first. The newest is mandatory and has tool results; the others have stubs instead. */
@@ -151,4 +170,14 @@ export function newestWithin(earlier: readonly HistoryPiece[], limit: number): E
     return piece.isMandatory || tokens <= limit;
   });
   return shown.map((piece) => piece.exchange);
+}
+
+/** These parts depend on the newest message. They follow the stable prefix so that its cache stays valid. */
+export function volatileParts(kept: readonly Piece[], withheld: number): SystemPart[] {
+  const textsOf = (section: Piece["section"]) =>
+    kept.flatMap((piece) => (piece.type === "text" && piece.section === section ? [piece.text] : []));
+  const text = [renderMemory(textsOf("memory"), withheld), renderSkills(textsOf("skills"))].filter(
+    (part) => part !== "",
+  );
+  return text.length === 0 ? [] : [{ text: text.join("\n\n"), isCacheable: false }];
 }

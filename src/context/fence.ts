@@ -13,6 +13,7 @@ export const fenceTags = [
   "preferences",
   "skills",
   "skill_body",
+  "skill_tools",
   "runtime",
   "earlier",
   "message",

@@ -2,10 +2,12 @@
 import type { SkillBrief } from "../ports/context.ts";
 import type { SystemPart } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
+import type { ToolOffer } from "../ports/tool-offer.ts";
 import type { BrainFile, BrainFiles } from "./brain-files.ts";
 import { type BudgetSection, type Shares, shareOf } from "./budget.ts";
 import { type FixedPiece, fixedPiece } from "./candidates.ts";
-import { fitFiles, renderFiles, renderIndex, renderToolNotes } from "./sections.ts";
+import { renderToolNotes } from "./named-tools.ts";
+import { fitFiles, renderFiles, renderIndex } from "./sections.ts";
 import { estimateTokens } from "./tokens.ts";
 
 export interface Prefix {
@@ -14,19 +16,19 @@ export interface Prefix {
   notes: string[];
 }
 
-export type RenderPrefix = (briefs: readonly SkillBrief[], tools: readonly ToolSpec[]) => Prefix;
+export type RenderPrefix = (briefs: readonly SkillBrief[], offer: ToolOffer) => Prefix;
 
 const maxPrefixes = 4;
 
 /** Reuses a prefix while its inputs are unchanged, because rendering it is most of the work for a small prompt. */
 export function createPrefix(files: BrainFiles, total: number, shares: Shares): RenderPrefix {
   const known: { madeOf: unknown[]; prefix: Prefix }[] = [];
-  return (briefs, tools) => {
+  return (briefs, offer) => {
     const [identity, procedures] = [files.identity(), files.procedures()];
-    const madeOf = ingredients(identity, procedures, briefs, tools);
+    const madeOf = ingredients(identity, procedures, briefs, offer);
     const at = known.findIndex((one) => isSame(one.madeOf, madeOf));
     const [found] = at === -1 ? [] : known.splice(at, 1);
-    const kept = found ?? { madeOf, prefix: renderPrefix({ identity, procedures, briefs, tools }, total, shares) };
+    const kept = found ?? { madeOf, prefix: renderPrefix({ identity, procedures, briefs, offer }, total, shares) };
     known.unshift(kept);
     known.length = Math.min(known.length, maxPrefixes);
     return kept.prefix;
@@ -37,7 +39,7 @@ interface Ingredients {
   identity: readonly BrainFile[];
   procedures: readonly BrainFile[];
   briefs: readonly SkillBrief[];
-  tools: readonly ToolSpec[];
+  offer: ToolOffer;
 }
 
 /** Returns all inputs of the prefix, for comparison with `===`. Schemas are never changed in place. */
@@ -45,15 +47,16 @@ function ingredients(
   identity: readonly BrainFile[],
   procedures: readonly BrainFile[],
   briefs: readonly SkillBrief[],
-  tools: readonly ToolSpec[],
+  { defined, named }: ToolOffer,
 ): unknown[] {
   return [
     identity.length,
     procedures.length,
     briefs.length,
+    defined.length,
     ...[...identity, ...procedures].flatMap((file) => [file.path, file.text]),
     ...briefs.flatMap((brief) => [brief.name, brief.description]),
-    ...tools.flatMap((tool) => [tool.name, tool.description, tool.skill, tool.parameters]),
+    ...[...defined, ...named].flatMap((tool) => [tool.name, tool.description, tool.skill, tool.parameters]),
   ];
 }
 
@@ -61,14 +64,14 @@ function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
   return one.length === other.length && one.every((value, index) => value === other[index]);
 }
 
-function renderPrefix({ briefs, tools, ...files }: Ingredients, total: number, shares: Shares): Prefix {
+function renderPrefix({ briefs, offer, ...files }: Ingredients, total: number, shares: Shares): Prefix {
   const share = (section: BudgetSection) => shareOf(total, shares, section);
   const identity = fitFiles(files.identity, share("identity"));
   const procedures = fitFiles(files.procedures, share("prefrontal"));
   // The index gets at most half of the share, because triggered skills need the other half.
   const index = renderIndex(briefs, Math.floor(share("skills") / 2));
-  const toolNotes = renderToolNotes(tools);
-  const schemas = tools.reduce((sum, tool) => sum + schemaTokens(tool), 0);
+  const toolNotes = renderToolNotes(offer);
+  const schemas = offer.defined.reduce((sum, tool) => sum + schemaTokens(tool), 0);
   return {
     system: [
       systemPart(renderFiles("identity", identity.kept), renderFiles("procedures", procedures.kept)),

@@ -1,7 +1,6 @@
 /** Renders the sections of the system prompt. Empty sections are left out. */
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
-import type { ToolSpec } from "../ports/tool.ts";
 import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import type { BrainFile } from "./brain-files.ts";
 import { cutToTokens } from "./cut.ts";
@@ -67,15 +66,6 @@ function firstLines(briefs: readonly SkillBrief[], limit: number): string[] {
     kept.push(line);
   }
   return [...kept, `- … and ${briefs.length - kept.length} more`];
-}
-
-export function renderToolNotes(tools: readonly ToolSpec[]): string {
-  if (tools.length === 0) return fence("tools", {}, "No tools in this step: answer in text.");
-  const owned = Map.groupBy(tools, (tool) => tool.skill);
-  const lines = [...owned].map(
-    ([skill, own]) => `- ${attributeText(skill)}: ${own.map((tool) => tool.name).join(", ")}`,
-  );
-  return fence("tools", {}, ["Your tools, by skill:", ...lines].join("\n"));
 }
 
 export function renderHit(hit: MemoryHit, limit: number): string {

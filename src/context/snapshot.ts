@@ -18,6 +18,8 @@ import type { Allocation, ContextItem } from "./budget.ts";
 
 export const snapshotFolder = "brain/prefrontal/.debug";
 const maxSnapshots = 50;
+/** Collects the snapshots of a burst, and leaves the time right after a request to its answer. */
+const writeAfterMs = 100;
 
 interface SnapshotInput {
   turn: TurnRecord;
@@ -43,6 +45,7 @@ export function createSnapshots(
 ): Snapshots {
   const folder = join(workspace, snapshotFolder);
   const waiting: { name: string; head: string; input: SnapshotInput }[] = [];
+  let timer: NodeJS.Timeout | undefined;
 
   function attempt({ turn }: SnapshotInput, work: () => void): boolean {
     try {
@@ -55,6 +58,8 @@ export function createSnapshots(
   }
 
   function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
     const written = waiting
       .splice(0)
       .filter(({ name, head, input }) =>
@@ -67,10 +72,11 @@ export function createSnapshots(
   return {
     write(input) {
       const name = snapshotName(input.at, input.turn.id, input.step);
-      // Wait two rounds of the event loop, because the HTTP client writes the request to its socket in the first one.
-      if (waiting.length === 0) setImmediate(() => setImmediate(flush));
+      timer ??= setTimeout(flush, writeAfterMs);
       // Render the turn's current state now, because the turn continues.
       waiting.push({ name, head: headText(input), input });
+      // Older ones would be removed as soon as they are written.
+      if (waiting.length > maxSnapshots) waiting.shift();
       return `${snapshotFolder}/${name}`;
     },
     flush,

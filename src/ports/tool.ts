@@ -29,6 +29,8 @@ export interface ToolSpec {
   shellParameters: string[];
   /** How a card says what a call will do, such as `Post to {channel}: {text}`. */
   ask?: string;
+  /** Requests define it even if they only name others (`always: true` in SKILL.md; tool-offer.ts). */
+  isAlwaysDefined?: boolean;
   /** Plain words for progress. Absent if its SKILL.md has none. */
   phrases?: ToolPhrases;
 }

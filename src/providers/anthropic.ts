@@ -21,6 +21,7 @@ export interface AnthropicOptions {
 
 /** The maximum that the service accepts in one request. */
 const breakpoints = 4;
+const messageBreakpoints = 2;
 const cacheMark = { cache_control: { type: "ephemeral" as const } };
 
 export function createAnthropicProvider(options: AnthropicOptions): Provider {
@@ -83,14 +84,14 @@ function messagesBody(
   model: string,
 ): { body: Anthropic.MessageCreateParamsStreaming; mark: () => string } {
   const tools = toolsOf(request);
-  const system = systemOf(request, breakpoints - (tools.length > 0 ? 1 : 0));
+  const system = systemOf(request, breakpoints - (tools.length > 0 ? 1 : 0) - messageBreakpoints);
   const thinking = thinkingOf(model);
   const prefix = createPrefix(system, tools);
   const messages = messagesOf(request.messages, model, prefix);
   const body: Anthropic.MessageCreateParamsStreaming = {
     model,
     max_tokens: request.maxOutputTokens,
-    messages,
+    messages: withBreakpoints(messages),
     stream: true,
     ...(thinking === undefined ? {} : { thinking }),
     ...(system.length > 0 ? { system } : {}),
@@ -98,6 +99,20 @@ function messagesBody(
     ...(tools.length > 0 && request.tools.length === 0 ? { tool_choice: { type: "none" } } : {}),
   };
   return { body, mark: () => prefix.mark(messages) };
+}
+
+/**
+ * Marks the end of this request, which the next step reads from the cache, and the end of the previous one, because the
+ * service looks back only 20 blocks from a breakpoint.
+ */
+function withBreakpoints(messages: readonly MessageBlocks[]): MessageBlocks[] {
+  const lastAnswer = messages.findLastIndex(({ role }) => role === "assistant");
+  return messages.map((message, index) => {
+    const isEnd = index === messages.length - 1 || index === lastAnswer - 1;
+    const last = message.content.at(-1);
+    if (!isEnd || last === undefined) return message;
+    return { ...message, content: [...message.content.slice(0, -1), { ...last, ...cacheMark } as typeof last] };
+  });
 }
 
 function systemOf(request: ModelRequest, free: number): Anthropic.TextBlockParam[] {
@@ -135,9 +150,14 @@ function calledTools(messages: ModelMessage[]): Anthropic.Tool[] {
   }));
 }
 
+interface MessageBlocks {
+  role: "user" | "assistant";
+  content: Anthropic.ContentBlockParam[];
+}
+
 /** The results of one step are sent in one user message, before any other text. */
-function messagesOf(messages: ModelMessage[], model: string, prefix: Prefix): Anthropic.MessageParam[] {
-  const params: { role: "user" | "assistant"; content: Anthropic.ContentBlockParam[] }[] = [];
+function messagesOf(messages: ModelMessage[], model: string, prefix: Prefix): MessageBlocks[] {
+  const params: MessageBlocks[] = [];
   for (const message of messages) {
     const role = message.role === "assistant" ? "assistant" : "user";
     const last = params.at(-1);

@@ -11,14 +11,16 @@ export function newestUserText(messages: ModelMessage[]): string {
 }
 
 export interface ReadResult {
+  tool: string;
   status: string;
   text: string;
 }
 
 export function readResult(text: string): ReadResult {
   const [, attributes = "", inside] = /^\s*<tool_result\b([^>]*)>\n?([\s\S]*?)\n?<\/tool_result>\s*$/.exec(text) ?? [];
-  if (inside === undefined) return { status: "", text };
-  return { status: /\bstatus="([a-z]*)"/.exec(attributes)?.[1] ?? "", text: unescaped(inside) };
+  if (inside === undefined) return { tool: "", status: "", text };
+  const attribute = (name: string) => new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? "";
+  return { tool: attribute("tool"), status: attribute("status"), text: unescaped(inside) };
 }
 
 function unescaped(text: string): string {

@@ -6,6 +6,8 @@
 
 import { pause } from "../lib/backoff.ts";
 import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../ports/provider.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import { callToolName } from "../ports/tool-offer.ts";
 import { failure } from "./classify-failure.ts";
 import { type DemoAnswer, demoAnswer, demoLabel } from "./demo-phrases.ts";
 import { newestUserText, readResult } from "./demo-reading.ts";
@@ -45,8 +47,13 @@ const place = { name: "demo", model: "scripted", baseUrl: "", keySetting: "", ur
 function answerTo(request: ModelRequest, now: Date): DemoAnswer {
   const results = newestResults(request.messages);
   if (results.length > 0) return { text: results.map(report).join("\n\n") };
-  const answer = demoAnswer(newestUserText(request.messages), request.tools, now);
+  const answer = demoAnswer(newestUserText(request.messages), toolsIn(request), now);
   return { ...answer, text: `${demoLabel} ${answer.text}` };
+}
+
+/** Without `call_tool`, because the demo model calls every tool by its name. */
+function toolsIn({ tools, named = [] }: ModelRequest): ToolSpec[] {
+  return [...tools.filter(({ name }) => name !== callToolName), ...named];
 }
 
 type ToolMessage = Extract<ModelMessage, { role: "tool" }>;
@@ -68,7 +75,7 @@ function isOnlyNotes(message: ModelMessage): boolean {
 
 function report({ name, text, isError }: ToolMessage): string {
   const result = readResult(text);
-  return `${said(name, result.status || (isError ? "failed" : "ok"))}\n\n${fenced(result.text)}`;
+  return `${said(result.tool || name, result.status || (isError ? "failed" : "ok"))}\n\n${fenced(result.text)}`;
 }
 
 function said(name: string, status: string): string {

@@ -40,7 +40,7 @@ export interface StreamCall {
 export interface StreamAttempt {
   place: ProviderPlace;
   timeouts: Timeouts;
-  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "messages">;
+  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "named" | "messages">;
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 

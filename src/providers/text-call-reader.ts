@@ -10,12 +10,13 @@ export interface TextCallReader {
 }
 
 /** Also knows the tools of earlier calls: a model that may use no more tools still writes such calls. */
-export function createTextCallReader({ tools, messages }: Pick<ModelRequest, "tools" | "messages">): TextCallReader {
+export function createTextCallReader(request: Pick<ModelRequest, "tools" | "named" | "messages">): TextCallReader {
+  const { tools, named = [], messages } = request;
   const known: KnownTools = new Map([
     ...messages.flatMap((message) =>
       message.role === "assistant" ? message.toolCalls.map(({ name }) => [name, undefined] as const) : [],
     ),
-    ...tools.map(({ name, parameters }) => [name, parameters] as const),
+    ...[...tools, ...named].map(({ name, parameters }) => [name, parameters] as const),
   ]);
   let held = "";
   let state: Start = known.size === 0 ? "text" : "unclear";

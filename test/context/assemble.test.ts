@@ -98,7 +98,8 @@ describe("the prompt", () => {
       memory,
       skills: () => [skillBrief("git", { triggers: ["commit"] }), skillBrief("shell", { isCapability: true })],
     });
-    const tools = [toolSpec("shell_exec", { skill: "shell" })];
+    const long = { skill: "shell", description: "x".repeat(4_000) };
+    const tools = [toolSpec("look", { isAlwaysDefined: true }), toolSpec("shell_exec", long)];
     const { request } = await builder.build({
       turn: turnOf("t1", "please commit"),
       step: 1,
@@ -124,7 +125,8 @@ describe("the prompt", () => {
     const places = marks.map((mark) => whole.indexOf(mark));
     expect(places).not.toContain(-1);
     expect(places).toEqual(places.toSorted((one, other) => one - other));
-    expect(request.tools).toBe(tools);
+    expect(request.tools.map(({ name }) => name)).toEqual(["look", "call_tool"]);
+    expect(request.named).toEqual([tools[1]]);
     expect(request.maxOutputTokens).toBe(4_096);
   });
 

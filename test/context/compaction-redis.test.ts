@@ -39,7 +39,7 @@ describe.skipIf(missingRedis !== undefined)(`Compaction with Redis${redisNote}`,
       yield* says("- they talked", "test/model");
     });
     const open = async (name: string) => {
-      const settings = { url: server.url, prefix: "test", lockMs: 5_000, waitMs: 5_000 };
+      const settings = { url: server.url, prefix: "test", lockMs: 5_000, waitMs: 5_000, journals: folder };
       const never = new AbortController().signal;
       const state = await openShared(join(folder, name), settings, silentLog, async () => async () => {}, never);
       opened.push(state);

@@ -6,7 +6,7 @@ import { estimateTokens } from "../../src/context/tokens.ts";
 import type { ModelRequest } from "../../src/ports/provider.ts";
 import type { StepRecord, TurnRecord } from "../../src/ports/turn.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
-import { createWorld, systemText, textOfMessage, type World } from "./world.ts";
+import { createWorld, textOfMessage, type World } from "./world.ts";
 
 let world: World;
 beforeEach(() => {
@@ -49,7 +49,6 @@ test("keeps the system prompt, the newest messages and this turn's results, and 
   if (shorter === undefined) throw new Error("no shorter request");
 
   expect(shorter.system[0]).toEqual(built.request.system[0]);
-  expect(systemText(shorter)).toContain("look");
   expect(shorter.tools).toEqual(tools);
   const text = shorter.messages.map(textOfMessage).join("\n");
   for (const kept of ["the newest question", "small result", "a long result"]) expect(text).toContain(kept);

@@ -262,6 +262,22 @@ test("chat: reads the history without the unfinished answer, and posts text and 
   await ann.waitFor((message) => inRandom(message) && message.files[0]?.name === "report.csv");
 });
 
+test("call_tool: what it calls is judged, asked about and recorded as the tool itself", async () => {
+  const wrapped = (name: string, input: object) => call("call_tool", { name, input });
+  expect((await use(call("load_skill", { name: "chat_post" }))).text).toContain("### chat_post\n");
+  await useAsked(wrapped("chat_post", { text: "Wrapped." }), "posts a message that others see at once");
+  expect(lastRequest()).toContain('"name":"call_tool","input":{"name":"chat_post","input":{"text":"Wrapped."}}');
+  const outside = wrapped("read_file", { path: "../channel:random/a.md" });
+  expect((await use(outside)).text).toContain("Blocked by the safety rules of filesystem");
+  expect((await use(wrapped("chat_post", { message: "x" }))).text).toContain("- text: string. Markdown");
+  expect((await use(wrapped("load_skill", { name: "git" }))).text).toContain("# Skill git");
+  const log = join(home.workspace, "brain/corpus");
+  const lines = async () =>
+    (await Promise.all((await readdir(log)).map((name) => readFile(join(log, name), "utf8")))).join("");
+  await expect.poll(lines).toContain('"tool":"chat_post"');
+  expect(await lines()).not.toContain('"tool":"call_tool"');
+});
+
 test("data: answers a SQL query, and posts a chart as a picture", async () => {
   await writeFile(inFiles("sales.csv"), "region,amount\nNorth,10\nSouth,32\nNorth,5\n");
   const sql = "SELECT region, sum(amount) AS total FROM sales GROUP BY region ORDER BY region";

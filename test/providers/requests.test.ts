@@ -56,6 +56,8 @@ async function sent(name: string, more: Partial<ModelRequest> = afterCalls) {
 }
 
 describe("anthropic", () => {
+  const marked = { cache_control: { type: "ephemeral" } };
+
   test("gets results in one message, images, and errors marked", async () => {
     const { body, headers, path } = await sent("anthropic");
     expect(path).toBe("/v1/messages");
@@ -66,7 +68,7 @@ describe("anthropic", () => {
         role: "user",
         content: [
           { type: "text", text: "hello" },
-          { type: "image", source: { type: "base64", media_type: "image/png", data: pixel } },
+          { type: "image", source: { type: "base64", media_type: "image/png", data: pixel }, ...marked },
         ],
       },
       {
@@ -81,20 +83,21 @@ describe("anthropic", () => {
         role: "user",
         content: [
           { type: "tool_result", tool_use_id: "call_a", content: "Rain.", is_error: false },
-          { type: "tool_result", tool_use_id: "call_b", content: "No place given.", is_error: true },
+          { type: "tool_result", tool_use_id: "call_b", content: "No place given.", is_error: true, ...marked },
         ],
       },
     ]);
   });
 
-  test("gets four cache breakpoints: after the tools and after the longest stable prefixes", async () => {
+  test("gets four cache breakpoints: after the tools, the stable sections, the last request and this one", async () => {
     const { body } = await sent("anthropic");
-    const marked = (parts: unknown) =>
+    const markedIn = (parts: unknown) =>
       (parts as { text?: string; name?: string; cache_control?: object }[])
         .filter((part) => part.cache_control !== undefined)
         .map((part) => part.text ?? part.name);
-    expect(marked(body.tools)).toEqual(["look_up"]);
-    expect(marked(body.system)).toEqual(["Part 2", "Part 3", "Part 4"]);
+    expect(markedIn(body.tools)).toEqual(["look_up"]);
+    expect(markedIn(body.system)).toEqual(["Part 4"]);
+    expect(JSON.stringify(body.messages).match(/cache_control/g)).toHaveLength(2);
   });
 
   test("gets the same bytes before the first breakpoint for the next step", async () => {

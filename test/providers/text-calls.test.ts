@@ -94,6 +94,19 @@ describe("a text", () => {
     expect(streamed([text], [])).toEqual({ shown: text, text, calls: [] });
   });
 
+  test("of a tool that the request only names is a call, by its own name and through call_tool", () => {
+    const named = [{ ...lookUp, name: "chat_post" }];
+    const callsOf = (text: string) => {
+      const reader = createTextCallReader({ ...asking("x"), tools: [{ ...lookUp, name: "call_tool" }], named });
+      return [reader.add(text), reader.end(false).calls.map(({ name }) => name)];
+    };
+    expect(callsOf(json({ name: "chat_post", arguments: rome }))).toEqual(["", ["chat_post"]]);
+    expect(callsOf(json({ name: "call_tool", arguments: { name: "chat_post", input: rome } }))).toEqual([
+      "",
+      ["call_tool"],
+    ]);
+  });
+
   test("that repeats an earlier call when no tools are left is not shown", () => {
     const toolCalls = [{ id: "1", name: "look_up", inputJson: "{}" }];
     const reader = createTextCallReader({ tools: [], messages: [{ role: "assistant", text: "", toolCalls }] });

@@ -34,6 +34,32 @@ describe("load_skill", () => {
     expect(text).not.toContain("description:");
   });
 
+  test("describes the tools that requests only name, or one of them, and none that requests define", async () => {
+    const tools = (about: string) =>
+      `tools:\n  - { name: act, description: "${about}", parameters: { place: { type: string, description: Where } } }\n  - { name: look, always: true }`;
+    const small = await openSkill({ "acting/SKILL.md": skillText("acting", tools("Acts.")) });
+    expect((await small.load("acting")).text).not.toContain("### ");
+    const large = await openSkill({ "acting/SKILL.md": skillText("acting", tools("Acts. ".repeat(800))) });
+    const { text } = await large.load("acting");
+    expect(text).toMatch(/## Its tools, called with call_tool\n\n### act\nActs\. .*\n- place: string\. Where$/);
+    expect(text).not.toContain("### look");
+    expect(await large.load("act")).toMatchObject({ isOk: true, text: expect.stringMatching(/^### act\n/) });
+    expect(await large.load("demo")).toMatchObject({ text: expect.not.stringContaining("### ") });
+  });
+
+  test("a skill with hundreds of tools lists them, and describes each by its name", async () => {
+    const list = Array.from(
+      { length: 300 },
+      (_, index) => `  - { name: act_${index}, description: ${"Acts ".repeat(20)} }`,
+    );
+    const { load } = await openSkill({ "acting/SKILL.md": skillText("acting", `tools:\n${list.join("\n")}`) });
+    const { text } = await load("acting");
+    expect(text.length).toBeLessThan(35_000);
+    for (const index of [0, 150, 299]) expect(text).toContain(`### act_${index}\n`);
+    expect(text).toContain("### act_299\n(load_skill with this name describes it)");
+    expect((await load("act_299")).text).toContain("Acts Acts");
+  });
+
   test("finds a skill under its name and under its folder's", async () => {
     const { load } = await openSkill({ "folder-name/SKILL.md": skillText("own-name") });
     for (const name of ["own-name", "folder-name"]) expect((await load(name)).text).toContain("# Skill own-name");

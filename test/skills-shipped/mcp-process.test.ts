@@ -23,7 +23,7 @@ const caller: Provider = {
   model: "anthropic/caller",
   async *stream(request) {
     const result = request.messages.findLast((message) => message.role === "tool");
-    const isThere = request.tools.some(({ name }) => name === "hub_echo");
+    const isThere = [...request.tools, ...(request.named ?? [])].some(({ name }) => name === "hub_echo");
     if (result !== undefined) yield { type: "text-delta", text: `It said: ${result.text}` };
     else if (isThere) yield { type: "tool-call", id: "c1", name: "hub_echo", inputJson: '{"text":"hi"}' };
     else yield { type: "text-delta", text: "There is no such tool." };

@@ -1,31 +1,29 @@
 /**
- * The built-in tool `load_skill` looks names up in the index and never joins them to a path. A bundled file must be in
- * the skill's folder after all links are resolved.
+ * The built-in tool `load_skill` reads a skill's text with its tools, one tool, or a bundled file. It looks names up in the
+ * index and never joins them to a path. A bundled file must be in the skill's folder after all links are resolved.
  */
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
 import { codeOf, messageOf } from "../../lib/errors.ts";
+import { describeTool } from "../../lib/text/describe-tool.ts";
 import type { JsonObject } from "../../ports/message.ts";
 import type { Skill } from "../../ports/skill.ts";
 import type { ToolAttempt, ToolSpec } from "../../ports/tool.ts";
+import { loadSkillName, offerOf } from "../../ports/tool-offer.ts";
 import { maxBodyBytes } from "../parse/parse-skill.ts";
-import { loadSkillName } from "../parse/tools.ts";
 import { failed, refused } from "../plugins/failure.ts";
 import { isInside } from "./find.ts";
-import { byAnyName } from "./precedence.ts";
+import { byAnyName, toolsInForce } from "./precedence.ts";
 
 export const loadSkillSpec: ToolSpec = {
   name: loadSkillName,
   description:
-    "Reads the instructions of a skill listed under ## Available skills, or with `file` one of its bundled files. Load a skill before you follow it.",
+    "Reads the instructions of a skill listed under ## Available skills with its tools, what one tool of <tools> takes, or a bundled file.",
   parameters: {
     type: "object",
     properties: {
-      name: { type: "string", description: "Name of the skill, as listed" },
-      file: {
-        type: "string",
-        description: "Path of a bundled file, as in the skill's text or in its list of files",
-      },
+      name: { type: "string", description: "Skill or tool, as listed" },
+      file: { type: "string", description: "Path of a bundled file of the skill" },
     },
     required: ["name"],
     additionalProperties: false,
@@ -38,27 +36,52 @@ export const loadSkillSpec: ToolSpec = {
   timeoutMs: 10_000,
   folder: "none",
   shellParameters: [],
+  isAlwaysDefined: true,
 };
 
+/** Of a skill with hundreds of tools, the model loads the tools that it needs one by one. */
+const maxDescribedCharacters = 12_000;
+/** Not listed for a skill with a plugin, because it is the plugin's. */
+const codeFile = /\.[cm]?[jt]s$/;
 const maxListedFiles = 200;
 const maxListedDepth = 4;
 
 export async function runLoadSkill(input: JsonObject, skills: Skill[]): Promise<ToolAttempt> {
   const { name, file } = input;
-  const skill = typeof name === "string" ? byAnyName(skills).get(name.trim()) : undefined;
+  const wanted = typeof name === "string" ? name.trim() : "";
+  const inForce = [...toolsInForce(skills).values()].map(({ spec }) => spec);
+  const skill = byAnyName(skills).get(wanted);
   if (skill === undefined) {
+    const tool = inForce.find((spec) => spec.name === wanted);
+    if (tool !== undefined) return succeeded(`${describeTool(tool)}\n\nIt belongs to the skill ${tool.skill}.`);
     return refused(`There is no skill called ${JSON.stringify(name ?? "")}. "## Available skills" lists the names.`);
   }
-  return typeof file === "string" && file !== "" ? readBundled(skill, file) : readInstructions(skill);
+  if (typeof file === "string" && file !== "") return readBundled(skill, file);
+  const { named } = offerOf([loadSkillSpec, ...inForce]);
+  return readInstructions(
+    skill,
+    named.filter((tool) => tool.skill === skill.name),
+  );
 }
 
-async function readInstructions(skill: Skill): Promise<ToolAttempt> {
-  const files = await listBundled(skill.folder);
-  const shown = files.length === 0 ? "none" : files.join(", ");
-  const head = `# Skill ${skill.name}\n\nFolder: ${skill.folder}\nBundled files (read one with the parameter file): ${shown}`;
+async function readInstructions(skill: Skill, tools: readonly ToolSpec[]): Promise<ToolAttempt> {
+  const files = (await listBundled(skill.folder)).filter((file) => skill.plugin === null || !codeFile.test(file));
+  const bundled = files.length === 0 ? "" : `\nBundled files (read one with the parameter file): ${files.join(", ")}`;
+  const head = `# Skill ${skill.name}\n\nFolder: ${skill.folder}${bundled}`;
   const { text, isCut } = cut(Buffer.from(skill.body.trim()));
   const note = isCut ? "\n\n(Cut here: the instructions are longer than 100 KB. The rest is in SKILL.md.)" : "";
-  return succeeded(`${head}\n\n${text}${note}`);
+  return succeeded(`${head}\n\n${text}${note}${toolsText(tools)}`);
+}
+
+function toolsText(tools: readonly ToolSpec[]): string {
+  if (tools.length === 0) return "";
+  let left = maxDescribedCharacters;
+  const parts = tools.map((tool) => {
+    const text = describeTool(tool);
+    left -= text.length;
+    return left < 0 ? `### ${tool.name}\n(load_skill with this name describes it)` : text;
+  });
+  return `\n\n## Its tools, called with call_tool\n\n${parts.join("\n\n")}`;
 }
 
 async function readBundled(skill: Skill, file: string): Promise<ToolAttempt> {

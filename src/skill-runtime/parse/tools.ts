@@ -2,6 +2,7 @@
 import { isMap, isSeq } from "yaml";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { FolderUse, ToolSpec } from "../../ports/tool.ts";
+import { builtInNames } from "../../ports/tool-offer.ts";
 import { askOf } from "./ask.ts";
 import type { Notes } from "./diagnostics.ts";
 import { readPhrases } from "./phrases.ts";
@@ -16,9 +17,6 @@ export interface SkillTools {
   renamedTools: { [name: string]: string };
 }
 
-/** The toolbox's own tool. No skill can use this name. */
-export const loadSkillName = "load_skill";
-
 export const defaultTimeoutMs = 120_000;
 export const maxTimeoutMs = 24 * 60 * 60 * 1000;
 const maxNameLength = 64;
@@ -26,18 +24,18 @@ const maxNameLength = 64;
 export function readTools(fields: Fields, skill: string, notes: Notes): SkillTools {
   const tools: ToolSpec[] = [];
   const renamed: [string, string][] = [];
-  const nameOf = createNames((name) => name === loadSkillName);
+  const nameOf = createNames((name) => builtInNames.has(name));
   for (const { written, line } of entriesOf(fields, notes)) {
     const writtenName = typeof written.name === "string" ? written.name.trim() : "";
     if (writtenName === "") {
       notes.warn(line, "tool-without-name", "a tool without a name was ignored: add a name");
       continue;
     }
-    if (writtenName === loadSkillName) {
+    if (builtInNames.has(writtenName)) {
       notes.warn(
         line,
         "tool-reserved",
-        `the tool ${loadSkillName} was ignored: the name is built in; choose another one`,
+        `the tool ${writtenName} was ignored: the name is built in; choose another one`,
       );
       continue;
     }
@@ -100,6 +98,7 @@ function toSpec(written: JsonObject, name: string, skill: string, line: number, 
     timeoutMs: timeoutOf(written.timeout, name, line, notes),
     folder: folderUse(written.folder, name, line, notes),
     shellParameters: parameters.shellParameters,
+    ...(flagOf(written, "always", name, line, notes) ? { isAlwaysDefined: true } : {}),
     ...askOf(written.ask, parameters.schema, name, line, notes),
     ...(phrases === undefined ? {} : { phrases }),
   };
@@ -116,7 +115,7 @@ function folderUse(written: Json | undefined, name: string, line: number, notes:
 /** A value that is not a boolean counts as the safer one. */
 function flagOf(
   written: JsonObject,
-  key: "readOnly" | "idempotent" | "untrusted" | "outward",
+  key: "readOnly" | "idempotent" | "untrusted" | "outward" | "always",
   name: string,
   line: number,
   notes: Notes,

@@ -5,8 +5,9 @@
  */
 import type { OfferedNames, Skill, SkillSet } from "../../ports/skill.ts";
 import type { JsonSchema, ToolSpec } from "../../ports/tool.ts";
+import { builtInNames } from "../../ports/tool-offer.ts";
 import { createDiagnostics } from "../parse/diagnostics.ts";
-import { createNames, defaultTimeoutMs, loadSkillName } from "../parse/tools.ts";
+import { createNames, defaultTimeoutMs } from "../parse/tools.ts";
 
 export interface ValidTool {
   written: string;
@@ -57,7 +58,7 @@ export function createDynamicTools(): DynamicTools {
     merge(set) {
       const providers = set.skills.filter((skill) => skill.providesTools && bySkill.has(skill.path));
       if (providers.length === 0) return set;
-      const ofFiles = new Set([loadSkillName, ...set.skills.flatMap(({ tools }) => tools.map(({ name }) => name))]);
+      const ofFiles = new Set([...builtInNames, ...set.skills.flatMap(({ tools }) => tools.map(({ name }) => name))]);
       const diagnostics = [...set.diagnostics];
       const skills = set.skills.map((skill) => {
         const known = skill.providesTools ? bySkill.get(skill.path) : undefined;

@@ -115,15 +115,22 @@ export function createPluginServices(options: PluginServicesOptions) {
     };
   }
 
+  function askFor(call: BoundCall, signal: AbortSignal): NonNullable<PluginServices["ask"]> {
+    const { requester, turnId } = call.scope;
+    let asked = 0;
+    return async (question, options) => {
+      const number = asked++;
+      const { target } = await turnOf(call);
+      const of = { jobId: `${turnId}-${call.id}`, tool: call.tool, number };
+      return await questions.ask({ target, requester, ...of, question, options }, signal);
+    };
+  }
+
   return (call: BoundCall, signal: AbortSignal): PluginServices => ({
     memory: memoryFor(call.scope, async () => payerOf(await turnOf(call)), call.onRead),
     chat: chatFor(call, signal),
     schedules: schedulesFor(call),
-    async ask(question, options) {
-      const { target } = await turnOf(call);
-      const { requester } = call.scope;
-      return await questions.ask({ target, requester, tool: call.tool, question, options }, signal);
-    },
+    ask: askFor(call, signal),
   });
 }
 

@@ -1,0 +1,70 @@
+/**
+ * Tools that a request names without defining them (tool-offer.ts): the list of their names, the descriptions of those that the
+ * conversation has loaded, and their earlier calls, which the model sees as it makes them.
+ */
+import { describeTool } from "../lib/text/describe-tool.ts";
+import type { ModelMessage, ModelToolCall } from "../ports/provider.ts";
+import type { ToolSpec } from "../ports/tool.ts";
+import { callToolName, loadSkillName, type ToolOffer } from "../ports/tool-offer.ts";
+import { attributeText, fence } from "./fence.ts";
+import type { StoredExchange } from "./history.ts";
+
+/** Of one skill. `load_skill` lists all of them. */
+const maxListedTools = 40;
+
+export function renderToolNotes({ defined, named }: ToolOffer): string {
+  if (defined.length === 0) return fence("tools", {}, "No tools in this step: answer in text.");
+  if (named.length === 0) return "";
+  const lines = [...Map.groupBy(named, ({ skill }) => skill)].map(([skill, own]) => {
+    const names = own.slice(0, maxListedTools).map(({ name }) => name);
+    const more = own.length > maxListedTools ? `, and ${own.length - maxListedTools} more` : "";
+    return `- ${attributeText(skill)}: ${names.join(", ")}${more}`;
+  });
+  const head = `More tools, by skill. Before you use one, load the tool or its skill with ${loadSkillName}, then call it with ${callToolName}:`;
+  return fence("tools", {}, [head, ...lines].join("\n"));
+}
+
+/** Returns the named tools that earlier turns of the conversation have called or loaded. */
+export function loadedTools(exchanges: readonly StoredExchange[], named: readonly ToolSpec[]): ToolSpec[] {
+  if (named.length === 0) return [];
+  const known = new Set<string>();
+  for (const { name, inputJson } of exchanges.flatMap(({ steps }) => steps.flatMap(({ calls }) => calls))) {
+    known.add(name);
+    const loaded = name === loadSkillName ? inputIn(inputJson) : undefined;
+    if (isNamed(loaded)) known.add(loaded.name);
+  }
+  return named.filter(({ name, skill }) => known.has(name) || known.has(skill));
+}
+
+export function renderTools(tools: readonly ToolSpec[]): string {
+  return tools.length === 0 ? "" : fence("skill_tools", {}, tools.map(describeTool).join("\n\n"));
+}
+
+/** Writes calls of tools that the request does not define as calls of `call_tool`. */
+export function withNamedCalls(messages: readonly ModelMessage[], { defined, named }: ToolOffer): ModelMessage[] {
+  if (named.length === 0) return [...messages];
+  const names = new Set(defined.map(({ name }) => name));
+  return messages.map((message) => {
+    if (message.role === "tool") return names.has(message.name) ? message : { ...message, name: callToolName };
+    if (message.role !== "assistant") return message;
+    return { ...message, toolCalls: message.toolCalls.map((call) => (names.has(call.name) ? call : wrapped(call))) };
+  });
+}
+
+function wrapped({ id, name, inputJson }: ModelToolCall): ModelToolCall {
+  return { id, name: callToolName, inputJson: JSON.stringify({ name, input: inputIn(inputJson) }) };
+}
+
+/** Malformed text stays text. */
+function inputIn(inputJson: string): unknown {
+  if (inputJson.trim() === "") return {};
+  try {
+    return JSON.parse(inputJson);
+  } catch {
+    return inputJson;
+  }
+}
+
+function isNamed(input: unknown): input is { name: string } {
+  return typeof input === "object" && input !== null && "name" in input && typeof input.name === "string";
+}

@@ -1,0 +1,71 @@
+/**
+ * Which tools a request defines whole. The definitions of all shipped tools are three times as long as the rest of a short
+ * request, and a turn needs few of them. So, if they don't all fit, a request defines only `load_skill`, `call_tool` and the
+ * tools that their SKILL.md marks `always: true`; it names the others. `load_skill` describes these, and `call_tool` runs
+ * them. The defined tools stay the same whatever a turn loads, so that the service's cached beginning of the prompt stays
+ * valid: a definition more would void it.
+ *
+ * `call_tool` exists only between the model and the reader of its answer. Everything else sees the tool that it names.
+ */
+import type { ToolSpec } from "./tool.ts";
+
+export const loadSkillName = "load_skill";
+export const callToolName = "call_tool";
+
+/** No skill can use these names. */
+export const builtInNames: ReadonlySet<string> = new Set([loadSkillName, callToolName]);
+
+/** In bytes of JSON. */
+const maxDefinedBytes = 4_000;
+
+export interface ToolOffer {
+  /** In the order in which a request contains them. */
+  defined: readonly ToolSpec[];
+  /** Named in the prompt, and called through `call_tool`. */
+  named: readonly ToolSpec[];
+}
+
+const callToolSpec: ToolSpec = {
+  name: callToolName,
+  description: "Calls a tool that <tools> lists. Load it first, unless you know what it takes.",
+  parameters: {
+    type: "object",
+    properties: {
+      name: { type: "string", description: "The tool" },
+      input: { type: "object", description: "What the tool takes" },
+    },
+    required: ["name", "input"],
+  },
+  skill: "remora",
+  isReadOnly: false,
+  isIdempotent: false,
+  readsUntrusted: false,
+  isOutward: false,
+  timeoutMs: 0,
+  folder: "none",
+  shellParameters: [],
+};
+
+export function offerOf(tools: readonly ToolSpec[]): ToolOffer {
+  const total = tools.reduce((sum, tool) => sum + bytesOf(tool), 0);
+  if (total <= maxDefinedBytes) return { defined: tools, named: [] };
+  let left = maxDefinedBytes;
+  const isDefined = (tool: ToolSpec) => {
+    if (tool.isAlwaysDefined !== true || bytesOf(tool) > left) return false;
+    left -= bytesOf(tool);
+    return true;
+  };
+  const { defined = [], named = [] } = Object.groupBy(tools, (tool) => (isDefined(tool) ? "defined" : "named"));
+  return { defined: [...defined, callToolSpec], named };
+}
+
+const sizes = new WeakMap<ToolSpec, number>();
+
+function bytesOf(tool: ToolSpec): number {
+  const known = sizes.get(tool);
+  if (known !== undefined) return known;
+  const { name, description, parameters } = tool;
+  const bytes = Buffer.byteLength(JSON.stringify({ name, description, parameters }));
+  sizes.set(tool, bytes);
+  return bytes;
+}

@@ -1,0 +1,70 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { describeTool } from "../../src/lib/text/describe-tool.ts";
+import { offerOf } from "../../src/ports/tool-offer.ts";
+import { toolSpec } from "../doubles/records.ts";
+
+const sized = (name: string, bytes: number, isAlwaysDefined = false) =>
+  toolSpec(name, { description: "x".repeat(bytes), isAlwaysDefined });
+const namesOf = (tools: readonly { name: string }[]) => tools.map(({ name }) => name);
+
+describe("the offer of a request", () => {
+  test("defines all tools if they are few", () => {
+    const tools = [sized("a", 1_000), sized("b", 1_000, true)];
+    expect(offerOf(tools)).toEqual({ defined: tools, named: [] });
+  });
+
+  test("otherwise defines those that are marked, and names the others", () => {
+    const { defined, named } = offerOf([sized("a", 3_000), sized("b", 1_000, true), sized("c", 1_000)]);
+    expect(namesOf(defined)).toEqual(["b", "call_tool"]);
+    expect(namesOf(named)).toEqual(["a", "c"]);
+  });
+
+  test("stays small, however many tools are marked", () => {
+    const tools = Array.from({ length: 50 }, (_, index) => sized(`tool_${index}`, 900, true));
+    expect(namesOf(offerOf(tools).defined)).toEqual(["tool_0", "tool_1", "tool_2", "call_tool"]);
+  });
+
+  test("loses no tool, and is the same for the same tools", () => {
+    const tool = fc.tuple(fc.nat(3_000), fc.boolean());
+    fc.assert(
+      fc.property(fc.array(tool, { maxLength: 20 }), (sizes) => {
+        const tools = sizes.map(([bytes, isMarked], index) => sized(`tool_${index}`, bytes, isMarked));
+        const { defined, named } = offerOf(tools);
+        const all = [...defined, ...named].filter(({ name }) => name !== "call_tool");
+        expect(new Set(all)).toEqual(new Set(tools));
+        expect(offerOf(structuredClone(tools))).toEqual({ defined, named });
+      }),
+    );
+  });
+});
+
+describe("a tool's description", () => {
+  const describeArgument = (schema: object) =>
+    describeTool(toolSpec("act", { parameters: { type: "object", properties: { it: schema }, required: ["it"] } }))
+      .split("\n")
+      .at(-1);
+
+  test.each([
+    [{ type: "string", description: "What", maxLength: 9 }, "- it: string. What"],
+    [{ type: "integer", minimum: 1 }, "- it: integer 1.."],
+    [{ type: "number", minimum: 0, maximum: 2 }, "- it: number 0..2"],
+    [{ type: "string", enum: ["a", "b"] }, '- it: "a" | "b"'],
+    [{ type: "array", items: { type: "string", minLength: 1 } }, "- it: list of string"],
+    [{ type: "string", pattern: "^a" }, '- it: {"type":"string","pattern":"^a"}'],
+    [{ anyOf: [{ type: "string" }, { type: "null" }] }, '- it: {"anyOf":[{"type":"string"},{"type":"null"}]}'],
+    [{ type: "object", properties: { a: {} } }, '- it: {"type":"object","properties":{"a":{}}}'],
+  ])("says %j in short", (schema, line) => {
+    expect(describeArgument(schema)).toBe(line);
+  });
+
+  test("marks what may be left out, and gives a schema that needs more as it is", () => {
+    const parameters = { type: "object", properties: { a: { type: "string" } } };
+    expect(describeTool(toolSpec("act", { parameters }))).toBe("### act\nact\n- a?: string");
+    expect(describeTool(toolSpec("act", { parameters: { type: "object" } }))).toBe("### act\nact\nInput: {}");
+    const shared = { ...parameters, $defs: { b: {} } };
+    expect(describeTool(toolSpec("act", { parameters: shared }))).toBe(
+      `### act\nact\nInput: ${JSON.stringify(shared)}`,
+    );
+  });
+});
