@@ -6,6 +6,7 @@ import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { messageOf, RemoraError } from "../lib/errors.ts";
+import { type LineFile, openLineFile } from "../lib/line-file.ts";
 import type { Log } from "../lib/log.ts";
 import type { Mask } from "../lib/redact.ts";
 import type { Audit } from "../ports/audit.ts";
@@ -14,7 +15,6 @@ import { describeStart, startEvent } from "./chain-start.ts";
 import { fileName } from "./files.ts";
 import { openHeadFile, pruneHeads } from "./heads.ts";
 import { type ChainHead, createChainId, formatLine, genesis, hashOfBytes } from "./line.ts";
-import { type LineFile, openLineFile } from "./line-file.ts";
 import { describePruning, expiredFiles, pruneEvent } from "./prune.ts";
 
 export interface AuditLogOptions {
@@ -62,6 +62,10 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
   function add(line: WaitingLine): void {
     waiting.push(line);
     writing ??= writeWaiting();
+  }
+
+  async function whenWritten(): Promise<void> {
+    while (writing !== undefined) await writing;
   }
 
   async function writeWaiting(): Promise<void> {
@@ -132,9 +136,7 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
 
   return {
     record: append,
-    async flush() {
-      while (writing !== undefined) await writing;
-    },
+    flush: whenWritten,
     async prune() {
       const keptFrom = now() - options.retentionDays * dayMs;
       await pruneHeads(options.headsFolder, chain, keptFrom - dayMs);
@@ -146,7 +148,7 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
     },
     async close() {
       stopListening();
-      while (writing !== undefined) await writing;
+      await whenWritten();
       await file?.close();
       await notes?.close();
       file = undefined;

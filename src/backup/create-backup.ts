@@ -12,12 +12,13 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
+import { syncFolder } from "../lib/sync-folder.ts";
 import { copyDatabase, isDatabase } from "./databases.ts";
 import { type FoundEntry, findFiles } from "./find-files.ts";
 import { excludedFromData, excludedFromWorkspace, isAuditFile, isHead } from "./left-out.ts";
@@ -240,15 +241,6 @@ function isAlive(pid: number): boolean {
     return pid !== process.pid && process.kill(pid, 0);
   } catch (thrown) {
     return codeOf(thrown) === "EPERM";
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

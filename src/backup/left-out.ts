@@ -1,4 +1,5 @@
 /** Says which files a backup leaves out: what the next start makes again, and secrets. Paths start at their folder. */
+import { isTemporaryName } from "../lib/atomic-write.ts";
 import type { Exclude } from "./find-files.ts";
 
 /** Where a restore unpacks, and the beginning of the folders to which it moves what was there. */
@@ -17,9 +18,9 @@ export function excludedFromData(hasSecrets: boolean): Exclude {
   };
 }
 
-/** Temporary files are those of an atomic write, before their renames. */
+/** Temporary files are those of an atomic write, before their renames. `.processes` says which processes run. */
 export const excludedFromWorkspace: Exclude = (path) =>
-  isOwnFolder(path) || /(?:^|\/)brain\/.*\.\d{6,}$/.test(path) ? "" : undefined;
+  isOwnFolder(path) || path === ".processes" || (path.startsWith("brain/") && isTemporaryName(path)) ? "" : undefined;
 
 export function isAuditFile(path: string): boolean {
   return /^brain\/corpus\/[^/]+\.jsonl$/.test(path);

@@ -134,7 +134,7 @@ async function singleFiles(places: Record<Part, string>, configFile: string, env
 
 /** What ships with Remora does not count as content. */
 const learned = [
-  ...["files", "drafts", "outputs", "outbox", "skills", "knowledge", "brain/hippocampus/episodes"],
+  ...["files", "drafts", "outputs", "outbox", "journals", "skills", "knowledge", "brain/hippocampus/episodes"],
   ...["brain/hippocampus/knowledge", "brain/basalganglia", "brain/corpus", "brain/motor/tasks"],
 ];
 

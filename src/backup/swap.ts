@@ -10,11 +10,12 @@
  * anything. Contents are moved, not the folders themselves, because a container mounts those.
  */
 import { existsSync, lstatSync } from "node:fs";
-import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../lib/atomic-write.ts";
 import { codeOf } from "../lib/errors.ts";
+import { syncFolder } from "../lib/sync-folder.ts";
 import { asidePrefix, stagingName } from "./left-out.ts";
 
 const journalSchema = z.object({
@@ -109,13 +110,4 @@ async function namesIn(folder: string): Promise<string[]> {
     if (codeOf(thrown) !== "ENOENT") throw thrown;
     return [];
   });
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

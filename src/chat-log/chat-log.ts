@@ -13,7 +13,7 @@ import { removeDatabase } from "../lib/index-database.ts";
 import type { Log } from "../lib/log.ts";
 import { createLruMap } from "../lib/lru-map.ts";
 import type { Redact } from "../lib/redact.ts";
-import { createWorkerThread } from "../lib/worker-thread.ts";
+import { createWorkerThread, type Thread } from "../lib/worker-thread.ts";
 import type { ChatLog, ChatLogChange, ChatLogOwner, LoggedMessage } from "../ports/chat-log.ts";
 import type { Bus } from "../ports/cluster.ts";
 import type { InboundMessage } from "../ports/message.ts";
@@ -31,6 +31,8 @@ export interface ChatLogOptions {
   redact: Redact;
   /** The person's current name; the id if there is none. */
   nameOf(platform: string, userId: string): Promise<string>;
+  /** Shared with the search index. */
+  thread: Thread;
   log: Log;
   now?: () => number;
 }
@@ -52,7 +54,8 @@ const maxCollected = 200;
 /** If this many changes wait for the thread, further changes are lost. */
 const maxUnwritten = 20_000;
 const maxTextCharacters = 8_000;
-const maxThreadMegabytes = 128;
+/** Of its thread. */
+export const maxChatLogMegabytes = 128;
 const maxAskedNames = 5_000;
 const problemEveryMs = 3_600_000;
 
@@ -62,10 +65,9 @@ export function createChatLog(options: ChatLogOptions): StoredChatLog {
   const excluded = new Set(options.exclude);
   const asked = createLruMap<true>(maxAskedNames);
   const thread = createWorkerThread<LogRequest, LogAnswer>({
-    name: "chat log",
+    thread: options.thread,
     module: new URL("./log-worker.ts", import.meta.url),
-    workerData: { file: options.file } satisfies LogWorkerData,
-    maxMegabytes: maxThreadMegabytes,
+    options: { file: options.file } satisfies LogWorkerData,
     onProblem: (problem) => log.warn({}, problem),
   });
   let collected: ChatLogChange[] = [];

@@ -1,5 +1,5 @@
 /** The chat log's thread. A long clean-up pauses after each part to handle waiting requests. */
-import { parentPort, workerData } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 import type { ThreadReply } from "../lib/worker-thread.ts";
 import type { ChatLogChange, LoggedMessage } from "../ports/chat-log.ts";
@@ -22,9 +22,8 @@ export interface LogWorkerData {
   file: string;
 }
 
-if (parentPort !== null) serve(parentPort, workerData as LogWorkerData);
-
-function serve(port: NonNullable<typeof parentPort>, { file }: LogWorkerData): void {
+/** Called in the thread. */
+export function serve(port: MessagePort, { file }: LogWorkerData): void {
   const reply = (message: ThreadReply<LogAnswer>) => port.postMessage(message);
   let index: MessageIndex | undefined;
 
@@ -56,7 +55,6 @@ function serve(port: NonNullable<typeof parentPort>, { file }: LogWorkerData): v
         return { type: "done" };
       case "close":
         open.close();
-        port.close();
         return { type: "done" };
       default:
         return request satisfies never;

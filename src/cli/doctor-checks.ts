@@ -10,6 +10,7 @@ import type { Settings } from "../config/settings.ts";
 import { checkDisk, type DiskFolder } from "../health/disk.ts";
 import { checkModelCall } from "../health/model-call.ts";
 import { checkFolderExists, checkLeftovers, checkPrivate } from "../health/repairs.ts";
+import { checkSharing } from "../health/shared-workspace.ts";
 import { messageOf } from "../lib/errors.ts";
 import { silentLog } from "../lib/log.ts";
 import type { HealthCheck } from "../ports/health.ts";
@@ -140,9 +141,10 @@ async function checkLedger(settings: Settings): Promise<HealthCheck[]> {
       ledger.list("turn", { states: ["running"] }),
       ledger.list("turn", { states: ["parked"] }),
     ]);
+    const shared = redis === null ? [] : await checkSharing({ workspace: settings.workspace, ledger });
     await ledger.close();
     const what = `${running.length} turns running, ${parked.length} waiting for approval`;
-    return [{ name, state: "ok", what }, ...(redis === null ? [] : await checkRedis(redis))];
+    return [{ name, state: "ok", what }, ...(redis === null ? [] : await checkRedis(redis)), ...shared];
   } catch (thrown) {
     return [{ name, state: "broken", what: messageOf(thrown) }];
   }

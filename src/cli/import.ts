@@ -15,8 +15,9 @@ import {
 } from "../backup/import/find-items.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
-import { createPathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
+import { writeFileAtomic } from "../lib/atomic-write.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
+import { createFileOrder } from "../lib/file-order.ts";
 import { createRedactor, type Redact } from "../lib/redact.ts";
 import { asPlain, oneLine } from "../lib/text/sanitize.ts";
 import { createKnowledge, type Knowledge } from "../memory/knowledge.ts";
@@ -114,7 +115,7 @@ interface Place {
 
 async function planItems({ items, source, settings, scope, aside }: Place): Promise<Planned[]> {
   const redact = createRedactor(settings.secrets.map(({ value }) => value));
-  const knowledge = createKnowledge({ workspace: settings.workspace, inOrder: createPathOrder(), redact });
+  const knowledge = createKnowledge({ workspace: settings.workspace, inOrder: createFileOrder(), redact });
   const plans: Planned[] = [];
   const present = (await loadSkills(skillRootsOf(settings))).skills;
   for (const item of items) {

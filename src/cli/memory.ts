@@ -1,8 +1,8 @@
 /** `remora memory search`. With `--batch`, each input line `{query, scope, limit}` gets an array or `{error}`. */
 import { z } from "zod";
 import type { Environment } from "../config/environment.ts";
-import { createPathOrder } from "../lib/atomic-write.ts";
 import { RemoraError } from "../lib/errors.ts";
+import { createFileOrder } from "../lib/file-order.ts";
 import { createMemoryDesk } from "../memory/memory-desk.ts";
 import type { Memory, MemoryHit } from "../ports/memory.ts";
 
@@ -61,7 +61,7 @@ export async function memorySearchCommand(
 
 /** Every scope that has files: the operator can read all of them. */
 function scopesIn(workspace: string): MemoryScope[] {
-  const desk = createMemoryDesk({ workspace, inOrder: createPathOrder(), redact: (text) => text });
+  const desk = createMemoryDesk({ workspace, inOrder: createFileOrder(), redact: (text) => text });
   return [...new Set<MemoryScope>([...desk.scopes().map(({ scope }) => scope as MemoryScope), "shared"])];
 }
 

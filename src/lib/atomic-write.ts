@@ -1,23 +1,64 @@
 /** Writes text files atomically: readers see the old text or the new one, even after a crash. Creates folders. */
-import { mkdir, readFile } from "node:fs/promises";
+import { randomInt } from "node:crypto";
+import { chown, mkdir, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import writeFile from "write-file-atomic";
 import { codeOf } from "./errors.ts";
 import { createKeyedMutex } from "./keyed-mutex.ts";
 
 /** Retry, because another process may mistake the temporary file for a crash's leftover and remove it. */
 const maxTries = 3;
 
-/** If the disk is full or the folder is read-only, rejects with Node's own error and changes nothing. */
-export async function writeFileAtomic(path: string, text: string): Promise<void> {
+/**
+ * If the disk is full or the folder is read-only, rejects with Node's own error and changes nothing. A new file gets
+ * `mode`; without it, one that exists keeps its own.
+ */
+export async function writeFileAtomic(path: string, text: string, mode?: number): Promise<void> {
   for (let tries = 1; ; tries++) {
     await mkdir(dirname(path), { recursive: true });
     try {
-      await writeFile(path, text, { encoding: "utf8" });
+      await replaceFile(path, text, { mode });
       return;
     } catch (thrown) {
       if (codeOf(thrown) !== "ENOENT" || tries === maxTries) throw thrown;
     }
+  }
+}
+
+/** Random, because processes in containers often have the same id. */
+export function temporaryName(path: string): string {
+  return `${path}.${randomInt(10 ** 13, 10 ** 14)}.part`;
+}
+
+/** Exact, because people may keep copies such as `name.20261123` beside a file. */
+export function isTemporaryName(name: string): boolean {
+  return /\.\d{14}\.part$/.test(name);
+}
+
+/** Once. `check` runs right before the rename, and stops it by throwing. */
+export async function replaceFile(
+  path: string,
+  text: string,
+  { mode, check }: { mode?: number | undefined; check?: () => void },
+): Promise<void> {
+  const target = await realpath(path).catch(() => path);
+  const before = await stat(target).catch(() => undefined);
+  const temporary = temporaryName(target);
+  try {
+    const handle = await open(temporary, "wx", mode ?? 0o666);
+    try {
+      if (before !== undefined || mode !== undefined) await handle.chmod(mode ?? (before?.mode ?? 0) & 0o7777);
+      await handle.writeFile(text, "utf8");
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    if (before !== undefined && before.uid !== process.getuid?.())
+      await chown(temporary, before.uid, before.gid).catch(() => {});
+    check?.();
+    await rename(temporary, target);
+  } catch (thrown) {
+    await rm(temporary, { force: true }).catch(() => {});
+    throw thrown;
   }
 }
 
@@ -28,22 +69,13 @@ export interface FileWriter {
   update(path: string, change: (current: string | undefined) => string | undefined): Promise<void>;
 }
 
-/** Runs `work` after all earlier work on the same path, even if the earlier work failed. */
-export type PathOrder = <T>(path: string, work: () => Promise<T>) => Promise<T>;
-
-/** `withLock` can exclude other processes too. */
-export function createPathOrder(withLock: PathOrder = (_path, work) => work()): PathOrder {
-  const inOrder = createKeyedMutex();
-  return (path, work) => inOrder(resolve(path), () => withLock(path, work));
-}
-
 export function createFileWriter(): FileWriter {
-  const inOrder = createPathOrder();
+  const inOrder = createKeyedMutex();
 
   return {
-    write: (path, text) => inOrder(path, () => writeFileAtomic(path, text)),
+    write: (path, text) => inOrder(resolve(path), () => writeFileAtomic(path, text)),
     update: (path, change) =>
-      inOrder(path, async () => {
+      inOrder(resolve(path), async () => {
         const changed = change(await readIfThere(path));
         if (changed !== undefined) await writeFileAtomic(path, changed);
       }),

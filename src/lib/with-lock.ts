@@ -9,7 +9,7 @@ export function createWithLock(leases: Leases): WithLock {
   return async (name, work) => {
     const lease = await acquiredInTime(leases, name);
     try {
-      return await work();
+      return await work(lease);
     } finally {
       await lease.release();
     }

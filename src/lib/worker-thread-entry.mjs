@@ -3,8 +3,11 @@
  * active before any TypeScript loads: the type stripper would cost the thread 30 MB.
  */
 import { enableCompileCache } from "node:module";
-import { workerData } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 
 if (workerData.cacheFolder !== undefined) enableCompileCache(workerData.cacheFolder);
 await import("./installed-typescript.mjs");
-await import(workerData.module);
+parentPort.on("message", async ({ module, port, options }) => {
+  const { serve } = await import(module);
+  serve(port, options);
+});

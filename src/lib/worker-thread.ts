@@ -1,9 +1,9 @@
 /**
- * A thread that answers requests in their order. It starts with the first request, keeps the process alive only while
- * someone waits for an answer, and restarts after it has died.
+ * Threads that answer requests in their order. One thread can serve several modules: each costs ten megabytes. It starts
+ * with the first request, keeps the process alive only while someone waits for an answer, and restarts after it has died.
  */
 import { getCompileCacheDir } from "node:module";
-import { Worker } from "node:worker_threads";
+import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 
 /** What the thread posts: an answer, a failure, or a problem that belongs to no request. */
 export type ThreadReply<Answer> =
@@ -12,12 +12,18 @@ export type ThreadReply<Answer> =
   | { id: undefined; problem: string };
 
 export interface ThreadOptions {
-  name: string;
-  /** The module that the thread runs. It receives `{ id, request }` messages and posts `ThreadReply`s. */
+  thread: Thread;
+  /** Exports `serve(port, options)`. The port receives `{ id, request }` messages and posts `ThreadReply`s. */
   module: URL;
-  workerData: object;
-  maxMegabytes: number;
+  options: object;
   onProblem(problem: string): void;
+}
+
+export interface Thread {
+  /** Starts the thread if it does not run. `onEnd` is called if it ends before `release`. */
+  serve(module: URL, options: object, onEnd: (reason: Error) => void): MessagePort;
+  /** The thread ends when no module uses it any more. */
+  release(onEnd: (reason: Error) => void): Promise<void>;
 }
 
 export interface WorkerThread<Request, Answer> {
@@ -35,35 +41,69 @@ interface Pending<Answer> {
 /** V8's young generation is kept small to save memory. */
 const maxYoungGenerationSizeMb = 4;
 
-export function createWorkerThread<Request, Answer>(options: ThreadOptions): WorkerThread<Request, Answer> {
-  const { name, module, workerData, maxMegabytes, onProblem } = options;
-  const pending = new Map<number, Pending<Answer>>();
+export function createThread({ name, maxMegabytes }: { name: string; maxMegabytes: number }): Thread {
+  const users = new Set<(reason: Error) => void>();
   let worker: Worker | undefined;
-  let lastId = 0;
-  let isClosed = false;
 
   function start(): Worker {
     const started = new Worker(new URL("./worker-thread-entry.mjs", import.meta.url), {
-      workerData: { ...workerData, module: module.href, cacheFolder: getCompileCacheDir() },
+      workerData: { cacheFolder: getCompileCacheDir() },
       resourceLimits: { maxYoungGenerationSizeMb, maxOldGenerationSizeMb: maxMegabytes },
       execArgv: [],
       name,
     });
     started.unref();
-    started.on("message", (reply: ThreadReply<Answer>) => settle(started, reply));
-    const fail = (reason: Error) => {
-      if (worker === started) worker = undefined;
-      for (const [id, { reject }] of pending) {
-        pending.delete(id);
-        reject(reason);
-      }
+    const end = (reason: Error) => {
+      if (worker !== started) return;
+      worker = undefined;
+      const ended = [...users];
+      users.clear();
+      for (const onEnd of ended) onEnd(reason);
     };
-    started.on("error", fail);
-    started.on("exit", () => fail(new Error("the thread has ended")));
+    started.on("error", end);
+    started.on("exit", () => end(new Error("the thread has ended")));
     return started;
   }
 
-  function settle(from: Worker, reply: ThreadReply<Answer>): void {
+  return {
+    serve(module, options, onEnd) {
+      worker ??= start();
+      users.add(onEnd);
+      const { port1, port2 } = new MessageChannel();
+      worker.postMessage({ module: module.href, port: port2, options }, [port2]);
+      return port1;
+    },
+    async release(onEnd) {
+      if (!users.delete(onEnd) || users.size > 0) return;
+      const last = worker;
+      worker = undefined;
+      await last?.terminate();
+    },
+  };
+}
+
+export function createWorkerThread<Request, Answer>(settings: ThreadOptions): WorkerThread<Request, Answer> {
+  const { thread, module, options, onProblem } = settings;
+  const pending = new Map<number, Pending<Answer>>();
+  let port: MessagePort | undefined;
+  let lastId = 0;
+  let isClosed = false;
+
+  function onEnd(reason: Error): void {
+    port = undefined;
+    for (const [id, { reject }] of pending) {
+      pending.delete(id);
+      reject(reason);
+    }
+  }
+
+  function open(): MessagePort {
+    const opened = thread.serve(module, options, onEnd);
+    opened.on("message", (reply: ThreadReply<Answer>) => settle(opened, reply));
+    return opened;
+  }
+
+  function settle(from: MessagePort, reply: ThreadReply<Answer>): void {
     if (reply.id === undefined) {
       onProblem(reply.problem);
       return;
@@ -78,11 +118,11 @@ export function createWorkerThread<Request, Answer>(options: ThreadOptions): Wor
   function ask(request: Request): Promise<Answer> {
     if (isClosed) return Promise.reject(new Error("it is closed"));
     return new Promise((resolve, reject) => {
-      worker ??= start();
+      port ??= open();
       const id = ++lastId;
       pending.set(id, { resolve, reject });
-      worker.ref();
-      worker.postMessage({ id, request });
+      port.ref();
+      port.postMessage({ id, request });
     });
   }
 
@@ -90,10 +130,12 @@ export function createWorkerThread<Request, Answer>(options: ThreadOptions): Wor
     ask,
     async close(last) {
       if (isClosed) return;
-      const open = worker;
-      if (open !== undefined) await ask(last).catch(() => {});
+      if (port !== undefined) await ask(last).catch(() => {});
       isClosed = true;
-      await open?.terminate();
+      port?.close();
+      // Nobody answers what was asked meanwhile.
+      onEnd(new Error("it is closed"));
+      await thread.release(onEnd);
     },
   };
 }

@@ -3,10 +3,9 @@
  * is kept until someone removes it. Of a day's entries with the same words, keeps only the last one, because a
  * scheduled task may repeat its answer every few minutes. Idempotent; skips files that can't be changed.
  */
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
 import { messageOf } from "../lib/errors.ts";
+import type { FileOrder } from "../lib/file-order.ts";
 import type { Log } from "../lib/log.ts";
 import { dayOfFile, listDayFiles, readEditable } from "./day-files.ts";
 import { type DayEntry, parseDay } from "./episodes.ts";
@@ -20,7 +19,7 @@ export interface Consolidation {
 
 export interface ConsolidationOptions {
   workspace: string;
-  inOrder: PathOrder;
+  inOrder: FileOrder;
   /** Null keeps everything. */
   retentionDays: number | null;
   log: Log;
@@ -35,12 +34,21 @@ export async function consolidate(options: ConsolidationOptions): Promise<Consol
     if (kind === "knowledge") continue;
     for (const path of await listDayFiles(join(workspace, folder))) {
       const day = dayOfFile(path) ?? "";
+      const isOld = day < oldest;
+      // Only past days, because today's entries may still change.
+      const mayRepeat = kind === "episode" && day < dayOf(now());
       try {
-        await inOrder(join(workspace, folder, day), async () => {
-          if (day < oldest) {
-            await rm(path, { force: true });
+        if (!isOld && !(mayRepeat && (await withoutRepeated(path)) !== undefined)) continue;
+        await inOrder(join(workspace, folder, day), async (files) => {
+          if (isOld) {
+            await files.remove(path);
             done.removedFiles++;
-          } else if (kind === "episode" && day < dayOf(now())) done.removedEntries += await dropRepeated(path);
+            return;
+          }
+          const changed = await withoutRepeated(path);
+          if (changed === undefined) return;
+          await files.write(path, changed.text);
+          done.removedEntries += changed.removed;
         });
       } catch (thrown) {
         log.warn({ path, error: messageOf(thrown) }, "could not consolidate a memory file; it is unchanged");
@@ -50,16 +58,16 @@ export async function consolidate(options: ConsolidationOptions): Promise<Consol
   return done;
 }
 
-/** Only for past days, because today's entries may still change. */
-async function dropRepeated(path: string): Promise<number> {
+/** Returns undefined if no entry of the day repeats another. */
+async function withoutRepeated(path: string): Promise<{ text: string; removed: number } | undefined> {
   const text = await readEditable(path);
-  if (text === undefined) return 0;
+  if (text === undefined) return undefined;
   const { preamble, entries } = parseDay(text);
   const lastOf = new Map(entries.map((entry, index) => [said(entry), index]));
   const kept = entries.filter((entry, index) => entry.marker === undefined || lastOf.get(said(entry)) === index);
-  if (kept.length === entries.length) return 0;
-  await writeFileAtomic(path, `${(preamble + kept.map((entry) => entry.raw).join("")).trimEnd()}\n`);
-  return entries.length - kept.length;
+  if (kept.length === entries.length) return undefined;
+  const rest = (preamble + kept.map((entry) => entry.raw).join("")).trimEnd();
+  return { text: `${rest}\n`, removed: entries.length - kept.length };
 }
 
 function said({ raw }: DayEntry): string {

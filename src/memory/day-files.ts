@@ -4,16 +4,17 @@
  * too large, or that is not UTF-8, is left alone, and the next part is used.
  */
 import { isUtf8 } from "node:buffer";
+import { existsSync, readdirSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
+import { type FileOrder, isFileLockLost, type OrderedFiles } from "../lib/file-order.ts";
 import type { MemoryScope } from "../ports/message.ts";
 import { dayOf, type MemoryKind, scopeFolder } from "./places.ts";
 
 const maxPartBytes = 64 * 1024;
 /** Remora never writes larger files, so larger ones are not edited. */
-const maxEditableBytes = 8 * 1024 * 1024;
+export const maxEditableBytes = 8 * 1024 * 1024;
 
 interface DayChange {
   kind: MemoryKind;
@@ -36,9 +37,9 @@ interface Waiting {
   reject(reason: RemoraError): void;
 }
 
-export function createDayFiles(workspace: string, inOrder: PathOrder): DayFiles {
+export function createDayFiles(workspace: string, inOrder: FileOrder): DayFiles {
   const closedParts = createIdCache();
-  const waitingByDay = new Map<string, Waiting[]>();
+  const waitingByDay = new Map<string, Set<Waiting>>();
   return {
     change(change) {
       const folder = scopeFolder(workspace, change.kind, change.scope);
@@ -47,16 +48,16 @@ export function createDayFiles(workspace: string, inOrder: PathOrder): DayFiles 
       return new Promise((resolve, reject) => {
         const waiting = waitingByDay.get(key);
         if (waiting !== undefined) {
-          waiting.push({ change, resolve, reject });
+          waiting.add({ change, resolve, reject });
           return;
         }
-        const together: Waiting[] = [{ change, resolve, reject }];
+        const together = new Set<Waiting>([{ change, resolve, reject }]);
         waitingByDay.set(key, together);
-        inOrder(key, async () => {
+        inOrder(key, async (files) => {
           waitingByDay.delete(key);
-          await writeTogether(folder, day, together, closedParts);
+          await writeTogether({ folder, day, closedParts, files }, together);
         }).catch((thrown: unknown) => {
-          // The write did not start: another process held the lock for too long, or the lock service is unreachable.
+          // Another process held the lock for too long or took it over, or the lock service is unreachable.
           if (waitingByDay.get(key) === together) waitingByDay.delete(key);
           for (const one of together) one.reject(asMemoryError(thrown, folder));
         });
@@ -65,14 +66,20 @@ export function createDayFiles(workspace: string, inOrder: PathOrder): DayFiles 
   };
 }
 
-/** Never rejects. */
-async function writeTogether(
-  folder: string,
-  day: string,
-  together: readonly Waiting[],
-  closedParts: IdCache,
-): Promise<void> {
+interface Place {
+  folder: string;
+  day: string;
+  closedParts: IdCache;
+  files: OrderedFiles;
+}
+
+/** Settles every change, and takes it from `together`. Rejects if the lock was lost, with the unsettled ones left. */
+async function writeTogether({ folder, day, closedParts, files }: Place, together: Set<Waiting>): Promise<void> {
   const edited = new Map<string, Edited>();
+  const refuse = (one: Waiting, thrown: unknown) => {
+    one.reject(asMemoryError(thrown, folder));
+    together.delete(one);
+  };
   let parts: string[] | undefined;
   for (const one of together) {
     try {
@@ -82,15 +89,19 @@ async function writeTogether(
       edited.set(path, { before, text: after, changes: [...(edited.get(path)?.changes ?? []), one] });
       if (!parts.includes(path)) parts.push(path);
     } catch (thrown) {
-      one.reject(asMemoryError(thrown, folder));
+      refuse(one, thrown);
     }
   }
   for (const [path, { before, text, changes }] of edited) {
     try {
-      if (text !== before) await writeFileAtomic(path, text);
-      for (const one of changes) one.resolve(path);
+      if (text !== before) await files.write(path, text);
+      for (const one of changes) {
+        one.resolve(path);
+        together.delete(one);
+      }
     } catch (thrown) {
-      for (const one of changes) one.reject(asMemoryError(thrown, folder));
+      if (isFileLockLost(thrown)) throw thrown;
+      for (const one of changes) refuse(one, thrown);
     }
   }
 }
@@ -111,6 +122,15 @@ export async function listDayFiles(folder: string): Promise<string[]> {
     if (codeOf(thrown) === "ENOENT" || codeOf(thrown) === "ENOTDIR") return [];
     throw asMemoryError(thrown, folder);
   });
+  return inOrderOfDays(folder, names);
+}
+
+/** Like `listDayFiles`, but blocks. */
+export function listDayFilesSync(folder: string): string[] {
+  return existsSync(folder) ? inOrderOfDays(folder, readdirSync(folder)) : [];
+}
+
+function inOrderOfDays(folder: string, names: readonly string[]): string[] {
   return names
     .filter((name) => dayOfFile(name) !== undefined)
     .sort((one, other) => partKey(one).localeCompare(partKey(other), "en"))
@@ -153,7 +173,7 @@ async function partFor(
   if (last === undefined) return { path: `${start}.md`, text: "" };
   const found = await read(last);
   const isIn = (text: string | undefined) =>
-    text !== undefined && entry !== undefined && new Set(entry.idsIn(text)).has(entry.id);
+    entry !== undefined && text?.includes(entry.id) === true && new Set(entry.idsIn(text)).has(entry.id);
   const isInLast = isIn(found?.text);
   for (const path of isInLast ? [] : earlier) {
     if (entry === undefined) break;

@@ -3,14 +3,20 @@
  * equal calls of a tool into one row, most recent last. Leaves out the oldest rows if not all fit, and says how many.
  * Deterministic: the same files give the same text.
  */
+import { readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
+import { createLruMap } from "../lib/lru-map.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import { turnWithoutTools } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
-import { dayOfFile, listDayFiles, readEditable } from "./day-files.ts";
-import { type FeedbackLine, parseFeedback, ratedAnswer } from "./feedback.ts";
+import { dayOfFile, listDayFilesSync, maxEditableBytes } from "./day-files.ts";
+import { type FeedbackLine, parseFeedbackLine, ratedAnswer } from "./feedback.ts";
 import { scopeFolder } from "./places.ts";
 
+const maxKnownFiles = 50;
+/** Most lines are turns without tools. They are found by their beginning, after `- 14:03:22 `. */
+const plainTurn = `${turnWithoutTools}: `;
+const plainTurnAt = 11;
 const limits = { characters: 2_400, lines: 2_000, summary: 120 };
 
 /** In the digest's order: decisions of people, then outcomes of calls. */
@@ -36,24 +42,54 @@ interface Row {
   lastBy?: string;
 }
 
-export async function readDigest(workspace: string, scope: Scope): Promise<string> {
-  const lines: (FeedbackLine & { day: string })[] = [];
-  const files = await listDayFiles(scopeFolder(workspace, "feedback", scope));
-  for (const path of files.reverse()) {
+type DigestLine = FeedbackLine & { day: string };
+
+interface ReadFile {
+  stamp: string;
+  /** Without turns without tools, which `count` includes. */
+  lines: DigestLine[];
+  count: number;
+}
+
+/** Reads a file again only if it has changed. Blocks, so it runs in the search index's thread. */
+export function createDigest(workspace: string): (scope: Scope) => string {
+  const known = createLruMap<ReadFile>(maxKnownFiles);
+
+  function read(path: string): ReadFile {
+    const info = statSync(path, { throwIfNoEntry: false });
+    const stamp = `${info?.mtimeMs}:${info?.size}:${info?.ino}`;
+    const cached = known.get(path);
+    if (cached?.stamp === stamp) return cached;
     const day = dayOfFile(basename(path)) ?? "";
-    const text = (await readEditable(path)) ?? "";
-    lines.unshift(...parseFeedback(text).map((line) => ({ ...line, day })));
-    if (lines.length >= limits.lines) break;
+    const isReadable = info?.isFile() === true && info.size <= maxEditableBytes;
+    const all = isReadable ? readFileSync(path, "utf8").split(/\r?\n/) : [];
+    const lines = all.flatMap((line) => {
+      const parsed = line.startsWith(plainTurn, plainTurnAt) ? undefined : parseFeedbackLine(line);
+      return parsed === undefined ? [] : [{ ...parsed, day }];
+    });
+    const file = { stamp, lines, count: all.length };
+    known.set(path, file);
+    return file;
   }
-  return digestOf(lines.slice(-limits.lines));
+
+  return (scope) => {
+    const newest: DigestLine[][] = [];
+    let count = 0;
+    for (const path of listDayFilesSync(scopeFolder(workspace, "feedback", scope)).reverse()) {
+      const file = read(path);
+      newest.unshift(file.lines);
+      count += file.count;
+      if (count >= limits.lines) break;
+    }
+    return digestOf(newest.flat().slice(-limits.lines));
+  };
 }
 
 /** `lines` must be oldest first. */
-export function digestOf(lines: readonly (FeedbackLine & { day: string })[]): string {
+export function digestOf(lines: readonly DigestLine[]): string {
   const rows = new Map<string, Row>();
   const ratings = lines.filter(({ tool }) => tool === ratedAnswer);
   for (const line of lines) {
-    if (line.tool === turnWithoutTools) continue;
     // Only counts of ratings: what people say about answers must not get into prompts without its origin.
     if (line.tool === ratedAnswer) continue;
     const summary = oneLine(line.summary, limits.summary);

@@ -47,7 +47,7 @@ export function createFeedbackWriter({ days, redact }: { days: DayFiles; redact:
           if (!isNew) return rest;
           return `${rest === "" ? title : `${rest.trimEnd()}\n`}${line}\n`;
         }
-        isNew = feedback.id === undefined || !marksIn(current).has(markOf(feedback.id));
+        isNew = entry.entry === undefined || !hasMark(current, entry.entry.id);
         return isNew ? `${current === "" ? title : `${current.trimEnd()}\n`}${line}\n` : current;
       };
       await days.change({ kind: "feedback", scope, at, ...entry, edit });
@@ -68,6 +68,10 @@ function withoutLine(text: string, mark: string): string {
     .join("\n");
 }
 
+function hasMark(text: string, mark: string): boolean {
+  return text.includes(mark) && marksIn(text).has(mark);
+}
+
 function marksIn(text: string): Set<string> {
   return new Set(Array.from(text.matchAll(/ <!-- ([0-9a-f]{16}) -->$/gm), ([, mark = ""]) => mark));
 }
@@ -81,10 +85,10 @@ function lineOf({ id, at, tool, outcome, by, waitedMs, summary }: Feedback, reda
 }
 
 export function parseFeedback(text: string): FeedbackLine[] {
-  return text.split(/\r?\n/).flatMap((line) => parseLine(line) ?? []);
+  return text.split(/\r?\n/).flatMap((line) => parseFeedbackLine(line) ?? []);
 }
 
-function parseLine(line: string): FeedbackLine | undefined {
+export function parseFeedbackLine(line: string): FeedbackLine | undefined {
   const found =
     /^- (\d\d:\d\d:\d\d) ([^:]{1,200}): ([^()—]{1,200}?)(?: by ([^()—]{0,200}) \(([^()—]{0,200})\))?(?: after (\d{1,12}) s)? — (.*?)(?: <!-- [0-9a-f]{16} -->)?$/u.exec(
       line,

@@ -1,8 +1,8 @@
 /** Stores notes that outlive conversations, one Markdown file per title. Changes to the same note run one at a time. */
-import { readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
-import { codeOf } from "../lib/errors.ts";
+import { codeOf, RemoraError } from "../lib/errors.ts";
+import type { FileOrder } from "../lib/file-order.ts";
 import type { Redact } from "../lib/redact.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { MemoryScope } from "../ports/message.ts";
@@ -27,7 +27,7 @@ export interface Knowledge {
 
 export interface KnowledgeOptions {
   workspace: string;
-  inOrder: PathOrder;
+  inOrder: FileOrder;
   redact: Redact;
 }
 
@@ -53,12 +53,17 @@ export function createKnowledge({ workspace, inOrder, redact }: KnowledgeOptions
     list: async (scope) => markdownFiles(scopeFolder(workspace, "knowledge", scope)),
     read: async (scope, title) => (await readMarked(scope, title))?.text,
     readMarked,
-    write(scope, title, text, origins = []) {
+    write(scope, title, newText, origins = []) {
       const path = pathOf(scope, title);
-      return inOrder(path, async () => {
+      let before: { text: string | undefined } | undefined;
+      return inOrder(path, async (files) => {
         try {
+          const text = await readNote(path);
+          // Runs again if another process has taken the lock over, which may have written the note since.
+          if (before !== undefined && before.text !== text) throw changedMeanwhile(path);
+          before = { text };
           const head = `# ${oneLine(redact(title), titleCharacters)}\n${noteMarkText(origins)}`;
-          await writeFileAtomic(path, `${head}\n${redact(text).trim()}\n`);
+          await files.write(path, `${head}\n${redact(newText).trim()}\n`);
           return path;
         } catch (thrown) {
           throw asMemoryError(thrown, path);
@@ -67,13 +72,21 @@ export function createKnowledge({ workspace, inOrder, redact }: KnowledgeOptions
     },
     remove(scope, title) {
       const path = pathOf(scope, title);
-      return inOrder(path, async () => {
+      return inOrder(path, async (files) => {
         if ((await readNote(path)) === undefined) return false;
-        await rm(path, { force: true });
+        await files.remove(path);
         return true;
       });
     },
   };
+}
+
+function changedMeanwhile(path: string): RemoraError {
+  return new RemoraError({
+    code: "memory.changed",
+    place: `memory ${path}`,
+    message: "another process has changed this note meanwhile, so it was not replaced. Read it, and write again.",
+  });
 }
 
 /** Returns the file name for a title. Spaces become dashes, and no title can lead to another folder. */

@@ -3,9 +3,8 @@
  * line of feedback. It is named by its file and the hash of its text, so a change that comes too late is refused.
  */
 import { hash } from "node:crypto";
-import { unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
+import type { FileOrder } from "../lib/file-order.ts";
 import type { Redact } from "../lib/redact.ts";
 import { asMemoryError, dayOfFile, readEditable } from "./day-files.ts";
 import { parseDay } from "./episodes.ts";
@@ -49,7 +48,7 @@ export interface MemoryDesk {
 
 export interface MemoryDeskOptions {
   workspace: string;
-  inOrder: PathOrder;
+  inOrder: FileOrder;
   redact: Redact;
 }
 
@@ -89,7 +88,7 @@ export function createMemoryDesk({ workspace, inOrder, redact }: MemoryDeskOptio
     const day = dayOfFile(path);
     // The key under which entries of this day are written.
     const key = day === undefined ? absolute : join(absolute, "..", day);
-    return await inOrder(key, async (): Promise<MemoryChange> => {
+    return await inOrder(key, async (files): Promise<MemoryChange> => {
       try {
         const { preamble, raws } = split(file.kind, (await readEditable(absolute)) ?? "");
         const index = raws.findIndex((raw) => hashOfEntry(raw) === entryHash);
@@ -98,8 +97,8 @@ export function createMemoryDesk({ workspace, inOrder, redact }: MemoryDeskOptio
         const edited = edit(file.kind, raw);
         if (typeof edited === "object") return { type: "refused", reason: edited.reason };
         const text = preamble + raws.toSpliced(index, 1, edited ?? "").join("");
-        if (edited === undefined && file.kind === "knowledge") await unlink(absolute);
-        else await writeFileAtomic(absolute, text);
+        if (edited === undefined && file.kind === "knowledge") await files.remove(absolute);
+        else await files.write(absolute, text);
         return { type: "done", scope: file.scope };
       } catch (thrown) {
         throw asMemoryError(thrown, path);

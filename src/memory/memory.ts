@@ -1,15 +1,15 @@
 /** The agent's memory: Markdown for people, and a search index that follows all edits on disk, including people's. */
 import { relative, sep } from "node:path";
-import { createPathOrder } from "../lib/atomic-write.ts";
+import { createFileOrder } from "../lib/file-order.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
+import type { Thread } from "../lib/worker-thread.ts";
 import type { WithLock } from "../ports/cluster.ts";
 import type { Events } from "../ports/events.ts";
 import type { Memory } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";
 import { type Consolidation, consolidate } from "./consolidate.ts";
 import { createDayFiles } from "./day-files.ts";
-import { readDigest } from "./digest.ts";
 import { createDocuments, type DocumentsReport, type ReadPages } from "./documents.ts";
 import { createEpisodeWriter } from "./episodes.ts";
 import { createFeedbackWriter } from "./feedback.ts";
@@ -34,6 +34,8 @@ export interface MemoryOptions {
   withLock?: WithLock;
   /** Reads documents that have pages, such as PDF files. */
   readPages?: ReadPages;
+  /** Runs the search. */
+  thread: Thread;
   now?: () => number;
 }
 
@@ -58,22 +60,19 @@ export interface OwnedMemory extends Memory {
 }
 
 export function createMemory(options: MemoryOptions): OwnedMemory {
-  const {
-    workspace,
-    events,
-    log,
-    redact,
-    retentionDays = null,
-    now = Date.now,
-    withLock = (_name, work) => work(),
-  } = options;
+  const { workspace, events, log, redact, retentionDays = null, now = Date.now, withLock } = options;
   // The lock's name uses a relative path, because other machines may have the workspace elsewhere.
-  const inOrder = createPathOrder((path, work) => withLock(`file:${relative(workspace, path)}`, work));
+  const inOrder = createFileOrder(
+    withLock === undefined ? undefined : (path, work) => withLock(`file:${relative(workspace, path)}`, work),
+  );
   const days = createDayFiles(workspace, inOrder);
   const episodes = createEpisodeWriter({ days, redact });
   const feedback = createFeedbackWriter({ days, redact });
-  const { indexFile, embeddings } = options;
-  const search = createSearch({ workspace, indexFile, log, now, ...(embeddings === undefined ? {} : { embeddings }) });
+  const { indexFile, embeddings, thread } = options;
+  const search = createSearch({
+    ...{ workspace, indexFile, thread, log, now },
+    ...(embeddings === undefined ? {} : { embeddings }),
+  });
   const documents = createDocuments({
     ...{ workspace, search, log },
     ...(options.readPages === undefined ? {} : { readPages: options.readPages }),
@@ -102,7 +101,7 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     embeddings: () => search.embeddings(),
     warmUp: () => search.warmUp(),
     refreshDocuments: documents.refresh,
-    digest: (scope) => readDigest(workspace, scope),
+    digest: (scope) => search.digest(scope),
     async saveEpisode(episode) {
       const path = await episodes.save(episode);
       search.follow([episode.scope]);

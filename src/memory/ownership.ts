@@ -3,9 +3,9 @@
  * covers their DM and, in channels, their decisions and the turns that they took part in. Other people's words and
  * shared knowledge are kept.
  */
-import { readFile, rm, unlink } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type PathOrder, writeFileAtomic } from "../lib/atomic-write.ts";
+import type { FileOrder, OrderedFiles } from "../lib/file-order.ts";
 import type { MemoryScope } from "../ports/message.ts";
 import { asMemoryError, dayOfFile, readEditable } from "./day-files.ts";
 import { parseDay } from "./episodes.ts";
@@ -34,12 +34,12 @@ interface MemoryFile {
 
 /** Rejects with a RemoraError at the first file that can't be changed. Removals before that are not undone. */
 export async function forgetMemory(
-  { workspace, inOrder }: { workspace: string; inOrder: PathOrder },
+  { workspace, inOrder }: { workspace: string; inOrder: FileOrder },
   owner: MemoryOwner,
 ): Promise<Forgotten> {
   const forgotten: Forgotten = { files: 0, entries: 0 };
   for (const file of filesOf(workspace, isOwn(owner))) {
-    await changing(join(workspace, file.path), inOrder, (path) => unlink(path));
+    await changing(join(workspace, file.path), inOrder, (path, files) => files.remove(path));
     forgotten.files++;
   }
   if ("scope" in owner) {
@@ -48,10 +48,10 @@ export async function forgetMemory(
   }
   await removeFolders(workspace, isOwn(owner));
   for (const { kind, path } of filesOf(workspace, (scope) => !isOwn(owner)(scope))) {
-    await changing(join(workspace, path), inOrder, async (absolute) => {
+    await changing(join(workspace, path), inOrder, async (absolute, files) => {
       const { kept, removed } = split(kind, (await readEditable(absolute)) ?? "", owner.userId);
       if (removed.length === 0) return;
-      await writeFileAtomic(absolute, kept);
+      await files.write(absolute, kept);
       forgotten.entries += removed.length;
     });
   }
@@ -95,11 +95,15 @@ async function removeFolders(workspace: string, isWanted: (scope: string) => boo
 }
 
 /** Waits for pending writes to the same day's file so that none restores what was removed. */
-async function changing(path: string, inOrder: PathOrder, work: (path: string) => Promise<void>): Promise<void> {
+async function changing(
+  path: string,
+  inOrder: FileOrder,
+  work: (path: string, files: OrderedFiles) => Promise<void>,
+): Promise<void> {
   const key = dayOfFile(path) === undefined ? path : join(path, "..", dayOfFile(basename(path)) ?? "");
-  await inOrder(key, async () => {
+  await inOrder(key, async (files) => {
     try {
-      await work(path);
+      await work(path, files);
     } catch (thrown) {
       throw asMemoryError(thrown, path);
     }

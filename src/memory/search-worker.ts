@@ -1,8 +1,10 @@
 /** The search index's thread. After each scope, a long update checks for searches so that they need not wait. */
-import { parentPort, workerData } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 import type { ThreadReply } from "../lib/worker-thread.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
+import type { Scope } from "../ports/message.ts";
+import { createDigest } from "./digest.ts";
 import {
   type BadDocuments,
   type DocumentScan,
@@ -32,6 +34,7 @@ export type SearchRequest =
   /** Without `scopes`, counts all passages as last indexed. */
   | { type: "count"; scopes?: string[] }
   | { type: "refresh"; scopes?: string[] }
+  | { type: "digest"; scope: Scope }
   | { type: "documents" }
   | { type: "pages"; document: WaitingDocument; pages: string[] }
   | { type: "purge" }
@@ -42,6 +45,7 @@ export type SearchAnswer =
   | { type: "hits"; hits: MemoryHit[]; hasNew: boolean }
   | { type: "documents"; scan: DocumentScan }
   | { type: "count"; count: number }
+  | { type: "digest"; digest: string }
   | ({ type: "unembedded" } & Unembedded)
   | ({ type: "embedding-counts" } & EmbeddingCounts)
   | { type: "not-stored"; problem: string }
@@ -59,18 +63,18 @@ const maxMeant = 20;
 
 const letOthersIn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-if (parentPort !== null) serve(parentPort, workerData as SearchWorkerData);
-
 interface Opened {
   index: SearchIndex;
   /** Without embeddings, or if their file is damaged, returns `otherwise`. Recreates a damaged file. */
   withMeaning<T>(work: (meaning: Meaning) => T, otherwise: T): T;
 }
 
-function serve(port: NonNullable<typeof parentPort>, data: SearchWorkerData): void {
+/** Called in the thread. */
+export function serve(port: MessagePort, data: SearchWorkerData): void {
   const reply = (message: ThreadReply<SearchAnswer>) => port.postMessage(message);
   const onProblem = (problem: string) => reply({ id: undefined, problem });
   const rank = createRanking();
+  const digestOf = createDigest(data.workspace);
   const bad: BadDocuments = new Map();
   let opened: Promise<Opened> | undefined;
 
@@ -111,6 +115,8 @@ function serve(port: NonNullable<typeof parentPort>, data: SearchWorkerData): vo
       case "count":
         index.update(request.scopes ?? []);
         return { type: "count", count: index.count(request.scopes ?? index.scopes()) };
+      case "digest":
+        return { type: "digest", digest: digestOf(request.scope) };
       case "refresh":
         for (const scope of request.scopes ?? index.scopes()) {
           index.update([scope]);
@@ -135,7 +141,6 @@ function serve(port: NonNullable<typeof parentPort>, data: SearchWorkerData): vo
       case "close":
         index.close();
         withMeaning((meaning) => meaning.close(), undefined);
-        port.close();
         return { type: "done" };
       default:
         return withMeaning((meaning) => answerEmbedding(meaning, request), { type: "done" });

@@ -5,9 +5,10 @@
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { createWorkerThread } from "../lib/worker-thread.ts";
+import { createWorkerThread, type Thread } from "../lib/worker-thread.ts";
 import type { Embedder, EmbeddingMeter } from "../ports/embeddings.ts";
 import type { MemoryHit, MemoryQuery } from "../ports/memory.ts";
+import type { Scope } from "../ports/message.ts";
 import type { DocumentScan, WaitingDocument } from "./document-scan.ts";
 import { createEmbeddingHealth, type EmbeddedThing } from "./embedding-health.ts";
 import { createEmbeddingLoop, type EmbeddingTimes } from "./embedding-loop.ts";
@@ -17,11 +18,13 @@ import type { SearchAnswer, SearchRequest, SearchWorkerData } from "./search-wor
 
 const maxHits = 200;
 const maxScopes = 1_000;
-/** Has room for one file of maximum size. */
-const maxMegabytes = 256;
+/** Of its thread; has room for one file of maximum size. */
+export const maxSearchMegabytes = 256;
 
 export interface Search {
   find(query: MemoryQuery): Promise<MemoryHit[]>;
+  /** See `digest.ts`. Rejects if the thread fails. */
+  digest(scope: Scope): Promise<string>;
   count(scopes: readonly string[]): Promise<number>;
   countAll(): Promise<number>;
   /** Undefined without embeddings. */
@@ -58,11 +61,12 @@ export interface SearchOptions {
   workspace: string;
   indexFile: string;
   embeddings?: EmbeddingOptions;
+  thread: Thread;
   log: Log;
   now?: () => number;
 }
 
-export function createSearch({ workspace, indexFile, embeddings, log, now = Date.now }: SearchOptions): Search {
+export function createSearch({ workspace, indexFile, embeddings, thread, log, now = Date.now }: SearchOptions): Search {
   let isClosed = false;
   const unfollowed = new Set<string>();
   let isFollowing = false;
@@ -70,10 +74,9 @@ export function createSearch({ workspace, indexFile, embeddings, log, now = Date
   const vectors =
     embeddings === undefined ? {} : { vectors: { file: embeddings.file, model: embeddings.embedder.model } };
   const { ask, close } = createWorkerThread<SearchRequest, SearchAnswer>({
-    name: "memory search",
+    thread,
     module: new URL("./search-worker.ts", import.meta.url),
-    workerData: { workspace, indexFile, ...vectors } satisfies SearchWorkerData,
-    maxMegabytes,
+    options: { workspace, indexFile, ...vectors } satisfies SearchWorkerData,
     onProblem: (problem) => log.warn({}, problem),
   });
   const meaning = embeddings === undefined ? undefined : createMeaningSearch(embeddings);
@@ -141,6 +144,10 @@ export function createSearch({ workspace, indexFile, embeddings, log, now = Date
         log.warn({ error: messageOf(thrown) }, "could not search memory, so nothing was found");
         return [];
       }
+    },
+    async digest(scope) {
+      const answer = await ask({ type: "digest", scope });
+      return answer.type === "digest" ? answer.digest : "";
     },
     async count(scopes) {
       const answer = await ask({ type: "count", scopes: [...scopes] });

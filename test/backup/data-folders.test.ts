@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { backupCommand } from "../../src/cli/backup.ts";
 import { restoreCommand } from "../../src/cli/restore.ts";
-import { createPathOrder } from "../../src/lib/atomic-write.ts";
+import { createFileOrder } from "../../src/lib/file-order.ts";
 import { createKnowledge } from "../../src/memory/knowledge.ts";
 import { createChatStore } from "../../src/platforms/local/chat-store.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
@@ -63,7 +63,7 @@ describe.each(versions)("data of $name", ({ name, openApprovals }) => {
     expect(chat.waitingCards("ann", 10)).toHaveLength(openApprovals);
     chat.close();
 
-    const knowledge = createKnowledge({ workspace, inOrder: createPathOrder(), redact: (text) => text });
+    const knowledge = createKnowledge({ workspace, inOrder: createFileOrder(), redact: (text) => text });
     expect(await knowledge.read(scope, "the tea is green")).toContain("tea is green");
     const audit = await verifyAudit({ folder: join(workspace, "brain", "corpus"), headsFolder: join(data, "audit") });
     expect(audit.problems).toEqual([]);

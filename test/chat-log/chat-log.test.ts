@@ -12,6 +12,7 @@ import {
 import type { LogQuery } from "../../src/chat-log/message-index.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
+import { createThread } from "../../src/lib/worker-thread.ts";
 import type { Bus } from "../../src/ports/cluster.ts";
 import type { InboundMessage } from "../../src/ports/message.ts";
 import { createInMemoryBus } from "../../src/storage/in-memory-cluster.ts";
@@ -27,6 +28,7 @@ let chatLog: StoredChatLog;
 
 function open(changes: Partial<ChatLogOptions> = {}): StoredChatLog {
   const log = createChatLog({
+    thread: createThread({ name: "chat log", maxMegabytes: 128 }),
     ...{ file: join(root, "chat-log.db"), retentionDays: 90, megabytes: 500, exclude: [], bus, now: () => noon },
     redact: createRedactor(["a-very-secret-value"]),
     nameOf: async (_platform, id) => id,

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Log } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
+import { createThread } from "../../src/lib/worker-thread.ts";
 import { createMemory, type MemoryOptions, type OwnedMemory } from "../../src/memory/memory.ts";
 import type { RemoraEvent } from "../../src/ports/events.ts";
 import type { Episode, Feedback } from "../../src/ports/memory.ts";
@@ -40,7 +41,17 @@ export function createMemoryFixture(changes: Partial<MemoryOptions> = {}): Memor
   const log: Log = { debug() {}, info() {}, warn, error: warn };
   const reopen = (more: Partial<MemoryOptions> = {}) => {
     const redact = createRedactor([secret]);
-    const memory = createMemory({ workspace, indexFile, events, log, redact, now: () => noon, ...changes, ...more });
+    const memory = createMemory({
+      thread: createThread({ name: "memory", maxMegabytes: 256 }),
+      workspace,
+      indexFile,
+      events,
+      log,
+      redact,
+      now: () => noon,
+      ...changes,
+      ...more,
+    });
     opened.push(memory);
     return memory;
   };

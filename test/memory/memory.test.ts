@@ -111,7 +111,10 @@ describe("an episode on disk", () => {
       isRetryable: true,
     });
     let isAway = true;
-    const { saveEpisode } = fixture.reopen({ withLock: (_name, work) => (isAway ? Promise.reject(away) : work()) });
+    const lease = { signal: new AbortController().signal, release: async () => {} };
+    const { saveEpisode } = fixture.reopen({
+      withLock: (_name, work) => (isAway ? Promise.reject(away) : work(lease)),
+    });
     const some = ["t1", "t2"].map((turnId) => saveEpisode(episode({ turnId })));
     expect(await Promise.allSettled(some)).toEqual(some.map(() => ({ status: "rejected", reason: away })));
     isAway = false;

@@ -1,21 +1,26 @@
-/** Appends lines to one audit file. Each write is all or nothing. */
+/** Appends lines to one file that only its owner may read. Each write is all or nothing. */
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { syncFolder } from "./sync-folder.ts";
 
 export interface LineFile {
   name: string;
-  /** If `isLasting`, resolves once the bytes are on disk. A rejected write adds nothing to the file. */
-  append(text: string, isLasting: boolean): Promise<void>;
+  /**
+   * Resolves to the place where the text begins; if `isLasting`, once the bytes are on disk. A rejected write adds nothing
+   * to the file.
+   */
+  append(text: string, isLasting: boolean): Promise<number>;
   isThere(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Creates file and folder if needed. Only one process may use the file. */
-export async function openLineFile(folder: string, name: string): Promise<LineFile> {
+/** Creates file and folder if needed. Only one process may use the file. With `isNew`, rejects if the file exists. */
+export async function openLineFile(folder: string, name: string, { isNew = false } = {}): Promise<LineFile> {
   await mkdir(folder, { recursive: true });
   const path = join(folder, name);
-  const handle = await open(path, constants.O_CREAT | constants.O_RDWR | constants.O_NOFOLLOW, 0o600);
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = constants;
+  const handle = await open(path, O_CREAT | O_RDWR | O_NOFOLLOW | (isNew ? O_EXCL : 0), 0o600);
   const made = await handle.stat();
   await syncFolder(folder);
   let end = made.size;
@@ -42,6 +47,7 @@ export async function openLineFile(folder: string, name: string): Promise<LineFi
       }
       hasRest = false;
       end += bytes.length;
+      return end - bytes.length;
     },
     async isThere() {
       const found = await stat(path).catch(() => undefined);
@@ -58,15 +64,5 @@ async function writeAll(handle: FileHandle, bytes: Buffer, at: number): Promise<
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, at + done);
     done += bytesWritten;
-  }
-}
-
-/** Flushes the folder so that a new file's name survives a power cut. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

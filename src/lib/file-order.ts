@@ -1,0 +1,102 @@
+/**
+ * Changes files of a folder that several processes, perhaps on several machines, write. Each change is read, edit and
+ * write under a lock. A lock can expire while its holder stalls, so a stalled write must not replace a newer one:
+ *
+ *   1. take the lock
+ *   2. create a file, which makes an NFS client forget what it has cached about the folder
+ *   3. remove the temporary files of earlier holders, so that their renames fail
+ *   4. read and edit, and write to a temporary file
+ *   5. if the lock is still held, rename the file; if it is not, or the file is gone, start again at 1
+ *
+ * A holder that stalls after its check in 5 had its file before anybody else could take the lock, so the next holder has
+ * removed it.
+ */
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Lease, WithLock } from "../ports/cluster.ts";
+import { isTemporaryName, replaceFile, temporaryName, writeFileAtomic } from "./atomic-write.ts";
+import { codeOf, RemoraError } from "./errors.ts";
+import { createKeyedMutex } from "./keyed-mutex.ts";
+
+export interface OrderedFiles {
+  write(path: string, text: string): Promise<void>;
+  /** Does nothing if the file does not exist. */
+  remove(path: string): Promise<void>;
+}
+
+/**
+ * Runs `work` after all earlier work on the same path, even if the earlier work failed. If another process took the lock
+ * over, `work` runs again, so it must read what it edits, and must not catch `isFileLockLost`.
+ */
+export type FileOrder = <T>(path: string, work: (files: OrderedFiles) => Promise<T>) => Promise<T>;
+
+const maxTries = 3;
+const lostCode = "coordination.lock-lost";
+
+export function isFileLockLost(thrown: unknown): boolean {
+  return codeOf(thrown) === lostCode;
+}
+
+/** Without `withLock`, only this process writes. The lock's name is the path. */
+export function createFileOrder(withLock?: WithLock): FileOrder {
+  const inOrder = createKeyedMutex();
+  if (withLock === undefined) return (path, work) => inOrder(resolve(path), () => work(unlocked));
+
+  async function locked<T>(path: string, work: (files: OrderedFiles) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await (withLock as WithLock)(path, async (lease) => {
+          await fence(path, lease);
+          return await work(filesUnder(lease));
+        });
+      } catch (thrown) {
+        if (!isFileLockLost(thrown) || tries === maxTries) throw thrown;
+      }
+    }
+  }
+
+  return (path, work) => inOrder(resolve(path), () => locked(path, work));
+}
+
+const unlocked: OrderedFiles = { write: writeFileAtomic, remove: (path) => rm(path, { force: true }) };
+
+function filesUnder(lease: Lease): OrderedFiles {
+  const check = () => {
+    if (lease.signal.aborted) throw lockLost();
+  };
+  return {
+    async write(path, text) {
+      try {
+        await mkdir(dirname(path), { recursive: true });
+        await replaceFile(path, text, { check });
+      } catch (thrown) {
+        throw codeOf(thrown) === "ENOENT" ? lockLost(thrown) : thrown;
+      }
+    },
+    async remove(path) {
+      check();
+      await rm(path, { force: true });
+    },
+  };
+}
+
+async function fence(path: string, lease: Lease): Promise<void> {
+  const folder = dirname(path);
+  // On a full disk, old files can still be removed.
+  await writeFile(temporaryName(path), "", { flag: "wx" }).catch(() => {});
+  const names = await readdir(folder).catch(() => []);
+  if (lease.signal.aborted) throw lockLost();
+  // A path stands for all parts of a day.
+  const left = names.filter((name) => name.startsWith(`${basename(path)}.`) && isTemporaryName(name));
+  for (const name of left) await rm(join(folder, name), { force: true });
+}
+
+function lockLost(cause?: unknown): RemoraError {
+  return new RemoraError({
+    code: lostCode,
+    place: "memory",
+    message: "another process has taken over the lock of this file, so nothing was changed. Try again.",
+    isRetryable: true,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

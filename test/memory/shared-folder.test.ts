@@ -1,0 +1,117 @@
+/** Two processes whose memory is one folder. A process can stall for longer than its lock lasts. */
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { isTemporaryName } from "../../src/lib/atomic-write.ts";
+import { createWithLock } from "../../src/lib/with-lock.ts";
+import type { OwnedMemory } from "../../src/memory/memory.ts";
+import { stallNext } from "../doubles/stalled-files.ts";
+import { createMemoryFixture, episode, feedback, type MemoryFixture } from "./fixture.ts";
+
+const folder = "brain/hippocampus/episodes/channel:general";
+const day = `${folder}/2026-11-21.md`;
+const isTheirs = (path: string) => path.includes("/brain/hippocampus/") && path.includes("2026-11-21");
+
+let locks: ReturnType<typeof createLocks>;
+let fixture: MemoryFixture;
+let memories: OwnedMemory[];
+beforeEach(() => {
+  locks = createLocks();
+  fixture = createMemoryFixture({ withLock: locks.withLock });
+  memories = [
+    fixture.memory,
+    fixture.reopen({ indexFile: join(fixture.workspace, "..", "other.db"), withLock: locks.withLock }),
+  ];
+});
+afterEach(() => fixture.remove());
+
+/** Locks that expire when a test says so. */
+function createLocks() {
+  const held = new Map<string, AbortController>();
+  const withLock = createWithLock({
+    async acquire(name) {
+      if (held.has(name)) return undefined;
+      const lost = new AbortController();
+      held.set(name, lost);
+      return {
+        signal: lost.signal,
+        async release() {
+          if (held.get(name) === lost) held.delete(name);
+        },
+      };
+    },
+    close: async () => {},
+  });
+  const expire = () => {
+    const all = [...held.values()];
+    held.clear();
+    return { notice: () => all.forEach((lost) => void lost.abort()) };
+  };
+  return { withLock, expire };
+}
+
+const turnIds = () => Array.from(fixture.read(day).matchAll(/<!-- turn=(\S+) /g), ([, id]) => id);
+const temporary = () => fixture.list(folder).filter(isTemporaryName);
+
+test.each(["open", "rename"] as const)(
+  "a process that stalls at %s until its lock has expired removes nothing that another one wrote meanwhile",
+  async (where) => {
+    const [first, second] = memories;
+    await first?.saveEpisode(episode({ turnId: "t0" }));
+    const stall = stallNext(where, (path = "") => isTheirs(path) && isTemporaryName(path));
+    const stalled = first?.saveEpisode(episode({ turnId: "t1" }));
+    await stall.begun;
+    const lost = locks.expire();
+    await second?.saveEpisode(episode({ turnId: "t2" }));
+    // A process learns of its loss from its clock, as soon as it runs again. One that is inside a call does not ask.
+    if (where === "open") lost.notice();
+    stall.end();
+    await stalled;
+    expect(turnIds()).toEqual(["t0", "t2", "t1"]);
+    expect(temporary()).toEqual([]);
+  },
+);
+
+test("several changes of a stalled write are all made, each once", async () => {
+  const [first, second] = memories;
+  const stall = stallNext("rename", (path = "") => path.includes("/basalganglia/"));
+  const stalled = ["a", "b", "c"].map((id) => first?.recordFeedback(feedback({ id })));
+  await stall.begun;
+  locks.expire();
+  await second?.recordFeedback(feedback({ id: "d" }));
+  stall.end();
+  await Promise.all(stalled);
+  const [file = ""] = fixture.list("brain/basalganglia").filter((name) => name.endsWith(".md"));
+  const lines = fixture.read(`brain/basalganglia/${file}`).split("\n- ");
+  expect(lines).toHaveLength(5);
+});
+
+test("a stalled write of a note does not replace a newer one, and says so", async () => {
+  const [first, second] = memories;
+  const stall = stallNext("rename", (path = "") => path.includes("plan.md"));
+  const stalled = first?.knowledge.write("shared", "Plan", "old");
+  const refused = expect(stalled).rejects.toThrow("Read it, and write again");
+  await stall.begun;
+  locks.expire();
+  await second?.knowledge.write("shared", "Plan", "new");
+  stall.end();
+  await refused;
+  expect(await first?.knowledge.read("shared", "Plan")).toContain("new");
+});
+
+test("what a killed process left of a write is removed by the next one", async () => {
+  const [first] = memories;
+  await first?.saveEpisode(episode({ turnId: "t0" }));
+  fixture.write(`${day}.12345678901234`, "half of a te");
+  await first?.saveEpisode(episode({ turnId: "t1" }));
+  expect(turnIds()).toEqual(["t0", "t1"]);
+  expect(temporary()).toEqual([]);
+});
+
+test("a person's own copies beside a file stay", async () => {
+  const [first] = memories;
+  await first?.saveEpisode(episode({ turnId: "t0" }));
+  const copies = [`${day}.20261121`, `${day}.bak`, `${day}.20261121203000`];
+  for (const copy of copies) fixture.write(copy, "a copy");
+  await first?.saveEpisode(episode({ turnId: "t1" }));
+  expect(copies.map((copy) => fixture.read(copy))).toEqual(copies.map(() => "a copy"));
+});
