@@ -139,8 +139,7 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
     },
     async sweep(at) {
       const over: GrantRecord[] = [];
-      for (const { id, body } of await ledger.list("grant", { states: ["active"] })) {
-        if (!isOver(body, at)) continue;
+      for (const { id } of await ledger.list("grant", { dueBefore: at + 1 })) {
         const expired = await ledger.transition("grant", id, ["active"], "expired", (grant) =>
           isOver(grant, at) ? grant : undefined,
         );

@@ -35,6 +35,11 @@ export function isPlatformAway(thrown: unknown): boolean {
   return thrown instanceof RemoraError && thrown.code === "platform.away";
 }
 
+/** True if nobody would see the message there, for good: the channel is gone, closed or forbidden. */
+export function isNoRoute(thrown: unknown): boolean {
+  return thrown instanceof RemoraError && thrown.code === "platform.no-route";
+}
+
 /**
  * While the service accepts nothing, `ask`, `note`, `question`, `finish` and `fail` reject with code `platform.away`. The
  * same call later, from any process, continues where the first one stopped and posts nothing twice.
@@ -53,7 +58,7 @@ export interface Reply {
   settle(card: ApprovalCard): Promise<void>;
   /** Posts one line below what is there, once per key. Pings exactly the people and roles that it names. */
   note(note: CardNote): Promise<void>;
-  /** Posts a tool's question, or updates the posted one. Opens the next segment, like `ask`. */
+  /** Posts a tool's question, or updates the posted one. Opens the next segment, like `ask`. Posts no closed question. */
   question(card: QuestionCard): Promise<void>;
   /** If the service refuses the footer, the text appears without it. */
   finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;

@@ -42,7 +42,9 @@ export interface ModelRequest {
   system: SystemPart[];
   /** Starts with a user message. Every tool call of an assistant message is answered before the next message. */
   messages: ModelMessage[];
-  tools: ToolSpec[];
+  tools: readonly ToolSpec[];
+  /** More tools that the model can call, although the request does not define them. */
+  named?: readonly ToolSpec[];
   maxOutputTokens: number;
   /** The `provider/model` that a person chose for this conversation. */
   preferredModel?: string;

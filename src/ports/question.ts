@@ -16,6 +16,10 @@ export interface QuestionCard {
 
 export interface QuestionRecord {
   target: ReplyTarget;
+  /** Of the call that asks: `<turnId>-<callId>`. Absent in records of earlier versions. */
+  jobId?: string;
+  /** How many questions the call has asked before. A call that runs again finds its questions by it. */
+  number?: number;
   requester: Author;
   tool: string;
   question: string;
@@ -26,6 +30,8 @@ export interface QuestionRecord {
 
 export interface QuestionRequest {
   target: ReplyTarget;
+  jobId: string;
+  number: number;
   requester: Author;
   tool: string;
   question: string;
@@ -33,9 +39,12 @@ export interface QuestionRequest {
 }
 
 export interface Questions {
-  /** Rejects if the question can't be asked, or with the signal's reason after an abort. */
+  /**
+   * While the service accepts nothing, tries again until the abort. Rejects if the question can't be asked, or with the
+   * signal's reason after an abort.
+   */
   ask(request: QuestionRequest, signal: AbortSignal): Promise<string>;
   answer(pick: InboundPick): Promise<AnswerReceipt>;
-  /** Withdraws questions of dead processes and retries failed card updates. */
+  /** Withdraws questions that nobody waits for and retries failed card updates. */
   sweep(now: number): Promise<void>;
 }

@@ -13,7 +13,7 @@ export interface Reach {
   people(userIds: readonly string[], conversationId: string): Promise<ReachedPerson[]>;
   /** For text only. Undefined if the platform has no such role. */
   roleName(roleId: string, conversationId: string): Promise<string | undefined>;
-  /** Opens the person's direct conversation with the agent. Rejects if the service refuses it. */
+  /** Opens the person's direct conversation with the agent. Rejects if the service refuses it, or with `platform.away`. */
   direct(userId: string): Promise<string>;
   /** Where a message is, for people. The link is absent for places that others can't open. */
   place(conversationId: string, messageId: string): Promise<{ name: string; link?: string }>;

@@ -85,6 +85,8 @@ export interface TurnDeps {
   modelNotes: ModelNotes;
   readModel: ReadModel;
   deliver(target: ReplyTarget): Promise<Delivery>;
+  /** Opens a direct message with the turn's requester. Rejects if the service refuses it. */
+  deliverDirect(turn: TurnRecord): Promise<Delivery>;
   toolbox: Toolbox;
   gate: Gate;
   approvals: Approvals & BudgetApprovals;

@@ -1,18 +1,20 @@
 /**
  * Tools can ask questions with buttons. Only the requester can answer, once.
  *
- *   ask      writes the record, posts the card, and waits for a click in any process
+ *   ask      writes the record, or finds it if the call runs again; posts the card; waits for a click in any process
  *   answer   accepts the requester's first click; other people learn why their click does not count
  *
  * When the wait ends (tool timeout, stop, shutdown), the question is withdrawn: its card says so, and clicks change
  * nothing.
  */
 import { randomBytes } from "node:crypto";
+import { type Backoff, pause, waitBeforeRetry } from "../lib/backoff.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Bus } from "../ports/cluster.ts";
 import type { Ledger, LedgerEntry } from "../ports/ledger.ts";
+import { isPlatformAway } from "../ports/platform.ts";
 import type { QuestionCard, QuestionRecord, QuestionRequest, Questions } from "../ports/question.ts";
 
 export interface QuestionsOptions {
@@ -25,6 +27,8 @@ export interface QuestionsOptions {
 
 /** The bus can lose messages, so the ledger is polled too. */
 const pollIntervalMs = 1_000;
+const waits: Backoff = [1_000, 2_000, 5_000, 10_000];
+const longestWaitMs = 15_000;
 /** After this time, gives up on a failing card update, because the channel may no longer exist. */
 const maxCardRetryMs = 86_400_000;
 const maxQuestionCharacters = 1_000;
@@ -83,6 +87,50 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
     }
   }
 
+  /** A call that runs again after a crash must not ask a second time. A question that was withdrawn is asked anew. */
+  async function recorded(body: QuestionRecord): Promise<LedgerEntry<"question">> {
+    const { jobId, number, target } = body;
+    const ofTurn = await ledger.list("question", { group: target.turnId });
+    const found = ofTurn.find(
+      ({ state, body: earlier }) =>
+        earlier.jobId === jobId && earlier.number === number && (state === "open" || earlier.picked !== undefined),
+    );
+    if (found !== undefined) return found;
+    const id = randomBytes(16).toString("base64url");
+    await ledger.create("question", id, { state: "open", body, group: target.turnId });
+    const entry = await ledger.get("question", id);
+    if (entry === undefined) throw new TypeError(`question ${id} was not kept`);
+    return entry;
+  }
+
+  async function showOpen(entry: LedgerEntry<"question">, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        await show(questionCard(entry));
+        break;
+      } catch (thrown) {
+        if (!isPlatformAway(thrown)) throw thrown;
+        failures += 1;
+        await pause(waitBeforeRetry(waits, failures) ?? longestWaitMs, signal);
+      }
+    }
+    // Another process may have withdrawn it before its card could be found.
+    const now = await ledger.get("question", entry.id);
+    if (now !== undefined && now.state !== "open") await close(now);
+  }
+
+  async function isAwaited({ jobId, target }: QuestionRecord): Promise<boolean> {
+    const turn = await ledger.get("turn", target.turnId);
+    if (turn?.state !== "running" && turn?.state !== "parked") return false;
+    const call = jobId === undefined ? undefined : await ledger.get("call", jobId);
+    return call?.state !== "done" && call?.state !== "unknown";
+  }
+
+  async function giveUp(id: string): Promise<void> {
+    log.error({ questionId: id }, "gave up updating a question's card, after a day");
+    await ledger.transition("question", id, ["answered", "withdrawn"], "closed");
+  }
+
   async function withdraw(id: string): Promise<void> {
     const withdrawn = await ledger.transition("question", id, ["open"], "withdrawn");
     if (withdrawn !== undefined) await close(withdrawn);
@@ -92,23 +140,26 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
     async sweep(now) {
       for (const ended of await ledger.list("question", { states: ["answered", "withdrawn"] })) {
         if (now - ended.updatedAt < maxCardRetryMs) await close(ended);
-        else await ledger.transition("question", ended.id, ["answered", "withdrawn"], "closed");
+        else await giveUp(ended.id);
       }
       for (const { id, body } of await ledger.list("question", { states: ["open"] })) {
-        const turn = await ledger.get("turn", body.target.turnId);
-        if (turn?.state !== "running" && turn?.state !== "parked") await withdraw(id);
+        if (!(await isAwaited(body))) await withdraw(id);
       }
     },
     async ask(request, signal) {
       const body = validated(request, redact);
-      const id = randomBytes(16).toString("base64url");
-      await ledger.create("question", id, { state: "open", body, group: body.target.turnId });
-      const entry = await ledger.get("question", id);
-      if (entry === undefined) throw new TypeError(`question ${id} was not kept`);
-      await show(questionCard(entry));
-      const answer = await answered(id, signal);
-      if (answer !== undefined) return body.options[answer.body.picked ?? 0] ?? "";
-      await withdraw(id);
+      const entry = await recorded(body);
+      try {
+        await showOpen(entry, signal);
+        const answer = await answered(entry.id, signal);
+        if (answer !== undefined) return body.options[answer.body.picked ?? 0] ?? "";
+      } catch (thrown) {
+        await withdraw(entry.id).catch((again: unknown) =>
+          log.warn({ questionId: entry.id, error: messageOf(again) }, "could not withdraw a question"),
+        );
+        throw thrown;
+      }
+      await withdraw(entry.id);
       throw signal.reason;
     },
     async answer({ questionId, option, platform, conversationId, by }) {
@@ -126,14 +177,15 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
       }));
       if (picked === undefined) return { accepted: false, text: "This question is already answered or was withdrawn." };
       bus.publish({ type: "changed", kind: "question", id: questionId });
-      await close(picked);
+      // The click does not wait for the card.
+      void close(picked);
       return { accepted: true, text: `Your answer: ${options[option]}` };
     },
   };
 }
 
 function validated(
-  { target, requester, tool, question, options }: QuestionRequest,
+  { target, jobId, number, requester, tool, question, options }: QuestionRequest,
   redact: (text: string) => string,
 ): QuestionRecord {
   const problem =
@@ -149,9 +201,7 @@ function validated(
   if (problem !== undefined)
     throw new RemoraError({ code: "question.invalid", place: `a question of ${tool}`, message: problem });
   return {
-    target,
-    requester,
-    tool,
+    ...{ target, jobId, number, requester, tool },
     question: asPlain(redact(question)),
     options: options.map((option) => asPlain(redact(option))),
   };

@@ -3,6 +3,7 @@
  * next one. Cards, questions and the end wait for the text before them. Redacts all text for people.
  * Brain name: broca.
  */
+import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { AnswerFooter } from "../ports/answer-footer.ts";
@@ -17,7 +18,7 @@ export interface DeliveryOptions {
 }
 
 export function createDelivery({ reply, redact, log }: DeliveryOptions): Delivery {
-  const text = createLatest((latest: string) => reply.write(redact(latest)), log);
+  const text = createLatest((latest: string) => reply.write(redact(latest)), log, setImmediate);
   const shown = new Set<string>();
   let hasAsked = false;
   const progress = createLatest((latest: Progress) => reply.progress(redacted(latest)), log);
@@ -85,11 +86,15 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
   };
 }
 
-function createLatest<T>(send: (latest: T) => Promise<void>, log: Log) {
+/** Sends what is offered until `begin` resolves together. An end that follows at once then needs no send before it. */
+function createLatest<T>(send: (latest: T) => Promise<void>, log: Log, begin?: () => Promise<void>) {
   let waiting: T | undefined;
   let underWay: Promise<void> | undefined;
+  let isSending = false;
 
   async function work(): Promise<void> {
+    if (begin !== undefined) await begin();
+    isSending = true;
     while (waiting !== undefined) {
       const latest = waiting;
       waiting = undefined;
@@ -98,6 +103,7 @@ function createLatest<T>(send: (latest: T) => Promise<void>, log: Log) {
         log.warn({ error: messageOf(thrown) }, "could not show a partial reply"),
       );
     }
+    isSending = false;
     underWay = undefined;
   }
 
@@ -111,7 +117,7 @@ function createLatest<T>(send: (latest: T) => Promise<void>, log: Log) {
     },
     async drop(): Promise<void> {
       waiting = undefined;
-      await underWay;
+      if (isSending) await underWay;
     },
   };
 }

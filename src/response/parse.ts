@@ -9,9 +9,11 @@
  */
 
 import { RemoraError } from "../lib/errors.ts";
+import { describeTool } from "../lib/text/describe-tool.ts";
 import type { JsonObject } from "../ports/message.ts";
 import type { ModelEvent, ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
+import { callToolName, offerOf } from "../ports/tool-offer.ts";
 import type { BrokenText, ParsedCall, ReadAnswer } from "../ports/turn.ts";
 import type { ReadModel } from "../ports/turn-deps.ts";
 import { uniqueCallId } from "./call-ids.ts";
@@ -86,7 +88,7 @@ async function parseAll(
   const taken = new Set(usedCallIds);
   const parsed: ParsedCall[] = [];
   for (const [index, wanted] of raws.entries()) {
-    const raw = { ...wanted, id: uniqueCallId(wanted.id, taken) };
+    const raw = { ...namedCall(wanted), id: uniqueCallId(wanted.id, taken) };
     taken.add(raw.id);
     const isLastOfCut = isCut && index === raws.length - 1;
     const input = isLastOfCut ? cutProblem(raw) : await inputOf(raw, tools);
@@ -97,6 +99,24 @@ async function parseAll(
   return parsed;
 }
 
+/** Replaces a call of `call_tool` by the call that it stands for, so that nothing else sees the wrapper. */
+function namedCall(wanted: ModelToolCall): ModelToolCall {
+  if (wanted.name !== callToolName) return wanted;
+  const { name, input = {}, ...others } = objectIn(wanted.inputJson) ?? {};
+  if (typeof name !== "string" || Object.keys(others).length > 0) return wanted;
+  // Some models write the inner arguments as text.
+  return { ...wanted, name, inputJson: typeof input === "string" ? input : JSON.stringify(input) };
+}
+
+function objectIn(json: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The last call of a truncated answer never runs, because a service may have closed its unfinished arguments. */
 function cutProblem(raw: ModelToolCall): string {
   return `Not run: your answer reached the output limit while you wrote the arguments of ${shown(raw.name)}. Call it again with shorter arguments, in several steps if necessary.`;
@@ -104,7 +124,16 @@ function cutProblem(raw: ModelToolCall): string {
 
 async function inputOf(raw: ModelToolCall, tools: ToolSpec[]): Promise<JsonObject | string> {
   const tool = tools.find((known) => known.name === raw.name);
-  if (tool === undefined) return unknownToolProblem(raw.name, tools);
+  if (tool === undefined) return raw.name === callToolName ? callToolProblem : unknownToolProblem(raw.name, tools);
+  const input = await checkedInput(raw, tool);
+  if (typeof input !== "string" || !offerOf(tools).named.includes(tool)) return input;
+  // The model may not have seen what the tool takes.
+  return `${input}\n\n${describeTool(tool)}`;
+}
+
+const callToolProblem = `Not run: ${callToolName} needs {"name": the tool, "input": {what the tool takes}}. Call it again like that.`;
+
+async function checkedInput(raw: ModelToolCall, tool: ToolSpec): Promise<JsonObject | string> {
   let input: unknown;
   try {
     input = raw.inputJson.trim() === "" ? {} : JSON.parse(raw.inputJson);

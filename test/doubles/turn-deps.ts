@@ -60,6 +60,8 @@ export interface StageDoubleOptions {
   saveEpisode?: (episode: Episode) => Promise<void>;
   ledger?: Ledger;
   reply?: RecordingReply;
+  /** What the requester reads in a direct message. */
+  direct?: RecordingReply;
 }
 
 /** Writes the turn to the ledger as running, as the conversations do before they run it. */
@@ -72,6 +74,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
   const ledger = options.ledger ?? createSqliteLedger({ path: ":memory:" });
   const provider = createScriptedProvider(options.steps);
   const reply = options.reply ?? createRecordingReply();
+  const direct = options.direct ?? createRecordingReply();
   const [ran, episodes, feedback, heard]: [ToolJob[], Episode[], Feedback[], RemoraEvent[]] = [[], [], [], []];
   const events = createEvents((thrown) => {
     throw thrown;
@@ -85,6 +88,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
     readModel,
     context: contextDouble(options.tools ?? []),
     deliver: async () => createDelivery({ reply, redact: (text) => text, log: silentLog }),
+    deliverDirect: async () => createDelivery({ reply: direct, redact: (text) => text, log: silentLog }),
     toolbox: { specs: () => options.tools ?? [], run: () => Promise.reject(new Error("the queue runs tools")) },
     gate: gateDouble(options.judge ?? (() => "safe")),
     approvals: { ...refusingApprovals, ...options.approvals },

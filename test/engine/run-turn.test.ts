@@ -96,6 +96,30 @@ describe("an answer without tools", () => {
   });
 });
 
+describe("where nobody would see it any more", () => {
+  const closed = () => {
+    const reply = createRecordingReply();
+    const noRoute = async () => {
+      throw new RemoraError({ code: "platform.no-route", place: "platform test", message: "nobody would see it" });
+    };
+    return Object.assign(reply, { ask: noRoute, finish: noRoute, fail: noRoute });
+  };
+
+  test("an answer goes to the requester as a direct message", async () => {
+    const direct = createRecordingReply();
+    const { end } = await run({ steps: [says("Hello Ann!")], reply: closed(), direct });
+    expect(end).toBe("done");
+    expect(direct.segments.at(-1)).toMatch(/^\*\(I can't write where you asked.*\)\*\n\nHello Ann!$/);
+  });
+
+  test("and by direct message neither, the turn ends and says why on the dashboard", async () => {
+    const { end } = await run({ steps: [says("Hello Ann!")], reply: closed(), direct: closed() });
+    expect(end).toBe("failed");
+    const entry = await doubles.ledger.get("turn", "t1");
+    expect(entry).toMatchObject({ state: "failed", body: { failure: expect.stringContaining("nobody would see it") } });
+  });
+});
+
 describe("while the service accepts nothing", () => {
   const away = new RemoraError({
     code: "platform.away",

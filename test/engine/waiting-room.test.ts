@@ -153,10 +153,10 @@ test("of two processes, one writes the line, and the turn in the other one waits
   one.watch();
   await vi.waitFor(() => expect(opened).toBe(1));
   await vi.waitFor(async () => expect(await leases.acquire(`waiting:${turnId}`)).toBeUndefined());
-  await ledger.create("post", `${turnId}:text:0`, { state: "posted", body: { messageId: "m" }, group: turnId });
   await ledger.transition("message", "test:1", ["queued"], "taken");
-  await ledger.create("turn", turnId, { state: "running", body: turnRecord({ id: turnId }), group: "a" });
-  await other.release(turnRecord({ id: turnId }));
+  const turn = turnRecord({ id: turnId, messages: [message] });
+  await ledger.create("turn", turnId, { state: "running", body: turn, group: "a" });
+  await other.release(turn);
   const lease = await leases.acquire(`waiting:${turnId}`);
   expect(lease).toBeDefined();
   await lease?.release();

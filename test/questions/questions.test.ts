@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TurnAbort } from "../../src/lib/abort.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import type { Author } from "../../src/ports/message.ts";
 import type { QuestionCard, Questions } from "../../src/ports/question.ts";
@@ -31,7 +32,15 @@ function create(
 }
 
 function ask(changes: { question?: string; options?: string[] } = {}, signal = never, on = questions): Promise<string> {
-  const request = { target, requester: ann, tool: "deploy_run", question: "Where to?", options: ["staging", "live"] };
+  const request = {
+    target,
+    jobId: "t1-call1",
+    number: 0,
+    requester: ann,
+    tool: "deploy_run",
+    question: "Where to?",
+    options: ["staging", "live"],
+  };
   return on.ask({ ...request, ...changes }, signal);
 }
 
@@ -100,6 +109,54 @@ describe("a question's card", () => {
 });
 
 describe("a question", () => {
+  test("is shown once the service accepts messages again", async () => {
+    const away = new RemoraError({ code: "platform.away", place: "platform test", message: "is down" });
+    let tries = 0;
+    const on = create(createInMemoryBus(silentLog), async (card) => {
+      tries += 1;
+      if (tries === 1) throw away;
+      shown.push(card);
+    });
+    const answer = ask({}, never, on);
+    const { id } = await asked();
+    await pick(id, 1, ann, on);
+    expect(await answer).toBe("live");
+    expect(shown.map(({ outcome }) => outcome)).toEqual([undefined, "live — Ann"]);
+  });
+
+  test("of a call that runs again after a crash is the same, also if it was answered meanwhile", async () => {
+    void ask().catch(() => {});
+    const { id } = await asked();
+    const again = ask({}, never, create());
+    await expect.poll(() => shown.length).toBe(2);
+    expect(shown[1]?.id).toBe(id);
+    await pick(id, 1);
+    expect(await again).toBe("live");
+    expect(await ask({}, never, create())).toBe("live");
+    expect(await ledger.list("question", {})).toHaveLength(1);
+  });
+
+  test("that nobody waits for any more is withdrawn with the end of its call", async () => {
+    await ledger.create("turn", "t1", { state: "parked", body: turnRecord(), group: "test:c1" });
+    void ask().catch(() => {});
+    const { id } = await asked();
+    await questions.sweep(Date.now());
+    expect((await ledger.get("question", id))?.state).toBe("open");
+    const body = { turnId: "t1", tool: "deploy_run" };
+    await ledger.create("call", "t1-call1", { state: "unknown", body: body as never, group: "t1" });
+    await questions.sweep(Date.now());
+    expect((await ledger.get("question", id))?.state).toBe("closed");
+  });
+
+  test("that was withdrawn while its card was being posted is closed on the card", async () => {
+    const on = create(createInMemoryBus(silentLog), async (card) => {
+      if (card.outcome === undefined) await ledger.transition("question", card.id, ["open"], "withdrawn");
+      shown.push(card);
+    });
+    void ask({}, AbortSignal.timeout(60_000), on).catch(() => {});
+    await expect.poll(() => shown.map(({ outcome }) => outcome)).toEqual([undefined, "Closed without an answer"]);
+  });
+
   test("is answered by the first click of the person it is for, and its card says so", async () => {
     const answer = ask();
     const { id, options } = await asked();
@@ -150,13 +207,16 @@ describe("a question", () => {
 
   test("that nobody waits for any more is withdrawn with the end of its turn", async () => {
     await ledger.create("turn", "t1", { state: "running", body: turnRecord(), group: "test:c1" });
-    void ask();
+    const stop = new AbortController();
+    const answer = ask({}, stop.signal);
     const { id } = await asked();
     await questions.sweep(Date.now());
     expect((await ledger.get("question", id))?.state).toBe("open");
     await ledger.transition("turn", "t1", ["running"], "done");
     await questions.sweep(Date.now());
     expect((await ledger.get("question", id))?.state).toBe("closed");
+    stop.abort(new TurnAbort("stopped"));
+    await expect(answer).rejects.toBeInstanceOf(TurnAbort);
   });
 
   test("shows no secret and no invisible character", async () => {

@@ -244,3 +244,65 @@ describe("the schema of a tool", () => {
     );
   });
 });
+
+describe("a call of call_tool", () => {
+  const long = { ...exec, description: "x".repeat(4_000) };
+  const wrap = (name: unknown, input: unknown, more: object = {}) =>
+    call("call_tool", JSON.stringify({ name, input, ...more }));
+  const parse = async (...events: ModelEvent[]) => callsOf((await read([...events, end()], [long, clock])).answer);
+
+  test("becomes the call that it names, in every field", async () => {
+    const [first] = await parse(wrap("shell_exec", { command: "ls" }));
+    expect(first).toEqual({
+      raw: { id: "call_1", name: "shell_exec", inputJson: '{"command":"ls"}' },
+      call: { id: "call_1", name: "shell_exec", input: { command: "ls" } },
+    });
+    // Some models write the arguments as text, or leave out empty ones.
+    expect(await parse(wrap("shell_exec", '{"command":"ls"}'))).toMatchObject([{ call: { input: { command: "ls" } } }]);
+    expect(await parse(call("call_tool", '{"name":"clock"}'))).toMatchObject([{ call: { name: "clock", input: {} } }]);
+  });
+
+  test("and a call of the tool itself are the same, loaded or not", async () => {
+    const [wrapped] = await parse(wrap("shell_exec", { command: "ls" }));
+    const [direct] = await parse(call("shell_exec", '{"command":"ls"}'));
+    expect(direct).toEqual(wrapped);
+  });
+
+  test("whose arguments don't fit tells what the tool takes", async () => {
+    for (const event of [wrap("shell_exec", { cmd: "ls" }), call("shell_exec", '{"cmd":"ls"}')]) {
+      const problem = problemOf(await parse(event));
+      expect(problem).toContain('has the unknown property "cmd"');
+      expect(problem).toContain("### shell_exec");
+      expect(problem).toContain("- command: string\n- count?: integer");
+    }
+  });
+
+  test.each([
+    ["no name", '{"input":{}}'],
+    ["a name that is not text", '{"name":["shell_exec"],"input":{"command":"ls"}}'],
+    ["arguments beside the name", '{"name":"shell_exec","command":"rm -rf /"}'],
+    ["invalid JSON", '{"name":"shell_exec","input":{"command":'],
+    ["itself as the name", '{"name":"call_tool","input":{"name":"shell_exec","input":{"command":"ls"}}}'],
+    ["an empty text", ""],
+  ])("with %s never runs, and says how to call it", async (_what, json) => {
+    expect(problemOf(await parse(call("call_tool", json)))).toContain('call_tool needs {"name"');
+  });
+
+  test.each(["nothing", "__proto__", "SHELL_EXEC", " shell_exec"])(
+    "of %j, which is no tool, never runs",
+    async (name) => {
+      expect(problemOf(await parse(wrap(name, { command: "ls" })))).toContain("there is no tool");
+    },
+  );
+
+  test("has the tool's own arguments only, whatever is in them", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string(), fc.jsonValue(), async (command, noise) => {
+        const input = { command, name: noise };
+        const direct = await parse(call("shell_exec", JSON.stringify(input)));
+        expect(await parse(wrap("shell_exec", input))).toEqual(direct);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});

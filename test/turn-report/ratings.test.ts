@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
+import { createThread } from "../../src/lib/worker-thread.ts";
 import { createMemory, type OwnedMemory } from "../../src/memory/memory.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { TurnRecord } from "../../src/ports/turn.ts";
@@ -25,6 +26,7 @@ beforeEach(async () => {
   workspace = await mkdtemp(join(tmpdir(), "remora-ratings-"));
   ledger = createSqliteLedger({ path: ":memory:" });
   memory = createMemory({
+    thread: createThread({ name: "memory", maxMegabytes: 256 }),
     ...{ workspace, indexFile: ":memory:", events: createEvents(), log: silentLog },
     redact: (text) => text.replaceAll("hunter2secret", "[redacted]"),
   });

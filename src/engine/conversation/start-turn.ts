@@ -1,4 +1,5 @@
 /** Starts turns from the queued messages of a conversation. */
+import { isDeepStrictEqual } from "node:util";
 import type { Events } from "../../ports/events.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Author, InboundMessage, Scope } from "../../ports/message.ts";
@@ -40,17 +41,21 @@ export function createTurnStarter({ ledger, messages, events, workingFolder }: T
       startedAt: Date.now(),
       isDelivered: false,
     };
-    await ledger.create("turn", id, { state: "running", body: planned, group: conversationId });
-    const turn = await takeMessages(id);
+    const mine = claimed(planned);
+    const isMine = await ledger.create("turn", id, { state: "running", body: mine, group: conversationId });
+    const turn = await takeMessages(id, isMine ? mine : undefined);
     if (turn === undefined) return await next(conversationId);
     events.emit("turn.started", { ...turnFields(turn), messages: turn.messages.length });
     return turn;
   }
 
   /** Takes the messages, including the latest edits. A turn whose messages were all withdrawn ends immediately. */
-  async function takeMessages(turnId: string): Promise<TurnRecord | undefined> {
-    const entry = await ledger.get("turn", turnId);
-    const taken = await messages.take(entry?.body.messages ?? []);
+  async function takeMessages(turnId: string, mine: TurnRecord | undefined): Promise<TurnRecord | undefined> {
+    const planned = mine ?? (await ledger.get("turn", turnId))?.body;
+    const taken = await messages.take(planned?.messages ?? []);
+    // Usually nothing has changed in the meantime, so there is nothing to write.
+    if (mine !== undefined && isDeepStrictEqual((await ledger.get("turn", turnId))?.body, { ...mine, messages: taken }))
+      return mine;
     const state = taken.length === 0 ? "stopped" : "running";
     const kept = await ledger.transition("turn", turnId, ["running"], state, (turn) =>
       taken.length === 0 ? { ...turn, endedAt: Date.now() } : { ...claimed(turn), messages: taken },

@@ -47,7 +47,8 @@ const checkEveryMs = 2_000;
 const minUpdateGapMs = 5_000;
 const maxLines = 50;
 const maxReleased = 1_000;
-const maxReleaseMs = 3_000;
+/** Longer than a line is tried while its service is away: it would overwrite the answer. */
+const maxReleaseMs = 60_000;
 const releasePollMs = 100;
 
 export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
@@ -120,9 +121,10 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
     await line.lease.release();
   }
 
-  /** Another process may be writing the line. It stops at its next check. */
-  async function waitForOthers(turnId: string): Promise<void> {
-    if ((await ledger.list("post", { group: turnId, limit: 1 })).length === 0) return;
+  /** Another process may be writing the line, even if nothing is posted yet. It stops at its next check. */
+  async function waitForOthers({ id: turnId, target, messages: [first] }: TurnRecord): Promise<void> {
+    const queued = await ledger.get("message", messageKey(target.platform, first?.id ?? ""));
+    if (queued === undefined || Date.now() - queued.createdAt < options.minWaitMs(target.platform)) return;
     for (let waitedMs = 0; waitedMs < maxReleaseMs && !closed.signal.aborted; waitedMs += releasePollMs) {
       const lease = await leases.acquire(leaseOf(turnId));
       if (lease !== undefined) return await lease.release();
@@ -138,7 +140,7 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
       released.set(turn.id, true);
       try {
         const line = lines.get(turn.id);
-        if (line === undefined) return turn.steps.length === 0 ? await waitForOthers(turn.id) : undefined;
+        if (line === undefined) return turn.steps.length === 0 ? await waitForOthers(turn) : undefined;
         lines.delete(turn.id);
         await line.delivery.leave();
         await line.lease.release();

@@ -1,4 +1,5 @@
 /** Ends a turn: delivers its answer or the reason for its end, settles its changes, and writes it to memory. */
+import { setImmediate } from "node:timers/promises";
 import { abortCauseOf } from "../../lib/abort.ts";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { isDiskFull, isOutOfFiles, shortageText } from "../../lib/shortage.ts";
@@ -8,6 +9,7 @@ import { callsOf, openSegment, type TurnRecord, textOf } from "../../ports/turn.
 import { originsOfTurn } from "../../ports/turn-origins.ts";
 import { answeredByText } from "./answered-by.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
+import { deliverEnd } from "./deliver-end.ts";
 import { dropOldImages } from "./result-images.ts";
 import { saveTaskFile } from "./save-task-file.ts";
 import type { TurnEnd, TurnRun } from "./turn-store.ts";
@@ -20,7 +22,7 @@ const internalFailureText =
 
 export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   run.progress.stop();
-  const { turn, delivery, deps } = run;
+  const { turn, deps } = run;
   if (!turn.isDelivered) {
     const last = turn.steps.at(-1);
     const said = textOf(openSegment(turn));
@@ -37,13 +39,13 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     // One file that the service can't take must not hold up the conversation.
     const isWithout = files.length > 0 && (turn.undelivered?.tries ?? 0) >= maxTriesWithFiles;
     const unsent = isWithout ? `*(I could not attach ${files.map(({ name }) => `\`${name}\``).join(", ")}.)*` : "";
-    await delivery.finish(
-      joinParagraphs(said, isCut, more, shown, unheardNote(turn, said), unsent),
-      isWithout ? [] : files,
-      await deps.footer(turn, "done"),
-    );
+    const text = joinParagraphs(said, isCut, more, shown, unheardNote(turn, said), unsent);
+    const footer = await deps.footer(turn, "done");
+    await deliverEnd(run, (to, note) => to.finish(note + text, isWithout ? [] : files, footer));
     turn.isDelivered = true;
     await run.save();
+    // The answer leaves the process before the work that nobody waits for.
+    await setImmediate();
   }
   await askAfterAnswer(run);
   await settleDrafts(run, "done");
@@ -66,10 +68,9 @@ export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sent
   run.turn.ending = { state, sentence };
   run.turn.failure = joinSentences(sentence, unknownOutcomeNote(run.turn));
   const mark = state === "failed" ? "⚠️ " : "";
-  await run.delivery.fail(
-    joinParagraphs(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "", mark + run.turn.failure),
-    await run.deps.footer(run.turn, state),
-  );
+  const text = joinParagraphs(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "", mark + run.turn.failure);
+  const footer = await run.deps.footer(run.turn, state);
+  await deliverEnd(run, (to, note) => to.fail(note + text, footer));
   await settleDrafts(run, state);
   return await end(run, state);
 }
@@ -112,6 +113,17 @@ export async function endUndelivered(run: TurnRun, thrown: unknown): Promise<Tur
   deps.log.warn({ turnId: turn.id, error: because }, "could not deliver what a turn has to show; trying again soon");
   await save();
   return "undelivered";
+}
+
+/** Nobody will ever see the end. The dashboard shows why. */
+export async function endUnseen(run: TurnRun, thrown: unknown): Promise<TurnEnd> {
+  const { turn, deps } = run;
+  const because = messageOf(thrown);
+  deps.log.error({ turnId: turn.id, error: because }, "nobody can see the end of a turn: its place is gone");
+  await deps.approvals.cancel(turn.id, "nobody can see the card");
+  turn.failure = joinSentences(turn.failure ?? "", because);
+  await settleDrafts(run, "failed");
+  return await end(run, turn.ending?.state ?? "failed");
 }
 
 async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<TurnEnd> {

@@ -12,11 +12,11 @@ import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { isDiskFull } from "../../lib/shortage.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
-import { isPlatformAway } from "../../ports/platform.ts";
+import { isNoRoute, isPlatformAway } from "../../ports/platform.ts";
 import { openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import type { TurnDeps, TurnLimits } from "../../ports/turn-deps.ts";
 import { askModel } from "./ask-model.ts";
-import { endAborted, endAnswered, endBroken, endUndelivered, endVisibly } from "./end-turn.ts";
+import { endAborted, endAnswered, endBroken, endUndelivered, endUnseen, endVisibly } from "./end-turn.ts";
 import { gather } from "./gather.ts";
 import { runCalls } from "./run-calls.ts";
 import { createTurnProgress } from "./turn-progress.ts";
@@ -62,8 +62,9 @@ async function runToEnd(run: TurnRun): Promise<TurnEnd> {
   try {
     return await runOrExplain(run);
   } catch (thrown) {
-    if (!isPlatformAway(thrown)) throw thrown;
-    return await endUndelivered(run, thrown);
+    if (isPlatformAway(thrown)) return await endUndelivered(run, thrown);
+    if (isNoRoute(thrown)) return await endUnseen(run, thrown);
+    throw thrown;
   }
 }
 

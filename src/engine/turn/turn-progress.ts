@@ -41,7 +41,9 @@ export function createTurnProgress(options: TurnProgressOptions): TurnProgress {
 
   function show(): void {
     try {
-      delivery.progress(describeProgress({ turn, specs: options.specs(), phase, holdUps }));
+      delivery.progress(
+        describeProgress({ turn, specs: callsOf(turn).length === 0 ? [] : options.specs(), phase, holdUps }),
+      );
     } catch (thrown) {
       log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not show the progress of a turn");
     }

@@ -63,9 +63,12 @@ const schema = `
 const nextRevision = "(SELECT coalesce(max(revision), 0) + 1 FROM messages)";
 const replies =
   "FROM messages reply WHERE reply.thread = message.id AND reply.is_deleted = 0 AND reply.only_for IS NULL";
+/** Only the first message of a thread has replies. */
+const ofReplies = (what: string, more = "") =>
+  `CASE WHEN message.thread IS NULL THEN (SELECT ${what} ${replies}${more}) END`;
 const columns = `message.sequence, message.revision, message.body,
-  (SELECT count(*) ${replies}) AS replies, (SELECT max(reply.at) ${replies}) AS last_reply_at,
-  (SELECT count(*) ${replies} AND reply.state = 'waiting') AS waiting_cards`;
+  ${ofReplies("count(*)")} AS replies, ${ofReplies("max(reply.at)")} AS last_reply_at,
+  ${ofReplies("count(*)", " AND reply.state = 'waiting'")} AS waiting_cards`;
 const visible =
   "(message.place LIKE 'channel:%' OR message.place = :dm) AND coalesce(message.only_for, :viewer) = :viewer";
 

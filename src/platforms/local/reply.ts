@@ -181,7 +181,11 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     progress: showProgress,
     ask: (card) => postBelow(`card:${card.id}`, () => cardMessage(card)),
     note,
-    question: (question) => postBelow(`question:${question.id}`, () => questionMessage(question)),
+    async question(question) {
+      const { id } = questionMessage(question);
+      if (question.outcome !== undefined && store.get(id) === undefined) return;
+      await postBelow(`question:${question.id}`, () => questionMessage(question));
+    },
     async settle(card) {
       if (store.get(cardId(target, card.id)) !== undefined) store.put(cardMessage(card));
     },

@@ -1,0 +1,25 @@
+/** Shows the end of a turn where it was asked. If nobody would see it there any more, its requester gets a direct message. */
+import { messageOf } from "../../lib/errors.ts";
+import { isNoRoute, isPlatformAway } from "../../ports/platform.ts";
+import type { Delivery } from "../../ports/turn-deps.ts";
+import type { TurnRun } from "./turn-store.ts";
+
+const movedText = "*(I can't write where you asked, so I'm answering here.)*\n\n";
+
+/** `note` goes above the text. Rejects like a reply, with `platform.no-route` if the requester can't be reached either. */
+export async function deliverEnd(
+  { turn, delivery, deps }: TurnRun,
+  show: (delivery: Delivery, note: string) => Promise<void>,
+): Promise<void> {
+  try {
+    await show(delivery, "");
+  } catch (thrown) {
+    if (!isNoRoute(thrown)) throw thrown;
+    const direct = await deps.deliverDirect(turn).catch((again: unknown) => {
+      if (isPlatformAway(again)) throw again;
+      deps.log.warn({ turnId: turn.id, error: messageOf(again) }, "could not open a direct message with the requester");
+      throw thrown;
+    });
+    await show(direct, movedText);
+  }
+}
