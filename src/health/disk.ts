@@ -22,7 +22,8 @@ export async function checkDisk({ name: folder, path }: DiskFolder, minFreeBytes
   const name = `disk ${folder}`;
   try {
     await writeProbe(path);
-    const { bavail, bsize } = await statfs(path);
+    const { bavail, bsize, type } = await statfs(path);
+    if (folder === "data" && isNetworkFileSystem(type)) return { name, state: "warning", ...sharedData };
     const free = bavail * bsize;
     const room = `${formatBytes(free)} free for the ${folder} folder`;
     if (free >= minFreeBytes * warningFactor) return { name, state: "ok", what: room };
@@ -35,6 +36,17 @@ export async function checkDisk({ name: folder, path }: DiskFolder, minFreeBytes
   } catch (thrown) {
     return { name, state: "broken", ...explain(folder, thrown) };
   }
+}
+
+const sharedData = {
+  what: "the data folder is on a network file system",
+  why: "Its databases need locks that may not hold there",
+  todo: "Set REMORA_DATA to a folder on a local disk",
+};
+
+/** `type` as `statfs` gives it: NFS, SMB (three clients), Ceph, Lustre. */
+export function isNetworkFileSystem(type: number): boolean {
+  return [0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0xc36400, 0xbd00bd0].includes(type);
 }
 
 /** Removes the file even if the disk is full in the middle of it. */

@@ -14,7 +14,7 @@ export interface HealthProbe {
 
 export interface HealthMonitor {
   /** Runs every probe once, and starts to repeat them. Resolves when all have a first result. */
-  start(): Promise<void>;
+  start(probes: HealthProbe[]): Promise<void>;
   checks(): HealthCheck[];
   close(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export interface HealthMonitor {
 /** A disk or service that gives no answer in this time is broken. */
 const maxRunMs = 25_000;
 
-export function createHealthMonitor({ probes, log }: { probes: HealthProbe[]; log: Log }): HealthMonitor {
+export function createHealthMonitor({ log }: { log: Log }): HealthMonitor {
   const results = new Map<string, HealthCheck[]>();
   const ended = new AbortController();
   const timers = new Set<NodeJS.Timeout>();
@@ -73,7 +73,7 @@ export function createHealthMonitor({ probes, log }: { probes: HealthProbe[]; lo
   }
 
   return {
-    async start() {
+    async start(probes) {
       await Promise.all(probes.map((probe) => run(probe).then(() => repeat(probe))));
     },
     checks: () => [...results.values()].flat(),

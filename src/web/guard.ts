@@ -84,9 +84,12 @@ export function createGuard(options: GuardOptions): MiddlewareHandler {
     }
     const bearer = bearerToken(context);
     const given = bearer ?? getCookie(context, cookieName(options.port()));
-    const canSignIn = (await accounts?.isOffered()) === true;
-    if (given === undefined) return refuse(context, 401, { ...missingToken, canSignIn });
-    if (!isToken(given)) return refuse(context, 403, { ...wrongToken, canSignIn });
+    if (given === undefined || !isToken(given)) {
+      const canSignIn = (await accounts?.isOffered()) === true;
+      return given === undefined
+        ? refuse(context, 401, { ...missingToken, canSignIn })
+        : refuse(context, 403, { ...wrongToken, canSignIn });
+    }
     if (!isReading(context) && !isOwnOrigin(context, place, bearer !== undefined))
       return context.text(wrongOrigin, 403);
     context.set("visitor", { type: "machine" });

@@ -3,6 +3,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { Events, RemoraEvent } from "../ports/events.ts";
 import type { Usage } from "../ports/provider.ts";
 
+/** The library's default of 10 ms wakes an idle process a hundred times a second. */
+const lagPrecisionMs = 1_000;
+
 export interface Metrics {
   contentType: string;
   text(): Promise<string>;
@@ -11,7 +14,7 @@ export interface Metrics {
 
 export function createMetrics(events: Events): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: lagPrecisionMs });
   const count = createCounts(registry);
   const stopListening = events.listen((event) => record(count, event));
   return { contentType: registry.contentType, text: () => registry.metrics(), close: stopListening };
