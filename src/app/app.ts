@@ -238,8 +238,13 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       const { connected } = await connections.start(handlers, ended.signal);
       // Don't wait for the connections: recovered turns can reply without them.
       await conversations.recover();
-      if (takesTurns(role)) void memory.warmUp();
-      housekeeping.start();
+      // After the process has said that it is ready, unless a service takes longer to connect.
+      setImmediate(() => {
+        if (ended.signal.aborted) return;
+        health.startSlowChecks();
+        housekeeping.start();
+        if (takesTurns(role)) void memory.warmUp();
+      });
       await connected;
       isStarted = true;
       state.live.watch();

@@ -14,13 +14,15 @@ export interface ChatLogParts {
 
 export function buildChatLog(
   { settings, log, redact }: AppOptions,
-  { bus, ownFolder }: State,
+  { bus, ownFolder, searchThread: thread }: State,
   { byName }: Platforms,
 ): ChatLogParts {
   const { enabled, ...limits } = settings.config.chatLog;
   const file = join(ownFolder, "chat-log.db");
   const nameOf = async (platform: string, userId: string) =>
     (await byName.get(platform)?.chat?.nameOf?.(userId)) ?? userId;
-  const chatLog = enabled ? createChatLog({ ...limits, file, bus, redact, nameOf, log }) : switchedOffChatLog(file);
+  const chatLog = enabled
+    ? createChatLog({ ...limits, file, bus, redact, nameOf, thread, log })
+    : switchedOffChatLog(file);
   return { chatLog, search: createChatSearch({ chatLog, log }), close: chatLog.close };
 }

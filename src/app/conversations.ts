@@ -19,6 +19,7 @@ import type { MayRepeat } from "../ports/access.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
+import { copyTurnId } from "../ports/copies.ts";
 import type { Author } from "../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../ports/platform.ts";
 import type { Questions } from "../ports/question.ts";
@@ -133,6 +134,11 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     modelNotes: createModelNotes(),
     readModel: wrap("readModel", readModel),
     deliver: deliveries.begin,
+    async deliverDirect({ id, target, messages: [first] }) {
+      const [userId = "", reach] = [first?.author.id, links.platform(target.platform)?.reach];
+      const conversationId = (await reach?.direct(userId)) ?? "";
+      return await deliveries.open({ ...target, conversationId, turnId: copyTurnId(id, userId) });
+    },
     toolbox: tools.toolbox,
     gate: wrap("gate", links.skills.gate),
     containment: sandbox.containment,

@@ -7,9 +7,10 @@ import type { ModelWatch } from "../health/model-watch.ts";
 import { createHealthMonitor, type HealthMonitor, type HealthProbe } from "../health/monitor.ts";
 import { restartText } from "../health/owner-notice-text.ts";
 import { createOwnerNotices } from "../health/owner-notices.ts";
+import { createSharedWorkspace } from "../health/shared-workspace.ts";
 import { messageOf } from "../lib/errors.ts";
 import { diskFullNotice, isDiskFull } from "../lib/shortage.ts";
-import { createWorkerThread } from "../lib/worker-thread.ts";
+import { createThread, createWorkerThread } from "../lib/worker-thread.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import type { Notice } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
@@ -21,6 +22,8 @@ import type { State } from "./state.ts";
 
 export interface Health {
   start(url: string): Promise<void>;
+  /** Starts the checks that cost time: they load a model's client, and read large files. */
+  startSlowChecks(): void;
   checks(): HealthCheck[];
   /** Tells the owners what broke, and what works again. */
   tellOwners(now: number): Promise<void>;
@@ -53,6 +56,8 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
   const { minFreeMegabytes, everySeconds, modelCall } = settings.config.health;
   const everyMs = everySeconds * 1_000;
   const minFreeBytes = minFreeMegabytes * 1024 * 1024;
+  const { workspace } = settings;
+  const shared = state.redis === undefined ? undefined : createSharedWorkspace({ workspace, ledger: state.ledger });
   let restart: HealthCheck[] = [];
   let startedAt = 0;
 
@@ -65,11 +70,8 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
           checkDisk({ name: "workspace", path: settings.workspace }, minFreeBytes),
         ]),
     },
-    {
-      ...{ name: "files", everyMs: filesEveryMs, maxMs: maxFilesMs },
-      run: () => checkLargeFiles(state, settings.data),
-    },
     { ...{ name: "records", everyMs }, run: () => checkRecords(state) },
+    ...(shared === undefined ? [] : [{ name: "shared workspace", everyMs, run: shared.check }]),
     {
       ...{ name: "tokens", everyMs },
       async run(signal) {
@@ -78,11 +80,17 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
         return [];
       },
     },
+  ];
+  const slowProbes: HealthProbe[] = [
+    {
+      ...{ name: "files", everyMs: filesEveryMs, maxMs: maxFilesMs },
+      run: () => checkLargeFiles(state, settings.data),
+    },
     ...(takesTurns(role) && modelCall && options.providers === undefined
       ? [{ name: "models", everyMs: Math.max(everyMs, modelsEveryMs), run: modelsProbe(parts) }]
       : []),
   ];
-  const monitor: HealthMonitor = createHealthMonitor({ probes, log });
+  const monitor: HealthMonitor = createHealthMonitor({ log });
   const checks = () => [
     ...monitor.checks(),
     ...parts.models.checks(),
@@ -115,8 +123,9 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
         log.warn({ pid: last.pid }, `${what}. Unfinished work continues`);
       }
       // The start does not wait: each check has a time limit of its own.
-      void monitor.start();
+      void monitor.start(probes);
     },
+    startSlowChecks: () => void monitor.start(slowProbes),
     checks,
     tellOwners: notices.sweep,
     refusal: () =>
@@ -125,6 +134,7 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
         : undefined,
     async close() {
       await monitor.close();
+      await shared?.close();
       unmarkRun(state.ownFolder);
     },
   };
@@ -150,9 +160,9 @@ async function checkLargeFiles({ redis }: State, data: string): Promise<HealthCh
     .filter(({ path }) => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > maxCheckedBytes);
   if (large.length === 0) return [];
   const thread = createWorkerThread<string, string[]>({
-    name: "file check",
+    thread: createThread({ name: "file check", maxMegabytes: 64 }),
     module: new URL("../storage/sqlite/quick-check-thread.ts", import.meta.url),
-    ...{ workerData: {}, maxMegabytes: 64, onProblem() {} },
+    ...{ options: {}, onProblem() {} },
   });
   try {
     const found = await Promise.all(large.map(async ({ name, path }) => ({ name, problems: await thread.ask(path) })));

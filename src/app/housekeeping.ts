@@ -1,6 +1,8 @@
 /** Periodic work: sweeps every few seconds, cleanups every hour. */
 import type { StoredChatLog } from "../chat-log/chat-log.ts";
 import { createHousekeeping, type Housekeeping } from "../engine/housekeeping.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
 import { runIfDue } from "../lib/periodic.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import type { Retention } from "../retention/retention.ts";
@@ -35,10 +37,11 @@ export interface HousekeepingParts {
 const dayMs = 86_400_000;
 const weekMs = 7 * dayMs;
 const documentsEveryMs = 10_000;
+const journalsEveryMs = 60_000;
 
 export function buildHousekeeping(
   { settings: { data, config }, role, log }: AppOptions,
-  { ledger, store, auditLog }: State,
+  { ledger, store, auditLog, stubEnded }: State,
   {
     memory,
     chatLog,
@@ -75,6 +78,7 @@ export function buildHousekeeping(
       },
       page: servePage,
       ...(takesTurns(role) ? { documents: followDocuments(memory) } : {}),
+      ...(takesTurns(role) && stubEnded !== undefined ? { journals: journalEnded(stubEnded, log) } : {}),
     },
     ledger,
     cleanUps: [
@@ -102,5 +106,23 @@ function followDocuments(memory: OwnedMemory): (now: number) => Promise<void> {
     if (now - checkedAt < documentsEveryMs) return;
     checkedAt = now;
     void memory.refreshDocuments();
+  };
+}
+
+/** Does not wait, because the first time after an upgrade there is much to move. */
+function journalEnded(stubEnded: (now: number) => Promise<number>, log: Log): (now: number) => Promise<void> {
+  let startedAt = Number.NEGATIVE_INFINITY;
+  let isRunning = false;
+  return async (now) => {
+    if (isRunning || now - startedAt < journalsEveryMs) return;
+    startedAt = now;
+    isRunning = true;
+    void stubEnded(now)
+      .catch((thrown: unknown) =>
+        log.error({ error: messageOf(thrown) }, "could not move ended turns to their journal"),
+      )
+      .finally(() => {
+        isRunning = false;
+      });
   };
 }

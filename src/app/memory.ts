@@ -12,12 +12,12 @@ export function buildMemory(
   state: State,
   usage: () => Pick<UsageMeter, "admitAside" | "record">,
 ): OwnedMemory {
-  const { events, ownFolder, withLock } = state;
+  const { events, ownFolder, withLock, searchThread } = state;
   const { embeddings } = embeddingOptions(settings, usage);
   // Delete all vectors: while embeddings are off, nothing would remove those of forgotten texts.
   if (embeddings === undefined) removeDatabase(vectorFile(settings));
   return createMemory({
-    ...{ events, log, redact },
+    ...{ events, log, redact, thread: searchThread },
     workspace: settings.workspace,
     indexFile: join(ownFolder, "memory.db"),
     readPages: readDocumentPages,

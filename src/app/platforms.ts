@@ -10,6 +10,7 @@ import type { ApprovalDesk } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
 import { createDeliveries, type Deliveries } from "../response/deliveries.ts";
+import { createRedisRateBudget } from "../storage/redis/rate-budget.ts";
 import type { Late } from "./late.ts";
 import { type AppOptions, takesMessages } from "./options.ts";
 import type { State } from "./state.ts";
@@ -75,11 +76,12 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
 
 async function openPlatforms(
   { settings, log }: AppOptions,
-  { store, events }: State,
+  { store, events, leases, bus, redis }: State,
   { commands, home, mayAnswer }: PlatformPages & { mayAnswer(cardId: string, by: Author): Promise<boolean> },
 ): Promise<Map<string, Platform>> {
   const { config } = settings;
   const platforms = new Map<string, Platform>();
+  const budgetOf = (token: string) => (redis === undefined ? undefined : createRedisRateBudget({ ...redis, token }));
   if (config.local.enabled) {
     const { createLocalPlatform } = await import("../platforms/local/platform.ts");
     const maxFileBytes = config.files.maxMegabytes * 1024 * 1024;
@@ -90,14 +92,29 @@ async function openPlatforms(
     const { createDiscordPlatform } = await import("../platforms/discord/platform.ts");
     const { replyIn, ackReaction, shards, access } = config.discord;
     const isAllowedBot = (id: string) => access.bots.includes(id);
-    const discord = { ...settings.discord, replyIn, ackReaction, shards, store, commands, isAllowedBot, events, log };
+    const budget = budgetOf(settings.discord.token);
+    const discord = {
+      ...settings.discord,
+      budget,
+      replyIn,
+      ackReaction,
+      shards,
+      store,
+      commands,
+      isAllowedBot,
+      events,
+      leases,
+      shared: redis === undefined ? undefined : { bus, lockMs: config.redis.lockMs },
+      log,
+    };
     platforms.set("discord", createDiscordPlatform(discord));
   }
   if (settings.slack !== null) {
     const { createSlackPlatform } = await import("../platforms/slack/platform.ts");
     const { streaming, ackReaction, access } = config.slack;
     const isAllowedBot = (id: string) => access.bots.includes(id);
-    const slack = { access: settings.slack, streaming, ackReaction, store, commands, home, isAllowedBot, log };
+    const budget = budgetOf(settings.slack.botToken);
+    const slack = { access: settings.slack, budget, streaming, ackReaction, store, commands, home, isAllowedBot, log };
     const dispatcher = await proxyDispatcher(settings);
     platforms.set("slack", createSlackPlatform({ ...slack, ...dispatcher }));
   }

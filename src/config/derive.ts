@@ -94,8 +94,8 @@ export function signInSettings({ config: { web }, slack, discord }: Settings) {
   };
 }
 
-export function redisSettings({ redisUrl, config: { redis } }: Settings) {
-  return redisUrl === null ? null : { url: redisUrl, ...redis };
+export function redisSettings({ redisUrl, workspace, config: { redis } }: Settings) {
+  return redisUrl === null ? null : { url: redisUrl, ...redis, journals: join(workspace, "journals") };
 }
 
 /** Omits the local page, because its token grants access. */

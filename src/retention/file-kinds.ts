@@ -1,4 +1,4 @@
-/** Files with a retention: task files, long outputs, copies of posted files, prompt snapshots, and working folders. */
+/** Files with a retention: task files, long outputs, journals, copies of posted files, snapshots, and working folders. */
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { Ledger } from "../ports/ledger.ts";
@@ -28,6 +28,8 @@ export interface FileKindsOptions {
 
 /** Only interrupted turns need these copies, to send their files again. */
 const outboxDays = 7;
+/** The ledger removes ended turns after 30 days. Their journals follow. */
+const journalDays = 31;
 
 export function fileKinds({ workspace, ledger, days, ...options }: FileKindsOptions): RetentionKind[] {
   /** While the ledger has a turn, `/remora why` and the dashboard show it. */
@@ -65,6 +67,7 @@ export function fileKinds({ workspace, ledger, days, ...options }: FileKindsOpti
     ),
     // Named after their call: <turn>-<call>.txt
     kind("long outputs", "outputs", days.outputs, ({ name }) => /([^/-]+)-[^/]*$/.exec(name)?.[1]),
+    kind("journals of turns", "journals", journalDays, () => undefined),
     kind("copies of posted files", "outbox", outboxDays, () => undefined),
     kind("prompt snapshots", options.snapshotFolder, days.snapshots, ({ name }) => options.snapshotTurn(name)),
     workingFolders(join(workspace, "files"), days.folders, ledger, options.folderNameOf),

@@ -1,6 +1,7 @@
 /** Runs commands without a sandbox, on the real folder with this process's rights. An owner must have approved them. */
 import { homedir } from "node:os";
 import { delimiter } from "node:path";
+import { PassThrough, pipeline } from "node:stream";
 import type { RunningCommand } from "../ports/sandbox.ts";
 import { findProgram, programFolders } from "./find-program.ts";
 
@@ -16,6 +17,8 @@ export async function startUnconfined(text: string, folder: string): Promise<Run
     ...{ cwd: folder, env, extendEnv: false, reject: false, buffer: false, all: true, stdin: "ignore" },
     ...{ killDescendants: true, killSignal: "SIGKILL" },
   } as const);
+  // Execa drops output that nobody has begun to read by the next round of the event loop.
+  const output = pipeline(started.all, new PassThrough(), () => {});
   const kill = () => {
     started.kill("SIGKILL");
   };
@@ -26,5 +29,5 @@ export async function startUnconfined(text: string, folder: string): Promise<Run
     ...(signal === undefined ? {} : { signal }),
     message: exitCode === 0 ? "" : shortMessage,
   }));
-  return { output: started.all, ended, kill };
+  return { output, ended, kill };
 }

@@ -36,8 +36,7 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
     return entries.filter((entry) => entry.body.owner.id === owner.id);
   }
 
-  async function runIfDue({ id, body }: LedgerEntry<"schedule">, at: number): Promise<void> {
-    if (body.nextAt > at) return;
+  async function run({ id, body }: LedgerEntry<"schedule">, at: number): Promise<void> {
     const owner = await ownerNow(body);
     if (owner === undefined) return await end(id, body);
     await accept(messageFor(id, { ...body, owner }));
@@ -81,8 +80,8 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
       return ended !== undefined;
     },
     async sweep(at) {
-      for (const entry of await ledger.list("schedule", { states: ["active"] })) {
-        await runIfDue(entry, at).catch((thrown: unknown) =>
+      for (const entry of await ledger.list("schedule", { dueBefore: at + 1 })) {
+        await run(entry, at).catch((thrown: unknown) =>
           log.error(
             { schedule: entry.id, error: messageOf(thrown) },
             "could not run a due schedule; retrying at the next sweep",

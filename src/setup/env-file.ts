@@ -7,7 +7,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
-import writeFile from "write-file-atomic";
+import { writeFileAtomic } from "../lib/atomic-write.ts";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 
 const heldMark = "# setup holds ";
@@ -56,7 +56,7 @@ async function readText(path: string): Promise<string> {
 
 async function save(path: string, text: string): Promise<void> {
   try {
-    await writeFile(path, text, { encoding: "utf8", mode: ownerOnly });
+    await writeFileAtomic(path, text, ownerOnly);
   } catch (thrown) {
     throw fileError(path, "can't be written", thrown);
   }
