@@ -16,8 +16,8 @@ import { performance } from "node:perf_hooks";
 import { createDiscordDouble } from "../test/doubles/discord/double.ts";
 import { createHome, startRemora } from "../test/doubles/remora-process.ts";
 import { createSlackDouble } from "../test/doubles/slack/double.ts";
-import { residentMb } from "./memory-usage.ts";
 import { createModelServer } from "./model-server.ts";
+import { residentMb } from "./process-usage.ts";
 
 interface Service {
   env: Record<string, string>;

@@ -26,3 +26,4 @@ client.on(Events.MessageCreate, async (message) => {
 });
 
 await client.login(token);
+process.stdout.write("ready\n");

@@ -21,3 +21,4 @@ app.event("app_mention", async ({ event, sayStream }) => {
 });
 
 await app.start();
+process.stdout.write("ready\n");

@@ -1,14 +1,16 @@
 /**
  * Many concurrent conversations, in a separate process over the page's API, with a model that answers at once:
  *
- *   fifty      50 mentions, one per conversation: milliseconds until the last answer
- *   thousand   1,000 conversations with three messages each, sent without waiting for answers; messages that arrive during a
- *              turn are merged into the next one. Turns per second, from the first message to the last answer
+ *   fifty      50 mentions, one per conversation: milliseconds until the last answer, of Remora and of a bare bot
+ *   many       1,000 conversations with three messages each, sent without waiting for answers; messages that arrive during a
+ *              turn are merged into the next one. Turns per second, from the first message to the last answer; the bare bot
+ *              answers as many single messages
  *
  * Every message must be answered, and the model must see each conversation's messages in order; otherwise the exit code is 1. Prints one JSON line. `node bench/conversations.ts [conversations]`
  */
 import { performance } from "node:perf_hooks";
 import { createHome, startRemora } from "../test/doubles/remora-process.ts";
+import { startBareClient } from "./bare-client.ts";
 import { createLoadGenerator } from "./load-generator.ts";
 import { createModelServer } from "./model-server.ts";
 import { createOrderCheck } from "./order-check.ts";
@@ -25,9 +27,22 @@ const load = await createLoadGenerator(remora, order);
 /** One-time work of a new process. */
 await load.talk("warm", 20, 1);
 
-const began = performance.now();
-await load.talk("few", 50, 1);
-const fiftyMs = Math.round(performance.now() - began);
+const bare = await startBareClient(model.url);
+const sayToBare = (count: number) => Promise.all(Array.from({ length: count }, () => bare.say("hello")));
+await sayToBare(20);
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return Math.round(performance.now() - began);
+}
+
+const fifty = {
+  bare: await timed(() => sayToBare(50)),
+  ours: await timed(() => load.talk("few", 50, 1)),
+};
+const bareMs = await timed(() => sayToBare(conversations));
+bare.kill();
 
 const turnsBefore = load.turns();
 const startedAt = performance.now();
@@ -38,7 +53,7 @@ const problems = order.problems("many", conversations, messages);
 
 const line = {
   bench: "conversations",
-  fifty: { answeredMs: fiftyMs, targetMs: 1_000 },
+  fiftyMs: { ...fifty, ratio: Number((fifty.ours / fifty.bare).toFixed(2)) },
   many: {
     conversations,
     messages: conversations * messages,
@@ -47,7 +62,8 @@ const line = {
     answeredMs: Math.round(tookMs),
     turnsPerSecond: Math.round((turns / tookMs) * 1_000),
     messagesPerSecond: Math.round(((conversations * messages) / tookMs) * 1_000),
-    targetTurnsPerSecond: 200,
+    bareTurnsPerSecond: Math.round((conversations / bareMs) * 1_000),
+    targetTurnsPerSecond: 300,
   },
   isInOrder: problems.length === 0,
 };

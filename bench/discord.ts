@@ -5,7 +5,7 @@
  *   replyMs       from the model's last word to the finished reply in Discord
  *   connectedMs   from the start of the process to its session
  *   residentMb    resident memory at the end
- *   fiftyMs       fifty mentions in fifty channels at once, until the last answer; Remora only
+ *   fiftyMs       fifty mentions in fifty channels at once, until the last answer
  *   cut           after a broken connection: until it is restored, and until missed messages are answered
  *   restart       after a kill: from the next start until missed messages are answered
  *
@@ -19,8 +19,8 @@ import { createDiscordDouble, type DiscordDouble } from "../test/doubles/discord
 import type { ChannelHandle } from "../test/doubles/discord/places.ts";
 import type { SeenMessage } from "../test/doubles/discord/view.ts";
 import { createHome, type RemoraProcess, startRemora } from "../test/doubles/remora-process.ts";
-import { residentMb } from "./memory-usage.ts";
 import { createModelServer } from "./model-server.ts";
+import { residentMb } from "./process-usage.ts";
 import { compared } from "./statistics.ts";
 
 interface Sample {
@@ -110,7 +110,7 @@ for (let turn = 0; turn < warmUp + mentions; turn++) {
   ours.push(our);
 }
 
-async function measureFifty(): Promise<number> {
+async function measureFifty(discord: DiscordDouble): Promise<number> {
   const channels = Array.from({ length: 50 }, (_, index) => discord.guild.addChannel(`crowd-${index}`));
   discord.requests.length = 0;
   const saidAt = performance.now();
@@ -153,7 +153,7 @@ const line = {
   requestMs: compare("requestMs"),
   replyMs: compare("replyMs"),
   connectedMs: { ours: connectedMs, bare: bareConnectedMs },
-  fiftyMs: await measureFifty(),
+  fiftyMs: compared([await measureFifty(discord)], [await measureFifty(bareDiscord)]),
   cut: await measureCut(),
   residentMb: { ours: await residentMb(remora.pid), bare: await residentMb(bare.pid ?? 0) },
   restart: await measureRestart(),

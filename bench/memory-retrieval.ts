@@ -19,6 +19,7 @@ import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
 import { createEvents } from "../src/lib/event-bus.ts";
 import { silentLog } from "../src/lib/log.ts";
+import { createThread } from "../src/lib/worker-thread.ts";
 import { createMemory, type MemoryOptions } from "../src/memory/memory.ts";
 import type { Embedder } from "../src/ports/embeddings.ts";
 import { conceptVector } from "../test/doubles/concept-vectors.ts";
@@ -89,6 +90,7 @@ function measurePlain({ turns, questions }: Conversation, tally: Tally): void {
 async function measureOurs(conversation: Conversation, tally: Tally, more: Partial<MemoryOptions>): Promise<void> {
   const { workspace, idOf, remove } = inMarkdown(conversation);
   const memory = createMemory({
+    thread: createThread({ name: "memory", maxMegabytes: 256 }),
     ...{ workspace, indexFile: ":memory:" },
     ...{ events: createEvents(), log: silentLog, redact: (text: string) => text },
     ...more,

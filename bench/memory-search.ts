@@ -13,6 +13,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { DatabaseSync } from "node:sqlite";
 import { createEvents } from "../src/lib/event-bus.ts";
 import { silentLog } from "../src/lib/log.ts";
+import { createThread } from "../src/lib/worker-thread.ts";
 import { createMemory } from "../src/memory/memory.ts";
 import { randomNumbers } from "./memory-sets.ts";
 import { percentile } from "./statistics.ts";
@@ -39,6 +40,7 @@ database.exec("COMMIT");
 writeMarkdown();
 
 const memory = createMemory({
+  thread: createThread({ name: "memory", maxMegabytes: 256 }),
   workspace,
   indexFile: join(workspace, "index.db"),
   events: createEvents(),

@@ -8,13 +8,12 @@
  *
  * Prints one JSON line. `node bench/pipeline.ts [turns]`; default 1,000.
  */
-import { spawn } from "node:child_process";
-import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { createChatClient } from "../test/doubles/chat-client.ts";
 import { createHome, startRemora } from "../test/doubles/remora-process.ts";
-import { residentMb } from "./memory-usage.ts";
+import { startBareClient } from "./bare-client.ts";
 import { createModelServer, type ModelServer } from "./model-server.ts";
+import { residentMb } from "./process-usage.ts";
 import { compared } from "./statistics.ts";
 
 interface Sample {
@@ -39,40 +38,8 @@ async function measure(say: Say, model: ModelServer, text: string): Promise<Samp
   return { requestMs: model.requestAt() - saidAt, replyMs: finishedAt - model.lastTokenAt() };
 }
 
-async function startBareBot(model: ModelServer): Promise<{ say: Say; kill(): void }> {
-  const child = spawn(process.execPath, [resolve(import.meta.dirname, "bare-bot.ts")], {
-    env: { ...process.env, ANTHROPIC_API_KEY: "bench", ANTHROPIC_BASE_URL: model.url },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const url = await new Promise<string>((ready) => child.stdout.once("data", (line) => ready(String(line).trim())));
-  const ended = new AbortController();
-  const finished = new Map<string, () => void>();
-  const stream = await fetch(url, { signal: ended.signal });
-  const watch = async () => {
-    const decoder = new TextDecoder();
-    for await (const chunk of stream.body ?? []) {
-      for (const [, id = ""] of decoder.decode(chunk).matchAll(/"id":"([^"]+)"[^\n]*"state":"done"/g))
-        finished.get(id)?.();
-    }
-  };
-  watch().catch(() => {});
-  let count = 0;
-  return {
-    async say(text) {
-      const id = `m${count++}`;
-      const done = new Promise<void>((ready) => finished.set(id, ready));
-      await fetch(url, { method: "POST", body: JSON.stringify({ id, text }) });
-      await done;
-    },
-    kill() {
-      ended.abort();
-      child.kill("SIGKILL");
-    },
-  };
-}
-
 const model = await createModelServer({ words: 30, wordMs: 0 });
-const bare = await startBareBot(model);
+const bare = await startBareClient(model.url);
 const home = await createHome();
 const startedAt = performance.now();
 const remora = await startRemora(home, { ANTHROPIC_API_KEY: "bench-key", ANTHROPIC_BASE_URL: model.url });

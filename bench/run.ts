@@ -15,7 +15,8 @@ import { join } from "node:path";
 const helpers: ReadonlySet<string> = new Set([
   "run",
   "statistics",
-  "memory-usage",
+  "process-usage",
+  "turn-history",
   "memory-sets",
   "memory-weights",
   "recall",

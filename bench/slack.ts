@@ -5,7 +5,7 @@
  *   replyMs       from the model's last word to the finished reply in Slack
  *   connectedMs   from the start of the process to its connection
  *   residentMb    resident memory at the end
- *   fiftyMs       fifty mentions in fifty channels at once, until the last answer; Remora only
+ *   fiftyMs       fifty mentions in fifty channels at once, until the last answer
  *   cut           after a broken connection: until it is restored, and until missed messages are answered
  *
  * Slack's rate limits are off, because both would wait for the same ones. Prints one JSON line. `node bench/slack.ts [mentions]`;
@@ -18,8 +18,8 @@ import { createHome, startRemora } from "../test/doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../test/doubles/slack/double.ts";
 import type { Said } from "../test/doubles/slack/people.ts";
 import type { Channel } from "../test/doubles/slack/state.ts";
-import { residentMb } from "./memory-usage.ts";
 import { createModelServer } from "./model-server.ts";
+import { residentMb } from "./process-usage.ts";
 import { compared } from "./statistics.ts";
 
 interface Sample {
@@ -101,7 +101,7 @@ for (let turn = 0; turn < warmUp + mentions; turn++) {
   ours.push(our);
 }
 
-async function measureFifty(): Promise<number> {
+async function measureFifty(slack: SlackDouble): Promise<number> {
   const channels = Array.from({ length: 50 }, (_, index) =>
     slack.workspace.addChannel({ name: `room-${index}`, members: [slack.ann] }),
   );
@@ -128,14 +128,16 @@ const compare = (key: keyof Sample) =>
     ours.map((sample) => sample[key]),
     theirs.map((sample) => sample[key]),
   );
+// Before the fifty channels: Slack allows about fifty history calls a minute, and each known place takes one.
+const cut = await measureCut();
 const line = {
   bench: "slack",
   mentions,
   requestMs: compare("requestMs"),
   replyMs: compare("replyMs"),
   connectedMs: { ours: connectedMs, bare: bareConnectedMs },
-  fiftyMs: await measureFifty(),
-  cut: await measureCut(),
+  fiftyMs: compared([await measureFifty(slack)], [await measureFifty(bareSlack)]),
+  cut,
   residentMb: { ours: await residentMb(remora.pid), bare: await residentMb(bare.pid ?? 0) },
 };
 process.stdout.write(`${JSON.stringify(line)}\n`);
