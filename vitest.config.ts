@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
@@ -6,6 +7,18 @@ const longFolders = ["/test/e2e/chaos/", "/test/e2e/", "/test/tool-queue/"];
 
 /** Too long for every run: `npm run chaos` runs it, with more seeds. */
 const chaosOnly = ["test/e2e/draft-kills/random.test.ts"];
+
+const filesIn = (folders: string) => folders.split(" ").map((folder) => `test/${folder}/**/*.test.ts`);
+
+/** They start few processes. Their files share a worker, because importing the code takes longer than most of them do. */
+const quick = [
+  ...filesIn("access approvals audit chat-log commands config context engine files gate lib ports questions response"),
+  ...filesIn("skill-runtime tracing turn-report"),
+  "test/architecture.test.ts",
+];
+
+// Every worker compiles the same packages again without it.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/compiled");
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -19,8 +32,25 @@ class LongFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: process.env.CHAOS_SEEDS === undefined ? chaosOnly : [],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "quick",
+          include: quick,
+          isolate: false,
+          ...{ restoreMocks: true, unstubEnvs: true, unstubGlobals: true },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "whole",
+          include: ["test/**/*.test.ts"],
+          exclude: [...quick, ...(process.env.CHAOS_SEEDS === undefined ? chaosOnly : [])],
+        },
+      },
+    ],
     // For busy machines: whole processes and browsers are started.
     testTimeout: 240_000,
     hookTimeout: 240_000,

@@ -89,3 +89,25 @@ function circles(imports: ReadonlyMap<string, readonly string[]>): string[][] {
   for (const file of imports.keys()) walk(file);
   return found;
 }
+
+test("a start loads no package of a service, a model or a document reader that may never be used", () => {
+  const loaded = new Set<string>();
+  const packages = new Set<string>();
+  const load = (file: string) => {
+    if (loaded.has(file)) return;
+    loaded.add(file);
+    for (const [, name = ""] of readFileSync(file, "utf8").matchAll(
+      /^(?:import|export) (?!type\b)(?:[^;"]*?from )?"([^"]+)"/gm,
+    )) {
+      if (name.startsWith(".")) load(resolve(dirname(file), name));
+      else if (!name.startsWith("node:")) packages.add(/^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
+    }
+  };
+  for (const file of ["main.ts", "cli/start.ts", "cli/environment.ts", "platforms/local/platform.ts"])
+    load(join(source, file));
+  // Each package here costs every start time and memory. Import others where they are first needed.
+  expect([...packages].toSorted()).toEqual([
+    ...["@hono/node-server", "@keyv/sqlite", "chokidar", "commander", "croner", "diff", "hono", "keyv", "p-queue"],
+    ...["pino", "prom-client", "re2js", "unbash", "yaml", "zod"],
+  ]);
+});

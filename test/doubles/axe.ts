@@ -27,6 +27,7 @@ export async function axeFindings(tab: Page, include?: string): Promise<string[]
   await tab.evaluate(await source);
   for (const colorScheme of ["light", "dark"] as const) {
     await tab.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await tab.evaluate(drawn);
     const context = JSON.stringify(include ?? null);
     const violations = await tab.evaluate<AxeResult[]>(
       `axe.run(${context} ?? document, { resultTypes: ["violations"] }).then(({ violations }) => violations)`,
@@ -36,6 +37,15 @@ export async function axeFindings(tab: Page, include?: string): Promise<string[]
   await tab.emulateMedia({ colorScheme: null, reducedMotion: null });
   return found;
 }
+
+/** Resolves once the new theme is on the screen: axe would otherwise mix the colours of both. */
+const drawn = `(async () => {
+  const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+  await frame();
+  const passing = document.getAnimations().filter(({ effect }) => effect.getTiming().iterations !== Infinity);
+  await Promise.allSettled(passing.map(({ finished }) => finished));
+  await frame();
+})()`;
 
 function lineFor(theme: string): (result: AxeResult) => string {
   return ({ id, impact, help, nodes }) => {

@@ -92,7 +92,8 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
       return started;
     },
     async ledger() {
-      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs };
+      const journals = join(home.workspace, "journals");
+      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs, journals };
       ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
       return ledger;
     },

@@ -160,8 +160,10 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
   /** Every text of a snapshot's system parts, messages and tools is in the model request of that step. */
   async function expectSnapshotsToShow(received: string[]): Promise<void> {
     const folder = join(home.workspace, "brain/prefrontal/.debug");
-    const names = (await readdir(folder)).filter((name) => name.endsWith(".md")).sort();
-    expect(names).toHaveLength(received.length);
+    const snapshots = async () => (await readdir(folder)).filter((name) => name.endsWith(".md")).sort();
+    // Snapshots are written after the answer.
+    await expect.poll(snapshots).toHaveLength(received.length);
+    const names = await snapshots();
     for (const [index, name] of names.entries()) {
       const snapshot = await readFile(join(folder, name), "utf8");
       const sent = snapshot.slice(snapshot.indexOf("## System"));

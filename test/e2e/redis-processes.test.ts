@@ -14,6 +14,7 @@ import type { RemoraProcess } from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { SeenMessage } from "../doubles/slack/see.ts";
 import { startTraceCollector, type TraceCollector } from "../doubles/trace-collector.ts";
+import { isWhole } from "../faults/share.ts";
 import {
   agentsIn,
   answerIn,
@@ -137,7 +138,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     for (const { id } of turns) await expectTrace(id);
   });
 
-  test("two workers keep the order of a conversation", async () => {
+  test.runIf(isWhole)("two workers keep the order of a conversation", async () => {
     await openWorld(shortLockMs);
     const front = await world.start(["--role", "platforms"]);
     await Promise.all([worker(), worker()]);
@@ -184,7 +185,7 @@ describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${red
     await expectNothingOpen(await world.ledger());
   });
 
-  test("a stopped worker hands over its turns", async () => {
+  test.runIf(isWhole)("a stopped worker hands over its turns", async () => {
     await openWorld(shortLockMs);
     await world.start(["--role", "platforms"]);
     const first = await worker();

@@ -21,6 +21,7 @@ import { createOllamaProvider } from "../../src/providers/ollama.ts";
 import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
 import { createOpenAiResponsesProvider } from "../../src/providers/openai-responses.ts";
 import { installProxies } from "../../src/proxy/install.ts";
+import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { type ConnectProxy, type ProxyManner, startConnectProxy } from "../doubles/connect-proxy.ts";
 import type { DiscordDouble } from "../doubles/discord/double.ts";
 import { type HttpTestServer, startHttpServer } from "../doubles/mcp-server-http.ts";
@@ -137,6 +138,7 @@ test("Discord's REST API and its gateway go through the proxy", async () => {
   const platform = createDiscordPlatform({
     ...{ token: discord.token, apiUrl: discord.apiUrl, replyIn: "thread", ackReaction: null, shards: 1 },
     ...{ store, commands: () => [], isAllowedBot: () => false, log: silentLog },
+    ...{ leases: createInMemoryLeases(), shared: undefined },
   });
   const agent = createTestAgent();
   await platform.connect(agent.handlers, ended.signal);

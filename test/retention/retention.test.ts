@@ -214,6 +214,7 @@ test("sizes count what there is; the command says what would go, and what went",
     ["conversation entries", 2],
     ["task files", 2],
     ["long outputs", 2],
+    ["journals of turns", 0],
     ["copies of posted files", 0],
     ["prompt snapshots", 2],
     ["working folders", 2],
@@ -236,7 +237,9 @@ test("the entry of a conversation goes after its history, in two steps, and come
   }
   const age = (hours: number) => {
     const raw = new DatabaseSync(path);
-    raw.exec(`UPDATE entry SET updated_at = updated_at - ${hours * 3_600_000} WHERE kind = 'conversation'`);
+    raw.exec(
+      `UPDATE entry SET created_at = created_at - ${hours * 3_600_000}, updated_at = updated_at - ${hours * 3_600_000} WHERE kind = 'conversation'`,
+    );
     raw.close();
   };
   age(200 * 24);

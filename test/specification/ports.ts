@@ -115,7 +115,7 @@ export const ports: Section = {
     {
       says: "the figures are benchmarks, each in a file of its own",
       check() {
-        for (const name of ["run", "discord", "slack", "context", "gate", "queue", "memory-usage", "recall", "skills"])
+        for (const name of ["run", "discord", "slack", "context", "gate", "queue", "process-usage", "recall", "skills"])
           expect(existsSync(resolve(root, `bench/${name}.ts`))).toBe(true);
       },
     },

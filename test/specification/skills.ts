@@ -119,6 +119,19 @@ export const skills: Section = {
       differs: "Built-in read-only tools",
     },
     {
+      says: "capabilities are always in <tools>: defined in the request, or named there and described when needed",
+      shownBy: [
+        ["context/request-bytes.test.ts", "is a request of at most 9 KB from %s"],
+        ["context/request-bytes.test.ts", "stay described in its next turns, also after a restart, and nowhere else"],
+        ["response/parse.test.ts", "and a call of the tool itself are the same, loaded or not"],
+        [
+          "e2e/skills-in-use.test.ts",
+          "call_tool: what it calls is judged, asked about and recorded as the tool itself",
+        ],
+      ],
+      differs: "Tools on demand",
+    },
+    {
       says: "bundled files come through the file tools, read-only, and never from outside the skill's folder",
       shownBy: [
         [

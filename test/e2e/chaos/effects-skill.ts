@@ -1,4 +1,7 @@
-/** A skill with three tools whose effects can be counted: one that runs unasked, one that asks, and an idempotent one. */
+/**
+ * A skill with tools whose effects can be counted: one that runs unasked, one that asks, an idempotent one, one that asks a
+ * question, and one that returns a file.
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -11,16 +14,24 @@ const tool = (name: string, more = "") => `
 const skill = `---
 name: effects
 description: Effects for tests.
-tools:${tool("effect_safe")}${tool("effect_ask")}${tool("effect_again", "\n    idempotent: true")}
+tools:${tool("effect_safe")}${tool("effect_ask")}${tool("effect_again", "\n    idempotent: true")}${tool("effect_question")}${tool("effect_file", "\n    folder: write")}
 confirm_patterns:
   - { pattern: "^effect_ask ", reason: asks for the test }
 ---
 `;
 
-const plugin = `export default {
-  async execute(_tool, { id }, { config, signal }) {
+const plugin = `import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+export default {
+  async execute(tool, { id }, { config, signal, ask, workingFolder }) {
+    if (tool === "effect_question") await ask("Really " + id + "?", ["Yes", "No"]);
     const response = await fetch(config.url + "/" + id, { method: "POST", signal });
-    return await response.text();
+    const output = await response.text();
+    if (tool !== "effect_file") return output;
+    const name = id + ".txt";
+    await writeFile(join(workingFolder, name), output);
+    return { success: true, output, files: [{ name, path: name, mimeType: "text/plain" }] };
   },
 };
 `;

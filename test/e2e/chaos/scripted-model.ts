@@ -18,14 +18,16 @@ const request = z.looseObject({
   messages: z.array(z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(block)]) })),
 });
 
-export async function startScriptedModel(): Promise<ScriptedModel> {
+export type Answer = (stream: ModelStream, messages: z.infer<typeof request>["messages"]) => void | Promise<void>;
+
+export async function startScriptedModel(answer: Answer = answerNewest): Promise<ScriptedModel> {
   const server = createServer(async (incoming, response) => {
     const body = request.safeParse(JSON.parse((await text(incoming)) || "{}"));
     if (!body.success) {
       response.writeHead(400).end(z.prettifyError(body.error));
       return;
     }
-    answer(response, body.data);
+    await answer(startStream(response), body.data.messages);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
@@ -37,12 +39,11 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
   };
 }
 
-function answer(response: ServerResponse, { messages }: z.infer<typeof request>): void {
+function answerNewest(stream: ModelStream, messages: z.infer<typeof request>["messages"]): void {
   const content = messages.at(-1)?.content ?? "";
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const results = blocks.filter(({ type }) => type === "tool_result");
   const said = blocks.map((each) => each.text ?? "").join("\n");
-  const stream = startStream(response);
   if (results.length > 0) {
     stream.text(`Finished. The tool said: ${JSON.stringify(results[0]?.content)}`);
     stream.end("end_turn");
@@ -58,6 +59,8 @@ function answer(response: ServerResponse, { messages }: z.infer<typeof request>)
   stream.call(tool, { id });
   stream.end("tool_use");
 }
+
+export type ModelStream = ReturnType<typeof startStream>;
 
 function startStream(response: ServerResponse) {
   response.writeHead(200, { "content-type": "text/event-stream" });

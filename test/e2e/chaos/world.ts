@@ -1,4 +1,5 @@
 /** A home, the services around it, and the processes that run and die on it. */
+import type { ChildProcess } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { silentLog } from "../../../src/lib/log.ts";
@@ -8,7 +9,7 @@ import { type RedisServer, startRedisServer } from "../../doubles/redis-server.t
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../../doubles/remora-process.ts";
 import { type EffectServer, startEffectServer } from "./effect-server.ts";
 import { writeEffectsSkill } from "./effects-skill.ts";
-import { startScriptedModel } from "./scripted-model.ts";
+import { type Answer, startScriptedModel } from "./scripted-model.ts";
 
 export interface World {
   home: RemoraHome;
@@ -16,7 +17,7 @@ export interface World {
   redis: RedisServer | undefined;
   /** The ledger, read from outside the processes. */
   ledger: Ledger;
-  start(env?: Record<string, string>, args?: string[]): Promise<RemoraProcess>;
+  start(env?: Record<string, string>, args?: string[], onSpawn?: (child: ChildProcess) => void): Promise<RemoraProcess>;
   /** The logs of all processes, in order. */
   logged(): string;
   close(): Promise<void>;
@@ -27,14 +28,22 @@ const lockMs = 1_000;
 /** How long a step waits for an unreachable Redis. */
 const waitMs = 3_000;
 
-export async function createWorld(store: "embedded" | "redis"): Promise<World> {
-  const [home, effects, model] = await Promise.all([createHome(), startEffectServer(), startScriptedModel()]);
+export interface WorldOptions {
+  /** Additional settings. */
+  config?: Record<string, unknown>;
+  answer?: Answer;
+}
+
+export async function createWorld(store: "embedded" | "redis", options: WorldOptions = {}): Promise<World> {
+  const started = [createHome(), startEffectServer(), startScriptedModel(options.answer)] as const;
+  const [home, effects, model] = await Promise.all(started);
   const redis = store === "redis" ? await startRedisServer() : undefined;
   await writeEffectsSkill(home.workspace);
   const configFile = join(home.workspace, "..", "remora.yaml");
   const config = {
     skills: { inProcess: ["effects"], settings: { effects: { url: effects.url } } },
     redis: { lockMs, waitMs },
+    ...options.config,
   };
   await writeFile(configFile, JSON.stringify(config));
   const env = {
@@ -52,10 +61,11 @@ export async function createWorld(store: "embedded" | "redis"): Promise<World> {
       if (ledger === undefined) throw new Error("nothing has been started yet");
       return ledger;
     },
-    async start(more = {}, args = []) {
-      const started = await startRemora(home, { ...env, ...more }, args);
+    async start(more = {}, args = [], onSpawn) {
+      const started = await startRemora(home, { ...env, ...more }, args, onSpawn);
       processes.push(started);
-      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs };
+      const journals = join(home.workspace, "journals");
+      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs, journals };
       ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
       return started;
     },

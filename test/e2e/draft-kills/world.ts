@@ -61,7 +61,8 @@ export async function createDraftWorld(store: "embedded" | "redis", config: obje
       return started;
     },
     ledger() {
-      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs };
+      const journals = join(home.workspace, "journals");
+      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs, journals };
       ledger ??= openLedger({ data: home.data, redis: settings, log: silentLog });
       return ledger;
     },

@@ -1,0 +1,71 @@
+/** The processes of one combination, and their death at random instants. */
+import { setTimeout as wait } from "node:timers/promises";
+import type { RemoraProcess } from "../../doubles/remora-process.ts";
+import type { World } from "../chaos/world.ts";
+
+export interface Crew {
+  start(): Promise<void>;
+  /** Kills one process after the other at a random instant of its start or its first seconds, and starts it again. */
+  killAll(times: number, onKill: (done: number) => void): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Or as long as the start took: a busy machine needs longer to do anything. */
+const minLifeMs = 3_000;
+/** This share dies before it is ready. */
+const duringStart = 0.2;
+
+export function createCrew(world: World, env: Record<string, string>, roles: readonly string[]): Crew {
+  const alive = new Map<string, RemoraProcess>();
+  const startMs = new Map<string, number>();
+
+  async function startRole(role: string, killAfterMs?: number): Promise<boolean> {
+    const began = Date.now();
+    let timer: NodeJS.Timeout | undefined;
+    let isKilled = false;
+    const started = world.start(env, role === "all" ? [] : ["--role", role], (child) => {
+      if (killAfterMs === undefined) return;
+      timer = setTimeout(() => {
+        isKilled = true;
+        child.kill("SIGKILL");
+      }, killAfterMs);
+    });
+    try {
+      alive.set(role, await started);
+      startMs.set(role, Date.now() - began);
+      return true;
+    } catch (thrown) {
+      if (!isKilled) throw thrown;
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function kill(role: string, onKill: () => void): Promise<void> {
+    await wait(Math.random() * Math.max(minLifeMs, startMs.get(role) ?? 0));
+    await alive.get(role)?.kill();
+    onKill();
+    while (Math.random() < duringStart) {
+      if (await startRole(role, Math.random() * (startMs.get(role) ?? 1_000))) await alive.get(role)?.kill();
+      onKill();
+    }
+    await startRole(role);
+  }
+
+  return {
+    async start() {
+      await Promise.all(roles.map((role) => startRole(role)));
+    },
+    async killAll(times, onKill) {
+      let done = 0;
+      const killUntilDone = async (role: string) => {
+        while (done < times) await kill(role, () => onKill(++done));
+      };
+      await Promise.all(roles.map(killUntilDone));
+    },
+    async stop() {
+      await Promise.all([...alive.values()].map((each) => each.kill()));
+    },
+  };
+}
