@@ -176,7 +176,7 @@ function setLast(threads: Cursor["threads"], thread: string, ts: string): void {
   if (threads.size > maxThreads && oldest !== undefined) threads.delete(oldest);
 }
 
-function later(one: string, other: string): string {
+export function later(one: string, other: string): string {
   return compare(one, other) > 0 ? one : other;
 }
 
