@@ -55,7 +55,8 @@ test(`${dmCount} DMs and ${channelCount} channels with ${threadsEach} threads ea
       say(archived, "in an archived thread"),
       say(channel, "two"),
     );
-    if (index % channelsEach === 0) discord.ann.archive(archived);
+    // Discord lists no archived threads, so only those that are still known are read.
+    if (index >= channelCount - channelsEach) discord.ann.archive(archived);
   }
   const agent = createRecordingAgent();
   await bot.platform.connect(agent.handlers, new AbortController().signal);
@@ -78,7 +79,7 @@ test(`${dmCount} DMs and ${channelCount} channels with ${threadsEach} threads ea
   expect(first.slice(0, 5)).toEqual(newestDms.slice(0, 5));
   // Few are refused, and none of what people wait for is behind hundreds of typing indicators.
   expect(discord.requests.filter(({ status }) => status === 429).length).toBeLessThan(100);
-}, 180_000);
+}, 300_000);
 
 test("a DM stays known, however many threads people write in", async () => {
   bot = await openDiscordBot();
