@@ -28,6 +28,8 @@ const minUpdateIntervalMs = 50;
 
 interface OpenSegment {
   number: number;
+  /** Its first message was removed before this reply began, so the text gets a new place. */
+  isMoved: boolean;
   isKept: boolean;
   text: string;
   activity: string;
@@ -37,7 +39,14 @@ interface OpenSegment {
 export function createLocalReply(options: LocalReplyOptions): Reply {
   const { store, target, posts, log } = options;
   const posted = new Set<string>();
-  const segment: OpenSegment = { number: 0, isKept: false, text: "", activity: "", activitySince: undefined };
+  const segment: OpenSegment = {
+    number: 0,
+    isMoved: false,
+    isKept: false,
+    text: "",
+    activity: "",
+    activitySince: undefined,
+  };
   let begun: Promise<void> | undefined;
   let shownAt = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -47,16 +56,17 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const kept = new Set((await posts.all()).map((post) => post.key));
     for (const key of kept) if (/^(?:card|question):/.test(key)) posted.add(key);
     openSegment(posted.size);
+    segment.isMoved = store.get(textId())?.isDeleted === true;
     segment.isKept = kept.has(`text:${segment.number}`);
     segment.text = store.get(textId())?.text ?? "";
   }
 
   function openSegment(number: number): void {
-    Object.assign(segment, { number, isKept: false, text: "", activity: "", activitySince: undefined });
+    Object.assign(segment, { number, isMoved: false, isKept: false, text: "", activity: "", activitySince: undefined });
   }
 
   function textId(): string {
-    return `r.${target.turnId}.text.${segment.number}`;
+    return `r.${target.turnId}.text.${segment.number}${segment.isMoved ? ".moved" : ""}`;
   }
 
   function spot(): Pick<ChatMessage, "place" | "thread"> {
