@@ -28,6 +28,8 @@ const minUpdateIntervalMs = 50;
 
 interface OpenSegment {
   number: number;
+  /** Its first message was removed before this reply began, so the text gets a new place. */
+  isMoved: boolean;
   isKept: boolean;
   text: string;
   activity: string;
@@ -39,7 +41,7 @@ interface OpenSegment {
 export function createLocalReply(options: LocalReplyOptions): Reply {
   const { store, target, posts, log } = options;
   const posted = new Set<string>();
-  const empty = { isKept: false, text: "", activity: "", activitySince: undefined, at: undefined };
+  const empty = { isMoved: false, isKept: false, text: "", activity: "", activitySince: undefined, at: undefined };
   const segment: OpenSegment = { number: 0, ...empty };
   let begun: Promise<void> | undefined;
   let shownAt = 0;
@@ -50,6 +52,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const kept = new Set((await posts.all()).map((post) => post.key));
     for (const key of kept) if (/^(?:card|question):/.test(key)) posted.add(key);
     openSegment(posted.size);
+    segment.isMoved = store.get(textId())?.isDeleted === true;
     segment.isKept = kept.has(`text:${segment.number}`);
     segment.text = store.get(textId())?.text ?? "";
   }
@@ -59,7 +62,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
   }
 
   function textId(): string {
-    return `r.${target.turnId}.text.${segment.number}`;
+    return `r.${target.turnId}.text.${segment.number}${segment.isMoved ? ".moved" : ""}`;
   }
 
   function spot(): Pick<ChatMessage, "place" | "thread"> {
