@@ -502,6 +502,22 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
     });
 
     describe("resuming after a crash", () => {
+      test("a text that was removed is written below what was posted in the meantime", async () => {
+        const [message, posts, earlier] = [await mentioned(), createPosts(), createPosts()];
+        const waiting = replyTo(message, posts);
+        await waiting.progress({ headline: "Waiting", current: "Waiting", isQueued: true, tasks: [] });
+        await vi.waitFor(async () => expect(await agentsMessages()).toHaveLength(1), { timeout: 5000 });
+        await world.platform
+          .reply({ ...targetOf(message), turnId: "turn0" }, earlier)
+          .finish("The earlier answer.", []);
+        await waiting.leave?.();
+        await replyTo(message, posts).finish("", []);
+        const reply = replyTo(message, posts);
+        await reply.write("A later");
+        await reply.finish("A later answer.", []);
+        expect((await agentsMessages()).map((each) => each.text)).toEqual(["The earlier answer.", "A later answer."]);
+      });
+
       test("a partial text is edited, not posted again", async () => {
         const message = await mentioned();
         const posts = createPosts();

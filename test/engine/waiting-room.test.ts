@@ -131,6 +131,32 @@ test("the line is released before its turn writes, and no check brings it back",
   expect(replyTo(message)?.end).toBe("open");
 });
 
+test.each(["before", "after"])(
+  "an answer that was posted %s a line decides whether the line goes away",
+  async (when) => {
+    const message = said("1", "a");
+    const id = turnIdFor(message);
+    const posted = { state: "posted" as const, body: { messageId: "m" } };
+    await run("a", "Ben");
+    await queue(message);
+    const room = createRoom();
+    room.watch();
+    await vi.waitFor(() => expect(linesOf(message)).toHaveLength(1));
+    const question = () => ledger.create("post", "turn-a:question:q", { ...posted, group: "turn-a" });
+    if (when === "before") await question();
+    await ledger.create("post", `${id}:try:text:0`, { ...posted, group: id });
+    await ledger.create("post", `${id}:text:0`, { ...posted, group: id });
+    if (when === "after") await question();
+    await ledger.transition("turn", "turn-a", ["running"], "done");
+    const line = replyTo(message);
+    const target = { platform: "test", conversationId: "a", turnId: id, messageId: "1" };
+    await room.release(turnRecord({ id, conversationId: "a", target, messages: [message] }));
+    // A second reply removes the line.
+    const ended = replyTo(message) === line ? "open" : replyTo(message)?.end;
+    expect(ended).toBe(when === "after" ? "finished" : "open");
+  },
+);
+
 test("the line of a message that was withdrawn goes away", async () => {
   const message = said("1", "a");
   await queue(message);

@@ -1,7 +1,8 @@
 /**
  * Tells people how long the queue before their request is: "Waiting: 3 requests before yours". The line is the beginning of the
- * reply that the request will get, so the reply replaces it, also in another process or after a crash. Requests that start
- * soon get no line. A lease lets only one process write each line; the turn starts to write when the line is released.
+ * reply that the request will get, so the reply replaces it, also in another process or after a crash. If the answer before it
+ * has continued below the line, for example below a question, the line goes away, and the reply begins further down. Requests
+ * that start soon get no line. A lease lets only one process write each line; the turn starts to write when the line is released.
  */
 import { pause } from "../../lib/backoff.ts";
 import { messageOf } from "../../lib/errors.ts";
@@ -13,12 +14,13 @@ import type { ReplyTarget } from "../../ports/message.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 import type { Delivery } from "../../ports/turn-deps.ts";
 import { messageKey } from "./inbox.ts";
+import { isOvertaken } from "./overtaken.ts";
 import { placesInQueue, type WaitingRequest } from "./places-in-queue.ts";
 
 export interface WaitingRoom {
   /** Call this when a request was queued. */
   watch(): void;
-  /** Resolves when no line is being written for this turn. Never rejects. */
+  /** Resolves when no line is being written for this turn, and none stands above an earlier answer. Never rejects. */
   release(turn: TurnRecord): Promise<void>;
   close(): Promise<void>;
 }
@@ -121,10 +123,15 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
     await line.lease.release();
   }
 
-  /** Another process may be writing the line, even if nothing is posted yet. It stops at its next check. */
-  async function waitForOthers({ id: turnId, target, messages: [first] }: TurnRecord): Promise<void> {
+  /** A turn that has begun to answer has no line, unless its service accepted nothing so far. */
+  async function mayHaveLine({ target, messages: [first], steps, undelivered }: TurnRecord): Promise<boolean> {
+    if (steps.length > 0 && undelivered === undefined) return false;
     const queued = await ledger.get("message", messageKey(target.platform, first?.id ?? ""));
-    if (queued === undefined || Date.now() - queued.createdAt < options.minWaitMs(target.platform)) return;
+    return queued !== undefined && Date.now() - queued.createdAt >= options.minWaitMs(target.platform);
+  }
+
+  /** Another process may be writing the line, even if nothing is posted yet. It stops at its next check. */
+  async function waitForOthers(turnId: string): Promise<void> {
     for (let waitedMs = 0; waitedMs < maxReleaseMs && !closed.signal.aborted; waitedMs += releasePollMs) {
       const lease = await leases.acquire(leaseOf(turnId));
       if (lease !== undefined) return await lease.release();
@@ -140,10 +147,12 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
       released.set(turn.id, true);
       try {
         const line = lines.get(turn.id);
-        if (line === undefined) return turn.steps.length === 0 ? await waitForOthers(turn) : undefined;
+        if (line === undefined && !(await mayHaveLine(turn))) return;
         lines.delete(turn.id);
-        await line.delivery.leave();
-        await line.lease.release();
+        await line?.delivery.leave();
+        await line?.lease.release();
+        if (line === undefined) await waitForOthers(turn.id);
+        if (await isOvertaken(ledger, turn)) await (await options.openReply(turn.target))?.finish("", []);
       } catch (thrown) {
         log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not release a line about the queue");
       }

@@ -28,16 +28,21 @@ const minUpdateIntervalMs = 50;
 
 interface OpenSegment {
   number: number;
+  /** Its first message was removed before this reply began, so the text gets a new place. */
+  isMoved: boolean;
   isKept: boolean;
   text: string;
   activity: string;
   activitySince: number | undefined;
+  /** When its message was written first. */
+  at: number | undefined;
 }
 
 export function createLocalReply(options: LocalReplyOptions): Reply {
   const { store, target, posts, log } = options;
   const posted = new Set<string>();
-  const segment: OpenSegment = { number: 0, isKept: false, text: "", activity: "", activitySince: undefined };
+  const empty = { isMoved: false, isKept: false, text: "", activity: "", activitySince: undefined, at: undefined };
+  const segment: OpenSegment = { number: 0, ...empty };
   let begun: Promise<void> | undefined;
   let shownAt = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -47,16 +52,17 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const kept = new Set((await posts.all()).map((post) => post.key));
     for (const key of kept) if (/^(?:card|question):/.test(key)) posted.add(key);
     openSegment(posted.size);
+    segment.isMoved = store.get(textId())?.isDeleted === true;
     segment.isKept = kept.has(`text:${segment.number}`);
     segment.text = store.get(textId())?.text ?? "";
   }
 
   function openSegment(number: number): void {
-    Object.assign(segment, { number, isKept: false, text: "", activity: "", activitySince: undefined });
+    Object.assign(segment, { number, ...empty });
   }
 
   function textId(): string {
-    return `r.${target.turnId}.text.${segment.number}`;
+    return `r.${target.turnId}.text.${segment.number}${segment.isMoved ? ".moved" : ""}`;
   }
 
   function spot(): Pick<ChatMessage, "place" | "thread"> {
@@ -79,7 +85,8 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const isEmpty = text === "" && activity === "" && files.length === 0;
     if (isEmpty && !isKept) return;
     segment.isKept = true;
-    const at = store.get(textId())?.at ?? Date.now();
+    segment.at ??= store.get(textId())?.at ?? Date.now();
+    const { at } = segment;
     const message: ChatMessage = {
       ...agentsMessage({ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty }),
       ...(activitySince === undefined ? {} : { activitySince }),

@@ -41,7 +41,7 @@ function createWorld(bot: DiscordBot): ChangesWorld {
   /** As people see it: the reaction for what will be answered; else by what would not be asked for again after a restart. */
   async function acknowledged({ id, channelId }: SeenMessage, from: number): Promise<void> {
     await discord.until(() => {
-      const problem = bot.logged.slice(from).find(({ fields }) => "lane" in fields && fields.lane === channelId);
+      const problem = bot.logged.slice(from).find(({ fields }) => "name" in fields && fields.name === channelId);
       if (problem !== undefined) throw new Error(problem.message);
       if (readUpTo(channelId) >= BigInt(id)) return true;
       return discord.message({ id, channelId })?.reactions.some(({ emoji }) => emoji === eyes);

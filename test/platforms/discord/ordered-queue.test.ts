@@ -4,7 +4,7 @@ import { createOrderedQueues } from "../../../src/platforms/discord/inbound/orde
 import { openDiscordBot } from "./discord-bot.ts";
 import { createRecordingAgent } from "./recording-agent.ts";
 
-test("one piece of work at a time in a lane, in order, and lanes side by side", async () => {
+test("one piece of work at a time in a queue, in order, and queues side by side", async () => {
   const lanes = createOrderedQueues(silentLog, new AbortController().signal);
   const done: string[] = [];
   let letGo = () => {};

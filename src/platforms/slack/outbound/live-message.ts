@@ -171,7 +171,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       options.status?.posted();
       return;
     }
-    if (text === "") return await sender.remove(ts);
+    if (text === "") return await sender.remove(ts, key);
     if (stream !== undefined) {
       const [open, rest] = [stream, stream.next(text)];
       stream = undefined;
@@ -230,7 +230,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       if (text === undefined) {
         const ts = sender.tsOf(key);
         const isOnlyProgress = shown.text === "" && (shown.line !== "" || (stream?.tasks.size ?? 0) > 0);
-        if (ts !== undefined) await (isOnlyProgress ? sender.remove(ts) : sender.endStream(ts, key));
+        if (ts !== undefined) await (isOnlyProgress ? sender.remove(ts, key) : sender.endStream(ts, key));
         await options.status?.show("");
         return { rest: undefined };
       }

@@ -41,7 +41,9 @@ export interface MessageSender {
   postBy(key: string, start: () => Promise<string>): Promise<{ ts: string; isFound: boolean }>;
   update(ts: string, key: string, content: MessageContent): Promise<void>;
   endStream(ts: string, key: string): Promise<void>;
-  remove(ts: string): Promise<void>;
+  remove(ts: string, key: string): Promise<void>;
+  /** The key for this text: another one if its message was removed, because a removed message can't be written again. */
+  textKey(number: number): string;
   tsOf(key: string): string | undefined;
   /** Like `tsOf`, but also finds a post whose ts was not stored. */
   find(key: string): Promise<string | undefined>;
@@ -189,10 +191,14 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     postBy,
     update,
     endStream,
-    async remove(ts) {
+    async remove(ts, key) {
       await api.call("chat.delete", { channel: destination.channel, ts }, nothing).catch((thrown: unknown) => {
         if (!isSlackError(thrown, "message_not_found")) throw thrown;
       });
+      await keep(`removed:${key}`, ts);
+    },
+    textKey(number) {
+      for (let key = `text:${number}`; ; key += ":next") if (!kept.has(`removed:${key}`)) return key;
     },
     tsOf,
     find,

@@ -107,7 +107,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
   function openSegment(sender: MessageSender, at: Destination): LiveMessage {
     if (segment !== undefined) return segment;
     const number = sender.keys().filter((key) => /^(?:card|question):/.test(key)).length;
-    const key = `text:${number}`;
+    const key = sender.textKey(number);
     const isResumed = sender.tsOf(key) !== undefined;
     segment = createLiveMessage({
       ...{ key, sender, log, rateLimiter: options.rateLimiter, now: options.now },
