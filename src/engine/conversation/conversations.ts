@@ -32,7 +32,7 @@ import { createWorker, type WorkerOptions } from "./worker.ts";
 export type Overlap = "queue" | "steer" | "interrupt";
 
 export interface ConversationsOptions
-  extends Omit<WorkerOptions, "messages" | "startNextTurn" | "postponed">,
+  extends Omit<WorkerOptions, "messages" | "startNextTurn" | "postponed" | "onStorageFault">,
     TurnEnderOptions,
     Pick<TurnStarterOptions, "workingFolder"> {
   /** If false, this process stores messages and wakes turns, but other processes run the turns. */
@@ -67,7 +67,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     return await options.run(turn, signal);
   };
   const postponed = createPostponed((conversationId) => scheduler.schedule(conversationId));
-  const worker = createWorker({ ...options, run, messages, startNextTurn, postponed });
+  const worker = createWorker({ ...options, run, messages, startNextTurn, postponed, onStorageFault: searchSoon });
   const scheduler = createScheduler(options.concurrency, worker);
   const unlisten = bus.listen(hear);
   let orphansResumedAt = 0;
@@ -91,13 +91,23 @@ export function createConversations(options: ConversationsOptions): Conversation
   async function wake(turnId: string): Promise<void> {
     // The mark remains if the message on the bus is lost.
     const woken = (turn: TurnRecord) => ({ ...turn, wokenAt: Date.now() });
-    const entry =
-      (await ledger.transition("turn", turnId, ["parked"], "parked", woken)) ?? (await ledger.get("turn", turnId));
+    const marked = ledger.transition("turn", turnId, ["parked"], "parked", woken);
+    const entry = (await marked.catch(searchAndThrow)) ?? (await ledger.get("turn", turnId));
     if (entry === undefined) return;
     const hasEnded = entry.state !== "parked" && entry.state !== "running";
     // If the turn has ended, the worker only settles the changes that people have decided on.
     if (!hasEnded) events.emit("turn.resumed", { ...turnFields(entry.body), because: "answer" });
     publishWork(entry.body);
+  }
+
+  /** The next sweep searches all turns, because a write that failed may have left something. */
+  function searchSoon(): void {
+    searchedAllAt = Number.NEGATIVE_INFINITY;
+  }
+
+  function searchAndThrow(thrown: unknown): never {
+    searchSoon();
+    throw thrown;
   }
 
   function publishWork(turn: TurnRecord): void {
@@ -153,7 +163,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     orphansResumedAt = now;
     if (now >= searchedAllAt && now - searchedAllAt < searchAllEveryMs) return await resumeOrphans();
     searchedAllAt = now;
-    await searchAll("answer");
+    await searchAll("answer").catch(searchAndThrow);
   }
 
   /** In a process without workers, warns if no other process takes messages. */
