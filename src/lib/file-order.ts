@@ -13,7 +13,7 @@
  * holder has removed it.
  */
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import type { Lease, WithLock } from "../ports/cluster.ts";
 import { isTemporaryName, replaceFile, temporaryName, writeFileAtomic } from "./atomic-write.ts";
 import { codeOf, RemoraError } from "./errors.ts";
@@ -40,15 +40,18 @@ export function isFileLockLost(thrown: unknown): boolean {
   return codeOf(thrown) === lostCode;
 }
 
-/** Without `withLock`, only this process writes. The lock's name is the path. */
-export function createFileOrder(withLock?: WithLock): FileOrder {
+/**
+ * Without `withLock`, only this process writes. The lock's name uses a path relative to `folder`, because other machines may
+ * have the folder elsewhere.
+ */
+export function createFileOrder(folder: string, withLock?: WithLock): FileOrder {
   const inOrder = createKeyedMutex();
   if (withLock === undefined) return (path, work) => inOrder(resolve(path), () => work(unlocked));
 
   async function locked<T>(path: string, work: (files: OrderedFiles) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await (withLock as WithLock)(path, async (lease) => {
+        return await (withLock as WithLock)(`file:${relative(folder, path)}`, async (lease) => {
           await fence(path, lease);
           return await work(filesUnder(lease));
         });
