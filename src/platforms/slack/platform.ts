@@ -104,7 +104,6 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const cursors = createCursors(store, log);
   const authors = createLruMap<string>(maxKnownAuthors);
   const forms = createCardForms(store);
-  const posting = new Map<string, Promise<void>>();
   const rateLimiter = createRateLimiter(now);
   const footers = createFooters(log);
   const chatAccess = createChatAccess(api, people);
@@ -252,7 +251,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, posting, log, now },
+        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, log, now },
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
