@@ -78,7 +78,7 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
 
 async function openPlatforms(
   { settings, log }: AppOptions,
-  { store, events, leases, bus, redis }: State,
+  { store, events, leases, withLock, bus, redis }: State,
   { commands, home, mayAnswer }: PlatformPages & { mayAnswer(cardId: string, by: Author): Promise<boolean> },
 ): Promise<Map<string, Platform>> {
   const { config } = settings;
@@ -116,7 +116,18 @@ async function openPlatforms(
     const { streaming, ackReaction, access } = config.slack;
     const isAllowedBot = (id: string) => access.bots.includes(id);
     const budget = budgetOf(settings.slack.botToken);
-    const slack = { access: settings.slack, budget, streaming, ackReaction, store, commands, home, isAllowedBot, log };
+    const slack = {
+      access: settings.slack,
+      budget,
+      streaming,
+      ackReaction,
+      store,
+      withLock,
+      commands,
+      home,
+      isAllowedBot,
+      log,
+    };
     const dispatcher = await proxyDispatcher(settings);
     platforms.set("slack", createSlackPlatform({ ...slack, ...dispatcher }));
   }

@@ -8,7 +8,7 @@ import type { Role } from "../app/options.ts";
 import type { Environment } from "../config/environment.ts";
 import { loadSettings } from "../config/load.ts";
 import { packageFolder, type Settings } from "../config/settings.ts";
-import { createLog } from "../lib/create-log.ts";
+import { createLog, type LogStream } from "../lib/create-log.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createRedactor, followingSecrets } from "../lib/redact.ts";
@@ -22,7 +22,22 @@ import { finishInterruptedRestore } from "./finish-restore.ts";
 import { settingsFor } from "./settings.ts";
 import { isInstalledPackage } from "./working-folder.mjs";
 
-export async function start(env: Environment, root: string, { role }: { role: Role }): Promise<void> {
+/** What a start uses of the process that it runs in. */
+export interface StartHost {
+  stdout: { write(text: string): unknown };
+  stderr: LogStream;
+  /** Ends the start and the app when the process has to stop. */
+  stopWith(starting: AbortController, log: Log): { use(app: App): void };
+}
+
+const ownProcess: StartHost = { stdout: process.stdout, stderr: process.stderr, stopWith: stopOnSignals };
+
+export async function start(
+  env: Environment,
+  root: string,
+  { role }: { role: Role },
+  { stdout, stderr, stopWith }: StartHost = ownProcess,
+): Promise<void> {
   await finishInterruptedRestore(env, root);
   const settings = settingsFor(env, root);
   if (isInstalledPackage()) await copyShippedWorkspace(settings.workspace);
@@ -32,10 +47,13 @@ export async function start(env: Environment, root: string, { role }: { role: Ro
     (secrets) => createRedactor([...secrets.map(({ value }) => value), token]),
   );
   const { level, keepDays } = settings.config.log;
-  const log = await createLog(level, redact, keepDays === 0 ? {} : { folder: logsFolderOf(settings.data) });
+  const log = await createLog(level, redact, {
+    stream: stderr,
+    ...(keepDays === 0 ? {} : { folder: logsFolderOf(settings.data) }),
+  });
   for (const warning of settings.warnings) log.warn({}, warning);
   const starting = new AbortController();
-  const stopper = stopOnSignals(starting, log);
+  const stopper = stopWith(starting, log);
   await installProxies(settings.proxies);
   const wrappers = await portWrappers(env.REMORA_PORT_WRAPPERS);
   const reloading = {
@@ -54,7 +72,7 @@ export async function start(env: Environment, root: string, { role }: { role: Ro
     await app.close().catch((again: unknown) => log.error({ error: messageOf(again) }, "stopping failed"));
     throw thrown;
   }
-  process.stdout.write(describe(app.report(), token, settings, role));
+  stdout.write(describe(app.report(), token, settings, role));
   await service.ready();
 }
 

@@ -17,10 +17,13 @@ export interface LeveledLog extends Log {
   level: string;
 }
 
+/** Such as `process.stderr`. */
+export type LogStream = NodeJS.WritableStream & { isTTY?: boolean };
+
 export async function createLog(
   level: string,
   redact: Redact,
-  { stream = process.stderr, folder }: { stream?: NodeJS.WriteStream; folder?: string } = {},
+  { stream = process.stderr, folder }: { stream?: LogStream; folder?: string } = {},
 ): Promise<LeveledLog> {
   const isInJournal = writesToJournal(stream);
   const destination = stream.isTTY ? await readable(stream) : stream;
@@ -38,7 +41,7 @@ export async function createLog(
 }
 
 /** JOURNAL_STREAM names the stream that systemd has connected to the journal; a child's own stream is another one. */
-function writesToJournal(stream: NodeJS.WriteStream): boolean {
+function writesToJournal(stream: LogStream): boolean {
   const { JOURNAL_STREAM: journal } = process.env;
   if (journal === undefined || !("fd" in stream) || typeof stream.fd !== "number") return false;
   try {
@@ -54,7 +57,7 @@ function journalPriority(line: string): string {
   return `<${priorities[level] ?? 6}>`;
 }
 
-async function readable(stream: NodeJS.WriteStream): Promise<{ write(line: string): unknown }> {
+async function readable(stream: LogStream): Promise<{ write(line: string): unknown }> {
   const { default: pretty } = await import("pino-pretty");
   return pretty({
     destination: stream,

@@ -71,8 +71,9 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     const reader = callsNatively(place) ? undefined : createTextCallReader(attempt.request);
     let hasSaid = false;
     let hasCalls = false;
+    const pull = createPull(iterator, deadline, combined);
     for (;;) {
-      const piece = await pull(iterator, deadline, combined);
+      const piece = await pull();
       if (piece === undefined) {
         // Check for an abort, because the libraries end an aborted stream without an error.
         const isOver = signal.aborted || deadline.failure(place) !== undefined;
@@ -130,29 +131,28 @@ function withinBounds(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {
   return carry === undefined || JSON.stringify(carry).length <= maxProviderStateLength ? end : rest;
 }
 
-/** Undefined at the end of the stream. Rejects as soon as the signal aborts, even if the library does not react. */
-async function pull(
-  iterator: AsyncIterator<StreamPiece>,
-  deadline: Deadline,
-  signal: AbortSignal,
-): Promise<StreamPiece | undefined> {
-  signal.throwIfAborted();
-  deadline.start();
-  let stop = () => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  const next = iterator.next();
-  next.catch(() => {});
-  try {
-    const result = await Promise.race([next, aborted]);
-    if (!result.done) deadline.heard(result.value.type === "thinking");
-    return result.done ? undefined : result.value;
-  } finally {
-    deadline.clear();
-    signal.removeEventListener("abort", stop);
-  }
+/**
+ * A pull resolves to undefined at the end of the stream. It rejects as soon as the signal aborts, even if the library does
+ * not react. One listener serves the whole stream, because a model sends hundreds of pieces.
+ */
+function createPull(iterator: AsyncIterator<StreamPiece>, deadline: Deadline, signal: AbortSignal) {
+  let stop: ((reason: unknown) => void) | undefined;
+  signal.addEventListener("abort", () => stop?.(signal.reason), { once: true });
+
+  return async (): Promise<StreamPiece | undefined> => {
+    signal.throwIfAborted();
+    deadline.start();
+    try {
+      const result = await new Promise<IteratorResult<StreamPiece>>((resolve, reject) => {
+        stop = reject;
+        iterator.next().then(resolve, reject);
+      });
+      if (!result.done) deadline.heard(result.value.type === "thinking");
+      return result.done ? undefined : result.value;
+    } finally {
+      deadline.pause();
+    }
+  };
 }
 
 function release(
@@ -184,7 +184,10 @@ async function drain(iterator: AsyncIterator<StreamPiece>): Promise<void> {
 }
 
 interface Deadline {
+  /** Starts the time of the phase anew. */
   start(): void;
+  /** Time does not count until the next start. */
+  pause(): void;
   /** The client library is loaded and sends its request. */
   connecting(): void;
   connected: () => void;
@@ -212,24 +215,38 @@ function createDeadline(timeouts: Timeouts, maxConnectMs: number | undefined, co
   };
   let phase: Phase = "load";
   let expired: Phase | undefined;
+  let isRunning = false;
+  let timed: Phase | undefined;
   let timer: NodeJS.Timeout | undefined;
 
+  function expire(): void {
+    if (!isRunning) return;
+    expired = phase;
+    controller.abort();
+  }
+
   function start(): void {
+    isRunning = true;
+    if (timed === phase) {
+      timer?.refresh();
+      return;
+    }
     clearTimeout(timer);
-    timer = setTimeout(() => {
-      expired = phase;
-      controller.abort();
-    }, limits[phase]);
+    timed = phase;
+    timer = setTimeout(expire, limits[phase]);
   }
 
   function enter(from: Phase, to: Phase): void {
     if (phase !== from) return;
     phase = to;
-    if (timer !== undefined) start();
+    if (isRunning) start();
   }
 
   return {
     start,
+    pause() {
+      isRunning = false;
+    },
     connecting: () => enter("load", "connect"),
     connected: () => {
       enter("load", "connect");
@@ -239,8 +256,8 @@ function createDeadline(timeouts: Timeouts, maxConnectMs: number | undefined, co
       phase = isThinking ? "thinking" : "idle";
     },
     clear() {
+      isRunning = false;
       clearTimeout(timer);
-      timer = undefined;
     },
     failure(place) {
       if (expired === undefined) return undefined;

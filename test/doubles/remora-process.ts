@@ -8,17 +8,21 @@ const project = resolve(import.meta.dirname, "../..");
 /** In tests, a heap that starts large saves a sixth of a start's processor time. Benchmarks measure what people run. */
 const heap = process.env.VITEST === undefined ? [] : ["--initial-heap-size=256"];
 
-export interface RemoraProcess {
+/** An agent that is ready: a process, or a part of this one (remora-in-process.ts). */
+export interface RunningRemora {
   url: string;
   token: string;
   home: RemoraHome;
   stdout(): string;
   stderr(): string;
+  /** As by SIGTERM; resolves with the exit code. */
+  stop(): Promise<number | null>;
+}
+
+export interface RemoraProcess extends RunningRemora {
   pid: number;
   /** Resolves with the exit code when the process ends; null: by a signal. */
   exited: Promise<number | null>;
-  /** SIGTERM; resolves with the exit code. */
-  stop(): Promise<number | null>;
   /** SIGKILL. */
   kill(): Promise<void>;
 }
@@ -54,28 +58,14 @@ export async function startRemora(
   const child = spawn(process.execPath, [...heap, ...(await startArguments()), ...args], {
     cwd: project,
     stdio: ["ignore", "pipe", "pipe"],
-    env: {
-      PATH: process.env.PATH ?? "",
-      HOME: process.env.HOME ?? "",
-      REMORA_WORKSPACE: home.workspace,
-      REMORA_DATA: home.data,
-      REMORA_ENV_FILE: "/dev/null",
-      REMORA_PORT: "0",
-      // Nothing listens on port 1: no test talks to a model server that happens to run here.
-      OLLAMA_HOST: "http://127.0.0.1:1",
-      LOG_LEVEL: "warn",
-      // Chat services refuse the demo model unless it is named.
-      ...(Object.keys(env).some((name) => /^(?:ANTHROPIC|OPENAI|OLLAMA)_/.test(name)) ? {} : { REMORA_MODEL: "demo" }),
-      ...env,
-    },
+    env: environmentOf(home, env),
   });
   onSpawn(child);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const exited = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
-  const link = await waitForLink(child, stdout, stderr);
+  await waitUntilReady(child, stdout, stderr);
   return {
-    url: link.origin,
-    token: link.searchParams.get("token") ?? "",
+    ...linkIn(stdout()),
     home,
     stdout,
     stderr,
@@ -89,6 +79,24 @@ export async function startRemora(
       child.kill("SIGKILL");
       await exited;
     },
+  };
+}
+
+/** Only what a test gives, beside folders of its own and a free port. */
+export function environmentOf(home: RemoraHome, env: Record<string, string>): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? "",
+    HOME: process.env.HOME ?? "",
+    REMORA_WORKSPACE: home.workspace,
+    REMORA_DATA: home.data,
+    REMORA_ENV_FILE: "/dev/null",
+    REMORA_PORT: "0",
+    // Nothing listens on port 1: no test talks to a model server that happens to run here.
+    OLLAMA_HOST: "http://127.0.0.1:1",
+    LOG_LEVEL: "warn",
+    // Chat services refuse the demo model unless it is named.
+    ...(Object.keys(env).some((name) => /^(?:ANTHROPIC|OPENAI|OLLAMA)_/.test(name)) ? {} : { REMORA_MODEL: "demo" }),
+    ...env,
   };
 }
 
@@ -110,15 +118,21 @@ function collect(stream: NodeJS.ReadableStream | null): () => string {
   return () => text;
 }
 
-function waitForLink(child: ChildProcess, stdout: () => string, stderr: () => string): Promise<URL> {
+function waitUntilReady(child: ChildProcess, stdout: () => string, stderr: () => string): Promise<void> {
   return new Promise((done, fail) => {
-    const look = () => {
-      const [link] = /http:\/\/\S+(?:token=\S+|\/readyz)/.exec(stdout()) ?? [];
-      if (link !== undefined && stdout().includes("Brain")) done(new URL(link));
-    };
-    child.stdout?.on("data", look);
+    child.stdout?.on("data", () => {
+      if (stdout().includes("Brain")) done();
+    });
     child.once("exit", (code) =>
       fail(new Error(`the process ended with ${code} before it was ready\n${stdout()}\n${stderr()}`)),
     );
   });
+}
+
+/** The address that an agent prints when it is ready, and its page's token; a worker has no page. */
+export function linkIn(stdout: string): { url: string; token: string } {
+  const [text] = /http:\/\/\S+(?:token=\S+|\/readyz)/.exec(stdout) ?? [];
+  if (text === undefined) throw new Error(`no address in\n${stdout}`);
+  const { origin, searchParams } = new URL(text);
+  return { url: origin, token: searchParams.get("token") ?? "" };
 }

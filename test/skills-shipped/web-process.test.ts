@@ -1,17 +1,17 @@
-/** What the web skill asks about, in the real process: pages and their links run unasked, an address that could carry something does not. */
+/** What the web skill asks about, in the real application: pages and their links run unasked, an address that could carry something does not. */
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { startWebSite, type WebSite } from "../doubles/web-site.ts";
 
 let home: RemoraHome;
 let model: CallingModel;
 let site: WebSite;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 const long = "q=what+the+person+has+told+in+confidence+and+more";
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   ann.close();
-  await remora.kill();
+  await remora.stop();
   await Promise.all([model.close(), site.close(), home.remove()]);
 });
 

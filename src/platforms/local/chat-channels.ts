@@ -12,13 +12,14 @@ export interface ChatChannels {
 export const channelsSchema = "CREATE TABLE IF NOT EXISTS channels (name TEXT PRIMARY KEY) STRICT;";
 
 export function createChatChannels(database: DatabaseSync): ChatChannels {
+  const known = database.prepare("SELECT 1 FROM channels WHERE name = :name");
   return {
     names: () =>
       database
         .prepare("SELECT name FROM channels ORDER BY rowid")
         .all()
         .map(({ name }) => `${name}`),
-    has: (name) => database.prepare("SELECT 1 FROM channels WHERE name = :name").get({ name }) !== undefined,
+    has: (name) => known.get({ name }) !== undefined,
     add(name) {
       const { changes } = database.prepare("INSERT INTO channels VALUES (:name) ON CONFLICT DO NOTHING").run({ name });
       return Number(changes) > 0;

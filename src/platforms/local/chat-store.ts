@@ -21,7 +21,10 @@ export interface ChatStore {
   insert(message: ChatMessage, isHandedOver: boolean): boolean;
   /** Creates or replaces the message. A replaced message keeps its position. */
   put(message: ChatMessage): void;
+  /** Where the message was written. Undefined if there is none. */
+  spotOf(id: string): Pick<ChatMessage, "place" | "thread"> | undefined;
   markHandedOver(id: string): void;
+  isHandedOver(id: string): boolean;
   notHandedOver(): StoredMessage[];
   /** Returns messages outside threads that are older than `before`, newest last. */
   page(viewer: string, place: Scope, before: number, limit: number): StoredMessage[];
@@ -87,7 +90,7 @@ export function createChatStore(path: string): ChatStore {
     return prepared(sql).all(values);
   }
 
-  function run(sql: string, values: Record<string, SQLInputValue>): number {
+  function run(sql: string, values: Record<string, SQLInputValue> = {}): number {
     return Number(prepared(sql).run(values).changes);
   }
 
@@ -97,7 +100,7 @@ export function createChatStore(path: string): ChatStore {
 
   /** Writes in one transaction so that readers always see a matching reply count. */
   function write(message: ChatMessage, isHandedOver: boolean, conflict: string): boolean {
-    database.exec("BEGIN IMMEDIATE");
+    run("BEGIN IMMEDIATE");
     try {
       const isNew = rows("SELECT 1 FROM messages WHERE id = :id", { id: message.id }).length === 0;
       const written = run(
@@ -111,7 +114,7 @@ export function createChatStore(path: string): ChatStore {
       }
       // The uploads now belong to this message.
       if (written > 0) for (const { id } of message.files) run("DELETE FROM uploads WHERE id = :id", { id });
-      database.exec("COMMIT");
+      run("COMMIT");
       if (written > 0) for (const listener of listeners) listener();
       return written > 0;
     } catch (thrown) {
@@ -132,9 +135,12 @@ export function createChatStore(path: string): ChatStore {
       const fresh = `revision = ${nextRevision}, is_deleted = excluded.is_deleted, state = excluded.state, body = excluded.body`;
       write(message, true, `UPDATE SET ${fresh}`);
     },
+    spotOf: (id) =>
+      rows("SELECT place, thread FROM messages WHERE id = :id", { id })[0] as ReturnType<ChatStore["spotOf"]>,
     markHandedOver(id) {
       run("UPDATE messages SET is_handed_over = 1 WHERE id = :id", { id });
     },
+    isHandedOver: (id) => rows("SELECT 1 FROM messages WHERE id = :id AND is_handed_over = 1", { id }).length > 0,
     notHandedOver: () => messages("WHERE message.is_handed_over = 0 ORDER BY message.sequence", {}),
     page: (viewer, place, before, limit) =>
       messages(

@@ -2,6 +2,7 @@
  * Streams live updates as Server-Sent Events. The event id is the revision, so a browser resumes from `Last-Event-ID`.
  * There is no queue: a stream reads what changed since its last revision, so a slow reader gets only the newest states.
  */
+import { setImmediate } from "node:timers/promises";
 import type { Context } from "hono";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import type { ChatStore } from "./chat-store.ts";
@@ -70,6 +71,8 @@ async function sendChanges(stream: SSEStreamingApi, { store, person, since, clos
       spokeAt = Date.now();
     }
     await changed;
+    // Collect what changes in this turn of the event loop.
+    await setImmediate();
   }
 }
 

@@ -96,7 +96,7 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
     const isOpen = place.startsWith("channel:") ? store.channels.has(place.slice(8)) : place === `dm:${person}`;
     if (!isOpen) throw new Refusal(404, `There is no ${place.replace(":", " ")} for ${author.name}.`);
     if (thread === null) return author;
-    const root = store.get(thread);
+    const root = store.spotOf(thread);
     if (place.startsWith("dm:") || root?.place !== place || root.thread !== null) {
       throw new Refusal(404, "That thread does not exist. Reload the page.");
     }
@@ -150,7 +150,7 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
       isAsked || isDirect || hasMention(text) || (spot.thread !== null && store.isAgentsThread(spot.thread));
     const { place, thread } = spot;
     const message = personsMessage({ id: messageId, author, place, thread, text, isAddressed });
-    if (store.get(messageId) === undefined)
+    if (files.length > 0 && store.spotOf(messageId) === undefined)
       message.files = keepFiles(
         store,
         messageId,
@@ -161,7 +161,7 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
     if (stored.author.id !== author.id || stored.place !== place || stored.thread !== thread) {
       throw new Refusal(409, "Another message already has this id. Send it again with a new one.");
     }
-    if (store.notHandedOver().some((waiting) => waiting.id === messageId)) await handOver(stored);
+    if (!store.isHandedOver(messageId)) await handOver(stored);
     return stored;
   }
 

@@ -38,7 +38,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
   function isOpen(conversation: LocalConversation): boolean {
     if (conversation.type === "dm") return store.people().some((person) => person.id === conversation.person);
     const { channel, thread } = conversation;
-    return channels.has(channel) && (thread === null || store.get(thread)?.place === `channel:${channel}`);
+    return channels.has(channel) && (thread === null || store.spotOf(thread)?.place === `channel:${channel}`);
   }
 
   function disconnect(): void {

@@ -34,19 +34,15 @@ interface OpenSegment {
   text: string;
   activity: string;
   activitySince: number | undefined;
+  /** When its message was written first. */
+  at: number | undefined;
 }
 
 export function createLocalReply(options: LocalReplyOptions): Reply {
   const { store, target, posts, log } = options;
   const posted = new Set<string>();
-  const segment: OpenSegment = {
-    number: 0,
-    isMoved: false,
-    isKept: false,
-    text: "",
-    activity: "",
-    activitySince: undefined,
-  };
+  const empty = { isMoved: false, isKept: false, text: "", activity: "", activitySince: undefined, at: undefined };
+  const segment: OpenSegment = { number: 0, ...empty };
   let begun: Promise<void> | undefined;
   let shownAt = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -62,7 +58,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
   }
 
   function openSegment(number: number): void {
-    Object.assign(segment, { number, isMoved: false, isKept: false, text: "", activity: "", activitySince: undefined });
+    Object.assign(segment, { number, ...empty });
   }
 
   function textId(): string {
@@ -89,7 +85,8 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const isEmpty = text === "" && activity === "" && files.length === 0;
     if (isEmpty && !isKept) return;
     segment.isKept = true;
-    const at = store.get(textId())?.at ?? Date.now();
+    segment.at ??= store.get(textId())?.at ?? Date.now();
+    const { at } = segment;
     const message: ChatMessage = {
       ...agentsMessage({ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty }),
       ...(activitySince === undefined ? {} : { activitySince }),

@@ -9,6 +9,7 @@ import type { Dispatcher } from "undici";
 import { messageOf, type RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
+import type { WithLock } from "../../ports/cluster.ts";
 import type { Author, InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import type { RateBudget } from "../../ports/rate-budget.ts";
@@ -62,6 +63,8 @@ export interface SlackPlatformOptions {
   streaming: "native" | "edits";
   ackReaction: string | null;
   store: Store;
+  /** Set if other processes use the store too. */
+  withLock?: WithLock | undefined;
   /** For calls with the bot's token. */
   budget?: RateBudget | undefined;
   commands(): { usage: string; description: string }[];
@@ -101,7 +104,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const threads = createThreads(store);
   const recent = createRecentMessages();
   const files = createSlackFiles({ api, token: access.botToken, ...where, log, signal: ended.signal });
-  const cursors = createCursors(store, log);
+  const cursors = createCursors(store, log, options.withLock);
   const authors = createLruMap<string>(maxKnownAuthors);
   const forms = createCardForms(store);
   const rateLimiter = createRateLimiter(now);
