@@ -107,7 +107,6 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const cursors = createCursors(store, log, options.withLock);
   const authors = createLruMap<string>(maxKnownAuthors);
   const forms = createCardForms(store);
-  const posting = new Map<string, Promise<void>>();
   const rateLimiter = createRateLimiter(now);
   const footers = createFooters(log);
   const chatAccess = createChatAccess(api, people);
@@ -255,7 +254,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, posting, log, now },
+        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, log, now },
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
