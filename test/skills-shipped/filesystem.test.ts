@@ -336,6 +336,8 @@ describe("attacks", () => {
     const targets = [fileIn("sub"), join(place.workspace, "files", "dm-bob")];
     await writeFile(fileIn("sub", "secret.txt"), "own");
     const before = await outside();
+    // Before the first write, which would otherwise make a folder of that name.
+    await symlink(fileIn("sub"), fileIn("swapped"));
     let isOver = false;
     const leading = (async () => {
       for (let count = 0; !isOver; count += 1) {
