@@ -112,7 +112,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const chatAccess = createChatAccess(api, people);
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log, now });
   const statuses = createThreadStatuses({ api, rateLimiter, log, now });
-  const receipts = createReceipts({ api, statuses, store, ackReaction: options.ackReaction, log });
+  const { ackReaction, withLock } = options;
+  const receipts = createReceipts({ api, statuses, store, ackReaction, withLock, log, signal: ended.signal });
   const http: HttpReceiver | undefined =
     transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log, now }) : undefined;
   const search =
@@ -220,6 +221,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       const onConnected = () => {
         fetchMissed(now() - offlineSince > maxRedeliveryMs ? "long" : "short");
         offlineSince = now();
+        void receipts.resume();
         void sayConnected().catch((thrown: unknown) => health.disconnected(messageOf(thrown)));
       };
       receiver =
