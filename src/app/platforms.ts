@@ -9,6 +9,7 @@ import { createConnections, type PlatformConnections } from "../platforms/shared
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
+import { createCardWriter } from "../response/card-writer.ts";
 import { createDeliveries, type Deliveries } from "../response/deliveries.ts";
 import { createRedisRateBudget } from "../storage/redis/rate-budget.ts";
 import type { Late } from "./late.ts";
@@ -62,6 +63,7 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
         }
         if (key.startsWith("card:")) await links.approvals.get().posted(key.slice("card:".length), turnId, messageId);
       }),
+    writeCard: createCardWriter({ leases, cardNow: (cardId, turnId) => links.approvals.get().card(cardId, turnId) }),
     ...{ redact, wrap, log },
   });
   return {

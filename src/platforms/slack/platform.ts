@@ -107,13 +107,13 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const cursors = createCursors(store, log, options.withLock);
   const authors = createLruMap<string>(maxKnownAuthors);
   const forms = createCardForms(store);
-  const posting = new Map<string, Promise<void>>();
   const rateLimiter = createRateLimiter(now);
   const footers = createFooters(log);
   const chatAccess = createChatAccess(api, people);
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log, now });
   const statuses = createThreadStatuses({ api, rateLimiter, log, now });
-  const receipts = createReceipts({ api, statuses, store, ackReaction: options.ackReaction, log });
+  const { ackReaction, withLock } = options;
+  const receipts = createReceipts({ api, statuses, store, ackReaction, withLock, log, signal: ended.signal });
   const http: HttpReceiver | undefined =
     transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log, now }) : undefined;
   const search =
@@ -221,6 +221,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       const onConnected = () => {
         fetchMissed(now() - offlineSince > maxRedeliveryMs ? "long" : "short");
         offlineSince = now();
+        void receipts.resume();
         void sayConnected().catch((thrown: unknown) => health.disconnected(messageOf(thrown)));
       };
       receiver =
@@ -255,7 +256,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, posting, log, now },
+        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, log, now },
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
