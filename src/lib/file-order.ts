@@ -14,10 +14,11 @@
  */
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import type { Lease, WithLock } from "../ports/cluster.ts";
+import type { WithLock } from "../ports/cluster.ts";
 import { isTemporaryName, replaceFile, temporaryName, writeFileAtomic } from "./atomic-write.ts";
-import { codeOf, RemoraError } from "./errors.ts";
+import { codeOf } from "./errors.ts";
 import { createKeyedMutex } from "./keyed-mutex.ts";
+import { lockLost, whileLocked } from "./with-lock.ts";
 
 export interface OrderedFiles {
   write(path: string, text: string): Promise<void>;
@@ -27,18 +28,12 @@ export interface OrderedFiles {
 
 /**
  * Runs `work` after all earlier work on the same path, even if the earlier work failed. If another process took the lock
- * over, `work` runs again, so it must read what it edits, and must not catch `isFileLockLost`.
+ * over, `work` runs again, so it must read what it edits, and must not catch `isLockLost`.
  */
 export type FileOrder = <T>(path: string, work: (files: OrderedFiles) => Promise<T>) => Promise<T>;
 
-const maxTries = 3;
 /** Retries, because a stalled holder may move its file into the folder at this moment. */
 const removal = { recursive: true, force: true, maxRetries: 3 };
-const lostCode = "coordination.lock-lost";
-
-export function isFileLockLost(thrown: unknown): boolean {
-  return codeOf(thrown) === lostCode;
-}
 
 /**
  * Without `withLock`, only this process writes. The lock's name uses a path relative to `folder`, because other machines may
@@ -49,16 +44,11 @@ export function createFileOrder(folder: string, withLock?: WithLock): FileOrder 
   if (withLock === undefined) return (path, work) => inOrder(resolve(path), () => work(unlocked));
 
   async function locked<T>(path: string, work: (files: OrderedFiles) => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await (withLock as WithLock)(`file:${relative(folder, path)}`, async (lease) => {
-          await fence(path, lease);
-          return await work(filesUnder(lease));
-        });
-      } catch (thrown) {
-        if (!isFileLockLost(thrown) || tries === maxTries) throw thrown;
-      }
-    }
+    const name = `file:${relative(folder, path)}`;
+    return await whileLocked(withLock as WithLock, name, async (check) => {
+      await fence(path, check);
+      return await work(filesUnder(name, check));
+    });
   }
 
   return (path, work) => inOrder(resolve(path), () => locked(path, work));
@@ -66,17 +56,14 @@ export function createFileOrder(folder: string, withLock?: WithLock): FileOrder 
 
 const unlocked: OrderedFiles = { write: writeFileAtomic, remove: (path) => rm(path, { force: true }) };
 
-function filesUnder(lease: Lease): OrderedFiles {
-  const check = () => {
-    if (lease.signal.aborted) throw lockLost();
-  };
+function filesUnder(name: string, check: () => void): OrderedFiles {
   return {
     async write(path, text) {
       try {
         await mkdir(dirname(path), { recursive: true });
         await replaceFile(path, text, { check });
       } catch (thrown) {
-        throw codeOf(thrown) === "ENOENT" ? lockLost(thrown) : thrown;
+        throw codeOf(thrown) === "ENOENT" ? lockLost(name, thrown) : thrown;
       }
     },
     async remove(path) {
@@ -88,7 +75,7 @@ function filesUnder(lease: Lease): OrderedFiles {
       } catch (thrown) {
         if (codeOf(thrown) !== "ENOENT") throw thrown;
         // Either the file or the temporary folder is gone.
-        if ((await isThere(dirname(path))) && !(await isThere(aside))) throw lockLost(thrown);
+        if ((await isThere(dirname(path))) && !(await isThere(aside))) throw lockLost(name, thrown);
       } finally {
         await rm(aside, removal);
       }
@@ -100,23 +87,13 @@ async function isThere(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
-async function fence(path: string, lease: Lease): Promise<void> {
+async function fence(path: string, check: () => void): Promise<void> {
   const folder = dirname(path);
   // On a full disk, old files can still be removed.
   await writeFile(temporaryName(path), "", { flag: "wx" }).catch(() => {});
   const names = await readdir(folder).catch(() => []);
-  if (lease.signal.aborted) throw lockLost();
+  check();
   // A path stands for all parts of a day.
   const left = names.filter((name) => name.startsWith(`${basename(path)}.`) && isTemporaryName(name));
   for (const name of left) await rm(join(folder, name), removal);
-}
-
-function lockLost(cause?: unknown): RemoraError {
-  return new RemoraError({
-    code: lostCode,
-    place: "memory",
-    message: "another process has taken over the lock of this file, so nothing was changed. Try again.",
-    isRetryable: true,
-    ...(cause === undefined ? {} : { cause }),
-  });
 }
