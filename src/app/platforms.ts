@@ -9,6 +9,7 @@ import { createConnections, type PlatformConnections } from "../platforms/shared
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
+import { createCardWriter } from "../response/card-writer.ts";
 import { createDeliveries, type Deliveries } from "../response/deliveries.ts";
 import { createRedisRateBudget } from "../storage/redis/rate-budget.ts";
 import type { Late } from "./late.ts";
@@ -62,6 +63,7 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
         }
         if (key.startsWith("card:")) await links.approvals.get().posted(key.slice("card:".length), turnId, messageId);
       }),
+    writeCard: createCardWriter({ leases, cardNow: (cardId, turnId) => links.approvals.get().card(cardId, turnId) }),
     ...{ redact, wrap, log },
   });
   return {
@@ -76,7 +78,7 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
 
 async function openPlatforms(
   { settings, log }: AppOptions,
-  { store, events, leases, bus, redis }: State,
+  { store, events, leases, withLock, bus, redis }: State,
   { commands, home, mayAnswer }: PlatformPages & { mayAnswer(cardId: string, by: Author): Promise<boolean> },
 ): Promise<Map<string, Platform>> {
   const { config } = settings;
@@ -114,7 +116,18 @@ async function openPlatforms(
     const { streaming, ackReaction, access } = config.slack;
     const isAllowedBot = (id: string) => access.bots.includes(id);
     const budget = budgetOf(settings.slack.botToken);
-    const slack = { access: settings.slack, budget, streaming, ackReaction, store, commands, home, isAllowedBot, log };
+    const slack = {
+      access: settings.slack,
+      budget,
+      streaming,
+      ackReaction,
+      store,
+      withLock,
+      commands,
+      home,
+      isAllowedBot,
+      log,
+    };
     const dispatcher = await proxyDispatcher(settings);
     platforms.set("slack", createSlackPlatform({ ...slack, ...dispatcher }));
   }

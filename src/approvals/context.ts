@@ -31,7 +31,7 @@ export interface ApprovalsOptions {
   policy: ApprovalPolicy;
   /** Wakes a parked turn. Not called for approvals that the turn itself settles. */
   wake(turnId: string): void;
-  /** Called after every change, and retried if it rejects. If absent, another process updates the card. */
+  /** Called after every change, and retried if it rejects. Must show the latest state. If absent, another process updates the card. */
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
   /** Appends to the preference history. Resolves when this line and the events before it are on disk. */
   remember(feedback: Feedback): Promise<void>;

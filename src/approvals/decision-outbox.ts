@@ -11,8 +11,6 @@ import type { CardNotice, Ledger } from "../ports/ledger.ts";
 import type { ApprovalRow } from "./card.ts";
 import { createApprovalId } from "./hash.ts";
 
-/** A card that changes at every look is left to the notices of those changes. */
-const maxLooks = 10;
 /** After this long, a message that can't be updated is assumed to be deleted. */
 const maxRetryMs = 24 * 60 * 60 * 1000;
 
@@ -23,7 +21,7 @@ export interface DecisionOutboxOptions {
   record(cardId: string): Promise<void>;
   /** Called after all messages of a changed card have been updated. */
   settled?(cardId: string): Promise<void>;
-  /** If absent, another process updates the card at its next sweep. */
+  /** Must show the latest state of the card. If absent, another process updates the card at its next sweep. */
   onSettled?: ((card: ApprovalCard) => Promise<void>) | undefined;
   wake(turnId: string): void;
 }
@@ -52,17 +50,12 @@ export function createDecisionOutbox({
   const failed = new Map<string, { isShown: boolean }>();
   const delivering = new Set<Promise<void>>();
 
-  /** Looks again after writing: another process may have shown a newer state, and this one's must not be the last. */
   async function show(id: string, cardId: string): Promise<void> {
     if (onSettled === undefined || failed.get(id)?.isShown === true) return;
-    let shown = "";
-    for (let looks = 0; looks < maxLooks; looks += 1) {
-      const now = await cards(cardId);
-      const state = JSON.stringify(now);
-      if (state === shown) break;
-      for (const card of now) await onSettled(card);
-      shown = state;
-    }
+    const parts = await Promise.allSettled((await cards(cardId)).map(onSettled));
+    // One message that can't be written does not hold up the copies.
+    const rejected = parts.find((part) => part.status === "rejected");
+    if (rejected !== undefined) throw rejected.reason;
     await settled?.(cardId);
     failed.set(id, { isShown: true });
   }

@@ -5,11 +5,13 @@ import type { ReplyTarget } from "../ports/message.ts";
 import type { Platform, Posts } from "../ports/platform.ts";
 import type { WrapPort } from "../ports/port-wrappers.ts";
 import type { Delivery } from "../ports/turn-deps.ts";
+import type { WriteCard } from "./card-writer.ts";
 import { createDelivery } from "./deliver.ts";
 
 export interface DeliveriesOptions {
   platform(name: string): Platform | undefined;
   postsFor(target: ReplyTarget): Posts;
+  writeCard: WriteCard;
   redact(text: string): string;
   wrap: WrapPort;
   log: Log;
@@ -24,7 +26,7 @@ export interface Deliveries {
   end(turnId: string): void;
 }
 
-export function createDeliveries({ platform, postsFor, redact, wrap, log }: DeliveriesOptions): Deliveries {
+export function createDeliveries({ platform, postsFor, writeCard, redact, wrap, log }: DeliveriesOptions): Deliveries {
   const running = new Map<string, Delivery>();
 
   async function open(target: ReplyTarget): Promise<Delivery> {
@@ -37,7 +39,12 @@ export function createDeliveries({ platform, postsFor, redact, wrap, log }: Deli
       });
     }
     const reply = found.reply(target, wrap("posts", postsFor(target)));
-    return wrap("delivery", createDelivery({ reply, redact, log }));
+    const delivery = createDelivery({ reply, redact, log });
+    return wrap("delivery", {
+      ...delivery,
+      ask: (card) => writeCard(card, delivery.ask),
+      settle: (card) => writeCard(card, delivery.settle),
+    });
   }
 
   return {

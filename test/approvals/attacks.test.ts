@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { fits } from "../../src/approvals/authority.ts";
-import type { ApprovalCard } from "../../src/ports/card.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { AnswerChoice, Author } from "../../src/ports/message.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
@@ -477,31 +476,6 @@ describe("cards that can't be shown or rewritten", () => {
     await desk.approvals.whenIdle();
     expect(seen.at(-1)).toBe("approved,approved");
     expect((await desk.approvals.card(card.id))?.items).toHaveLength(2);
-  });
-
-  test("of two processes that show one card, the slower one does not leave its older state", async () => {
-    let message = "";
-    const waits: (() => void)[] = [];
-    const write = (card: ApprovalCard) => {
-      message = card.items.map((item) => item.state).join();
-    };
-    const slow = setUp({
-      onSettled: async (card) => {
-        if (waits.length === 0) await new Promise<void>((resolve) => waits.push(resolve));
-        write(card);
-      },
-    });
-    const quick = setUp({ onSettled: async (card) => write(card) }, slow.ledger);
-    const calls = [call("c1"), call("c2", { command: "rm b" })];
-    const { approvalIds } = await slow.approvals.open(request("t1", calls));
-    await slow.approvals.answer(click(approvalIds[0] ?? ""));
-    await expect.poll(() => waits.length).toBe(1);
-    await quick.approvals.answer(click(approvalIds[1] ?? ""));
-    await quick.approvals.whenIdle();
-    expect(message).toBe("approved,approved");
-    waits[0]?.();
-    await slow.approvals.whenIdle();
-    expect(message).toBe("approved,approved");
   });
 });
 

@@ -297,7 +297,8 @@ describe("failures", () => {
       { limits: { maxBytes: megabyte, inboxBytes: megabyte, downloadMs: 20 } },
     );
     expect(file.problem).toContain("took longer than");
-    expect(opened).toBe(1);
+    // On a busy machine the time may be over before the download begins. It never begins again.
+    expect(opened).toBeLessThanOrEqual(1);
   });
 
   test("a stop ends the download, and the file can be fetched later", async () => {

@@ -224,7 +224,7 @@ describe("at the start", () => {
 
   test("what a crash left half-written is removed, and a person's own files are not", async () => {
     await open().save(running("t1"), "done");
-    await writeFile(join(folder, "TASK-t1.md.3141592653"), "half");
+    await writeFile(join(folder, "TASK-t1.md.31415926535897.part"), "half");
     await writeFile(join(folder, "notes.md"), "**Status:** RUNNING");
     expect(await open().markInterrupted()).toBe(0);
     expect((await readdir(folder)).sort()).toEqual(["TASK-t1.md", "notes.md"]);

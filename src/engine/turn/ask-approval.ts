@@ -1,7 +1,6 @@
 /** Asks people about the calls in a step that need approval. */
 import { messageOf } from "../../lib/errors.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
-import type { ApprovalCard } from "../../ports/card.ts";
 import { type Origin, originText, withoutRememberedPeople } from "../../ports/origin.ts";
 import { isPlatformAway } from "../../ports/platform.ts";
 import type { ToolCall } from "../../ports/tool.ts";
@@ -81,17 +80,6 @@ async function postCards(run: TurnRun, asked: CallRecord[]): Promise<void> {
   }
 }
 
-/** Somebody may have answered while the card was being posted, in another process that could not find it yet. */
-async function showDecided(run: TurnRun, posted: ApprovalCard): Promise<void> {
-  const card = await run.deps.approvals.card(posted.id, run.turn.id);
-  if (card === undefined || openItems(card) >= openItems(posted)) return;
-  await run.delivery.settle({ ...card, target: run.turn.target });
-}
-
-function openItems({ items }: ApprovalCard): number {
-  return items.filter(({ state }) => state === "open").length;
-}
-
 /** False if the card can't be shown. Rejects if the turn must wait for storage. */
 export async function postCard(run: TurnRun, cardId: string): Promise<boolean> {
   const card = await run.deps.approvals.card(cardId, run.turn.id);
@@ -102,7 +90,6 @@ export async function postCard(run: TurnRun, cardId: string): Promise<boolean> {
   try {
     // Other turns may share the card; this turn shows it in its own reply.
     await run.delivery.ask({ ...card, target: run.turn.target });
-    await showDecided(run, card);
     return true;
   } catch (thrown) {
     // The card may be there already. Asking again finds it.

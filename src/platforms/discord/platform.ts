@@ -38,7 +38,6 @@ import { type CommandHelp, registerCommands } from "./interactions/commands.ts";
 import { createFormContents } from "./interactions/form-contents.ts";
 import { createInteractions, type Interactions } from "./interactions/interactions.ts";
 import { createAcknowledgements } from "./outbound/acknowledgement.ts";
-import { createLatestCards } from "./outbound/cards/latest-cards.ts";
 import { createChatAccess } from "./outbound/chat-access.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
 import { createMayRead } from "./outbound/may-read.ts";
@@ -82,7 +81,6 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   const messages = createMessages(api);
   const cursors = createCursors(store, log);
   const formContents = createFormContents(store);
-  const latestCards = createLatestCards(store);
   const indicators = createTypingIndicators(api);
   const acknowledgements = createAcknowledgements({ api, indicators, reaction: options.ackReaction, log });
   const origins = createLruMap<Origin>(maxOrigins);
@@ -279,7 +277,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
         log,
       });
       const onBegin = () => acknowledgements.end(target.messageId);
-      return createDiscordReply({ api, indicators, sender, target, posts, formContents, latestCards, onBegin, log });
+      return createDiscordReply({ api, indicators, sender, target, posts, formContents, onBegin, log });
     },
     lookUp: people.lookUp,
     isRatedByReaction: true,

@@ -10,6 +10,8 @@ export interface CatchUpReport {
   closed: Set<string>;
   /** There were more missed messages than are read. */
   cut: Set<string>;
+  /** There were missed messages older than `maxMissedAgeMs`. */
+  old: Set<string>;
   /** The service did not answer. They are read again at the next start. */
   failed: Set<string>;
   /** Known or listed conversations that were left out. */
@@ -17,10 +19,13 @@ export interface CatchUpReport {
   isOver: boolean;
 }
 
+/** Older messages are not read, because nobody still waits for their answers. */
+export const maxMissedAgeMs = 7 * 86_400_000;
+
 export function newReport(): CatchUpReport {
   return {
     ...{ total: 0, read: 0, messages: 0, unchecked: 0, isOver: false },
-    ...{ closed: new Set<string>(), cut: new Set<string>(), failed: new Set<string>() },
+    ...{ closed: new Set<string>(), cut: new Set<string>(), old: new Set<string>(), failed: new Set<string>() },
   };
 }
 
@@ -36,6 +41,7 @@ export function reportText(report: CatchUpReport): string | undefined {
     [report.closed.size, "I have no access any more"],
     [report.failed.size, "the service did not answer"],
     [report.cut.size, "there were too many messages, so not all were read"],
+    [report.old.size, "messages from more than 7 days ago were not read"],
   ] as const;
   const told = parts.filter(([count]) => count > 0).map(([count, why]) => `in ${conversations(count)}, ${why}`);
   return told.length === 0 ? undefined : `some messages from while I was offline were not read: ${told.join("; ")}`;
@@ -46,10 +52,10 @@ function conversations(count: number): string {
 }
 
 export function logReport(report: CatchUpReport, log: Log): void {
-  const { total, messages, closed, cut, failed, unchecked } = report;
-  const lost = { noAccess: closed.size, tooMany: cut.size, noAnswer: failed.size };
+  const { total, messages, closed, cut, old, failed, unchecked } = report;
+  const lost = { noAccess: closed.size, tooMany: cut.size, tooOld: old.size, noAnswer: failed.size };
   const counts = { conversations: total, messages, ...lost, unchecked };
-  const isWhole = closed.size + cut.size + failed.size === 0;
+  const isWhole = closed.size + cut.size + old.size + failed.size === 0;
   if (isWhole) log.info(counts, "read what was missed while offline");
   else log.warn(counts, "some messages from while offline could not be read");
 }

@@ -9,6 +9,7 @@ import type { Dispatcher } from "undici";
 import { messageOf, type RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
+import type { WithLock } from "../../ports/cluster.ts";
 import type { Author, InboundMessage, Notice } from "../../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import type { RateBudget } from "../../ports/rate-budget.ts";
@@ -62,6 +63,8 @@ export interface SlackPlatformOptions {
   streaming: "native" | "edits";
   ackReaction: string | null;
   store: Store;
+  /** Set if other processes use the store too. */
+  withLock?: WithLock | undefined;
   /** For calls with the bot's token. */
   budget?: RateBudget | undefined;
   commands(): { usage: string; description: string }[];
@@ -101,16 +104,16 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const threads = createThreads(store);
   const recent = createRecentMessages();
   const files = createSlackFiles({ api, token: access.botToken, ...where, log, signal: ended.signal });
-  const cursors = createCursors(store, log);
+  const cursors = createCursors(store, log, options.withLock);
   const authors = createLruMap<string>(maxKnownAuthors);
   const forms = createCardForms(store);
-  const posting = new Map<string, Promise<void>>();
   const rateLimiter = createRateLimiter(now);
   const footers = createFooters(log);
   const chatAccess = createChatAccess(api, people);
   const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log, now });
   const statuses = createThreadStatuses({ api, rateLimiter, log, now });
-  const receipts = createReceipts({ api, statuses, store, ackReaction: options.ackReaction, log });
+  const { ackReaction, withLock } = options;
+  const receipts = createReceipts({ api, statuses, store, ackReaction, withLock, log, signal: ended.signal });
   const http: HttpReceiver | undefined =
     transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log, now }) : undefined;
   const search =
@@ -218,6 +221,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       const onConnected = () => {
         fetchMissed(now() - offlineSince > maxRedeliveryMs ? "long" : "short");
         offlineSince = now();
+        void receipts.resume();
         void sayConnected().catch((thrown: unknown) => health.disconnected(messageOf(thrown)));
       };
       receiver =
@@ -252,7 +256,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, posting, log, now },
+        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, log, now },
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,

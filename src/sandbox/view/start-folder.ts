@@ -1,7 +1,10 @@
-/** Makes the folder that all views of this process share, and removes the folders of processes that no longer run. */
-import { mkdir, mkdtemp, readdir, readFile, stat } from "node:fs/promises";
+/**
+ * Makes the folder that all views of this process share, and removes the folders of processes that no longer run. A process
+ * leaves its /etc to the next one.
+ */
+import { mkdir, mkdtemp, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { boundInEtc, makeEtcTemplate } from "./etc-template.ts";
+import { makeEtcTemplate } from "./etc-template.ts";
 import { writeLauncher } from "./launcher.ts";
 import { removeFolder } from "./remove-folder.ts";
 import type { Processor } from "./system-calls.ts";
@@ -9,7 +12,8 @@ import type { Processor } from "./system-calls.ts";
 export interface StartFolder {
   launcher: string;
   etc: string;
-  boundInEtc: string | undefined;
+  /** Folders in the host's /etc that views show unchanged, as paths relative to it. */
+  boundInEtc: string[];
   root: string;
   scratch: string;
   remove(): Promise<void>;
@@ -19,26 +23,36 @@ const prefix = "start-";
 
 export async function openStartFolder(folder: string, processor: Processor): Promise<StartFolder> {
   await mkdir(folder, { recursive: true });
-  await removeAbandoned(folder);
   const own = await mkdtemp(join(folder, `${prefix}${process.pid}-${await startTime(process.pid)}-`));
   const [etc, root, scratch] = [join(own, "etc"), join(own, "root"), join(own, "probe")];
-  const made = [makeEtcTemplate(etc), mkdir(root), mkdir(scratch)];
-  const [launcher] = await Promise.all([writeLauncher(own, processor), ...made]);
-  const isThere = (await stat(join("/etc", boundInEtc)).catch(() => undefined))?.isDirectory() === true;
+  const left = join(folder, "etc");
+  await removeAbandoned(folder, left);
+  await move(left, etc);
+  const boundInEtc = makeEtcTemplate(etc);
+  const [launcher] = await Promise.all([writeLauncher(own, processor), mkdir(root), mkdir(scratch)]);
   return {
     launcher,
     etc,
-    boundInEtc: isThere ? boundInEtc : undefined,
+    boundInEtc,
     root,
     scratch,
-    remove: () => removeFolder(own),
+    async remove() {
+      await move(etc, left);
+      await removeFolder(own);
+    },
   };
 }
 
-async function removeAbandoned(folder: string): Promise<void> {
+/** Only one process can take it, and none replaces another's. */
+async function move(from: string, to: string): Promise<void> {
+  await rename(from, to).catch(() => undefined);
+}
+
+async function removeAbandoned(folder: string, left: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const [, pid, started] = /^start-(\d+)-(\d*)-/.exec(name) ?? [];
     if (pid === undefined || (await startTime(Number(pid))) === started) continue;
+    await move(join(folder, name, "etc"), left);
     await removeFolder(join(folder, name));
   }
 }

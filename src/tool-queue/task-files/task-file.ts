@@ -4,7 +4,7 @@
  */
 import { open, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { createFileWriter } from "../../lib/atomic-write.ts";
+import { createFileWriter, isTemporaryName } from "../../lib/atomic-write.ts";
 import { codeOf, messageOf, RemoraError } from "../../lib/errors.ts";
 import { fileNameOf } from "../../lib/file-name.ts";
 import type { Log } from "../../lib/log.ts";
@@ -65,7 +65,7 @@ export function createTaskFiles({ workspace, redact, log }: TaskFilesOptions): S
       let marked = 0;
       for (const name of await namesIn(folder, log)) {
         try {
-          if (/^TASK-.+\.md\.\d+$/.test(name)) await unlink(join(folder, name));
+          if (name.startsWith("TASK-") && isTemporaryName(name)) await unlink(join(folder, name));
           if (/^TASK-.+\.md$/.test(name) && (await mark(name, turnsGoingOn))) marked += 1;
         } catch (thrown) {
           log.warn({ file: join(folder, name), error: messageOf(thrown) }, "could not read a task file");

@@ -57,13 +57,11 @@ export async function runFault(
     await crew.start();
     const people = createPeople(service, world);
     const pressing = people.press(ended.signal);
-    // A direct message of somebody who has never written before can't be found later on Discord.
-    await people.greet();
     let kills = 0;
     await fault.run({
       ...{ service, people, wait },
-      async kill(times) {
-        await crew.killAll(times, (done) => {
+      async kill(limits) {
+        await crew.killAll(limits, (done) => {
           kills = done;
           if (done % 10 === 0) onProgress(`${done} kills, ${people.said.length} messages`);
         });

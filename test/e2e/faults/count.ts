@@ -19,6 +19,9 @@ export interface Counts {
   notes: string[];
 }
 
+/** How a settled card begins or goes on: approved, cancelled, stopped, or nobody answered in time. */
+const settledWords = /approved|stopped|expired|Cancelled|Nobody answered in time/;
+
 export async function count(service: ChatService, world: World, said: readonly Said[]): Promise<Counts> {
   const shown = service.shown();
   const notes: string[] = [];
@@ -60,8 +63,7 @@ export async function count(service: ChatService, world: World, said: readonly S
   const cards = shown.filter(({ text }) => text.includes("effect_ask") && answeredIds(text).length === 0);
   doubled += twice("cards", cards.length - cardsAsked);
   const isLive = (buttons: string[]) => buttons.some((label) => liveButton.test(label));
-  const isUnsettled = (text: string) =>
-    cards.some((card) => card.text === text) && !/approved|stopped|expired/.test(text);
+  const isUnsettled = (text: string) => cards.some((card) => card.text === text) && !settledWords.test(text);
   const left = shown.filter(({ text, buttons, isOpen }) => isLive(buttons) || isOpen || isUnsettled(text));
   for (const { text, buttons } of left) notes.push(`left: ${buttons.join(", ")} on ${text.slice(0, 200)}`);
   if (notes.length > 0) notes.push(...shown.map(({ id, text }) => `shown: ${id} ${text.slice(0, 150)}`));

@@ -5,13 +5,19 @@ import type { World } from "../chaos/world.ts";
 
 export interface Crew {
   start(): Promise<void>;
-  /** Kills one process after the other at a random instant of its start or its first seconds, and starts it again. */
-  killAll(times: number, onKill: (done: number) => void): Promise<void>;
+  /** Kills each process again and again at a random instant of its start or its first seconds, and starts it again. */
+  killAll(limits: KillLimits, onKill: (done: number) => void): Promise<void>;
   stop(): Promise<void>;
 }
 
+/** Whichever comes first. */
+export interface KillLimits {
+  kills: number;
+  forMs: number;
+}
+
 /** Or as long as the start took: a busy machine needs longer to do anything. */
-const minLifeMs = 3_000;
+const minLifeMs = 2_000;
 /** This share dies before it is ready. */
 const duringStart = 0.2;
 
@@ -57,10 +63,11 @@ export function createCrew(world: World, env: Record<string, string>, roles: rea
     async start() {
       await Promise.all(roles.map((role) => startRole(role)));
     },
-    async killAll(times, onKill) {
+    async killAll({ kills, forMs }, onKill) {
       let done = 0;
+      const until = Date.now() + forMs;
       const killUntilDone = async (role: string) => {
-        while (done < times) await kill(role, () => onKill(++done));
+        while (done < kills && Date.now() < until) await kill(role, () => onKill(++done));
       };
       await Promise.all(roles.map(killUntilDone));
     },

@@ -396,35 +396,6 @@ describe("clicks", () => {
   });
 });
 
-test("a card that is settled while its message is not known yet is rewritten as soon as it is, in whichever process", async () => {
-  const message = await mentioned();
-  const forgetful: Posts = {
-    all: async () => [],
-    keep: async (key) => (key.startsWith("try:") ? undefined : await new Promise(() => {})),
-  };
-  void replyTo(message, forgetful).ask(createCard(message));
-  await discord.until(() => cards().length === 1);
-  await bot.restart();
-  const posts = createPosts();
-  // The turn goes on with the card as it was read, while the click has settled it already.
-  await replyTo(message, posts).settle(settled(createCard(message)));
-  expect(cards()[0]?.buttons).toHaveLength(3);
-  await replyTo(message, posts).ask(createCard(message));
-  expect(cards()).toHaveLength(1);
-  expect(cards()[0]?.buttons).toEqual([]);
-});
-
-test("a turn that goes on with a card as it once was does not open settled rows again", async () => {
-  const message = await mentioned();
-  const posts = createPosts();
-  const card = cardOf(message, 2);
-  await replyTo(message, posts).ask(card);
-  await replyTo(message, posts).settle(settled(card));
-  await bot.restart();
-  await replyTo(message, posts).ask(card);
-  expect(cards()[0]?.buttons).toEqual([]);
-});
-
 describe("Edit…", () => {
   const json = `{\n  "command": "rm -rf ./build"\n}`;
 

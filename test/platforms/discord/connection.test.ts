@@ -475,25 +475,6 @@ describe("after a restart", () => {
     expect(agent.kept.map(({ id }) => id).slice(1)).toEqual([...missed, last].map(({ id }) => id));
   });
 
-  test("what is more than a day old is not answered any more", async () => {
-    await connect();
-    await kept(mention("before").id);
-    await restartWithoutSession();
-    const old = mention("yesterday");
-    // Ids are times: a client whose clock is a day ahead sees an old message.
-    const later = Date.now() + 25 * 3_600_000;
-    const realNow = Date.now;
-    Date.now = () => later;
-    try {
-      await connect();
-      // Behind whatever is fetched of the channel.
-      await kept(mention("now").id);
-    } finally {
-      Date.now = realNow;
-    }
-    expect(agent.delivered.map(({ id }) => id)).not.toContain(old.id);
-  });
-
   test("a store that holds nonsense is begun anew", async () => {
     bot.store.values.set("discord:cursors", { since: "yesterday", places: 7 });
     await connect();

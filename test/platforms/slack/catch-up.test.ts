@@ -89,6 +89,22 @@ test("a place without access is counted, reported and not asked again", async ()
   expect(world.platform.health().detail).not.toContain("offline");
 });
 
+test("after more than seven days, the newer messages are read, and that there were older ones is told", async () => {
+  const { slack, store } = world;
+  const daysAgo = (days: number) => ((Date.now() - days * 86_400_000) / 1_000).toFixed(6);
+  const template = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora now" }).message;
+  for (const days of [8, 3]) {
+    const text = template.text.replace("now", `${days} days ago`);
+    slack.state.messages.push({ ...structuredClone(template), ts: daysAgo(days), text });
+  }
+  slack.state.messages.sort((one, other) => Number(one.ts) - Number(other.ts));
+  await store.set("slack:cursors", { [slack.general.id]: { ts: daysAgo(9), threads: {} } });
+  await connect();
+  const told = "in 1 conversation, messages from more than 7 days ago were not read";
+  await expect.poll(() => world.platform.health().detail, { timeout: 5_000 }).toContain(told);
+  expect(agent.texts().filter((text) => text.includes("days ago"))).toEqual(["3 days ago"]);
+});
+
 /** Slack's minute lasts this much shorter here. */
 const haste = 600;
 

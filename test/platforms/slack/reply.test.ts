@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Posts } from "../../../src/ports/platform.ts";
 import type { Progress } from "../../../src/ports/progress.ts";
@@ -219,6 +219,24 @@ describe("a native stream", () => {
     // The second message may have joined the turn of the first one.
     await replyTo(world.platform, message).finish("Done.", []);
     await slack.until(() => reactions().length === 0);
+  });
+
+  test("a reaction that could not go away with the answer goes away as soon as Slack lets it, in another process too", async () => {
+    const message = await mentioned({}, inDm);
+    const { slack } = world;
+    const reactions = () => slack.see({ in: inDm(world) }).flatMap((each) => each.reactions.map(({ name }) => name));
+    await slack.until(() => reactions().includes("hourglass_flowing_sand"));
+    const back = slack.fail("reactions.remove", { type: "http", status: 503 });
+    await replyTo(world.platform, message).finish("Done.", []);
+    await vi.waitFor(async () => expect(await world.store.get("slack-reactions-to-remove")).toEqual([message.id]), {
+      timeout: 60_000,
+    });
+    expect(reactions()).toEqual(["hourglass_flowing_sand"]);
+    back();
+    await world.restart();
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    await slack.until(() => reactions().length === 0);
+    await vi.waitFor(async () => expect(await world.store.get("slack-reactions-to-remove")).toBeUndefined());
   });
 
   test("many at once share Slack's allowance: what is too much goes by edits, and every answer comes", async () => {

@@ -1,12 +1,23 @@
 /** No process of a view outlives its command, `close`, or the process that made the view. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
-import { createWorkbench, isRunning, pidNamespace, processesIn } from "./workbench.ts";
+import { createSandbox } from "../../../src/sandbox/view/sandbox.ts";
+import { createWorkbench, isRunning, patience, pidNamespace, processesIn } from "./workbench.ts";
 
 test("background processes end with the command: children, sessions of their own, orphans", async () => {
   const { open } = createWorkbench();
@@ -77,5 +88,20 @@ test("files of a start that was killed are removed by the next", async () => {
   const left = join(place, "sandbox", "start-999999999-1-abcdef");
   mkdirSync(left, { recursive: true });
   await sandbox.probe();
+  expect(existsSync(left)).toBe(false);
+});
+
+test("the next start takes over the /etc of views, and repairs it", async () => {
+  const { sandbox, place, folder, scratch } = createWorkbench();
+  await sandbox.probe();
+  await sandbox.close();
+  const left = join(place, "sandbox", "etc");
+  writeFileSync(join(left, "hostname"), "changed");
+  writeFileSync(join(left, "added"), "");
+  const next = createSandbox({ folder: join(place, "sandbox") });
+  onTestFinished(next.close);
+  const view = await next.open({ folder, layers: [], scratch: scratch() }, patience());
+  const { output } = view.start({ text: "cat /etc/hostname; ls /etc/added" });
+  expect(await text(output)).toMatch(/^sandbox\n.*No such file/);
   expect(existsSync(left)).toBe(false);
 });

@@ -4,6 +4,7 @@
  * once.
  */
 import {
+  DefaultRestOptions,
   DiscordAPIError,
   HTTPError,
   type RateLimitData,
@@ -69,8 +70,16 @@ const maxThreadWaitMs = 5_000;
 const maxSharedWaitMs = 30_000;
 const globalBucket = "global";
 
+/**
+ * Once Slack's library or a proxy has loaded a newer undici, discord.js sends with that one, which rejects the built-in
+ * FormData. The built-in `fetch` takes it.
+ */
+const makeRequest: typeof DefaultRestOptions.makeRequest = (url, init) =>
+  init.body instanceof FormData ? fetch(url, init as object) : DefaultRestOptions.makeRequest(url, init);
+
 export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }: DiscordApiOptions): DiscordApi {
   const rest = new REST({
+    makeRequest,
     version: "10",
     retries: 0,
     timeout: timeoutMs,

@@ -3,7 +3,10 @@ import { type APIChannel, type GatewayGuildCreateDispatchData, PermissionFlagsBi
 import { permissionsIn } from "../api/permissions.ts";
 import { type Cursors, newerId, snowflakeAt } from "./cursors.ts";
 
-/** The channels and threads of a server that have news, and its known threads that Discord does not list (archived ones). */
+/**
+ * The channels and threads of a server that have news, and its known threads that Discord does not list (archived ones).
+ * Both newest first.
+ */
 export function placesOfGuild(guild: GatewayGuildCreateDispatchData, cursors: Cursors, botId: string): string[] {
   const shown = [...guild.channels, ...guild.threads] as APIChannel[];
   const ids = new Set(shown.map(({ id }) => id));
@@ -25,7 +28,18 @@ export function placesOfGuild(guild: GatewayGuildCreateDispatchData, cursors: Cu
 
   const hidden = cursors.places().filter((place) => place.guild === guild.id && place.type !== "channel");
   const unlisted = hidden.filter(({ id }) => !ids.has(id)).map(({ id }) => id);
-  return [...shown.filter(hasNews).map(({ id }) => id), ...unlisted.toReversed()];
+  return [
+    ...shown
+      .filter(hasNews)
+      .sort(byNews)
+      .map(({ id }) => id),
+    ...unlisted.toReversed(),
+  ];
+}
+
+function byNews(one: APIChannel, other: APIChannel): number {
+  const [last, otherLast] = [one, other].map((each) => ("last_message_id" in each && each.last_message_id) || "0");
+  return Number(BigInt(otherLast ?? 0) - BigInt(last ?? 0));
 }
 
 /** The known DMs, and places whose server is not known, newest first. */

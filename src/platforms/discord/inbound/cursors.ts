@@ -1,7 +1,8 @@
 /**
  * Remembers the last processed message of each place (channel, thread or DM). A cursor advances once its message is
  * stored. Each shard has a record of its own, because only the process that holds the shard writes it. If a record is full
- * and drops a place, its `since` advances to that place's cursor: all messages before `since` count as processed.
+ * and drops a place, its `since` advances to that place's cursor: all messages before `since` count as processed. Busy
+ * threads must not push out DMs, because Discord does not list those.
  */
 
 import { z } from "zod";
@@ -29,6 +30,7 @@ export interface Cursors {
   readUpTo(id: string, guild: string | undefined): string;
   /** Never moves the cursor back. */
   advance(place: Omit<KnownPlace, "read">, messageId: string): void;
+  known(id: string): KnownPlace | undefined;
   isOwn(threadId: string): boolean;
   markOwn(threadId: string, guild: string, messageId: string): void;
   forget(id: string): void;
@@ -45,6 +47,7 @@ interface ShardRecord {
   writing: Promise<void>;
 }
 
+/** For DMs, and for all others together. */
 const maxPlaces = 5_000;
 const writeAfterMs = 200;
 
@@ -77,12 +80,16 @@ export function createCursors(store: Store, log: Log, now: () => number = Date.n
     if (record === undefined) return;
     record.places.delete(place.id);
     record.places.set(place.id, place);
-    for (const [id, oldest] of record.places) {
-      if (record.places.size <= maxPlaces) break;
-      record.places.delete(id);
-      record.since = newerId(record.since, oldest.read);
-    }
+    if (record.places.size > maxPlaces) dropOldest(record, isDm(place));
     changed(record);
+  }
+
+  function dropOldest(record: ShardRecord, ofDms: boolean): void {
+    const alike = [...record.places.values()].filter((place) => isDm(place) === ofDms);
+    for (const { id, read } of alike.slice(0, Math.max(0, alike.length - maxPlaces))) {
+      record.places.delete(id);
+      record.since = newerId(record.since, read);
+    }
   }
 
   function changed(record: ShardRecord): void {
@@ -131,6 +138,7 @@ export function createCursors(store: Store, log: Log, now: () => number = Date.n
       const isOwn = known?.type === "own" && type === "thread";
       put({ id, type: isOwn ? "own" : type, guild, read: newerId(known?.read ?? "0", messageId) });
     },
+    known: (id) => find(id)?.[1],
     isOwn: (threadId) => find(threadId)?.[1].type === "own",
     markOwn(threadId, guild, messageId) {
       put({ id: threadId, type: "own", guild, read: find(threadId)?.[1].read ?? before(messageId) });
@@ -174,6 +182,8 @@ export function shardOf(guild: string | undefined, count: number): number {
 function keyOf(shard: number, count: number): string {
   return count === 1 ? "discord:cursors" : `discord:cursors:${shard}/${count}`;
 }
+
+const isDm = ({ type }: KnownPlace) => type === "dm";
 
 function toStored({ id, type, read, guild }: KnownPlace): string[] {
   return [id, type, read, ...(guild === undefined ? [] : [guild])];

@@ -11,7 +11,7 @@ import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { InboundMessage, Notice } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
-import { type CatchUpReport, newReport } from "../../shared/catch-up-report.ts";
+import { type CatchUpReport, maxMissedAgeMs, newReport } from "../../shared/catch-up-report.ts";
 import { codeOfRefusal, type DiscordApi, discordError, isAway, isPassing, isRefusal } from "../api/api.ts";
 import { isThread } from "../api/channels.ts";
 import { parseConversationId } from "../conversation-id.ts";
@@ -48,8 +48,6 @@ export interface InboundOptions {
 /** Limit per place, each time the process was offline. */
 const maxMissedMessages = 5_000;
 const maxPlacesAtOnce = 20;
-/** Messages older than this are not fetched, because nobody still waits for their answers. */
-const maxAwayMs = 24 * 3_600_000;
 
 export function createInbound({
   api,
@@ -112,13 +110,18 @@ export function createInbound({
   }
 
   async function fetchMissed(placeId: string): Promise<void> {
-    const oldest = snowflakeAt(Date.now() - maxAwayMs);
+    const oldest = snowflakeAt(Date.now() - maxMissedAgeMs);
+    let after: string | undefined;
     for (let read = 0; read < maxMissedMessages; ) {
-      const page = await pageAfter(placeId, oldest);
-      for (const raw of page) await take(raw);
+      const page = await pageAfter(placeId, after);
+      const wanted = page.filter(({ id }) => newerId(id, oldest) === id);
+      const old = page[page.length - wanted.length - 1];
+      if (old !== undefined) await skipUpTo(old);
+      for (const raw of wanted) await take(raw);
       read += page.length;
-      report.messages += page.length;
+      report.messages += wanted.length;
       if (page.length < maxHistoryPage) return;
+      after = newerId(page.at(-1)?.id ?? oldest, oldest);
     }
     report.cut.add(placeId);
     log.warn(
@@ -127,16 +130,21 @@ export function createInbound({
     );
   }
 
-  async function pageAfter(channelId: string, oldest: string): Promise<RawMessage[]> {
+  async function skipUpTo(raw: RawMessage): Promise<void> {
+    report.old.add(raw.channel_id);
+    cursors.advance({ id: raw.channel_id, type: await typeOf(raw), guild: raw.guild_id }, raw.id);
+  }
+
+  /** By default, after the cursor. Oldest first. */
+  async function pageAfter(channelId: string, given: string | undefined): Promise<RawMessage[]> {
     try {
-      const facts = await context.channels.get(channelId);
-      // Without its facts, the channel could be mistaken for a DM.
-      if (facts === undefined) {
+      const place = await placeOf(channelId);
+      if (place === undefined) {
         report.closed.add(channelId);
         return [];
       }
-      const inGuild = facts.guildId === undefined ? {} : { guild_id: facts.guildId };
-      const after = newerId(cursors.readUpTo(channelId, facts.guildId), oldest);
+      const inGuild = place.guild === undefined ? {} : { guild_id: place.guild };
+      const after = given ?? cursors.readUpTo(channelId, place.guild);
       const page = await api.request<APIMessage[]>({
         method: "GET",
         route: Routes.channelMessages(channelId),
@@ -154,6 +162,14 @@ export function createInbound({
         log.error({ channel: channelId, error: messageOf(thrown) }, "could not read a channel's missed messages");
       return [];
     }
+  }
+
+  /** Asks only about places whose server is not known: a channel must not be mistaken for a DM. */
+  async function placeOf(id: string): Promise<{ guild: string | undefined } | undefined> {
+    const known = cursors.known(id);
+    if (known?.type === "dm" || known?.guild !== undefined) return known;
+    const facts = await context.channels.get(id);
+    return facts && { guild: facts.guildId };
   }
 
   function addWork(placeId: string, work: () => Promise<void>): Promise<void> {

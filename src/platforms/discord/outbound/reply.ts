@@ -20,7 +20,6 @@ import { parseConversationId } from "../conversation-id.ts";
 import type { FormContents } from "../interactions/form-contents.ts";
 import { editsPerWindow, editWindowMs } from "../limits.ts";
 import { type CardStyle, cardMessages, cardStyles } from "./cards/card.ts";
-import type { LatestCards } from "./cards/latest-cards.ts";
 import { noteMessage } from "./cards/mention-line.ts";
 import { batchesOf, readFiles } from "./files-out.ts";
 import { type RenderedFooter, renderFooter, withFooterLine } from "./footer.ts";
@@ -37,7 +36,6 @@ export interface DiscordReplyOptions {
   target: ReplyTarget;
   posts: Posts;
   formContents: FormContents;
-  latestCards: LatestCards;
   onBegin(): void;
   log: Log;
 }
@@ -181,19 +179,11 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function ask(card: ApprovalCard): Promise<void> {
     await begun();
     await options.formContents.keep(card);
-    if (asked.has(`card:${card.id}`)) return await rewrite(await newerCard(card));
+    if (asked.has(`card:${card.id}`)) return await rewrite(card);
     await closeSegment();
     typing.stop();
     await plainerUntilTaken((style) => postCard(card, style));
-    const newer = await newerCard(card);
-    if (newer !== card) await rewrite(newer);
     segment = createLiveMessage(cardsPosted(asked), sender, []);
-  }
-
-  /** The card with fewer open items is newer. On a tie, use the recorded one: undone changes must not look kept. */
-  async function newerCard(card: ApprovalCard): Promise<ApprovalCard> {
-    const latest = await options.latestCards.find(card.id);
-    return latest !== undefined && openRows(latest) <= openRows(card) ? latest : card;
   }
 
   /** A process may have died after it posted the card. Then somebody clicked before another process posted it again. */
@@ -257,7 +247,6 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     progress: (progress) => update({ activity: line.of(progress, growing.text !== "") }),
     ask: (card) => ask(card).catch(asRejection),
     async settle(card) {
-      await options.latestCards.note(card);
       await begun();
       await findLost(`card:${card.id}`);
       await rewrite(card);
@@ -291,10 +280,6 @@ async function plainerUntilTaken(write: (style: CardStyle) => Promise<void>): Pr
       if (style === "plain" || !isRefusal(thrown, "missingPermissions", "tooLarge")) throw thrown;
     }
   }
-}
-
-function openRows({ items }: ApprovalCard): number {
-  return items.filter(({ state }) => state === "open").length;
 }
 
 /** Each posted card or question closes a segment. */

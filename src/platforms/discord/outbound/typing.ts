@@ -4,12 +4,14 @@
  * first sign of a later message.
  */
 import { Routes } from "discord.js";
-import { createLruMap } from "../../../lib/lru-map.ts";
 import type { DiscordApi } from "../api/api.ts";
 import { typingShownMs } from "../limits.ts";
 
 export interface TypingIndicators {
-  /** Shows the indicator unless it is there already. Returns the time until it must be renewed, in milliseconds. */
+  /**
+   * Shows the indicator unless it is there already, or too many others are. Returns the time until the next call, in
+   * milliseconds.
+   */
   show(channelId: string): number;
   /** Call this when the bot has posted a message. */
   hidden(channelId: string): void;
@@ -21,15 +23,22 @@ export interface Typing {
 }
 
 const refreshMs = typingShownMs - 2_000;
-const maxChannels = 2_000;
+/** At once, of all channels. Renewing them takes a fifth of Discord's requests per second, and leaves the rest for answers. */
+const maxShown = 80;
 
 export function createTypingIndicators(api: DiscordApi): TypingIndicators {
-  const shownAt = createLruMap<number>(maxChannels);
+  /** Oldest first. */
+  const shownAt = new Map<string, number>();
   return {
     show(channelId) {
       const now = Date.now();
-      const left = (shownAt.get(channelId) ?? 0) + refreshMs - now;
-      if (left > 0) return left;
+      for (const [id, at] of shownAt) {
+        if (at + refreshMs > now) break;
+        shownAt.delete(id);
+      }
+      const last = shownAt.get(channelId);
+      if (last !== undefined) return last + refreshMs - now;
+      if (shownAt.size >= maxShown) return refreshMs;
       shownAt.set(channelId, now);
       // Typing is optional, so ignore failures.
       api.request({ method: "POST", route: Routes.channelTyping(channelId), retry: "once" }).catch(() => {

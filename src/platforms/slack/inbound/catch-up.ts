@@ -6,12 +6,12 @@ import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
-import { type CatchUpReport, newReport } from "../../shared/catch-up-report.ts";
+import { type CatchUpReport, maxMissedAgeMs, newReport } from "../../shared/catch-up-report.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { maxListPage } from "../limits.ts";
-import { type Cursors, compare } from "./cursors.ts";
+import { type Cursors, later } from "./cursors.ts";
 import type { MessageEvent } from "./events.ts";
 import { createMissed } from "./missed.ts";
 
@@ -47,8 +47,6 @@ const limits = {
 };
 const maxListPages = 20;
 const maxConcurrent = 4;
-/** Messages older than this are not fetched, because nobody still waits for their answers. */
-const maxAgeMs = 7 * 86_400_000;
 const pauseMs = 30_000;
 const refusedPauseMs = 10_000;
 const maxTries = 5;
@@ -84,21 +82,25 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
   let report = newReport();
   /** Set while unknown conversations may have missed messages, to the time from which on. */
   let unknownSince: string | undefined;
+  /** No event after this time was received before the last run. */
+  let unheardFrom: string | undefined;
   let runs = 0;
 
   async function fetchMissed(channel: string, place: Place): Promise<void> {
-    const oldest = ((Date.now() - maxAgeMs) / 1000).toFixed(6);
-    const since = compare(place.since, oldest) > 0 ? place.since : oldest;
+    const oldest = ((Date.now() - maxMissedAgeMs) / 1000).toFixed(6);
+    const since = later(place.since, oldest);
     const threads = cursors.threadsOf(channel).slice(0, place.oldThreads);
-    const { messages, isComplete } = await readMissed({
+    const { messages, isComplete, hasOlder } = await readMissed({
       channel,
       since,
+      unheardFrom: later(place.since, unheardFrom ?? since),
       threads,
       isUrgent: () => place.urgent.signal.aborted,
     });
     for (const message of messages) await take({ ...message, type: "message", channel, channel_type: undefined });
     report.messages += messages.length;
     if (!isComplete) report.cut.add(channel);
+    if (hasOlder) report.old.add(channel);
     if (messages.length > 0) log.info({ channel, count: messages.length }, "fetched missed messages");
   }
 
@@ -218,6 +220,7 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
       // If no message was ever received, none was missed.
       if (newest === undefined) return;
       runs += 1;
+      unheardFrom = newest;
       report = { ...newReport(), total: places.size };
       const known = cursors.channels();
       for (const channel of known.slice(0, most)) add(channel, cursors.hold(channel), oldThreads);

@@ -2,11 +2,12 @@
  * Tracks how far each conversation has been received: every message before its cursor is stored. `heard` keeps
  * the cursor before a message until `kept`. While messages may be missing, `hold` keeps it in place until `release`.
  * All cursors are one value in the store, saved shortly after each change, so after a crash some messages are handled
- * again, harmlessly.
+ * again, harmlessly. Processes that share the store merge their changes under a lock: each conversation's newest wins.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { Lease, WithLock } from "../../../ports/cluster.ts";
 import type { Store } from "../../../ports/store.ts";
 
 export interface Cursors {
@@ -39,12 +40,18 @@ const maxChannels = 2_000;
 const maxThreads = 100;
 const writeAfterMs = 500;
 
-export function createCursors(store: Store, log: Log): Cursors {
+type Stored = z.infer<typeof storedSchema>;
+
+/** Without `withLock`, only this process writes. */
+export function createCursors(store: Store, log: Log, withLock?: WithLock): Cursors {
   const cursors = new Map<string, Cursor>();
+  /** Conversations that have changed here since the last write. */
+  const touched = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
 
-  function changed(): void {
+  function changed(channel: string): void {
+    touched.add(channel);
     timer ??= setTimeout(() => void flush(), writeAfterMs);
   }
 
@@ -52,19 +59,53 @@ export function createCursors(store: Store, log: Log): Cursors {
     clearTimeout(timer);
     timer = undefined;
     writing = writing
-      .then(() => store.set(storeKey, stored()))
+      .then(() =>
+        withLock === undefined ? store.set(storeKey, newestOf(shown(cursors.keys()))) : withLock(storeKey, merge),
+      )
       .catch((thrown: unknown) => log.warn({ error: messageOf(thrown) }, "could not save Slack's cursors"));
     return writing;
   }
 
-  function stored() {
-    const entries = byNewest().slice(0, maxChannels);
-    return Object.fromEntries(
-      entries.map(([channel, cursor]) => [
-        channel,
-        { ts: cursorPosition(cursor), threads: Object.fromEntries(cursor.threads) },
-      ]),
-    );
+  async function merge({ signal }: Lease): Promise<void> {
+    if (touched.size === 0) return;
+    const others = await read();
+    const own = new Set(touched);
+    touched.clear();
+    try {
+      for (const channel of own) if (!cursors.has(channel)) delete others[channel];
+      adopt(others, own);
+      signal.throwIfAborted();
+      await store.set(storeKey, newestOf({ ...others, ...shown(own) }));
+    } catch (thrown) {
+      for (const channel of own) touched.add(channel);
+      throw thrown;
+    }
+  }
+
+  async function read(): Promise<Stored> {
+    return storedSchema.safeParse(await store.get(storeKey)).data ?? {};
+  }
+
+  /** Takes over what other processes have received. */
+  function adopt(stored: Stored, own: ReadonlySet<string>): void {
+    for (const [channel, { ts, threads }] of Object.entries(stored)) {
+      const known = cursors.get(channel)?.newest;
+      if (known !== undefined && !own.has(channel) && compare(ts, known) <= 0) continue;
+      const cursor = cursorOf(channel, ts);
+      cursor.newest = later(cursor.newest, ts);
+      const all = [...Object.entries(threads), ...cursor.threads].sort(([, one], [, other]) => compare(one, other));
+      cursor.threads = new Map();
+      for (const [thread, last] of all) setLast(cursor.threads, thread, last);
+    }
+  }
+
+  function shown(channels: Iterable<string>): Stored {
+    const entries = [...channels].flatMap((channel) => {
+      const cursor = cursors.get(channel);
+      const threads = Object.fromEntries(cursor?.threads ?? []);
+      return cursor === undefined ? [] : [[channel, { ts: cursorPosition(cursor), threads }] as const];
+    });
+    return Object.fromEntries(entries);
   }
 
   function byNewest(): [string, Cursor][] {
@@ -81,30 +122,16 @@ export function createCursors(store: Store, log: Log): Cursors {
   }
 
   return {
-    async load() {
-      const parsed = storedSchema.safeParse(await store.get(storeKey));
-      for (const [channel, { ts, threads }] of Object.entries(parsed.data ?? {})) {
-        cursors.set(channel, {
-          newest: ts,
-          open: new Set(),
-          held: undefined,
-          threads: new Map(Object.entries(threads)),
-        });
-      }
-    },
+    load: async () => adopt(await read(), new Set()),
     heard(channel, ts, thread) {
       const cursor = cursorOf(channel, ts);
       cursor.open.add(ts);
-      if (compare(ts, cursor.newest) > 0) cursor.newest = ts;
-      if (thread === null) return;
-      cursor.threads.delete(thread);
-      cursor.threads.set(thread, ts);
-      const [oldest] = cursor.threads.keys();
-      if (cursor.threads.size > maxThreads && oldest !== undefined) cursor.threads.delete(oldest);
+      cursor.newest = later(cursor.newest, ts);
+      if (thread !== null) setLast(cursor.threads, thread, ts);
     },
     kept(channel, ts) {
       cursors.get(channel)?.open.delete(ts);
-      changed();
+      changed(channel);
     },
     hold(channel) {
       const cursor = cursors.get(channel);
@@ -118,11 +145,11 @@ export function createCursors(store: Store, log: Log): Cursors {
     release(channel) {
       const cursor = cursors.get(channel);
       if (cursor !== undefined) cursor.held = undefined;
-      changed();
+      changed(channel);
     },
     isKnown: (channel) => cursors.has(channel),
     forget(channel) {
-      if (cursors.delete(channel)) changed();
+      if (cursors.delete(channel)) changed(channel);
     },
     channels: () => byNewest().map(([channel]) => channel),
     threadsOf: (channel) => [...(cursors.get(channel)?.threads.keys() ?? [])].reverse(),
@@ -134,6 +161,23 @@ export function createCursors(store: Store, log: Log): Cursors {
 function cursorPosition({ newest, open, held }: Cursor): string {
   const before = [...open].map(justBefore);
   return [...before, ...(held === undefined ? [] : [held]), newest].sort(compare)[0] ?? newest;
+}
+
+/** Entries with the newest positions, within the limit. */
+function newestOf(stored: Stored): Stored {
+  const entries = Object.entries(stored).sort(([, one], [, other]) => compare(other.ts, one.ts));
+  return Object.fromEntries(entries.slice(0, maxChannels));
+}
+
+function setLast(threads: Cursor["threads"], thread: string, ts: string): void {
+  threads.delete(thread);
+  threads.set(thread, ts);
+  const [oldest] = threads.keys();
+  if (threads.size > maxThreads && oldest !== undefined) threads.delete(oldest);
+}
+
+export function later(one: string, other: string): string {
+  return compare(one, other) > 0 ? one : other;
 }
 
 function justBefore(ts: string): string {

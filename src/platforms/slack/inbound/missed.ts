@@ -16,12 +16,15 @@ export interface Missed {
   messages: RawMessage[];
   /** False if there were more messages than `maxPages` hold. The oldest are missing. */
   isComplete: boolean;
+  /** There were also messages between `unheardFrom` and `since`. */
+  hasOlder: boolean;
 }
 
 export interface WantedMissed {
   channel: string;
   /** Without the message at this time. */
   since: string;
+  unheardFrom: string;
   /** Newest first. */
   threads: readonly string[];
   /** Somebody waits, so the calls don't wait for their turn. */
@@ -56,7 +59,7 @@ export function createMissed({ api, rateLimiter, pause }: MissedOptions) {
     return { messages: answer.messages, next: answer.response_metadata?.next_cursor ?? "" };
   }
 
-  return async ({ channel, since, threads, isUrgent }: WantedMissed): Promise<Missed> => {
+  return async ({ channel, since, unheardFrom, threads, isUrgent }: WantedMissed): Promise<Missed> => {
     const isNew = ({ ts }: RawMessage) => compare(ts, since) > 0;
     let isComplete = true;
 
@@ -106,6 +109,8 @@ export function createMissed({ api, rateLimiter, pause }: MissedOptions) {
     );
     for (const { ts } of replied) for (const reply of await repliesIn(ts)) all.set(reply.ts, reply);
     const messages = [...all.values()].filter(isNew).sort((one, other) => compare(one.ts, other.ts));
-    return { messages, isComplete };
+    const isOlder = (ts: string) => compare(ts, unheardFrom) > 0 && compare(ts, since) <= 0;
+    const hasOlder = [...all.values()].some(({ ts, latest_reply: last = ts }) => isOlder(ts) || isOlder(last));
+    return { messages, isComplete, hasOlder };
   };
 }

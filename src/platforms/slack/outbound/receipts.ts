@@ -1,15 +1,17 @@
 /**
  * Shows at once that a message is taken: by a status in its thread, or, where Slack has no statuses, by a reaction that goes
- * away with the answer. The store names the messages with it, so any process can take it away. A configured reaction is there as well, and stays.
+ * away with the answer. The store names the messages with it, so any process can take it away, and those that Slack did not let
+ * it take away, so that it tries until it can. A configured reaction is there as well, and stays.
  */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { WithLock } from "../../../ports/cluster.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { SlackApi } from "../api/api.ts";
-import { isSlackError } from "../api/api-problems.ts";
+import { isAway, isSlackError } from "../api/api-problems.ts";
 import { parseConversationId, parseMessageId } from "../conversation-id.ts";
 import type { ThreadStatuses } from "./thread-status.ts";
 
@@ -17,12 +19,17 @@ export interface Receipts {
   give(message: InboundMessage): void;
   /** Call this when an answer or a card is there. Never rejects. */
   end(conversationId: string): Promise<void>;
+  /** Takes away what could not be taken away before, perhaps by an earlier process. Never rejects. */
+  resume(): Promise<void>;
 }
 
 export interface ReceiptsOptions {
   api: SlackApi;
   statuses: ThreadStatuses;
   store: Store;
+  /** Set if other processes use the store too. */
+  withLock?: WithLock | undefined;
+  signal: AbortSignal;
   /** A reaction for every message, or null. */
   ackReaction: string | null;
   log: Log;
@@ -30,25 +37,36 @@ export interface ReceiptsOptions {
 
 const takenStatus = "is on it";
 const waitingReaction = "hourglass_flowing_sand";
-/** Slack lets an app take away fewer reactions than it lets it add, and one that stays would mislead. */
-const maxReactionMs = { "reactions.add": 5_000, "reactions.remove": 5 * 60_000 };
+const maxReactionMs = 5_000;
+const tryAgainMs = 30_000;
 const maxMarked = 20;
+/** Messages whose reaction could not be taken away. The oldest are forgotten first. */
+const dueKey = "slack-reactions-to-remove";
+const maxDue = 500;
 const keptMs = 86_400_000;
 const nothing = z.unknown();
 const markedSchema = z.array(z.string());
 
-export function createReceipts({ api, statuses, store, ackReaction, log }: ReceiptsOptions): Receipts {
-  async function react(method: "reactions.add" | "reactions.remove", messageId: string, emoji: string): Promise<void> {
-    const said = parseMessageId(messageId);
-    if (said === undefined) return;
-    const args = { channel: said.channel, timestamp: said.ts, name: emoji.replaceAll(":", "") };
-    await api.call(method, args, nothing, { maxRetryMs: maxReactionMs[method] }).catch((thrown: unknown) => {
-      if (isSlackError(thrown, "no_reaction", "already_reacted", "message_not_found")) return;
-      log.debug({ error: messageOf(thrown) }, "could not change the acknowledgement reaction");
-    });
-  }
-
+export function createReceipts(options: ReceiptsOptions): Receipts {
+  const { api, statuses, store, withLock, signal, ackReaction, log } = options;
   const oneAtATime = createKeyedMutex();
+  let timer: NodeJS.Timeout | undefined;
+  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+
+  /** False if it is worth another try later. */
+  async function react(method: "reactions.add" | "reactions.remove", messageId: string, emoji: string) {
+    const said = parseMessageId(messageId);
+    if (said === undefined) return true;
+    const args = { channel: said.channel, timestamp: said.ts, name: emoji.replaceAll(":", "") };
+    try {
+      await api.call(method, args, nothing, { maxRetryMs: maxReactionMs });
+      return true;
+    } catch (thrown) {
+      if (isSlackError(thrown, "no_reaction", "already_reacted", "message_not_found")) return true;
+      log.debug({ error: messageOf(thrown) }, "could not change the acknowledgement reaction");
+      return !isAway(thrown);
+    }
+  }
 
   async function markedIn(conversationId: string): Promise<string[]> {
     return markedSchema.catch([]).parse(await store.get(markedKey(conversationId)));
@@ -64,8 +82,46 @@ export function createReceipts({ api, statuses, store, ackReaction, log }: Recei
   async function unmark(conversationId: string): Promise<void> {
     const marked = await markedIn(conversationId);
     if (marked.length === 0) return;
-    for (const messageId of marked) await react("reactions.remove", messageId, waitingReaction);
+    const left = await notRemoved(marked);
+    if (left.length > 0) await changeDue((due) => [...due, ...left]);
     await store.delete(markedKey(conversationId));
+  }
+
+  async function notRemoved(messageIds: readonly string[]): Promise<string[]> {
+    const left: string[] = [];
+    for (const messageId of messageIds)
+      if (!(await react("reactions.remove", messageId, waitingReaction))) left.push(messageId);
+    return left;
+  }
+
+  async function dueIds(): Promise<string[]> {
+    return markedSchema.catch([]).parse(await store.get(dueKey));
+  }
+
+  async function changeDue(change: (due: string[]) => string[]): Promise<void> {
+    const write = async () => {
+      const due = change(await dueIds()).slice(-maxDue);
+      await (due.length === 0 ? store.delete(dueKey) : store.set(dueKey, due, keptMs));
+      if (due.length > 0) tryAgain();
+    };
+    await (withLock === undefined ? write() : withLock(dueKey, write));
+  }
+
+  function tryAgain(): void {
+    if (signal.aborted) return;
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void resume();
+    }, tryAgainMs).unref();
+  }
+
+  async function resume(): Promise<void> {
+    await inOrder(dueKey, async () => {
+      const due = await dueIds();
+      if (due.length === 0) return;
+      const left = new Set(await notRemoved(due));
+      await changeDue((now) => now.filter((id) => left.has(id) || !due.includes(id)));
+    });
   }
 
   /** One after the other: a reaction must not arrive after it was to be taken away. */
@@ -87,6 +143,7 @@ export function createReceipts({ api, statuses, store, ackReaction, log }: Recei
     async end(conversationId) {
       if (ackReaction === null) await inOrder(conversationId, () => unmark(conversationId));
     },
+    resume,
   };
 }
 

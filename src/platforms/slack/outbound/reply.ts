@@ -44,8 +44,6 @@ export interface ReplyOptions {
   footers: Footers;
   forms: CardForms;
   botUserId(): Promise<string>;
-  /** Cards that this process is posting. A click may arrive before the posted message's id is known. */
-  posting: Map<string, Promise<void>>;
   /** Treats later messages in this thread as addressed to the agent. */
   joinThread(channel: string, thread: string): Promise<void>;
   log: Log;
@@ -226,22 +224,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
     }
   }
 
-  function postingOf(card: ApprovalCard): string {
-    return `${target.turnId}:${card.id}`;
-  }
-
-  async function askOnce(card: ApprovalCard): Promise<void> {
-    const work = ask(card);
-    options.posting.set(
-      postingOf(card),
-      work.catch(() => {}),
-    );
-    await work.finally(() => options.posting.delete(postingOf(card)));
-  }
-
   async function settle(card: ApprovalCard): Promise<void> {
     if (destination === undefined) return;
-    await options.posting.get(postingOf(card));
     const { sender } = await begin();
     if ((await sender.find(`card:${card.id}`)) === undefined) return;
     await options.forms.keep(card);
@@ -274,7 +258,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
   return {
     write: (text) => inOrder(() => show({ text })),
     progress: (progress) => inOrder(() => show({ progress })),
-    ask: (card) => inOrder(() => askOnce(card).catch(asRejection)),
+    ask: (card) => inOrder(() => ask(card).catch(asRejection)),
     settle: (card) => inOrder(() => settle(card)),
     note: (said) => inOrder(() => note(said).catch(asRejection)),
     question: (card) => inOrder(() => question(card).catch(asRejection)),

@@ -1,0 +1,36 @@
+/**
+ * Each message of a card has one writer at a time, in any process. The writer reads the card after it has the lock, so the
+ * parts of a long card are posted once, and what is shown last is the latest state. Whoever changes a card writes it afterwards.
+ */
+import { createWithLock } from "../lib/with-lock.ts";
+import type { ApprovalCard } from "../ports/card.ts";
+import type { Leases } from "../ports/cluster.ts";
+
+export interface CardWriterOptions {
+  leases: Leases;
+  /** The card as it is now, as this turn shows it. */
+  cardNow(cardId: string, turnId: string): Promise<ApprovalCard | undefined>;
+}
+
+/** `put` shows one state of the card. It gets the latest state, and runs again if that has changed in the meantime. */
+export type WriteCard = (card: ApprovalCard, put: (now: ApprovalCard) => Promise<void>) => Promise<void>;
+
+/** A card that changes at every look is left to those who change it. */
+const maxLooks = 10;
+
+export function createCardWriter({ leases, cardNow }: CardWriterOptions): WriteCard {
+  const withLock = createWithLock(leases);
+
+  return ({ id, target }, put) =>
+    withLock(`card:${target.turnId}:${id}`, async () => {
+      let shown: string | undefined;
+      // Look again after writing: a process that stalled may have lost its lock to another one that has a newer state.
+      for (let looks = 0; looks < maxLooks; looks += 1) {
+        const now = await cardNow(id, target.turnId);
+        const state = JSON.stringify(now);
+        if (now === undefined || state === shown) return;
+        await put({ ...now, target });
+        shown = state;
+      }
+    });
+}

@@ -1,0 +1,188 @@
+/** Two processes on one Redis post and settle the same cards at random: each part appears once, in its latest state. */
+import { randomInt } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createPosts } from "../../../src/engine/turn/posts.ts";
+import { silentLog } from "../../../src/lib/log.ts";
+import type { ApprovalCard, CardItem } from "../../../src/ports/card.ts";
+import type { ReplyTarget } from "../../../src/ports/message.ts";
+import type { Platform } from "../../../src/ports/platform.ts";
+import { createCardWriter } from "../../../src/response/card-writer.ts";
+import { createDeliveries, type Deliveries } from "../../../src/response/deliveries.ts";
+import { createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts";
+import { createRedisConnection } from "../../../src/storage/redis/connection.ts";
+import { createRedisLeases } from "../../../src/storage/redis/leases.ts";
+import { createRedisLedger } from "../../../src/storage/redis/ledger.ts";
+import { createCard } from "../../conformance/platform.ts";
+import { inboundMessage } from "../../doubles/records.ts";
+import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../../doubles/redis-server.ts";
+import { openDiscordBot } from "../discord/discord-bot.ts";
+import { createSlackWorld } from "../slack/world.ts";
+
+interface World {
+  platforms: [Platform, Platform];
+  conversationId: string;
+  messageId: string;
+  /** Labels of the buttons of each of the bot's messages. */
+  shown(): { buttons: string[] }[];
+  close(): Promise<void>;
+}
+
+const rounds = 100;
+const atOnce = 5;
+const itemsOfCard = 4;
+const maxPauseMs = 40;
+
+const pause = () => wait(randomInt(maxPauseMs));
+
+test("a state that is out of date once it is written is written again", async () => {
+  const states = ["open", "approved", "approved"];
+  const target = { platform: "test", conversationId: "c", turnId: "t", messageId: "m" };
+  const card = cardOf(target);
+  const cardNow = async () => ({ ...card, approversText: states.shift() ?? "" });
+  const written: string[] = [];
+  await createCardWriter({ leases: createInMemoryLeases(), cardNow })(card, async (now) => {
+    written.push(now.approversText);
+  });
+  expect(written).toEqual(["open", "approved"]);
+});
+
+describe.skipIf(missingRedis !== undefined)(`two processes that write the same cards${redisNote}`, () => {
+  let redis: RedisServer;
+  let closing: (() => Promise<unknown>)[];
+  let cards: Map<string, ApprovalCard>;
+  beforeAll(async () => {
+    redis = await startRedisServer();
+  });
+  afterAll(() => redis?.dispose());
+  beforeEach(() => {
+    closing = [];
+    cards = new Map();
+  });
+  afterEach(async () => {
+    for (const close of closing.reverse()) await close();
+  });
+
+  async function startProcess(platform: Platform, prefix: string) {
+    const connection = createRedisConnection(redis.url, silentLog);
+    const leases = createRedisLeases({ connection, prefix, lockMs: 10_000 });
+    const ledger = await createRedisLedger({ connection, prefix });
+    closing.push(async () => {
+      await leases.close();
+      await connection.close();
+    });
+    const cardNow = async (_: string, turnId: string) => {
+      const now = cards.get(turnId);
+      await pause();
+      return now;
+    };
+    const deliveries = createDeliveries({
+      platform: () => platform,
+      postsFor: ({ turnId }) => createPosts(ledger, turnId, pause),
+      writeCard: createCardWriter({ leases, cardNow }),
+      redact: (text) => text,
+      wrap: (_, port) => port,
+      log: silentLog,
+    });
+    return { deliveries, ledger };
+  }
+
+  test.each<[string, () => Promise<World>]>([
+    ["Discord", openDiscord],
+    ["Slack", openSlack],
+  ])(
+    "on %s, each part is there once and shows the last state",
+    async (name, open) => {
+      const world = await open();
+      closing.push(world.close);
+      const processes = await Promise.all(world.platforms.map((platform) => startProcess(platform, `{${name}}:`)));
+      const ids = Array.from({ length: rounds }, (_, index) => `turn${index}`);
+      for (let next = 0; next < rounds; next += atOnce) {
+        await Promise.all(ids.slice(next, next + atOnce).map((turnId) => playCard(world, turnId, processes)));
+      }
+      const posts = await Promise.all(ids.map((turnId) => processes[0]?.ledger.list("post", { group: turnId })));
+      const posted = posts.flat().filter((post) => post !== undefined && /:(?:card|more|card-part):/.test(post.id));
+      const messages = posted.filter((post) => post?.id.includes(":try:") === false);
+      expect(messages.length).toBeGreaterThanOrEqual(rounds);
+      expect(world.shown()).toHaveLength(messages.length);
+      expect(world.shown().flatMap(({ buttons }) => buttons)).toEqual([]);
+    },
+    300_000,
+  );
+
+  /** The turn posts its card, sometimes from two processes, while people answer one half of it after the other. */
+  async function playCard(
+    { conversationId, messageId, platforms }: World,
+    turnId: string,
+    processes: { deliveries: Deliveries }[],
+  ): Promise<void> {
+    const target: ReplyTarget = { platform: platforms[0].name, conversationId, turnId, messageId };
+    const anywhere = () => processes[randomInt(2)]?.deliveries.open(target);
+    const now = () => cards.get(turnId) as ApprovalCard;
+    cards.set(turnId, cardOf(target));
+    const asking = Array.from({ length: 1 + randomInt(2) }, async () => {
+      const asked = now();
+      await pause();
+      await (await anywhere())?.ask(asked);
+    });
+    const answering = [0, 1].map(async (half) => {
+      for (let looks = 0; looks <= half * 2; looks += 1) await pause();
+      const items = now().items.map((item, index) => (index % 2 === half ? denied(item) : item));
+      const settled = { ...now(), items };
+      cards.set(turnId, settled);
+      await (await anywhere())?.settle(settled);
+    });
+    await Promise.all([...asking, ...answering]);
+  }
+});
+
+function cardOf(target: ReplyTarget): ApprovalCard {
+  const card = createCard(inboundMessage({ id: target.messageId }));
+  const items = Array.from({ length: itemsOfCard }, (_, index) => ({
+    ...(card.items[0] as CardItem),
+    approvalId: `approval-${index}`,
+    callText: `shell_exec\ncommand: "echo ${"x".repeat(4_000)}"`,
+  }));
+  return { ...card, id: `card-${target.turnId}`, target, items };
+}
+
+function denied(item: CardItem): CardItem {
+  return { ...item, state: "denied", choices: [], outcome: "Denied by Ann" };
+}
+
+async function openDiscord(): Promise<World> {
+  const bot = await openDiscordBot({ leases: createInMemoryLeases() });
+  const dm = bot.discord.ann.dm();
+  const said = bot.discord.ann.say("hello", { in: "dm" });
+  const other = bot.another();
+  const own = () => dm.messages().filter(({ author }) => author.id === bot.discord.bot.id);
+  return {
+    platforms: [bot.platform, other],
+    conversationId: `discord:dm:${dm.id}`,
+    messageId: said.id,
+    shown: () => own().map(({ buttons }) => ({ buttons: buttons.map(({ label }) => label) })),
+    async close() {
+      await other.close();
+      await bot.close();
+    },
+  };
+}
+
+async function openSlack(): Promise<World> {
+  const world = await createSlackWorld();
+  const { slack } = world;
+  slack.limits.isEnforced = false;
+  const dm = slack.workspace.direct(slack.ann);
+  const { ts } = slack.people.say({ as: slack.ann, in: dm, text: "hello" });
+  return {
+    platforms: [world.platform, await world.another()],
+    conversationId: `slack:${slack.state.team.id}:${dm.id}`,
+    messageId: `${dm.id}:${ts}`,
+    shown: () =>
+      slack
+        .see({ in: dm })
+        .filter(({ isAgents }) => isAgents)
+        .map(({ buttons }) => ({ buttons: buttons.map(({ label }) => label) })),
+    close: world.close,
+  };
+}
