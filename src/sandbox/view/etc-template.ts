@@ -14,8 +14,14 @@ import {
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { viewUser } from "./command-program.ts";
 
+/** Mounted from the host, because it contains hundreds of links to programs and nothing else. */
+const alwaysMounted = "alternatives";
+/** A folder with more of them, such as that of certificates, is mounted instead if all that it holds is public. */
+const maxLinks = 16;
+
 /** Names in /etc, where `*` stands for the rest of a name. */
 const needed = [
+  alwaysMounted,
   // the dynamic linker
   ...["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-*"],
   // certificates and cryptography
@@ -39,8 +45,6 @@ const needed = [
   ],
   ...["sgml", "vim", "matplotlibrc", "OpenCL", "glvnd", "lynx", "openal", "mailcap", "netconfig", "vulkan"],
 ];
-/** Mounted from the host, because it contains hundreds of links to programs and nothing else. */
-export const boundInEtc = "alternatives";
 /** These names and everything below them are never copied. */
 const neverCopied = new Set(["private", "ssh", "sudoers", "shadow", "gshadow"]);
 const maxFileBytes = 4 * 1024 * 1024;
@@ -52,26 +56,31 @@ const sharedFolders = ["/usr", "/etc"];
 
 type Entry =
   | { path: string; kind: "folder" }
+  /** A folder that is empty here, and that views have from the host. */
+  | { path: string; kind: "mount" }
   | { path: string; kind: "link"; to: string }
   | { path: string; kind: "file"; content: Buffer; mode: number };
 
 /**
  * Fills the folder, unless it already has exactly the entries that it needs: reading hundreds of entries costs a tenth of
- * writing them. Synchronous, because there are hundreds of entries and each takes microseconds.
+ * writing them. Synchronous, because there are hundreds of entries and each takes microseconds. Returns the folders of
+ * /etc that views have from the host, as paths relative to it.
  */
-export function makeEtcTemplate(folder: string): void {
+export function makeEtcTemplate(folder: string): string[] {
   const entries = [...ownEntries(), ...machineEntries()];
-  if (isEqual(folder, entries)) return;
+  const mounted = entries.flatMap(({ kind, path }) => (kind === "mount" ? [path] : []));
+  if (isEqual(folder, entries)) return mounted;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { mode: 0o755 });
   for (const entry of entries) writeEntry(join(folder, entry.path), entry);
+  return mounted;
 }
 
 function isEqual(folder: string, entries: readonly Entry[]): boolean {
   try {
     const isThere = (entry: Entry) => {
       const path = join(folder, entry.path);
-      if (entry.kind === "folder") return statSync(path).isDirectory();
+      if (entry.kind === "folder" || entry.kind === "mount") return statSync(path).isDirectory();
       return entry.kind === "link" ? readlinkSync(path) === entry.to : readFileSync(path).equals(entry.content);
     };
     return readdirSync(folder, { recursive: true }).length === entries.length && entries.every(isThere);
@@ -81,7 +90,7 @@ function isEqual(folder: string, entries: readonly Entry[]): boolean {
 }
 
 function writeEntry(path: string, entry: Entry): void {
-  if (entry.kind === "folder") mkdirSync(path, { mode: 0o755 });
+  if (entry.kind === "folder" || entry.kind === "mount") mkdirSync(path, { mode: 0o755 });
   else if (entry.kind === "link") symlinkSync(entry.to, path);
   else writeFileSync(path, entry.content, { mode: entry.mode });
 }
@@ -100,7 +109,6 @@ function ownEntries(): Entry[] {
     gitconfig: "[user]\n\tname = Remora\n\temail = remora@localhost\n[init]\n\tdefaultBranch = main\n",
   };
   return [
-    { path: boundInEtc, kind: "folder" },
     { path: "mtab", kind: "link", to: "/proc/self/mounts" },
     ...Object.entries(files).map(
       ([path, text]): Entry => ({ path, kind: "file", content: Buffer.from(text), mode: 0o644 }),
@@ -119,24 +127,30 @@ function isNeeded(name: string): boolean {
   return needed.some((one) => (one.endsWith("*") ? name.startsWith(one.slice(0, -1)) : name === one));
 }
 
-function addEntry(entry: Dirent, parent: string, found: Entry[]): void {
-  if (neverCopied.has(entry.name) || found.length >= maxEntries) return;
+/** Returns whether the copy is what a view would see in the folder itself. */
+function addEntry(entry: Dirent, parent: string, found: Entry[]): boolean {
+  if (neverCopied.has(entry.name) || found.length >= maxEntries) return false;
   const from = join(parent, entry.name);
   const path = relative(source, from);
-  if (entry.isDirectory()) {
-    const inner = readable(() =>
-      (statSync(from).mode & 0o005) === 0o005 ? readdirSync(from, { withFileTypes: true }) : undefined,
-    );
-    if (inner === undefined) return;
-    found.push({ path, kind: "folder" });
-    for (const one of inner) addEntry(one, from, found);
-    return;
-  }
+  if (entry.isDirectory()) return addFolder(path, from, found);
   const copied = readable(() => {
     if (entry.isSymbolicLink()) return linkEntry(path, from);
     return entry.isFile() ? publicFile(path, from) : undefined;
   });
   if (copied !== undefined) found.push(copied);
+  return copied?.kind === (entry.isSymbolicLink() ? "link" : "file");
+}
+
+function addFolder(path: string, from: string, found: Entry[]): boolean {
+  const inner = readable(() =>
+    (statSync(from).mode & 0o005) === 0o005 ? readdirSync(from, { withFileTypes: true }) : undefined,
+  );
+  if (inner === undefined) return false;
+  const place = found.push({ path, kind: "folder" }) - 1;
+  const isWhole = inner.map((one) => addEntry(one, from, found)).every(Boolean);
+  const hasManyLinks = inner.filter((one) => one.isSymbolicLink()).length > maxLinks;
+  if (path === alwaysMounted || (isWhole && hasManyLinks)) found.splice(place, found.length, { path, kind: "mount" });
+  return isWhole;
 }
 
 /** Copies a link as a link, or the file that it leads to if that is not in `sharedFolders`. */

@@ -47,8 +47,8 @@ export interface FileSystemPlan {
   root: string;
   system: readonly SystemFolder[];
   etc: string;
-  /** A folder in the host's /etc that views show unchanged. */
-  boundInEtc: string | undefined;
+  /** Folders in the host's /etc that views show unchanged, as paths relative to it. */
+  boundInEtc: readonly string[];
   maskedFiles: readonly string[];
   maskedFolders: readonly string[];
   extra: readonly ExtraMount[];
@@ -79,8 +79,7 @@ export function addFileSystem(program: Program, plan: FileSystemPlan): void {
   }
   folder("etc");
   addBind(program, { from: plan.etc, at: "etc", isReadOnly: true });
-  if (plan.boundInEtc !== undefined)
-    addBind(program, { from: `/etc/${plan.boundInEtc}`, at: `etc/${plan.boundInEtc}`, isReadOnly: true });
+  for (const path of plan.boundInEtc) addBind(program, { from: `/etc/${path}`, at: `etc/${path}`, isReadOnly: true });
   folder(emptyFolder, 0o555);
   addDevices(program, folder, plan);
   folder("tmp");

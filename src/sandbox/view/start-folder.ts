@@ -2,9 +2,9 @@
  * Makes the folder that all views of this process share, and removes the folders of processes that no longer run. A process
  * leaves its /etc to the next one.
  */
-import { mkdir, mkdtemp, readdir, readFile, rename, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { boundInEtc, makeEtcTemplate } from "./etc-template.ts";
+import { makeEtcTemplate } from "./etc-template.ts";
 import { writeLauncher } from "./launcher.ts";
 import { removeFolder } from "./remove-folder.ts";
 import type { Processor } from "./system-calls.ts";
@@ -12,7 +12,8 @@ import type { Processor } from "./system-calls.ts";
 export interface StartFolder {
   launcher: string;
   etc: string;
-  boundInEtc: string | undefined;
+  /** Folders in the host's /etc that views show unchanged, as paths relative to it. */
+  boundInEtc: string[];
   root: string;
   scratch: string;
   remove(): Promise<void>;
@@ -27,13 +28,12 @@ export async function openStartFolder(folder: string, processor: Processor): Pro
   const left = join(folder, "etc");
   await removeAbandoned(folder, left);
   await move(left, etc);
-  makeEtcTemplate(etc);
+  const boundInEtc = makeEtcTemplate(etc);
   const [launcher] = await Promise.all([writeLauncher(own, processor), mkdir(root), mkdir(scratch)]);
-  const isThere = (await stat(join("/etc", boundInEtc)).catch(() => undefined))?.isDirectory() === true;
   return {
     launcher,
     etc,
-    boundInEtc: isThere ? boundInEtc : undefined,
+    boundInEtc,
     root,
     scratch,
     async remove() {

@@ -1,10 +1,12 @@
 /** What a command can do in a view, and where its writes go. */
 import { createHash } from "node:crypto";
-import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { createWorkbench, patience } from "./workbench.ts";
+
+const certificates = "/etc/ssl/certs";
 
 describe("the working folder", () => {
   test("is read and written at its own path, and the real one does not change", async () => {
@@ -153,6 +155,16 @@ describe("a command", () => {
     );
     expect(output).toBe("user\n1000\nx\n42\n");
   });
+
+  test.skipIf(!existsSync(`${certificates}/ca-certificates.crt`))(
+    "has this machine's certificates, also those found by hash",
+    async () => {
+      const { output } = await createWorkbench().run(
+        `LC_ALL=C ls -A ${certificates}; head -c 5 ${certificates}/ca-certificates.crt`,
+      );
+      expect(output).toBe(`${readdirSync(certificates).sort().join("\n")}\n-----`);
+    },
+  );
 
   test("runs at most once in a view", async () => {
     const { view } = await createWorkbench().run("true");
