@@ -71,6 +71,7 @@ export interface AppReport {
 
 /** Delays the warm-up so that it does not block the first message or call. */
 const gateWarmUpDelayMs = 1_000;
+const maxConnectMs = 2_000;
 const maxHomeEntries = 5;
 
 export async function createApp(options: AppOptions): Promise<App> {
@@ -215,6 +216,16 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
 
   let url: string | null = null;
   let gateWarmUp: NodeJS.Timeout | undefined;
+  let isWorkingInBackground = false;
+
+  function startBackgroundWork(): void {
+    if (isWorkingInBackground || ended.signal.aborted) return;
+    isWorkingInBackground = true;
+    void state.metrics.load();
+    health.startSlowChecks();
+    housekeeping.start();
+    if (takesTurns(role)) void memory.warmUp();
+  }
 
   return {
     report: () => ({
@@ -238,15 +249,12 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       const { connected } = await connections.start(handlers, ended.signal);
       // Don't wait for the connections: recovered turns can reply without them.
       await conversations.recover();
-      // After the process has said that it is ready, unless a service takes longer to connect.
-      setImmediate(() => {
-        if (ended.signal.aborted) return;
-        health.startSlowChecks();
-        housekeeping.start();
-        if (takesTurns(role)) void memory.warmUp();
-      });
+      // In case a service can't be reached.
+      setTimeout(startBackgroundWork, maxConnectMs).unref();
       await connected;
       isStarted = true;
+      // After the process has said that it is ready.
+      setTimeout(startBackgroundWork);
       state.live.watch();
       if (takesTurns(role)) gateWarmUp = setTimeout(skills.warmUpGate, gateWarmUpDelayMs).unref();
     },

@@ -186,15 +186,10 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       await settleAll(own, false, (ofCard) => cancelRows(ofCard, reason));
     },
     async sweep(at) {
-      const waiting = await ledger.list("approval", { states: ["open", "approved"] });
-      for (const row of waiting) if (row.state === "approved") await applyContinue(context, row);
-      const due = waiting.filter((row) => isExpired(row.body, at));
+      for (const row of await ledger.list("approval", { states: ["approved"] })) await applyContinue(context, row);
+      const due = await ledger.list("approval", { dueBefore: at + 1 });
       await settleAll(due, true, (ofCard) => expireDue(context, ofCard, at));
-      const open = waiting.filter((row) => row.state === "open" && !isExpired(row.body, at));
-      await notifier.sweep(
-        open.map(({ body }) => body.cardId),
-        at,
-      );
+      await notifier.sweep(at);
       for (const { origin } of await grants.sweep(at)) await showAgain(origin.cardId);
       await notices.sweep(at);
       await prune(at);

@@ -141,10 +141,10 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
       const keptFrom = now() - options.retentionDays * dayMs;
       await pruneHeads(options.headsFolder, chain, keptFrom - dayMs);
       const expired = await expiredFiles(folder, dayOf(keptFrom));
-      if (expired.length === 0) return;
       const files = await describePruning(folder, expired);
+      if (files.length === 0) return;
       await append(pruneEvent, { files });
-      for (const { name } of expired) await rm(join(folder, name), { force: true });
+      for (const { file: name } of files) await rm(join(folder, name), { force: true });
     },
     async close() {
       stopListening();

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { type AuditFile, endOfFile, firstLine, listAuditFiles } from "./files.ts";
+import { type AuditFile, endOfFile, firstLine, listAuditFiles, unlessGone } from "./files.ts";
 import type { ChainHead } from "./line.ts";
 
 export interface EarlierChain extends ChainHead {
@@ -16,9 +16,20 @@ export interface ChainStart {
   unchained?: { file: string; hash: string }[];
 }
 
+const maxTries = 5;
+
 export const startEvent = "audit.started";
 
+/** Tries again if another process removes expired files meanwhile. */
 export async function describeStart(folder: string): Promise<ChainStart> {
+  for (let tries = 1; tries < maxTries; tries++) {
+    const start = await unlessGone(describe(folder));
+    if (start !== undefined) return start;
+  }
+  return await describe(folder);
+}
+
+async function describe(folder: string): Promise<ChainStart> {
   const files = await listAuditFiles(folder);
   const chains = Map.groupBy(files, ({ chain }) => chain);
   const named = new Set<string>();

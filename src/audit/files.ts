@@ -31,6 +31,16 @@ export async function listAuditFiles(folder: string): Promise<AuditFile[]> {
   });
 }
 
+/** Undefined if another process has removed the file meanwhile, because its retention is over. */
+export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return undefined;
+    throw thrown;
+  }
+}
+
 /** Yields lines without their line breaks. Bytes after the last line break come last, with `isTorn`. */
 export async function* linesOf(path: string): AsyncGenerator<{ bytes: Buffer; isTorn: boolean }> {
   let rest = Buffer.alloc(0);

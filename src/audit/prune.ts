@@ -1,7 +1,7 @@
 /** Finds expired audit files, and describes them in an audit line so that `verify` accepts exactly these gaps. */
 import { join } from "node:path";
 import { hashOfFile } from "./chain-start.ts";
-import { type AuditFile, endOfFile, firstLine, listAuditFiles } from "./files.ts";
+import { type AuditFile, endOfFile, firstLine, listAuditFiles, unlessGone } from "./files.ts";
 import { type ChainHead, chainStartedAt } from "./line.ts";
 
 export const pruneEvent = "audit.pruned";
@@ -13,8 +13,9 @@ export type PrunedFile = ({ file: string; chain: string } & ChainHead) | { file:
 /** Lists files whose name and content are both older than `oldest` so that renaming a file can't make it expire. */
 export async function expiredFiles(folder: string, oldest: string): Promise<AuditFile[]> {
   const named = (await listAuditFiles(folder)).filter(({ day }) => day < oldest);
-  const firstLines = await Promise.all(named.map((file) => firstLine(folder, file)));
-  return named.filter((_file, index) => (firstLines[index]?.at ?? "").slice(0, 10) < oldest);
+  const days = named.map(async (file) => ((await firstLine(folder, file))?.at ?? "").slice(0, 10));
+  const found = await Promise.all(days.map(unlessGone));
+  return named.filter((_file, index) => (found[index] ?? oldest) < oldest);
 }
 
 /** True if retention could have removed the file at that time (ISO 8601). It keeps files for at least a day. */
@@ -30,13 +31,13 @@ export function areDaysApart(one: string, other: string): boolean {
   return Math.abs(Date.parse(one.slice(0, 10)) - Date.parse(other.slice(0, 10))) > dayMs;
 }
 
+/** Leaves out what another process has removed meanwhile, which has described it. */
 export async function describePruning(folder: string, files: AuditFile[]): Promise<PrunedFile[]> {
-  return await Promise.all(
-    files.map(async ({ name: file, chain }) => {
-      const path = join(folder, file);
-      if (chain === undefined) return { file, hash: await hashOfFile(path) };
-      const { last = { sequence: 0, hash: "" } } = await endOfFile(path);
-      return { file, chain, ...last };
-    }),
-  );
+  const described = files.map(async ({ name: file, chain }) => {
+    const path = join(folder, file);
+    if (chain === undefined) return { file, hash: await hashOfFile(path) };
+    const { last = { sequence: 0, hash: "" } } = await endOfFile(path);
+    return { file, chain, ...last };
+  });
+  return (await Promise.all(described.map(unlessGone))).filter((each) => each !== undefined);
 }

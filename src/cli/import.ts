@@ -1,6 +1,6 @@
 /**
  * `remora import` takes over persona, memory and skills of another agent. It shows first what becomes what, and changes
- * nothing without `--apply`. It never overwrites, so it can be repeated. Notes keep an origin: cards say when a call
+ * nothing without `--apply`, which takes the memory's lock. It never overwrites, so it can be repeated. Notes keep an origin: cards say when a call
  * follows their text. Secrets in notes are replaced; a skill with one is left out.
  */
 import { existsSync } from "node:fs";
@@ -17,7 +17,7 @@ import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
 import { writeFileAtomic } from "../lib/atomic-write.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
-import { createFileOrder } from "../lib/file-order.ts";
+import { createFileOrder, type FileOrder } from "../lib/file-order.ts";
 import { createRedactor, type Redact } from "../lib/redact.ts";
 import { asPlain, oneLine } from "../lib/text/sanitize.ts";
 import { createKnowledge, type Knowledge } from "../memory/knowledge.ts";
@@ -26,6 +26,7 @@ import { originOf } from "../ports/origin.ts";
 import type { Skill } from "../ports/skill.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
 import { hasUnseen } from "../skill-runtime/parse/text.ts";
+import { lockMemory } from "./memory-lock.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 import { copySkill } from "./skills-copy.ts";
 import { mustBeSeen } from "./skills-facts.ts";
@@ -68,9 +69,12 @@ export async function importCommand(
       `has no persona, memory or skills of ${sourceNames[source]}. Name the folder that has them`,
     );
   await mkdir(join(settings.workspace, "skills"), { recursive: true });
+  const scope = readScope(items, flags);
+  const lock = flags.apply ? await lockMemory(settings) : undefined;
+  const inOrder = lock?.inOrder ?? createFileOrder(settings.workspace);
   const aside = await mkdtemp(join(settings.workspace, ".import-"));
   try {
-    const plans = await planItems({ items, source, settings, aside, scope: readScope(items, flags) });
+    const plans = await planItems({ items, source, settings, inOrder, aside, scope });
     const lines = plans.flatMap(({ from, result, hint }) => [
       asPlain(`${relative(folder, from) || basename(from)}: ${result}`),
       ...(hint === undefined ? [] : [`    ${asPlain(hint)}`]),
@@ -81,6 +85,7 @@ export async function importCommand(
     process.stdout.write(closingLine(changes.length, flags));
   } finally {
     await rm(aside, { recursive: true, force: true });
+    await lock?.close();
   }
 }
 
@@ -109,13 +114,14 @@ interface Place {
   items: FoundItem[];
   source: ImportSource;
   settings: Settings;
+  inOrder: FileOrder;
   scope: MemoryScope;
   aside: string;
 }
 
-async function planItems({ items, source, settings, scope, aside }: Place): Promise<Planned[]> {
+async function planItems({ items, source, settings, inOrder, scope, aside }: Place): Promise<Planned[]> {
   const redact = createRedactor(settings.secrets.map(({ value }) => value));
-  const knowledge = createKnowledge({ workspace: settings.workspace, inOrder: createFileOrder(), redact });
+  const knowledge = createKnowledge({ workspace: settings.workspace, inOrder, redact });
   const plans: Planned[] = [];
   const present = (await loadSkills(skillRootsOf(settings))).skills;
   for (const item of items) {

@@ -61,7 +61,7 @@ export async function memorySearchCommand(
 
 /** Every scope that has files: the operator can read all of them. */
 function scopesIn(workspace: string): MemoryScope[] {
-  const desk = createMemoryDesk({ workspace, inOrder: createFileOrder(), redact: (text) => text });
+  const desk = createMemoryDesk({ workspace, inOrder: createFileOrder(workspace), redact: (text) => text });
   return [...new Set<MemoryScope>([...desk.scopes().map(({ scope }) => scope as MemoryScope), "shared"])];
 }
 

@@ -111,15 +111,18 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
   async function assembleTurn(input: ContextInput): Promise<AssembledTurn> {
     const { turn } = input;
     const tools = options.tools(turn.conversationId);
-    const [stored, recalled, preferredModel] = await Promise.all([
+    const reads = Promise.all([
       (steadyHistory ?? history).read(turn.conversationId, turn.id, tools),
       recall.about(turn),
       options.preferredModel?.(turn.conversationId, turn.scope),
     ]);
+    // Render what needs none of them while the search works in its thread. A failure is that of the await below.
+    reads.catch(() => {});
     const briefs = options.skills(turn.conversationId);
     const own = originsOfTurn(turn, tools);
     const offer = offerOf(input.tools);
     const prefix = renderPrefix(briefs, offer);
+    const [stored, recalled, preferredModel] = await reads;
     const sources = { prefix, offer, briefs, history: stored, recalled, clock, origins: own };
     const within = (contextTokens: number): Assembled => {
       const assembled = assemble(input, { ...config, contextTokens }, sources);

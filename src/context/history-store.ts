@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
+import { whileLocked } from "../lib/with-lock.ts";
 import type { WithLock } from "../ports/cluster.ts";
 import type { Json } from "../ports/message.ts";
 import type { Store } from "../ports/store.ts";
@@ -75,6 +76,8 @@ export interface HistoryOptions {
   now?(): number;
 }
 
+type Save = (history: StoredHistory) => Promise<void>;
+
 interface StoredHistory {
   summary?: Summary;
   exchanges: StoredExchange[];
@@ -84,9 +87,16 @@ export function createHistory(options: HistoryOptions): History {
   const { store, log, idleMs, summaryRetentionMs = null, withLock, now = Date.now } = options;
   const inProcessOrder = createKeyedMutex();
 
-  function inOrder<T>(conversationId: string, work: () => Promise<T>): Promise<T> {
-    const locked = withLock === undefined ? work : () => withLock(historyKey(conversationId), work);
-    return inProcessOrder(conversationId, locked);
+  /** `work` may run again, so it must read what it changes. */
+  function inOrder<T>(conversationId: string, work: (save: Save) => Promise<T>): Promise<T> {
+    const key = historyKey(conversationId);
+    const saveIf = (check: () => void) => async (history: StoredHistory) => {
+      check();
+      await write(key, history);
+    };
+    return inProcessOrder(conversationId, () =>
+      withLock === undefined ? work(saveIf(() => {})) : whileLocked(withLock, key, (check) => work(saveIf(check))),
+    );
   }
 
   async function parse(conversationId: string): Promise<StoredHistory> {
@@ -111,8 +121,7 @@ export function createHistory(options: HistoryOptions): History {
     return summary === undefined || isExpired(summary) ? { exchanges } : { exchanges, summary };
   }
 
-  async function save(conversationId: string, { summary, exchanges }: StoredHistory): Promise<void> {
-    const key = historyKey(conversationId);
+  async function write(key: string, { summary, exchanges }: StoredHistory): Promise<void> {
     if (summary !== undefined) await store.set(key, { version: 2, exchanges, summary } as Json);
     else if (exchanges.length > 0) await store.set(key, { version: 1, exchanges } as Json);
     else await store.delete(key);
@@ -126,7 +135,7 @@ export function createHistory(options: HistoryOptions): History {
       return { ...rest, exchanges: sourced };
     },
     add: (turn, tools) =>
-      inOrder(turn.conversationId, async () => {
+      inOrder(turn.conversationId, async (save) => {
         const { exchanges, ...rest } = await load(turn.conversationId);
         // After a crash, a turn may be added again that the summary already covers.
         if (rest.summary?.turnIds.includes(turn.id)) return;
@@ -134,26 +143,26 @@ export function createHistory(options: HistoryOptions): History {
         const known = exchanges.findIndex(({ turnId }) => turnId === turn.id);
         if (known === -1) exchanges.push(exchange);
         else exchanges[known] = exchange;
-        await save(turn.conversationId, { ...rest, exchanges: bounded(exchanges) });
+        await save({ ...rest, exchanges: bounded(exchanges) });
       }),
     replace: (conversationId, replaced, previousId, summary) =>
-      inOrder(conversationId, async () => {
+      inOrder(conversationId, async (save) => {
         const { exchanges, summary: stored } = await load(conversationId);
         const byId = new Map(exchanges.map((exchange) => [exchange.turnId, exchange]));
         if (stored?.id !== previousId || !replaced.every((one) => isUnchanged(one, byId.get(one.turnId)))) return false;
         for (const { turnId } of replaced) byId.delete(turnId);
-        await save(conversationId, { summary, exchanges: [...byId.values()] });
+        await save({ summary, exchanges: [...byId.values()] });
         return true;
       }),
     clear: (conversationId, person) =>
-      inOrder(conversationId, async () => {
-        if (person === undefined) return await save(conversationId, { exchanges: [] });
+      inOrder(conversationId, async (save) => {
+        if (person === undefined) return await save({ exchanges: [] });
         const authorId = `${person.platform}:${person.userId}`;
         const { exchanges, summary } = await load(conversationId);
         const others = exchanges.filter(({ messages }) => messages.every((message) => message.authorId !== authorId));
         const kept = others.map((exchange) => withoutHeard(exchange, authorId, person.userId));
         const isTheirs = summary === undefined || [...summary.authorIds, ...summary.heardIds].includes(authorId);
-        await save(conversationId, isTheirs ? { exchanges: kept } : { summary, exchanges: kept });
+        await save(isTheirs ? { exchanges: kept } : { summary, exchanges: kept });
       }),
     async exportSummary(conversationId, { platform, userId }) {
       const { summary } = await load(conversationId);
@@ -166,16 +175,16 @@ export function createHistory(options: HistoryOptions): History {
       return at === undefined ? undefined : { at, bytes: Buffer.byteLength(JSON.stringify(history)) };
     },
     removeOlder: (conversationId, before) =>
-      inOrder(conversationId, async () => {
+      inOrder(conversationId, async (save) => {
         const at = lastUse(await parse(conversationId));
         if (at === undefined || at >= before) return false;
-        await save(conversationId, { exchanges: [] });
+        await save({ exchanges: [] });
         return true;
       }),
     prune: (conversationId) =>
-      inOrder(conversationId, async () => {
+      inOrder(conversationId, async (save) => {
         const { exchanges, summary } = await parse(conversationId);
-        if (summary !== undefined && isExpired(summary)) await save(conversationId, { exchanges });
+        if (summary !== undefined && isExpired(summary)) await save({ exchanges });
       }),
   };
 }

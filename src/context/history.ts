@@ -4,7 +4,7 @@
  * limited, but the newest exchange is always kept.
  */
 import { z } from "zod";
-import { distinctOrigins, type Origin, originOf, originOfPerson, originsSchema } from "../ports/origin.ts";
+import { distinctOrigins, isOrigins, type Origin, originOf, originOfPerson } from "../ports/origin.ts";
 import type { ModelMessage } from "../ports/provider.ts";
 import { type ToolSpec, withoutImages } from "../ports/tool.ts";
 import type { TurnRecord } from "../ports/turn.ts";
@@ -65,7 +65,7 @@ export const exchangeSchema = z.strictObject({
   messages: z.array(saidMessage).min(1),
   steps: z.array(takenStep),
   /** Origins of everything said and read in the turn. Absent in entries of earlier versions. */
-  origins: originsSchema.exactOptional(),
+  origins: z.custom<Origin[]>(isOrigins).exactOptional(),
   /** Estimated tokens: `fresh` with tool results (for the newest exchange), `stale` with stubs instead. */
   tokens: z.strictObject({ fresh: z.number(), stale: z.number() }),
 });

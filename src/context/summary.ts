@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { distinctOrigins, type Origin, originsSchema } from "../ports/origin.ts";
+import { distinctOrigins, isOrigins, type Origin } from "../ports/origin.ts";
 import { cutToTokens } from "./cut.ts";
 import { factsIn, lostFacts } from "./facts.ts";
 import { fence } from "./fence.ts";
@@ -34,7 +34,7 @@ export const summarySchema = z.strictObject({
   heardIds: z.array(z.string()).default([]),
   /** When the oldest of the turns ended. */
   since: z.number(),
-  origins: originsSchema,
+  origins: z.custom<Origin[]>(isOrigins),
   /** Estimated tokens of the rendered summary. */
   tokens: z.number(),
 });

@@ -7,7 +7,7 @@ export interface HousekeepingOptions {
   /** Run one after the other. A failure does not stop the others. */
   sweeps: Record<string, (now: number) => Promise<unknown>>;
   ledger: Ledger;
-  /** Run at startup and once an hour, one after the other. */
+  /** Run at startup and once an hour, one after the other. A failure does not stop the others. */
   cleanUps: (() => Promise<unknown>)[];
   log: Log;
 }
@@ -57,7 +57,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     await ledger.prune("rating", ["good", "bad", "said", "withdrawn"], before);
     await ledger.prune("answer", ["posted"], before);
     await ledger.prune("draft", ["kept", "discarded"], before);
-    for (const work of options.cleanUps) await work();
+    for (const work of options.cleanUps) await attempt("a clean-up", work);
   }
 
   async function attempt(what: string, work: () => Promise<unknown>): Promise<void> {

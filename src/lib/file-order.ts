@@ -4,19 +4,21 @@
  *
  *   1. take the lock
  *   2. create a file, which makes an NFS client forget what it has cached about the folder
- *   3. remove the temporary files of earlier holders, so that their renames fail
- *   4. read and edit, and write to a temporary file
- *   5. if the lock is still held, rename the file; if it is not, or the file is gone, start again at 1
+ *   3. remove the temporary files and folders of earlier holders, so that their renames fail
+ *   4. read and edit, and write to a temporary file. To delete a file, make a temporary folder
+ *   5. if the lock is still held, rename the temporary file, or move the file into the temporary folder; if it is not, or
+ *      the temporary file or folder is gone, start again at 1
  *
- * A holder that stalls after its check in 5 had its file before anybody else could take the lock, so the next holder has
- * removed it.
+ * A holder that stalls after its check in 5 had its file or folder before anybody else could take the lock, so the next
+ * holder has removed it.
  */
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
-import type { Lease, WithLock } from "../ports/cluster.ts";
+import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import type { WithLock } from "../ports/cluster.ts";
 import { isTemporaryName, replaceFile, temporaryName, writeFileAtomic } from "./atomic-write.ts";
-import { codeOf, RemoraError } from "./errors.ts";
+import { codeOf } from "./errors.ts";
 import { createKeyedMutex } from "./keyed-mutex.ts";
+import { lockLost, whileLocked } from "./with-lock.ts";
 
 export interface OrderedFiles {
   write(path: string, text: string): Promise<void>;
@@ -26,33 +28,27 @@ export interface OrderedFiles {
 
 /**
  * Runs `work` after all earlier work on the same path, even if the earlier work failed. If another process took the lock
- * over, `work` runs again, so it must read what it edits, and must not catch `isFileLockLost`.
+ * over, `work` runs again, so it must read what it edits, and must not catch `isLockLost`.
  */
 export type FileOrder = <T>(path: string, work: (files: OrderedFiles) => Promise<T>) => Promise<T>;
 
-const maxTries = 3;
-const lostCode = "coordination.lock-lost";
+/** Retries, because a stalled holder may move its file into the folder at this moment. */
+const removal = { recursive: true, force: true, maxRetries: 3 };
 
-export function isFileLockLost(thrown: unknown): boolean {
-  return codeOf(thrown) === lostCode;
-}
-
-/** Without `withLock`, only this process writes. The lock's name is the path. */
-export function createFileOrder(withLock?: WithLock): FileOrder {
+/**
+ * Without `withLock`, only this process writes. The lock's name uses a path relative to `folder`, because other machines may
+ * have the folder elsewhere.
+ */
+export function createFileOrder(folder: string, withLock?: WithLock): FileOrder {
   const inOrder = createKeyedMutex();
   if (withLock === undefined) return (path, work) => inOrder(resolve(path), () => work(unlocked));
 
   async function locked<T>(path: string, work: (files: OrderedFiles) => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await (withLock as WithLock)(path, async (lease) => {
-          await fence(path, lease);
-          return await work(filesUnder(lease));
-        });
-      } catch (thrown) {
-        if (!isFileLockLost(thrown) || tries === maxTries) throw thrown;
-      }
-    }
+    const name = `file:${relative(folder, path)}`;
+    return await whileLocked(withLock as WithLock, name, async (check) => {
+      await fence(path, check);
+      return await work(filesUnder(name, check));
+    });
   }
 
   return (path, work) => inOrder(resolve(path), () => locked(path, work));
@@ -60,43 +56,44 @@ export function createFileOrder(withLock?: WithLock): FileOrder {
 
 const unlocked: OrderedFiles = { write: writeFileAtomic, remove: (path) => rm(path, { force: true }) };
 
-function filesUnder(lease: Lease): OrderedFiles {
-  const check = () => {
-    if (lease.signal.aborted) throw lockLost();
-  };
+function filesUnder(name: string, check: () => void): OrderedFiles {
   return {
     async write(path, text) {
       try {
         await mkdir(dirname(path), { recursive: true });
         await replaceFile(path, text, { check });
       } catch (thrown) {
-        throw codeOf(thrown) === "ENOENT" ? lockLost(thrown) : thrown;
+        throw codeOf(thrown) === "ENOENT" ? lockLost(name, thrown) : thrown;
       }
     },
     async remove(path) {
-      check();
-      await rm(path, { force: true });
+      const aside = temporaryName(path);
+      try {
+        await mkdir(aside);
+        check();
+        await rename(path, join(aside, basename(path)));
+      } catch (thrown) {
+        if (codeOf(thrown) !== "ENOENT") throw thrown;
+        // Either the file or the temporary folder is gone.
+        if ((await isThere(dirname(path))) && !(await isThere(aside))) throw lockLost(name, thrown);
+      } finally {
+        await rm(aside, removal);
+      }
     },
   };
 }
 
-async function fence(path: string, lease: Lease): Promise<void> {
+async function isThere(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}
+
+async function fence(path: string, check: () => void): Promise<void> {
   const folder = dirname(path);
   // On a full disk, old files can still be removed.
   await writeFile(temporaryName(path), "", { flag: "wx" }).catch(() => {});
   const names = await readdir(folder).catch(() => []);
-  if (lease.signal.aborted) throw lockLost();
+  check();
   // A path stands for all parts of a day.
   const left = names.filter((name) => name.startsWith(`${basename(path)}.`) && isTemporaryName(name));
-  for (const name of left) await rm(join(folder, name), { force: true });
-}
-
-function lockLost(cause?: unknown): RemoraError {
-  return new RemoraError({
-    code: lostCode,
-    place: "memory",
-    message: "another process has taken over the lock of this file, so nothing was changed. Try again.",
-    isRetryable: true,
-    ...(cause === undefined ? {} : { cause }),
-  });
+  for (const name of left) await rm(join(folder, name), removal);
 }

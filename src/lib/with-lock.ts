@@ -2,7 +2,7 @@
 import type { Lease, Leases, WithLock } from "../ports/cluster.ts";
 import { pause } from "./backoff.ts";
 
-import { RemoraError } from "./errors.ts";
+import { codeOf, RemoraError } from "./errors.ts";
 
 /** Only for short work, because waiting callers poll every few milliseconds. Rejects after waiting too long. */
 export function createWithLock(leases: Leases): WithLock {
@@ -35,6 +35,45 @@ async function acquiredInTime(leases: Leases, name: string): Promise<Lease> {
     }
     await pause(askAgainMs * (1 + Math.random()), never);
   }
+}
+
+const maxTries = 3;
+const lostCode = "coordination.lock-lost";
+
+/**
+ * Runs `work` under the lock, and again from its reads on if another process has taken the lock over. `work` must call
+ * `check` right before each write, and must not catch what it throws (`isLockLost`).
+ */
+export async function whileLocked<T>(
+  withLock: WithLock,
+  name: string,
+  work: (check: () => void) => Promise<T>,
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await withLock(name, (lease) =>
+        work(() => {
+          if (lease.signal.aborted) throw lockLost(name);
+        }),
+      );
+    } catch (thrown) {
+      if (!isLockLost(thrown) || tries === maxTries) throw thrown;
+    }
+  }
+}
+
+export function isLockLost(thrown: unknown): boolean {
+  return codeOf(thrown) === lostCode;
+}
+
+export function lockLost(name: string, cause?: unknown): RemoraError {
+  return new RemoraError({
+    code: lostCode,
+    place: name,
+    message: "another process has taken over this lock, so nothing was changed. Try again.",
+    isRetryable: true,
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 const never = new AbortController().signal;

@@ -8,7 +8,8 @@ import { existsSync, readdirSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
-import { type FileOrder, isFileLockLost, type OrderedFiles } from "../lib/file-order.ts";
+import type { FileOrder, OrderedFiles } from "../lib/file-order.ts";
+import { isLockLost } from "../lib/with-lock.ts";
 import type { MemoryScope } from "../ports/message.ts";
 import { dayOf, type MemoryKind, scopeFolder } from "./places.ts";
 
@@ -100,7 +101,7 @@ async function writeTogether({ folder, day, closedParts, files }: Place, togethe
         together.delete(one);
       }
     } catch (thrown) {
-      if (isFileLockLost(thrown)) throw thrown;
+      if (isLockLost(thrown)) throw thrown;
       for (const one of changes) refuse(one, thrown);
     }
   }

@@ -49,19 +49,27 @@ export function createKnowledge({ workspace, inOrder, redact }: KnowledgeOptions
     }
   }
 
+  /** Rejects if the note has changed since the first call: work runs again if another process has taken the lock over. */
+  function readerOf(path: string): () => Promise<string | undefined> {
+    let before: { text: string | undefined } | undefined;
+    return async () => {
+      const text = await readNote(path);
+      if (before !== undefined && before.text !== text) throw changedMeanwhile(path);
+      before = { text };
+      return text;
+    };
+  }
+
   return {
     list: async (scope) => markdownFiles(scopeFolder(workspace, "knowledge", scope)),
     read: async (scope, title) => (await readMarked(scope, title))?.text,
     readMarked,
     write(scope, title, newText, origins = []) {
       const path = pathOf(scope, title);
-      let before: { text: string | undefined } | undefined;
+      const readSame = readerOf(path);
       return inOrder(path, async (files) => {
         try {
-          const text = await readNote(path);
-          // Runs again if another process has taken the lock over, which may have written the note since.
-          if (before !== undefined && before.text !== text) throw changedMeanwhile(path);
-          before = { text };
+          await readSame();
           const head = `# ${oneLine(redact(title), titleCharacters)}\n${noteMarkText(origins)}`;
           await files.write(path, `${head}\n${redact(newText).trim()}\n`);
           return path;
@@ -72,8 +80,9 @@ export function createKnowledge({ workspace, inOrder, redact }: KnowledgeOptions
     },
     remove(scope, title) {
       const path = pathOf(scope, title);
+      const readSame = readerOf(path);
       return inOrder(path, async (files) => {
-        if ((await readNote(path)) === undefined) return false;
+        if ((await readSame()) === undefined) return false;
         await files.remove(path);
         return true;
       });
@@ -85,7 +94,7 @@ function changedMeanwhile(path: string): RemoraError {
   return new RemoraError({
     code: "memory.changed",
     place: `memory ${path}`,
-    message: "another process has changed this note meanwhile, so it was not replaced. Read it, and write again.",
+    message: "another process has changed this note meanwhile, so nothing was changed. Read it, and try again.",
   });
 }
 

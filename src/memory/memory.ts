@@ -61,10 +61,7 @@ export interface OwnedMemory extends Memory {
 
 export function createMemory(options: MemoryOptions): OwnedMemory {
   const { workspace, events, log, redact, retentionDays = null, now = Date.now, withLock } = options;
-  // The lock's name uses a relative path, because other machines may have the workspace elsewhere.
-  const inOrder = createFileOrder(
-    withLock === undefined ? undefined : (path, work) => withLock(`file:${relative(workspace, path)}`, work),
-  );
+  const inOrder = createFileOrder(workspace, withLock);
   const days = createDayFiles(workspace, inOrder);
   const episodes = createEpisodeWriter({ days, redact });
   const feedback = createFeedbackWriter({ days, redact });

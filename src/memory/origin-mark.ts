@@ -1,5 +1,5 @@
 /** Stores origins as a hidden comment: below a note's title, where people may remove it, or in an episode's marker. */
-import { type Origin, originsSchema } from "../ports/origin.ts";
+import { isOrigins, type Origin } from "../ports/origin.ts";
 
 const noteMark = /^(# [^\n]*\n)<!-- from=(\S*) -->\n/;
 
@@ -12,12 +12,22 @@ export function encodeOrigins(origins: readonly Origin[]): string {
   return markerValue(JSON.stringify(origins));
 }
 
-/** If a later version or a person has written an unreadable marker, the text's origin is unknown. */
+/** If a later version or a person has written something unreadable, the text's origin is unknown. */
+export function readOrigins(json: string): Origin[] {
+  try {
+    const origins: unknown = JSON.parse(json);
+    if (isOrigins(origins)) return origins;
+  } catch {
+    // Not JSON.
+  }
+  return [{ kind: "file", name: "memory" }];
+}
+
 export function decodeOrigins(value: string): Origin[] {
   try {
-    return originsSchema.parse(JSON.parse(decodeURIComponent(value)));
+    return readOrigins(decodeURIComponent(value));
   } catch {
-    return [{ kind: "file", name: "memory" }];
+    return readOrigins("");
   }
 }
 

@@ -10,7 +10,7 @@ import { basename, join } from "node:path";
 import { messageOf } from "../lib/errors.ts";
 import { inTransaction, isDamage, removeDatabase } from "../lib/index-database.ts";
 import { termsOf } from "../lib/text/words.ts";
-import { type Origin, originsSchema } from "../ports/origin.ts";
+import type { Origin } from "../ports/origin.ts";
 import { dayTermsOf } from "./dates.ts";
 import { vectorKeyOf } from "./embedded-text.ts";
 import { type OpenIndex, openIndex } from "./index-database.ts";
@@ -24,6 +24,7 @@ import {
   readText,
   signatureOf,
 } from "./memory-files.ts";
+import { readOrigins } from "./origin-mark.ts";
 import { memoryKinds, type PassageKind } from "./places.ts";
 import { matchExpression, type SearchQuestion } from "./query.ts";
 
@@ -269,6 +270,6 @@ function foundPassage(row: Row): FoundPassage {
     heading: text("heading"),
     at: text("at"),
     text: text("text"),
-    origins: originsSchema.parse(JSON.parse(text("origins"))),
+    origins: readOrigins(text("origins")),
   };
 }

@@ -97,6 +97,8 @@ export interface CardRecord {
   messages: { turnId: string; messageId: string }[];
   /** Absent in records of earlier versions, and until it is decided who is told. */
   notify?: NotifyRecord;
+  /** When somebody is to be told about the card. Absent if nobody is. */
+  notifyAt?: number;
 }
 
 /** Who is told about a card. Decided once, before the card is posted. */

@@ -148,8 +148,9 @@ export interface ListOptions<K extends LedgerKind> {
   before?: number;
   limit?: number;
   /**
-   * Lists only active schedules whose `nextAt`, or active grants whose `expiresAt`, is before this time (ms), in any order.
-   * Finds nothing of other kinds. With Redis, entries that are not due cost nothing. Combines with `states` only.
+   * Lists only what is due before this time (ms), in any order: active schedules by `nextAt`, active grants, open and
+   * approved approvals by `expiresAt`, cards by `notifyAt`, parked turns by `wokenAt`. Finds nothing of other kinds. With
+   * Redis, entries that are not due cost nothing. Combines with `states` only.
    */
   dueBefore?: number;
 }

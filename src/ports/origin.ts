@@ -2,25 +2,35 @@
  * An origin says where text in a prompt comes from. Text keeps its origins wherever it is stored. A call has the
  * origins of everything in its prompt. The agent's instructions, skills and own tools have none.
  */
-import { z } from "zod";
-
 const maxNameCharacters = 120;
 /** The `via` of text that memory adds to a prompt automatically. */
 export const fromMemory = "memory";
 /** Limits what people have to read. A single origin is enough to require approval. */
 const maxOrigins = 12;
 
-const originSchema = z.object({
-  kind: z.enum(["person", "bot", "web", "file", "tool", "mcp", "attachment"]),
-  /** One short line for people: `example.com/page`, `report.pdf`, `Ben`. */
-  name: z.string(),
-  personId: z.string().exactOptional(),
-  /** Where the text was stored before it reached the prompt, such as `memory` or `file notes.md`. */
-  via: z.string().exactOptional(),
-});
-export const originsSchema = z.array(originSchema);
+const kinds = ["person", "bot", "web", "file", "tool", "mcp", "attachment"] as const;
 
-export type Origin = z.infer<typeof originSchema>;
+/** A type, not an interface, because only types are JSON to TypeScript. */
+export type Origin = {
+  kind: (typeof kinds)[number];
+  /** One short line for people: `example.com/page`, `report.pdf`, `Ben`. */
+  name: string;
+  personId?: string;
+  /** Where the text was stored before it reached the prompt, such as `memory` or `file notes.md`. */
+  via?: string;
+};
+
+/** For stored origins. Without a schema library, because the search thread would need it for nothing else. */
+export function isOrigins(value: unknown): value is Origin[] {
+  return Array.isArray(value) && value.every(isOrigin);
+}
+
+function isOrigin(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { kind, name, personId = "", via = "" } = value as Record<string, unknown>;
+  const areTexts = [name, personId, via].every((text) => typeof text === "string");
+  return areTexts && kinds.some((known) => known === kind);
+}
 
 /** The gate's tag for a call that sends something out and whose prompt contained untrusted text. */
 export const taintTag = "#taint:untrusted";

@@ -64,6 +64,8 @@ export interface TurnRecord {
   endedAt?: number;
   /** Id of the only run that may write. Each takeover sets a new id, so a run presumed dead can't write. */
   owner?: string;
+  /** Set while the turn is parked: people have answered or stopped it, and no run has continued it since. */
+  wokenAt?: number;
   /** Why the turn must end. The process that runs or next resumes the turn ends it. */
   abort?: AbortCause;
   /** True once the platform has accepted the final text. */

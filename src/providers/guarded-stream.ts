@@ -65,15 +65,20 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     return deadline.failure(place) ?? thrownFailure(place, checked.thrown() ?? thrown);
   };
   let iterator: AsyncIterator<StreamPiece> | undefined;
+  let stopPulling: ((reason: unknown) => void) | undefined;
+  // One listener serves the whole stream, because a model sends hundreds of pieces.
+  const onAbort = () => stopPulling?.(combined.reason);
+  combined.addEventListener("abort", onAbort, { once: true });
   let hasEnded = false;
   try {
     iterator = attempt.open({ signal: combined, fetch: fetchNow })[Symbol.asyncIterator]();
     const reader = callsNatively(place) ? undefined : createTextCallReader(attempt.request);
     let hasSaid = false;
     let hasCalls = false;
-    const pull = createPull(iterator, deadline, combined);
     for (;;) {
-      const piece = await pull();
+      const piece = await pull(iterator, deadline, combined, (stop) => {
+        stopPulling = stop;
+      });
       if (piece === undefined) {
         // Check for an abort, because the libraries end an aborted stream without an error.
         const isOver = signal.aborted || deadline.failure(place) !== undefined;
@@ -114,6 +119,8 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     yield { type: "error", error: explain(thrown) };
   } finally {
     deadline.clear();
+    // With a listener, Node keeps a combined signal, and all that the listener reaches, for ever.
+    combined.removeEventListener("abort", onAbort);
     release(iterator, controller, hasEnded);
   }
 }
@@ -132,27 +139,27 @@ function withinBounds(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {
 }
 
 /**
- * A pull resolves to undefined at the end of the stream. It rejects as soon as the signal aborts, even if the library does
- * not react. One listener serves the whole stream, because a model sends hundreds of pieces.
+ * Undefined at the end of the stream. `onStop` gets what rejects the pull when the signal aborts, even if the library does
+ * not react.
  */
-function createPull(iterator: AsyncIterator<StreamPiece>, deadline: Deadline, signal: AbortSignal) {
-  let stop: ((reason: unknown) => void) | undefined;
-  signal.addEventListener("abort", () => stop?.(signal.reason), { once: true });
-
-  return async (): Promise<StreamPiece | undefined> => {
-    signal.throwIfAborted();
-    deadline.start();
-    try {
-      const result = await new Promise<IteratorResult<StreamPiece>>((resolve, reject) => {
-        stop = reject;
-        iterator.next().then(resolve, reject);
-      });
-      if (!result.done) deadline.heard(result.value.type === "thinking");
-      return result.done ? undefined : result.value;
-    } finally {
-      deadline.pause();
-    }
-  };
+async function pull(
+  iterator: AsyncIterator<StreamPiece>,
+  deadline: Deadline,
+  signal: AbortSignal,
+  onStop: (stop: (reason: unknown) => void) => void,
+): Promise<StreamPiece | undefined> {
+  signal.throwIfAborted();
+  deadline.start();
+  try {
+    const result = await new Promise<IteratorResult<StreamPiece>>((resolve, reject) => {
+      onStop(reject);
+      iterator.next().then(resolve, reject);
+    });
+    if (!result.done) deadline.heard(result.value.type === "thinking");
+    return result.done ? undefined : result.value;
+  } finally {
+    deadline.pause();
+  }
 }
 
 function release(

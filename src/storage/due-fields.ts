@@ -1,7 +1,10 @@
-/** Which entries `list` finds by `dueBefore`: the state they must have, and the field of the body with the time (ms). */
+/** Which entries `list` finds by `dueBefore`: the states they must have, and the field of the body with the time (ms). */
 export const dueFields = {
-  schedule: { state: "active", field: "nextAt" },
-  grant: { state: "active", field: "expiresAt" },
+  schedule: { states: ["active"], field: "nextAt" },
+  grant: { states: ["active"], field: "expiresAt" },
+  approval: { states: ["open", "approved"], field: "expiresAt" },
+  card: { states: ["made"], field: "notifyAt" },
+  turn: { states: ["parked"], field: "wokenAt" },
 } as const;
 export type DueKind = keyof typeof dueFields;
 

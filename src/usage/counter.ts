@@ -2,6 +2,7 @@
  * Writes counts to the ledger, by compare-and-set, so that several processes can count. Counts that arrive during a
  * write are collected and written once per entry. The write that counts a call also releases its reservation.
  */
+import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -53,6 +54,8 @@ export function createCounter(ledger: Ledger, log: Log): Counter {
   function startBatch() {
     const pending = new Map<string, Pending>();
     const work = async () => {
+      // Many turns count in the same entries, and those of one turn of the event loop are written together.
+      await setImmediate();
       batch = undefined;
       try {
         for (const [id, one] of pending) await write(id, one);

@@ -11,7 +11,7 @@ import type { Log } from "../lib/log.ts";
 import type { Accounts } from "./accounts/accounts.ts";
 import { type Cookies, cookiesFor } from "./accounts/cookies.ts";
 import { createGuard, createHeaders } from "./guard.ts";
-import type { Metrics } from "./metrics.ts";
+import { type Metrics, metricsType } from "./metrics.ts";
 import { createPlaceOf, type Place } from "./place.ts";
 
 export interface WebServerOptions {
@@ -62,9 +62,7 @@ export function createWebServer(options: WebServerOptions): WebServer {
     const { isReady, detail } = readiness();
     return context.text(`${detail}\n`, isReady ? 200 : 503);
   });
-  app.get("/metrics", async (context) =>
-    context.body(await metrics.text(), 200, { "content-type": metrics.contentType }),
-  );
+  app.get("/metrics", async (context) => context.body(await metrics.text(), 200, { "content-type": metricsType }));
   app.notFound((context) => context.text("There is nothing at this address.\n", 404));
   app.onError((thrown, context) => {
     // A refusal that has a status, such as a body over its limit.

@@ -21,6 +21,7 @@ import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Log } from "../../src/lib/log.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createMasker } from "../../src/lib/redact.ts";
+import { stallNext } from "../doubles/stalled-files.ts";
 
 const dayMs = 86_400_000;
 const secret = 'a-very-"secret"-value';
@@ -271,6 +272,25 @@ describe("the retention", () => {
     await chainOf("the next start");
     expect(await problems()).toEqual([]);
   });
+
+  test.each(["prunes too", "starts"])(
+    "may end while another process %s: neither fails, and verify accepts it",
+    async (what) => {
+      await chainOf("ended long ago");
+      await chainOf("ended then, too");
+      clock += 100 * dayMs;
+      const [one, other] = [start(), start()];
+      const stall = stallNext("open", (path = "") => path.endsWith(".jsonl") && path.includes("2026-"));
+      const stalled = what === "starts" ? record(one.audit, "u1") : one.audit.prune();
+      await stall.begun;
+      await other.audit.prune();
+      stall.end();
+      await stalled;
+      for (const { audit } of [one, other]) await audit.close();
+      expect(files().filter((name) => name.startsWith("2026-"))).toEqual([]);
+      expect(await problems()).toEqual([]);
+    },
+  );
 
   test("does not excuse what else is missing", async () => {
     const { audit } = await overMonths();

@@ -63,7 +63,7 @@ describe.each(versions)("data of $name", ({ name, openApprovals }) => {
     expect(chat.waitingCards("ann", 10)).toHaveLength(openApprovals);
     chat.close();
 
-    const knowledge = createKnowledge({ workspace, inOrder: createFileOrder(), redact: (text) => text });
+    const knowledge = createKnowledge({ workspace, inOrder: createFileOrder(workspace), redact: (text) => text });
     expect(await knowledge.read(scope, "the tea is green")).toContain("tea is green");
     const audit = await verifyAudit({ folder: join(workspace, "brain", "corpus"), headsFolder: join(data, "audit") });
     expect(audit.problems).toEqual([]);

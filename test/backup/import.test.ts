@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type ImportFlags, importCommand } from "../../src/cli/import.ts";
+import type { Environment } from "../../src/config/environment.ts";
+import { silentLog } from "../../src/lib/log.ts";
 import { readNoteMark } from "../../src/memory/origin-mark.ts";
+import { createRedisConnection } from "../../src/storage/redis/connection.ts";
+import { createRedisLeases } from "../../src/storage/redis/leases.ts";
+import { lockData } from "../../src/storage/sqlite/data-lock.ts";
+import { missingRedis, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const token = `sk-ant-${"a1".repeat(20)}`;
@@ -21,8 +27,9 @@ async function write(files: Record<string, string>): Promise<void> {
   }
 }
 
-async function run(source: string, folder: string, flags: ImportFlags = {}): Promise<string> {
+async function run(source: string, folder: string, flags: ImportFlags = {}, more: Environment = {}): Promise<string> {
   const env = {
+    ...more,
     REMORA_WORKSPACE: join(home, "workspace"),
     REMORA_DATA: join(home, "data"),
     REMORA_ENV_FILE: "/dev/null",
@@ -160,3 +167,37 @@ test.each([
   await mkdir(join(home, "workspace", "empty"), { recursive: true });
   await expect(run(source, folder)).rejects.toThrow(message);
 });
+
+test("nothing is imported beside a running agent without Redis", async () => {
+  await write(openClaw);
+  const running = lockData(join(home, "data"));
+  const apply = { apply: true, scope: "shared" };
+  await expect(run("openclaw", ".openclaw", apply)).rejects.toThrow("Remora is running");
+  expect(await run("openclaw", ".openclaw")).toContain("Nothing was changed");
+  running.release();
+  expect(await run("openclaw", ".openclaw", apply)).toContain("Imported");
+  lockData(join(home, "data")).release();
+});
+
+test.skipIf(missingRedis !== undefined)(
+  `with Redis, each note waits for the agent's lock${redisNote}`,
+  async () => {
+    await write({ "CLAUDE.md": "The printer is on floor 2.\n" });
+    const server = await startRedisServer({ persistence: "none" });
+    const connection = createRedisConnection(server.url, silentLog);
+    const leases = createRedisLeases({ connection, prefix: "{remora}:", lockMs: 10_000 });
+    const note = (await run("claude", ".")).match(/note “(.+)” in shared/)?.[1] ?? "";
+    const file = `brain/hippocampus/knowledge/shared/${note.toLowerCase().replaceAll(" ", "-")}.md`;
+    const held = await leases.acquire(`file:${file}`);
+    const importing = run("claude", ".", { apply: true, scope: "shared" }, { REDIS_URL: server.url });
+    await expect.poll(async () => await server.client.info("commandstats"), { timeout: 10_000 }).toContain("evalsha");
+    expect(await all("workspace")).not.toContain(file);
+    await held?.release();
+    expect(await importing).toContain("Imported");
+    expect(await all("workspace")).toContain(file);
+    await leases.close();
+    await connection.close();
+    await server.dispose();
+  },
+  60_000,
+);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createWithLock } from "../../src/lib/with-lock.ts";
 import type { ModelRequest } from "../../src/ports/provider.ts";
 import type { StepRecord, TurnRecord } from "../../src/ports/turn.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
@@ -42,6 +43,40 @@ describe("history", () => {
     await world.builder().remember(exchange("t2", "second", [answer("two")]));
     const { messages } = await next();
     expect(messages.map(textOfMessage).join("\n")).toMatch(/first[\s\S]*one[\s\S]*second[\s\S]*two[\s\S]*and now\?/);
+  });
+
+  test("keeps what another process added while one stalled until its lock had expired", async () => {
+    const held = new Map<string, AbortController>();
+    const withLock = createWithLock({
+      async acquire(name) {
+        const lost = new AbortController();
+        if (held.has(name)) return undefined;
+        held.set(name, lost);
+        return { signal: lost.signal, release: async () => void (held.get(name) === lost && held.delete(name)) };
+      },
+      close: async () => {},
+    });
+    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let reads = 0;
+    const get: World["store"]["get"] = async (key) => {
+      const found = await world.store.get(key);
+      reads += 1;
+      if (reads > 1) return found;
+      begun.resolve();
+      await ended.promise;
+      return found;
+    };
+    const stalled = world.history({ withLock, store: { ...world.store, get } }).add(exchange("t1", "first", []), []);
+    await begun.promise;
+    for (const [name, lost] of held) {
+      held.delete(name);
+      lost.abort();
+    }
+    await world.history({ withLock }).add(exchange("t2", "second", []), []);
+    ended.resolve();
+    await stalled;
+    const { exchanges } = await world.history().read("test:c1", "", []);
+    expect(exchanges.map(({ turnId }) => turnId)).toEqual(["t2", "t1"]);
   });
 
   test("has nothing of what a model wanted back within a turn", async () => {

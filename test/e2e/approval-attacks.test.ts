@@ -835,6 +835,7 @@ describe.skipIf(missingBrowser !== undefined)(`markup on the page${browserNote}`
     const browser = await launchBrowser();
     try {
       const tab = await (await browser.newContext()).newPage();
+      tab.setDefaultTimeout(90_000);
       const problems: string[] = [];
       tab.on("dialog", (dialog) => {
         problems.push(dialog.message());

@@ -5,11 +5,11 @@ import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { parseFeedback } from "../../src/memory/feedback.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 let home: RemoraHome;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 
 beforeEach(async () => {
@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   ann.close();
-  await remora.kill();
+  await remora.stop();
   await home.remove();
 });
 
@@ -176,7 +176,7 @@ test("a decision made while no agent runs counts at the next start, once", async
   const said = await ann.say("@remora run echo ran >> once.txt with network example.com");
   const card = await ann.cardFor(said);
   ann.close();
-  await remora.kill();
+  await remora.stop();
   const [open] = await listed();
   expect(await approvals("approve", open?.cardId ?? "")).toMatchObject({ code: 0 });
   for (let start = 0; start < 2; start++) {

@@ -6,14 +6,14 @@ import { randomBytes } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { Said } from "../doubles/slack/people.ts";
 import type { SeenMessage } from "../doubles/slack/see.ts";
 
 const cloudKey = `cloud${randomBytes(12).toString("hex")}`;
 let home: RemoraHome;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let slack: SlackDouble;
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
   remora = await startRemora(home, { REMORA_CONFIG: config, ...tokens });
 });
 afterAll(async () => {
-  await remora.kill();
+  await remora.stop();
   await Promise.all([slack.stop(), home.remove()]);
 });
 

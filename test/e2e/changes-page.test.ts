@@ -26,7 +26,7 @@ async function createDriver(): Promise<ChangesDriver> {
     env: {},
     async connect(remora) {
       tab = await (await browser.newContext({ viewport: { width: 1280, height: 860 } })).newPage();
-      tab.setDefaultTimeout(60_000);
+      tab.setDefaultTimeout(90_000);
       await tab.goto(`${remora.url}/?token=${remora.token}`);
     },
     close: () => browser.close(),

@@ -7,7 +7,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { processesWith } from "./durability-world.ts";
 
 /** A card about changes, as people see it. */
@@ -34,7 +34,7 @@ export interface ChangesDriver {
   /** The conversation of the folder, as named in `folders`. */
   conversation: string;
   env: Record<string, string>;
-  connect(remora: RemoraProcess): Promise<void>;
+  connect(remora: RunningRemora): Promise<void>;
   /** Ann mentions the agent. */
   ask(text: string): Promise<Thread>;
   close(): Promise<void>;
@@ -56,7 +56,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
   let home: RemoraHome;
   let model: CallingModel;
   let driver: ChangesDriver;
-  let remora: RemoraProcess;
+  let remora: RunningRemora;
   let site: string;
 
   beforeAll(async () => {
@@ -71,7 +71,7 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
   });
   afterAll(async () => {
     await driver.close();
-    await remora.kill();
+    await remora.stop();
     await Promise.all([model.close(), home.remove()]);
   });
   beforeEach(async () => {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { axeFindings } from "../doubles/axe.ts";
 import { browserNote, launchBrowser, missingBrowser } from "../doubles/browser.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 
 const widths = [1280, 390];
 const pages = ["", "turns", "people", "grants", "schedules", "memory", "skills", "settings", "health"];
@@ -17,7 +17,7 @@ const pages = ["", "turns", "people", "grants", "schedules", "memory", "skills",
 describe.skipIf(missingBrowser !== undefined)(`the dashboard${browserNote}`, () => {
   let browser: Browser;
   let home: RemoraHome;
-  let remora: RemoraProcess;
+  let remora: RunningRemora;
   let ann: ChatClient;
   let tab: Page;
   const problems: string[] = [];
@@ -34,7 +34,7 @@ describe.skipIf(missingBrowser !== undefined)(`the dashboard${browserNote}`, () 
   afterAll(async () => {
     ann.close();
     await browser.close();
-    await remora.kill();
+    await remora.stop();
     await home.remove();
   });
 
@@ -44,7 +44,7 @@ describe.skipIf(missingBrowser !== undefined)(`the dashboard${browserNote}`, () 
     await tab?.context().close();
     problems.length = 0;
     tab = await (await browser.newContext({ viewport: { width: 1280, height: 860 } })).newPage();
-    tab.setDefaultTimeout(30_000);
+    tab.setDefaultTimeout(90_000);
     tab.on("pageerror", (error) => problems.push(error.message));
     tab.on("console", (line) => line.type() === "error" && problems.push(line.text()));
     await tab.goto(`${remora.url}/dashboard?token=${remora.token}`);
@@ -147,7 +147,7 @@ describe.skipIf(missingBrowser !== undefined)(`the dashboard${browserNote}`, () 
 
   test("while Remora is away, the page says so and keeps what it showed; then it goes on by itself", async () => {
     await open("skills");
-    await remora.kill();
+    await remora.stop();
     await tab.getByRole("alert").getByText("Out of date: Can't reach Remora.").waitFor();
     await tab.getByRole("switch", { name: "Skill shell" }).waitFor();
     ann.close();

@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
 import type { RemoraProcess } from "../doubles/remora-process.ts";
 import { isWhole } from "../faults/share.ts";
@@ -13,7 +13,6 @@ import { createPerson } from "./chaos/person.ts";
 import {
   agentsIn,
   answerIn,
-  callFor,
   createDurabilityWorld,
   type DurabilityWorld,
   eventually,
@@ -22,6 +21,7 @@ import {
   newId,
   processesWith,
   shortLockMs,
+  type WorldOptions,
 } from "./durability-world.ts";
 
 /** Longer than anything in the tests. */
@@ -29,7 +29,13 @@ const longGrace = { shutdown: { graceMs: 120_000 } };
 const shortGrace = { shutdown: { graceMs: 200 } };
 
 let world: DurabilityWorld;
-afterEach(() => world.close());
+const worlds: DurabilityWorld[] = [];
+afterAll(() => Promise.all(worlds.map((each) => each.close())));
+
+async function openWorld(options: WorldOptions): Promise<void> {
+  world = await createDurabilityWorld(options);
+  worlds.push(world);
+}
 
 async function startAgain(): Promise<RemoraProcess> {
   const next = await world.start();
@@ -42,97 +48,78 @@ for (const store of stores) {
   const isSkipped = store === "redis" && missingRedis !== undefined;
   describe.skipIf(isSkipped)(`${store}${store === "redis" ? redisNote : ""}`, () => {
     const createWorld = async (config: Record<string, unknown>, lockMs = shortLockMs) => {
-      world = await createDurabilityWorld({ config, lockMs, ...(store === "redis" ? { redis: {} } : {}) });
+      await openWorld({ config, lockMs, ...(store === "redis" ? { redis: {} } : {}) });
       return await world.start();
     };
 
     // What differs on Redis is who owns a turn and its calls. `npm run chaos` runs everything on both.
     const testAnyStore = test.skipIf(store === "redis" && !isWhole);
 
-    testAnyStore("a running turn finishes within the grace period, without another model call", async () => {
-      const remora = await createWorld(longGrace, longLockMs);
-      const id = newId();
-      world.model.hold(id, "after");
-      await world.person.say(id, `plain ${id}`);
-      await eventually(() => expect(world.model.held()).toBe(1));
-      const stopped = remora.stop();
-      await eventually(() => expect(remora.stderr()).toContain("a second signal stops at once"));
-      world.model.open();
-      expect(await stopped).toBe(0);
-      await startAgain();
-      expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
-      expect(world.model.requests.filter((request) => request.includes(id))).toHaveLength(1);
-      await expectNothingOpen(await world.ledger());
-    });
+    testAnyStore(
+      "a running turn finishes within the grace period, without another model call; a message that comes then is not lost",
+      async () => {
+        const remora = await createWorld(longGrace, longLockMs);
+        const id = newId();
+        world.model.hold(id, "after");
+        await world.person.say(id, `plain ${id}`);
+        await eventually(() => expect(world.model.held()).toBe(1));
+        const stopped = remora.stop();
+        await eventually(() => expect(remora.stderr()).toContain("a second signal stops at once"));
+        // Repeats the message until a process accepts it; the stopping one does not.
+        const later = newId();
+        const isTaken = world.person.say(later, `plain ${later}`);
+        world.model.open();
+        expect(await stopped).toBe(0);
+        await startAgain();
+        await isTaken;
+        for (const each of [id, later]) expect(await answerIn(world, each)).toContain(`You said plain ${each}`);
+        const asked = world.model.requests.filter((request) => request.includes(id) && !request.includes(later));
+        expect(asked).toHaveLength(1);
+        await expectNothingOpen(await world.ledger());
+      },
+    );
 
-    testAnyStore("a stopping process accepts nothing that it could lose", async () => {
-      const remora = await createWorld(longGrace);
-      const id = newId();
-      world.model.hold(id, "before");
-      await world.person.say(id, `plain ${id}`);
-      await eventually(() => expect(world.model.held()).toBe(1));
-      const stopped = remora.stop();
-      await eventually(() => expect(remora.stderr()).toContain("a second signal stops at once"));
-      // Repeats the message until a process accepts it; the stopping one does not.
-      const later = newId();
-      const isTaken = world.person.say(later, `plain ${later}`);
-      world.model.open();
-      expect(await stopped).toBe(0);
-      await startAgain();
-      await isTaken;
-      for (const each of [id, later]) expect(await answerIn(world, each)).toContain(`You said plain ${each}`);
-    });
+    describe("work that is longer than the grace period", () => {
+      const [plain, safe, again, asked] = [newId(), newId(), newId(), newId()];
+      beforeAll(async () => {
+        const remora = await createWorld(shortGrace);
+        const { model, person, tools } = world;
+        tools.hold(safe, "after");
+        tools.hold(again, "before");
+        model.hold(plain, "before");
+        await person.say(safe, `call effect_safe ${safe}`);
+        await person.say(again, `call effect_again ${again}`);
+        await person.say(asked, `call effect_ask ${asked}`);
+        await person.say(plain, `plain ${plain}`);
+        await eventually(() => expect([model.held(), tools.held()]).toEqual([1, 2]));
+        const cards = async () => agentsIn(await person.thread(asked)).filter(({ type }) => type === "card");
+        await eventually(async () => expect(await cards()).toMatchObject([{ state: "waiting" }]));
+        expect(await remora.stop()).toBe(0);
+        expect(await (await world.ledger()).list("turn", { states: ["running"] })).toHaveLength(3);
+        model.open();
+        tools.open();
+        await startAgain();
+      });
 
-    test("a longer turn is suspended and continues after the next start", async () => {
-      const remora = await createWorld(shortGrace);
-      const id = newId();
-      world.model.hold(id, "before");
-      await world.person.say(id, `plain ${id}`);
-      await eventually(() => expect(world.model.held()).toBe(1));
-      expect(await remora.stop()).toBe(0);
-      expect(await (await world.ledger()).list("turn", { states: ["running"] })).toHaveLength(1);
-      world.model.open();
-      await startAgain();
-      expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
-      await expectNothingOpen(await world.ledger());
-    });
+      test("a turn is suspended and continues after the next start", async () => {
+        expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+      });
 
-    test("an interrupted tool has its effect once, and the model is told that the outcome is unknown", async () => {
-      const remora = await createWorld(shortGrace);
-      world.tools.hold("/m", "after");
-      const id = await callFor(world, "effect_safe");
-      await eventually(() => expect(world.tools.held()).toBe(1));
-      expect(await remora.stop()).toBe(0);
-      world.tools.open();
-      await startAgain();
-      expect(await answerIn(world, id)).toContain("unknown");
-      expect(world.effects(id)).toBe(1);
-      await expectNothingOpen(await world.ledger());
-    });
+      test("an interrupted tool has its effect once, and the model is told that the outcome is unknown", async () => {
+        expect(await answerIn(world, safe)).toContain("unknown");
+        expect(world.effects(safe)).toBe(1);
+      });
 
-    testAnyStore("an interrupted idempotent tool runs again and finishes", async () => {
-      const remora = await createWorld(shortGrace);
-      world.tools.hold("/m", "before");
-      const id = await callFor(world, "effect_again");
-      await eventually(() => expect(world.tools.held()).toBe(1));
-      expect(await remora.stop()).toBe(0);
-      world.tools.open();
-      await startAgain();
-      expect(await answerIn(world, id)).toContain(`effect ${id}`);
-      await expectNothingOpen(await world.ledger());
-    });
+      test("an interrupted idempotent tool runs again and finishes", async () => {
+        expect(await answerIn(world, again)).toContain(`effect ${again}`);
+      });
 
-    testAnyStore("a card survives the stop, and a later click runs the call once", async () => {
-      const remora = await createWorld(longGrace);
-      const id = await callFor(world, "effect_ask");
-      const cards = async () => agentsIn(await world.person.thread(id)).filter(({ type }) => type === "card");
-      await eventually(async () => expect(await cards()).toMatchObject([{ state: "waiting" }]));
-      expect(await remora.stop()).toBe(0);
-      await startAgain();
-      await world.person.approve(id);
-      expect(await answerIn(world, id)).toContain(`effect ${id}`);
-      expect(world.effects(id)).toBe(1);
-      await expectNothingOpen(await world.ledger());
+      test("a card survives the stop, a later click runs the call once, and then nothing is open", async () => {
+        await world.person.approve(asked);
+        expect(await answerIn(world, asked)).toContain(`effect ${asked}`);
+        expect(world.effects(asked)).toBe(1);
+        await expectNothingOpen(await world.ledger());
+      });
     });
 
     testAnyStore("a second signal ends the process at once, and the next start continues", async () => {
@@ -153,7 +140,7 @@ for (const store of stores) {
 }
 
 test("a running shell command ends with the process", async () => {
-  world = await createDurabilityWorld({ config: shortGrace });
+  await openWorld({ config: shortGrace });
   const remora = await world.start([], { env: { ANTHROPIC_API_KEY: "", REMORA_MODEL: "demo/phrases" } });
   const [id, seconds] = [newId(), `3141.${Math.floor(Math.random() * 1e9)}`];
   const person = createPerson(async () => remora);
@@ -168,7 +155,7 @@ test("a running shell command ends with the process", async () => {
 });
 
 test("a start that waits for a service can be stopped, closes everything once, and exits with 0", async () => {
-  world = await createDurabilityWorld();
+  await openWorld({});
   const silent = createServer(() => {}).listen(0, "127.0.0.1");
   await once(silent, "listening");
   const asked = once(silent, "request");

@@ -1,28 +1,28 @@
-/** The main job with the real process: a message, a tool call, a click, an answer, and the files on disk. */
+/** The main job: a message, a tool call, a click, an answer, and the files on disk; first within this process. */
 import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RemoraProcess,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 
 let home: RemoraHome;
-let remora: RemoraProcess;
 let ann: ChatClient;
 
-beforeEach(async () => {
-  home = await createHome();
-  remora = await startRemora(home);
-  ann = await createChatClient(remora.url, remora.token);
-});
-afterEach(async () => {
-  ann.close();
-  await remora.kill();
-  await home.remove();
-});
+/** Ann at the agent's page. */
+async function connect({ url, token }: RunningRemora): Promise<void> {
+  ann = await createChatClient(url, token);
+}
 
 async function onlyFileIn(folder: string): Promise<string> {
   const names = (await readdir(join(home.workspace, folder))).filter((name) => !name.startsWith("."));
@@ -43,6 +43,11 @@ async function eventsOf(): Promise<string[]> {
   return lines.map((line) => JSON.parse(line).event);
 }
 
+const finishedTurns = async () =>
+  (await eventsOf().catch((): string[] => [])).filter((event) => event === "turn.finished").length;
+const cardsBelow = ({ id }: SeenMessage) =>
+  [...ann.seen.values()].filter(({ type, thread }) => type === "card" && thread === id);
+
 /** A command that asks, although it works without network. */
 const asking = (command: string) => `@remora run ${command} with network example.com`;
 const inFiles = (name = "") => join(home.workspace, "files", "channel:general", name);
@@ -54,86 +59,6 @@ async function inDrafts(name: string): Promise<string[]> {
   const found = await readdir(join(home.workspace, "drafts"), { recursive: true }).catch(() => []);
   return found.filter((path) => path.endsWith(`/${name}`));
 }
-
-test("a mention runs a command without asking, the card says what it changed, and Undo reverts it", async () => {
-  await ann.changesFor(await ann.say("@remora run echo one > kept.txt"));
-  const said = await ann.say("@remora run touch hello.txt && echo two >> kept.txt && ls -la");
-  const answer = await ann.answerTo(said);
-  expect(answer.text).toContain("hello.txt");
-  const report = await ann.changesFor(said);
-  expect(report.sequence).toBeGreaterThan(answer.sequence);
-  expect(report).toMatchObject({
-    state: "done",
-    card: { items: [{ choices: ["undo"], outcome: expect.stringMatching(/^Kept/) }] },
-  });
-  expect(report.card?.items[0]?.changes).toMatchObject({
-    title: "Working folder: 1 file changed, 1 added",
-    files: [
-      { path: "kept.txt", action: "changed", detail: "+1 −0" },
-      { path: "hello.txt", action: "added" },
-    ],
-  });
-  expect([await content("kept.txt"), (await filesHere()).sort()]).toEqual(["one\ntwo\n", ["hello.txt", "kept.txt"]]);
-
-  expect(await ann.click(report, "undo")).toMatchObject({ accepted: true });
-  expect([await content("kept.txt"), await filesHere()]).toEqual(["one\n", ["kept.txt"]]);
-  const undone = await ann.waitFor(({ id, card }) => id === report.id && card?.items[0]?.choices.length === 0);
-  expect(undone.card?.items[0]?.outcome).toContain("undone by Ann");
-  expect(await ann.click(report, "undo")).toMatchObject({ accepted: false });
-  expect(await content("kept.txt")).toBe("one\n");
-  await ann.answerTo(await ann.say("@remora hello", { channel: "general", thread: said.id }));
-  // A snapshot is written when the event loop is idle.
-  await expect.poll(() => snapshotsNaming("Ann undid the changes of an earlier turn")).toHaveLength(1);
-});
-
-test("a command with network access runs after Approve, and everything is on disk and readable", async () => {
-  const said = await ann.say(asking("touch made.txt && echo finished"));
-  const card = await ann.cardFor(said);
-  expect(card.card?.items).toMatchObject([{ tool: "shell_exec", state: "open" }]);
-  expect(card.card?.items[0]?.callText).toContain("touch made.txt && echo finished");
-  expect(card.card?.items[0]?.why.join()).toContain("network");
-  expect(card.card?.items[0]?.facts?.join()).toContain("example.com");
-  expect([await filesHere(), await inDrafts("made.txt")]).toEqual([[], []]);
-
-  expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
-  const answer = await answerBelow(card);
-  expect(answer.text).toContain("finished");
-  const settled = await ann.waitFor((message) => message.id === card.id && message.state !== "waiting");
-  expect(settled.card?.items).toMatchObject([{ choices: [], outcome: expect.stringContaining("Ann") }]);
-
-  // The answer arrives before the turn settles its changes and is saved to memory.
-  await expect.poll(() => eventsOf().catch(() => [])).toContain("turn.finished");
-  expect(await filesHere()).toContain("made.txt");
-  expect(await onlyFileIn("brain/hippocampus/episodes/channel:general")).toContain("touch made.txt");
-  expect(await onlyFileIn("brain/basalganglia/channel:general")).toMatch(/shell_exec/);
-  const task = await onlyFileIn("brain/motor/tasks");
-  expect(task).toContain("shell_exec");
-  expect(task).toContain("finished");
-  const snapshots = await readdir(join(home.workspace, "brain/prefrontal/.debug"));
-  expect(snapshots.filter((name) => name.endsWith(".md"))).toHaveLength(2);
-  const events = await eventsOf();
-  for (const name of [
-    "message.received",
-    "turn.started",
-    "safety.confirm",
-    "turn.parked",
-    "safety.approved",
-    "tool.completed",
-    "turn.finished",
-  ]) {
-    expect(events).toContain(name);
-  }
-  const { turnId } = (await lastEvent("turn.finished")) as { turnId: string };
-  const { stdout } = await logs("--turn", turnId.slice(0, 8), "--json");
-  const lines = stdout
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line));
-  expect(lines.map(({ message }) => message)).toEqual(expect.arrayContaining(["turn.started", "safety.approved"]));
-  expect(lines.every((line) => line.turnId === turnId)).toBe(true);
-  const times = lines.map(({ time }) => time);
-  expect(times).toEqual(times.toSorted());
-});
 
 async function lastEvent(name: string): Promise<object | undefined> {
   const lines = (await onlyFileIn("brain/corpus")).trimEnd().split("\n");
@@ -153,88 +78,198 @@ function answerBelow(card: SeenMessage): Promise<SeenMessage> {
   );
 }
 
-test("a denied command does not run, and the answer says so", async () => {
-  const said = await ann.say(asking("touch denied.txt"));
-  const card = await ann.cardFor(said);
-  expect(await ann.click(card, "deny", { reason: "not today" })).toMatchObject({ accepted: true });
-  const answer = await answerBelow(card);
-  expect(answer.text.toLowerCase()).toContain("denied");
-  await expect.poll(() => eventsOf().catch(() => [])).toContain("turn.finished");
-  expect([await filesHere(), await inDrafts("denied.txt")]).toEqual([[], []]);
+describe("within this process", () => {
+  let remora: RunningRemora;
+  beforeAll(async () => {
+    home = await createHome();
+    remora = await startRemora(home);
+    await connect(remora);
+  });
+  afterAll(async () => {
+    ann.close();
+    await remora.stop();
+    await home.remove();
+  });
+
+  test("a mention runs a command without asking, the card says what it changed, and Undo reverts it", async () => {
+    await ann.changesFor(await ann.say("@remora run echo one > kept.txt"));
+    const said = await ann.say("@remora run touch hello.txt && echo two >> kept.txt && ls -la");
+    const answer = await ann.answerTo(said);
+    expect(answer.text).toContain("hello.txt");
+    const report = await ann.changesFor(said);
+    expect(report.sequence).toBeGreaterThan(answer.sequence);
+    expect(report).toMatchObject({
+      state: "done",
+      card: { items: [{ choices: ["undo"], outcome: expect.stringMatching(/^Kept/) }] },
+    });
+    expect(report.card?.items[0]?.changes).toMatchObject({
+      title: "Working folder: 1 file changed, 1 added",
+      files: [
+        { path: "kept.txt", action: "changed", detail: "+1 −0" },
+        { path: "hello.txt", action: "added" },
+      ],
+    });
+    expect([await content("kept.txt"), (await filesHere()).sort()]).toEqual(["one\ntwo\n", ["hello.txt", "kept.txt"]]);
+
+    expect(await ann.click(report, "undo")).toMatchObject({ accepted: true });
+    expect([await content("kept.txt"), await filesHere()]).toEqual(["one\n", ["kept.txt"]]);
+    const undone = await ann.waitFor(({ id, card }) => id === report.id && card?.items[0]?.choices.length === 0);
+    expect(undone.card?.items[0]?.outcome).toContain("undone by Ann");
+    expect(await ann.click(report, "undo")).toMatchObject({ accepted: false });
+    expect(await content("kept.txt")).toBe("one\n");
+    await ann.answerTo(await ann.say("@remora hello", { channel: "general", thread: said.id }));
+    // A snapshot is written when the event loop is idle.
+    await expect.poll(() => snapshotsNaming("Ann undid the changes of an earlier turn")).toHaveLength(1);
+  });
+
+  test("a denied command does not run, and the answer says so", async () => {
+    const before = await finishedTurns();
+    const said = await ann.say(asking("touch denied.txt"));
+    const card = await ann.cardFor(said);
+    expect(await ann.click(card, "deny", { reason: "not today" })).toMatchObject({ accepted: true });
+    const answer = await answerBelow(card);
+    expect(answer.text.toLowerCase()).toContain("denied");
+    await expect.poll(finishedTurns).toBe(before + 1);
+    expect([await filesHere(), await inDrafts("denied.txt")]).toEqual([["kept.txt"], []]);
+  });
+
+  test("a blocked command never asks and never runs", async () => {
+    const said = await ann.say("@remora run rm -rf / --no-preserve-root");
+    const answer = await ann.answerTo(said);
+    expect(answer.text.toLowerCase()).toContain("blocked");
+    expect(cardsBelow(said)).toEqual([]);
+  });
+
+  test("reading neither asks nor reports changes", async () => {
+    const before = await finishedTurns();
+    const said = await ann.say("@remora run ls -la");
+    const answer = await ann.answerTo(said);
+    expect(answer.text).toContain("total");
+    await expect.poll(finishedTurns).toBe(before + 1);
+    expect(cardsBelow(said)).toEqual([]);
+  });
+
+  test("a stranger's click changes nothing", async () => {
+    const said = await ann.say(asking("touch hers.txt"));
+    const card = await ann.cardFor(said);
+    const ben = await createChatClient(remora.url, remora.token, "ben");
+    expect(await ben.click(card, "approve")).toMatchObject({ accepted: false });
+    ben.close();
+    expect(ann.seen.get(card.id)?.state).toBe("waiting");
+    expect([await filesHere(), await inDrafts("hers.txt")]).toEqual([["kept.txt"], []]);
+  });
+
+  test("a conversation continues while a card is open, and knows what is pending", async () => {
+    const said = await ann.say(asking("touch waiting.txt"));
+    const card = await ann.cardFor(said);
+    await ann.say("what are you waiting for?", { channel: "general", thread: said.id });
+    await expect.poll(() => snapshotsNaming("what are you waiting for?")).toHaveLength(1);
+    const [shown = ""] = await snapshotsNaming("what are you waiting for?");
+    expect(shown).toContain("touch waiting.txt");
+    await ann.click(card, "approve");
+    await ann.waitFor(
+      (message) => message.author.isBot && message.sequence > card.sequence && /is done/.test(message.text),
+    );
+  });
+
+  test("messages of a DM are in nobody else's prompt", async () => {
+    const answer = await ann.answerTo(await ann.say("the word is marmalade-canary", { dm: true }));
+    expect(answer.place).toBe("dm:ann");
+    await ann.answerTo(await ann.say("@remora what did I say about marmalade-canary?"));
+    await expect.poll(() => snapshotsNaming("what did I say about marmalade-canary?")).toHaveLength(1);
+    const [shown] = await snapshotsNaming("what did I say about marmalade-canary?");
+    expect(shown).not.toContain("the word is marmalade-canary");
+  });
+
+  test("a 1 MB message is refused with a reason, and an emoji-only message is answered", async () => {
+    const refused = await ann.answerTo(await ann.say(`@remora ${"x".repeat(1_000_000)}`));
+    expect(refused.text).toMatch(/characters, and I read at most/);
+    const answered = await ann.answerTo(await ann.say("@remora 🎉🎉🎉"));
+    expect(answered.state).toBe("done");
+  });
 });
 
-test("a blocked command never asks and never runs", async () => {
-  const said = await ann.say("@remora run rm -rf / --no-preserve-root");
-  const answer = await ann.answerTo(said);
-  expect(answer.text.toLowerCase()).toContain("blocked");
-  expect([...ann.seen.values()].filter((message) => message.type === "card")).toEqual([]);
-});
+describe("in a process of its own", () => {
+  let remora: RemoraProcess;
+  beforeAll(async () => {
+    home = await createHome();
+    remora = await startProcess(home);
+    await connect(remora);
+  });
+  afterAll(async () => {
+    ann.close();
+    await remora.kill();
+    await home.remove();
+  });
 
-test("reading neither asks nor reports changes", async () => {
-  const answer = await ann.answerTo(await ann.say("@remora run ls -la"));
-  expect(answer.text).toContain("total");
-  await expect.poll(() => eventsOf().catch(() => [])).toContain("turn.finished");
-  expect([...ann.seen.values()].filter((message) => message.type === "card")).toEqual([]);
-});
+  test("a command with network access runs after Approve, and everything is on disk and readable", async () => {
+    const said = await ann.say(asking("touch made.txt && echo finished"));
+    const card = await ann.cardFor(said);
+    expect(card.card?.items).toMatchObject([{ tool: "shell_exec", state: "open" }]);
+    expect(card.card?.items[0]?.callText).toContain("touch made.txt && echo finished");
+    expect(card.card?.items[0]?.why.join()).toContain("network");
+    expect(card.card?.items[0]?.facts?.join()).toContain("example.com");
+    expect([await filesHere(), await inDrafts("made.txt")]).toEqual([[], []]);
 
-test("a stranger's click changes nothing", async () => {
-  const said = await ann.say(asking("touch hers.txt"));
-  const card = await ann.cardFor(said);
-  const ben = await createChatClient(remora.url, remora.token, "ben");
-  expect(await ben.click(card, "approve")).toMatchObject({ accepted: false });
-  ben.close();
-  expect(ann.seen.get(card.id)?.state).toBe("waiting");
-  expect([await filesHere(), await inDrafts("hers.txt")]).toEqual([[], []]);
-});
+    expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
+    const answer = await answerBelow(card);
+    expect(answer.text).toContain("finished");
+    const settled = await ann.waitFor((message) => message.id === card.id && message.state !== "waiting");
+    expect(settled.card?.items).toMatchObject([{ choices: [], outcome: expect.stringContaining("Ann") }]);
 
-test("a click on a card from before kill -9 still counts, and the command runs once", async () => {
-  const said = await ann.say(asking("echo ran >> once.txt"));
-  const card = await ann.cardFor(said);
-  ann.close();
-  await remora.kill();
+    // The answer arrives before the turn settles its changes and is saved to memory.
+    await expect.poll(() => eventsOf().catch(() => [])).toContain("turn.finished");
+    expect(await filesHere()).toContain("made.txt");
+    expect(await onlyFileIn("brain/hippocampus/episodes/channel:general")).toContain("touch made.txt");
+    expect(await onlyFileIn("brain/basalganglia/channel:general")).toMatch(/shell_exec/);
+    const task = await onlyFileIn("brain/motor/tasks");
+    expect(task).toContain("shell_exec");
+    expect(task).toContain("finished");
+    const snapshots = await readdir(join(home.workspace, "brain/prefrontal/.debug"));
+    expect(snapshots.filter((name) => name.endsWith(".md"))).toHaveLength(2);
+    const events = await eventsOf();
+    for (const name of [
+      "message.received",
+      "turn.started",
+      "safety.confirm",
+      "turn.parked",
+      "safety.approved",
+      "tool.completed",
+      "turn.finished",
+    ]) {
+      expect(events).toContain(name);
+    }
+    const { turnId } = (await lastEvent("turn.finished")) as { turnId: string };
+    const { stdout } = await logs("--turn", turnId.slice(0, 8), "--json");
+    const lines = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ message }) => message)).toEqual(expect.arrayContaining(["turn.started", "safety.approved"]));
+    expect(lines.every((line) => line.turnId === turnId)).toBe(true);
+    const times = lines.map(({ time }) => time);
+    expect(times).toEqual(times.toSorted());
+  });
 
-  remora = await startRemora(home);
-  ann = await createChatClient(remora.url, remora.token);
-  expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
-  await answerBelow(card);
-  await ann.changesFor(said);
-  expect(await content("once.txt")).toBe("ran\n");
-  expect(await ann.click(card, "approve")).toMatchObject({ accepted: false });
-  expect(await content("once.txt")).toBe("ran\n");
-});
+  test("a click on a card from before kill -9 still counts, and the command runs once", async () => {
+    const said = await ann.say(asking("echo ran >> once.txt"));
+    const card = await ann.cardFor(said);
+    ann.close();
+    await remora.kill();
 
-test("a conversation continues while a card is open, and knows what is pending", async () => {
-  const said = await ann.say(asking("touch waiting.txt"));
-  const card = await ann.cardFor(said);
-  await ann.say("what are you waiting for?", { channel: "general", thread: said.id });
-  await expect.poll(() => snapshotsNaming("what are you waiting for?")).toHaveLength(1);
-  const [shown = ""] = await snapshotsNaming("what are you waiting for?");
-  expect(shown).toContain("touch waiting.txt");
-  await ann.click(card, "approve");
-  await ann.waitFor(
-    (message) => message.author.isBot && message.sequence > card.sequence && /is done/.test(message.text),
-  );
-});
+    remora = await startProcess(home);
+    await connect(remora);
+    expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
+    await answerBelow(card);
+    await ann.changesFor(said);
+    expect(await content("once.txt")).toBe("ran\n");
+    expect(await ann.click(card, "approve")).toMatchObject({ accepted: false });
+    expect(await content("once.txt")).toBe("ran\n");
+  });
 
-test("messages of a DM are in nobody else's prompt", async () => {
-  const answer = await ann.answerTo(await ann.say("the word is marmalade-canary", { dm: true }));
-  expect(answer.place).toBe("dm:ann");
-  await ann.answerTo(await ann.say("@remora what did I say about marmalade-canary?"));
-  const folder = join(home.workspace, "brain/prefrontal/.debug");
-  const names = (await readdir(folder)).filter((name) => name.endsWith(".md")).sort();
-  const last = await readFile(join(folder, names.at(-1) ?? ""), "utf8");
-  expect(last).not.toContain("the word is marmalade-canary");
-});
-
-test("a 1 MB message is refused with a reason, and an emoji-only message is answered", async () => {
-  const refused = await ann.answerTo(await ann.say(`@remora ${"x".repeat(1_000_000)}`));
-  expect(refused.text).toMatch(/characters, and I read at most/);
-  const answered = await ann.answerTo(await ann.say("@remora 🎉🎉🎉"));
-  expect(answered.state).toBe("done");
-});
-
-test("SIGTERM ends the process with exit code 0", async () => {
-  const answer = await ann.answerTo(await ann.say("@remora help"));
-  expect(answer.text).toContain("demo model, no AI");
-  expect(await remora.stop()).toBe(0);
+  test("SIGTERM ends the process with exit code 0", async () => {
+    const answer = await ann.answerTo(await ann.say("@remora help"));
+    expect(answer.text).toContain("demo model, no AI");
+    expect(await remora.stop()).toBe(0);
+  });
 });

@@ -13,12 +13,12 @@ import {
   embeddingModel,
   startEmbeddingServer,
 } from "../doubles/embedding-server.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 let server: EmbeddingServer;
 let home: RemoraHome;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   ann.close();
-  await remora.kill();
+  await remora.stop();
   await home.remove();
   await server.close();
 });

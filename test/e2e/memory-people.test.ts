@@ -5,11 +5,11 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 let home: RemoraHome;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 let ben: ChatClient;
 
@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   disconnect();
-  await remora.kill();
+  await remora.stop();
   await home.remove();
 });
 
@@ -95,7 +95,7 @@ test("messages, notes and decisions of a DM stay out of everyone else's prompts,
   for (const isRestarted of [false, true]) {
     if (isRestarted) {
       disconnect();
-      await remora.kill();
+      await remora.stop();
       await connect();
     }
     for (const [person, place] of [

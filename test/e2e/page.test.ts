@@ -5,12 +5,12 @@ import { LLMock } from "@copilotkit/aimock";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { browserNote, launchBrowser, missingBrowser } from "../doubles/browser.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 
 describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${browserNote}`, () => {
   let browser: Browser;
   let home: RemoraHome;
-  let remora: RemoraProcess;
+  let remora: RunningRemora;
   let tab: Page;
 
   beforeAll(async () => {
@@ -22,14 +22,14 @@ describe.skipIf(missingBrowser !== undefined)(`the whole agent in a browser${bro
   });
   afterEach(async () => {
     await tab.context().close();
-    await remora.kill();
+    await remora.stop();
     await home.remove();
   });
 
   async function start(env: Record<string, string> = {}): Promise<void> {
     remora = await startRemora(home, env);
     tab = await (await browser.newContext({ viewport: { width: 1280, height: 860 } })).newPage();
-    tab.setDefaultTimeout(60_000);
+    tab.setDefaultTimeout(90_000);
     await tab.goto(`${remora.url}/?token=${remora.token}`);
   }
 

@@ -10,7 +10,7 @@ import { type CallingModel, startCallingModel } from "../doubles/calling-model.t
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import type { SeenMessage as DiscordMessage } from "../doubles/discord/view.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { Said } from "../doubles/slack/people.ts";
 import type { SeenMessage as SlackMessage } from "../doubles/slack/see.ts";
@@ -22,7 +22,7 @@ let model: CallingModel;
 let whisper: TranscriptionServer;
 let discord: DiscordDouble;
 let slack: SlackDouble;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   ann.close();
-  await remora.kill();
+  await remora.stop();
   await Promise.all([model.close(), whisper.close(), discord.stop(), slack.stop(), home.remove()]);
 });
 

@@ -4,20 +4,20 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
 const call = (command: string) => `call shell_exec ${JSON.stringify({ command })}`;
 
 let home: RemoraHome;
 let model: CallingModel;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 async function start(env: Record<string, string> = {}): Promise<void> {
   [home, model] = await Promise.all([createHome(), startCallingModel()]);
   remora = await startRemora(home, { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, ...env });
 }
 afterAll(async () => {
-  await remora?.kill();
+  await remora?.stop();
   await model?.close();
   await home?.remove();
 });
@@ -39,7 +39,7 @@ describe("on the page", () => {
     people = { ann, ben };
     return async () => {
       for (const person of Object.values(people)) person.close();
-      await remora.kill();
+      await remora.stop();
       await model.close();
       await home.remove();
       await readable.remove();

@@ -1,7 +1,7 @@
 /** `remora approvals` with Redis: the operator answers from any machine, whichever process runs the turn. */
 import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
 import {
   agentsIn,
@@ -17,12 +17,6 @@ import {
 const project = resolve(import.meta.dirname, "../..");
 
 let world: DurabilityWorld;
-beforeEach(async () => {
-  world = await createDurabilityWorld({ redis: {}, lockMs: longLockMs });
-  await world.start(["--role", "platforms"]);
-  await world.start(["--role", "worker"]);
-});
-afterEach(() => world.close());
 
 interface Ended {
   code: number;
@@ -55,6 +49,13 @@ async function cardFor(id: string) {
 }
 
 describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNote}`, () => {
+  beforeAll(async () => {
+    world = await createDurabilityWorld({ redis: {}, lockMs: longLockMs });
+    await world.start(["--role", "platforms"]);
+    await world.start(["--role", "worker"]);
+  });
+  afterAll(() => world.close());
+
   test("list shows the whole call, approve runs it once, and the card says who approved", async () => {
     expect((await approvals("list")).stdout).toBe("No approvals waiting.\n");
     const id = await callFor(world, "effect_ask");
@@ -87,6 +88,5 @@ describe.skipIf(missingRedis !== undefined)(`remora approvals on Redis${redisNot
     const { code, stderr } = await approvals("list");
     expect(code).toBe(1);
     expect(stderr).toMatch(/gave no answer .* Check that Redis is running and that REDIS_URL reaches it/);
-    await world.redis.start();
   });
 });

@@ -88,8 +88,8 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
       redis: { persistence: "none", args: ["--maxmemory-policy", "allkeys-lru"] },
     });
     const remora = await world.start();
-    expect(remora.stderr()).toContain("Redis has the maxmemory-policy allkeys-lru");
-    expect(remora.stderr()).toContain("Redis stores nothing on disk");
+    await eventually(() => expect(remora.stderr()).toContain("Redis has the maxmemory-policy allkeys-lru"));
+    await eventually(() => expect(remora.stderr()).toContain("Redis stores nothing on disk"));
     await remora.stop();
     await world.redis.client.config("SET", "maxmemory-policy", "noeviction");
     await world.redis.client.config("SET", "appendonly", "yes");

@@ -6,7 +6,7 @@ import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { createChatClient } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { createSlackDouble } from "../doubles/slack/double.ts";
 import { filesWith } from "./oracle/canaries.ts";
 
@@ -17,14 +17,14 @@ const turns = 2;
 
 let home: RemoraHome;
 let model: CallingModel;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let swapper: Worker;
 beforeEach(async () => {
   [home, model] = await Promise.all([createHome(), startCallingModel()]);
 });
 afterEach(async () => {
   await swapper?.terminate();
-  await remora?.kill();
+  await remora?.stop();
   await model?.close();
   await home?.remove();
 });

@@ -1,12 +1,12 @@
 /** Strangers and too many open pages must not affect health checks or people. */
 import { request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
 const megabyte = 1024 * 1024;
 let home: RemoraHome;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let slack: SlackDouble;
 
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await remora.kill();
+  await remora.stop();
   await slack.stop();
   await home.remove();
 });

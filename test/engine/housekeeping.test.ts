@@ -20,7 +20,10 @@ afterEach(async () => {
 
 async function cleanUp(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const housekeeping = createHousekeeping({ sweeps: {}, ledger, cleanUps: [async () => resolve()], log: silentLog });
+  // One that fails does not stop the next one.
+  const failing = () => Promise.reject(new Error("the disk is full"));
+  const cleanUps = [failing, async () => resolve()];
+  const housekeeping = createHousekeeping({ sweeps: {}, ledger, cleanUps, log: silentLog });
   housekeeping.start();
   await promise;
   housekeeping.stop();

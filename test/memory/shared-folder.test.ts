@@ -89,13 +89,29 @@ test("a stalled write of a note does not replace a newer one, and says so", asyn
   const [first, second] = memories;
   const stall = stallNext("rename", (path = "") => path.includes("plan.md"));
   const stalled = first?.knowledge.write("shared", "Plan", "old");
-  const refused = expect(stalled).rejects.toThrow("Read it, and write again");
+  const refused = expect(stalled).rejects.toThrow("Read it, and try again");
   await stall.begun;
   locks.expire();
   await second?.knowledge.write("shared", "Plan", "new");
   stall.end();
   await refused;
   expect(await first?.knowledge.read("shared", "Plan")).toContain("new");
+});
+
+test("a stalled delete of a note does not take a newer one with it, and says so", async () => {
+  const [first, second] = memories;
+  await first?.knowledge.write("shared", "Plan", "old");
+  const stall = stallNext("rename", (path = "") => path.endsWith("plan.md"));
+  const stalled = first?.knowledge.remove("shared", "Plan");
+  const refused = expect(stalled).rejects.toThrow("another process has changed this note");
+  await stall.begun;
+  locks.expire();
+  await second?.knowledge.write("shared", "Plan", "new");
+  stall.end();
+  await refused;
+  expect(await first?.knowledge.read("shared", "Plan")).toContain("new");
+  expect(await first?.knowledge.remove("shared", "Plan")).toBe(true);
+  expect(fixture.list("brain/hippocampus/knowledge/shared")).toEqual([]);
 });
 
 test("what a killed process left of a write is removed by the next one", async () => {

@@ -277,11 +277,11 @@ describe.skipIf(missingRedis !== undefined)(`stubs in Redis${redisNote}`, () => 
     expect((await fieldsOf("message", "test:m1")).body).toBe("{");
   });
 
-  test("entries of a ledger without the index are found after the next start", async () => {
+  test("entries of a ledger without the indexes are found after the next start", async () => {
     const { ledger: opening } = open();
     await ended(await opening);
-    const due = await server.client.keys(`${prefix}ledger:due:*`);
-    await server.client.del(due);
+    const indexes = await server.client.keys(`${prefix}ledger:ended:*`);
+    await server.client.del(indexes);
     await server.client.set(`${prefix}ledger:version`, "1");
     const { ledger: again, stub } = open();
     await again;

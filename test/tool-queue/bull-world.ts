@@ -49,7 +49,7 @@ export function jobOf(callId: string, more: Partial<ToolJob> = {}, call: Partial
       workingFolder: "/nowhere",
     },
     isIdempotent: false,
-    timeoutMs: 10_000,
+    timeoutMs: 60_000,
     ...more,
   };
 }

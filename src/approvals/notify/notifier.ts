@@ -14,18 +14,15 @@ import { tellExpiry } from "./tell-expiry.ts";
 export interface Notifier {
   /** Starts what is due for a card, in the background. */
   start(cardId: string): void;
-  /** `cardIds` are the cards with open rows. */
-  sweep(cardIds: Iterable<string>, now: number): Promise<void>;
+  sweep(now: number): Promise<void>;
   /** Tells the requester if a card has expired. Rejects if that failed, so that the caller tries again. */
   settled(cardId: string): Promise<void>;
   whenIdle(): Promise<void>;
 }
 
-/** How long a card with nothing to do is left alone. Another process may have added something in the meantime. */
-const maxRestMs = 15_000;
+const never = Number.POSITIVE_INFINITY;
 
 export function createNotifier(context: ApprovalsContext): Notifier {
-  const restsUntil = new Map<string, number>();
   const running = new Set<Promise<void>>();
 
   /** Only one process works on a card, and only one that reaches its conversation. */
@@ -63,17 +60,22 @@ export function createNotifier(context: ApprovalsContext): Notifier {
     running.add(work);
   }
 
+  /** Does nothing if another process has changed the card's record. */
+  async function postpone(cardId: string, from: number | undefined, to: number): Promise<void> {
+    await context.ledger.transition("card", cardId, ["made"], "made", ({ notifyAt, ...card }) => {
+      if (notifyAt !== from) return undefined;
+      return to === never ? card : { ...card, notifyAt: to };
+    });
+  }
+
   return {
     start,
-    async sweep(cardIds, now) {
-      const open = new Set(cardIds);
-      for (const cardId of restsUntil.keys()) if (!open.has(cardId)) restsUntil.delete(cardId);
-      for (const cardId of open) {
-        if ((restsUntil.get(cardId) ?? 0) > now) continue;
-        const found = await cardRows(context.ledger, cardId);
-        const dueAt = found === undefined ? Number.POSITIVE_INFINITY : nextDueAt(found);
-        if (dueAt <= now) start(cardId);
-        else restsUntil.set(cardId, Math.min(dueAt, now + maxRestMs));
+    async sweep(now) {
+      for (const { id, body } of await context.ledger.list("card", { dueBefore: now + 1 })) {
+        const found = await cardRows(context.ledger, id);
+        const dueAt = found === undefined ? never : nextDueAt(found);
+        if (dueAt <= now) start(id);
+        else await postpone(id, body.notifyAt, dueAt);
       }
     },
     settled: (cardId) => tellExpiry(context, cardId),
@@ -84,8 +86,8 @@ export function createNotifier(context: ApprovalsContext): Notifier {
 }
 
 function nextDueAt({ card: { notify }, rows }: CardRows): number {
-  const never = Number.POSITIVE_INFINITY;
-  if (notify === undefined || notify.people.length + notify.roles.length === 0) return never;
+  if (notify === undefined || !rows.some(({ state }) => state === "open")) return never;
+  if (notify.people.length + notify.roles.length === 0) return never;
   const isWaiting = notify.people.some(({ copy }) => copy !== undefined && copy.isPosted !== true);
   if (isWaiting || notify.handed?.some(({ toldAt }) => toldAt === undefined)) return 0;
   return notify.remindedAt === undefined ? halfTimeOf(notify, rows) : never;

@@ -1,16 +1,16 @@
-/** Reads and changes the record of who is told about a card. */
+/** Reads and changes the record of who is told about a card. After a change, the next sweep looks at the card. */
 import type { NotifyRecord } from "../../ports/approval.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { ApprovalsContext, CardRows } from "../context.ts";
 
 export async function changeRecord(
-  { ledger }: ApprovalsContext,
+  { ledger, now }: ApprovalsContext,
   cardId: string,
   change: (record: NotifyRecord) => NotifyRecord | undefined,
 ): Promise<void> {
   await ledger.transition("card", cardId, ["made"], "made", (card) => {
     const notify = card.notify === undefined ? undefined : change(card.notify);
-    return notify === undefined ? undefined : { ...card, notify };
+    return notify === undefined ? undefined : { ...card, notify, notifyAt: now() };
   });
 }
 

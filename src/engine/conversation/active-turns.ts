@@ -37,7 +37,8 @@ export function createTurnEnder({ ledger, bus, cancelApprovals }: TurnEnderOptio
       bus.publish({ type: "abort", conversationId, turnId, cause });
       return true;
     }
-    if ((await ledger.transition("turn", turnId, ["parked"], "parked", marked)) === undefined) return false;
+    const woken = (turn: TurnRecord) => ({ ...marked(turn), wokenAt: Date.now() });
+    if ((await ledger.transition("turn", turnId, ["parked"], "parked", woken)) === undefined) return false;
     await cancelApprovals(turnId);
     // Wake the conversation's worker, which ends the turn like a running one.
     bus.publish({ type: "work", conversationId, turnId });

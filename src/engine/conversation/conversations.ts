@@ -16,6 +16,7 @@ import { messageOf } from "../../lib/errors.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
 import type { Conversations } from "../../ports/conversation.ts";
+import type { LedgerEntry } from "../../ports/ledger.ts";
 import type { Author } from "../../ports/message.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { turnFields } from "../turn/turn-store.ts";
@@ -31,12 +32,12 @@ import { createWorker, type WorkerOptions } from "./worker.ts";
 export type Overlap = "queue" | "steer" | "interrupt";
 
 export interface ConversationsOptions
-  extends Omit<WorkerOptions, "messages" | "startNextTurn" | "postponed">,
+  extends Omit<WorkerOptions, "messages" | "startNextTurn" | "postponed" | "onStorageFault">,
     TurnEnderOptions,
     Pick<TurnStarterOptions, "workingFolder"> {
   /** If false, this process stores messages and wakes turns, but other processes run the turns. */
   takesTurns: boolean;
-  /** Interval between searches for orphaned turns. Each search reads all active turns. */
+  /** Interval between searches for orphaned turns. Each search reads all running turns, and parked turns that were woken. */
   resumeOrphansEveryMs: number;
   overlap: Overlap;
   concurrency: number;
@@ -48,6 +49,8 @@ export interface ConversationsOptions
 /** A message that waits longer suggests that no worker is running. */
 const maxUnattendedMs = 30_000;
 const minWarningIntervalMs = 60_000;
+/** Interval between searches that read all active turns, for what a crash left between two writes. */
+const searchAllEveryMs = 60_000;
 
 export function createConversations(options: ConversationsOptions): Conversations {
   const { ledger, events, bus } = options;
@@ -64,10 +67,11 @@ export function createConversations(options: ConversationsOptions): Conversation
     return await options.run(turn, signal);
   };
   const postponed = createPostponed((conversationId) => scheduler.schedule(conversationId));
-  const worker = createWorker({ ...options, run, messages, startNextTurn, postponed });
+  const worker = createWorker({ ...options, run, messages, startNextTurn, postponed, onStorageFault: searchSoon });
   const scheduler = createScheduler(options.concurrency, worker);
   const unlisten = bus.listen(hear);
   let orphansResumedAt = 0;
+  let searchedAllAt = Number.NEGATIVE_INFINITY;
   let warnedAt = 0;
 
   function hear(message: BusMessage): void {
@@ -85,17 +89,40 @@ export function createConversations(options: ConversationsOptions): Conversation
   }
 
   async function wake(turnId: string): Promise<void> {
-    const entry = await ledger.get("turn", turnId);
+    // The mark remains if the message on the bus is lost.
+    const woken = (turn: TurnRecord) => ({ ...turn, wokenAt: Date.now() });
+    const marked = ledger.transition("turn", turnId, ["parked"], "parked", woken);
+    const entry = (await marked.catch(searchAndThrow)) ?? (await ledger.get("turn", turnId));
     if (entry === undefined) return;
     const hasEnded = entry.state !== "parked" && entry.state !== "running";
     // If the turn has ended, the worker only settles the changes that people have decided on.
     if (!hasEnded) events.emit("turn.resumed", { ...turnFields(entry.body), because: "answer" });
-    const person = personOf(entry.body.target.platform, requesterOf(entry.body));
-    bus.publish({ type: "work", conversationId: entry.body.conversationId, turnId, person });
+    publishWork(entry.body);
+  }
+
+  /** The next sweep searches all turns, because a write that failed may have left something. */
+  function searchSoon(): void {
+    searchedAllAt = Number.NEGATIVE_INFINITY;
+  }
+
+  function searchAndThrow(thrown: unknown): never {
+    searchSoon();
+    throw thrown;
+  }
+
+  function publishWork(turn: TurnRecord): void {
+    const person = personOf(turn.target.platform, requesterOf(turn));
+    bus.publish({ type: "work", conversationId: turn.conversationId, turnId: turn.id, person });
   }
 
   /** Resumes turns whose process has died, or whose wake-up message on the bus was lost. */
-  async function resumeOrphans(because: "answer" | "restart"): Promise<void> {
+  async function resumeOrphans(): Promise<void> {
+    await resumeRunning(await ledger.list("turn", { states: ["running"] }), "answer");
+    for (const { body } of await ledger.list("turn", { dueBefore: Date.now() + 1 })) publishWork(body);
+  }
+
+  /** Also finds what no process has marked: messages of ended turns, and turns answered while they were being parked. */
+  async function searchAll(because: "answer" | "restart"): Promise<void> {
     // Read the messages before the turns so that no active turn of a taken message is missing below.
     const taken = await messages.taken();
     // Read in one query, because a parked turn may start to run between two queries.
@@ -103,7 +130,17 @@ export function createConversations(options: ConversationsOptions): Conversation
     const activeTurnIds = new Set(turns.flatMap(({ body }) => (body.messages ?? []).map((message) => message.id)));
     // The turn of these messages ended, but its process died before it marked them as answered.
     await messages.answered(taken.filter((message) => !activeTurnIds.has(message.id)));
-    for (const { id, body } of turns.filter(({ state }) => state === "running")) {
+    await resumeRunning(
+      turns.filter(({ state }) => state === "running"),
+      because,
+    );
+    for (const { body } of turns.filter(({ state }) => state === "parked")) {
+      if (body.abort !== undefined || !(await isWaitingForApproval(ledger, body))) await wake(body.id);
+    }
+  }
+
+  async function resumeRunning(turns: LedgerEntry<"turn">[], because: "answer" | "restart"): Promise<void> {
+    for (const { id, body } of turns) {
       if (scheduler.isBusy(body.conversationId)) continue;
       try {
         // Take the messages again: the process may have crashed before it took them.
@@ -115,9 +152,6 @@ export function createConversations(options: ConversationsOptions): Conversation
         options.log.error({ turnId: id, error: messageOf(thrown) }, "could not resume a turn; the others go on");
       }
     }
-    for (const { body } of turns.filter(({ state }) => state === "parked")) {
-      if (body.abort !== undefined || !(await isWaitingForApproval(ledger, body))) await wake(body.id);
-    }
   }
 
   async function sweep(now = Date.now()): Promise<void> {
@@ -127,7 +161,9 @@ export function createConversations(options: ConversationsOptions): Conversation
     // A clock that was set back must not delay the search.
     if (now >= orphansResumedAt && now - orphansResumedAt < options.resumeOrphansEveryMs) return;
     orphansResumedAt = now;
-    await resumeOrphans("answer");
+    if (now >= searchedAllAt && now - searchedAllAt < searchAllEveryMs) return await resumeOrphans();
+    searchedAllAt = now;
+    await searchAll("answer").catch(searchAndThrow);
   }
 
   /** In a process without workers, warns if no other process takes messages. */
@@ -216,8 +252,8 @@ export function createConversations(options: ConversationsOptions): Conversation
     async recover() {
       waitingRoom.watch();
       if (!options.takesTurns) return;
-      await resumeOrphans("restart");
-      orphansResumedAt = Date.now();
+      await searchAll("restart");
+      orphansResumedAt = searchedAllAt = Date.now();
       await sweep(orphansResumedAt);
     },
     sweep,

@@ -54,8 +54,7 @@ export function createTurnStarter({ ledger, messages, events, workingFolder }: T
     const planned = mine ?? (await ledger.get("turn", turnId))?.body;
     const taken = await messages.take(planned?.messages ?? []);
     // Usually nothing has changed in the meantime, so there is nothing to write.
-    if (mine !== undefined && isDeepStrictEqual((await ledger.get("turn", turnId))?.body, { ...mine, messages: taken }))
-      return mine;
+    if (mine !== undefined && isDeepStrictEqual(taken, mine.messages) && (await isUntouched(mine))) return mine;
     const state = taken.length === 0 ? "stopped" : "running";
     const kept = await ledger.transition("turn", turnId, ["running"], state, (turn) =>
       taken.length === 0 ? { ...turn, endedAt: Date.now() } : { ...claimed(turn), messages: taken },
@@ -63,6 +62,11 @@ export function createTurnStarter({ ledger, messages, events, workingFolder }: T
     if (kept?.state === "running") return kept.body;
     await messages.answered(taken);
     return undefined;
+  }
+
+  async function isUntouched({ id, owner }: TurnRecord): Promise<boolean> {
+    const entry = await ledger.get("turn", id);
+    return entry?.state === "running" && entry.body.owner === owner && entry.body.abort === undefined;
   }
 
   return next;

@@ -29,6 +29,8 @@ export interface WorkerOptions {
   serves(conversationId: string): Promise<boolean>;
   run(turn: TurnRecord, signal: AbortSignal): Promise<TurnEnd>;
   settleDecided(turnId: string): Promise<void>;
+  /** A read or write failed, so something may be left that nobody has marked. */
+  onStorageFault(): void;
   /** Called if `run` threw, which is a bug. Must tell people that the turn failed. */
   onCrash(turn: TurnRecord, thrown: unknown): Promise<void>;
 }
@@ -56,6 +58,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
         { conversationId, error: messageOf(thrown) },
         "the work of a conversation failed; its messages are kept",
       );
+      options.onStorageFault();
       await releaseLease(conversation);
       return false;
     }
@@ -112,6 +115,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
       // The next holder of the lease resumes the turn before any new turn starts.
       if (isTransientStorageError(thrown)) {
         log.warn({ turnId: turn.id, error: messageOf(thrown) }, "storage refuses or is away; the turn resumes later");
+        options.onStorageFault();
         await releaseLease(conversation);
         return false;
       }

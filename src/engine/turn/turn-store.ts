@@ -37,7 +37,7 @@ export function turnFields(turn: TurnRecord): TurnFields {
 }
 
 /** Claims the turn so that every other run of it loses ownership. */
-export function claimed(turn: TurnRecord): TurnRecord {
+export function claimed({ wokenAt: _, ...turn }: TurnRecord): TurnRecord {
   return { ...turn, owner: randomUUID() };
 }
 

@@ -1,5 +1,5 @@
 /** Compares two texts line by line in bounded time. If that takes too long, all remaining lines count as replaced. */
-import { diffArrays } from "diff";
+import { diffArrays } from "diff/lib/diff/array.js";
 
 export interface LineEdit {
   type: "same" | "removed" | "added";

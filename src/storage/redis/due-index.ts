@@ -1,4 +1,4 @@
-/** What the index `due` contains, in Lua: each step of the ledger keeps it up to date. */
+/** What the indexes `due` and `ended` contain, in Lua: each step of the ledger keeps them up to date. */
 import { dueFields } from "../due-fields.ts";
 
 /** Ended entries become stubs after this time. By then, redeliveries and late clicks have mostly come. */
@@ -12,18 +12,20 @@ const stubStates = {
 export const stubKinds = ["turn", "message", "call"] as const satisfies (keyof typeof stubStates)[];
 
 /** By kind and state: the field of the body that says when the entry is due. */
-const fields = Object.entries(dueFields).map(([kind, { state, field }]) => `['${kind}:${state}'] = '${field}'`);
+const fields = Object.entries(dueFields).flatMap(([kind, { states, field }]) =>
+  states.map((state) => `['${kind}:${state}'] = '${field}'`),
+);
 const finalStates = Object.entries(stubStates).flatMap(([kind, states]) => states.map((state) => `${kind}:${state}`));
 
 export const indexing = `
 local dueFields = {${fields}}
 local finalStates = {${finalStates.map((name) => `['${name}'] = true`)}}
--- Returns nothing if the entry never becomes due.
+-- Returns the time and the index. Returns nothing if the entry never becomes due.
 local function dueAt(kind, state, body, updated)
   local name = kind .. ':' .. state
-  if finalStates[name] then return updated + ${stubAfterMs} end
+  if finalStates[name] then return updated + ${stubAfterMs}, 'ended:' end
   if not dueFields[name] then return nil end
   local isRead, record = pcall(cjson.decode, body)
-  return isRead and type(record) == 'table' and tonumber(record[dueFields[name]]) or nil
+  return isRead and type(record) == 'table' and tonumber(record[dueFields[name]]) or nil, 'due:'
 end
 `;

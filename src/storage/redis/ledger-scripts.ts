@@ -9,8 +9,8 @@
  *   states:KIND                   set of all states ever used
  *   state:KIND:STATE              sorted set: ids by sequence
  *   group:KIND:STATE:GROUP        sorted set per group: ids by sequence
- *   due:KIND                      sorted set: ids by the time (ms) at which something is to be done: a schedule runs, a
- *                                 grant expires, an ended entry becomes a stub
+ *   due:KIND                      sorted set: ids by the time (ms) at which something is to be done (due-fields.ts)
+ *   ended:KIND                    sorted set: ids of ended entries by the time (ms) at which they become stubs
  *   done:TOKEN                    the outcome of a step, stored for as long as the sender may repeat the step
  *
  * A sender that did not receive the answer repeats the step with the same token and gets the same answer. A repeated
@@ -22,7 +22,7 @@ import { indexing } from "./due-index.ts";
 import { createScript } from "./script.ts";
 
 export const layoutVersion = 2;
-/** Its entries have no index `due`, which `openLedgerScript` adds. */
+/** Its entries have no indexes `due` and `ended`, which `openLedgerScript` adds. */
 export const oldLayoutVersion = 1;
 
 /** ARGV: prefix, kind, then the arguments of the script. */
@@ -54,9 +54,14 @@ local function displace(state, group, id)
   redis.call('ZREM', prefix .. 'state:' .. kind .. ':' .. state, id)
   redis.call('ZREM', prefix .. 'group:' .. kind .. ':' .. state .. ':' .. group, id)
 end
+local function forget(id)
+  redis.call('ZREM', prefix .. 'due:' .. kind, id)
+  redis.call('ZREM', prefix .. 'ended:' .. kind, id)
+end
 local function setDue(state, id, body, updated)
-  local at = dueAt(kind, state, body, updated)
-  if at then redis.call('ZADD', prefix .. 'due:' .. kind, at, id) else redis.call('ZREM', prefix .. 'due:' .. kind, id) end
+  local at, index = dueAt(kind, state, body, updated)
+  forget(id)
+  if at then redis.call('ZADD', prefix .. index .. kind, at, id) end
 end
 -- Returns the time of the step. The entry comes from read(). Without a body, the entry keeps its own.
 local function move(id, entry, to, token, keep, body)
@@ -77,7 +82,7 @@ local function move(id, entry, to, token, keep, body)
 end
 `;
 
-/** Returns an error if the existing layout is not supported. Adds the index `due` to an old layout. */
+/** Returns an error if the existing layout is not supported. Adds the indexes to an old layout. */
 export const openLedgerScript = createScript(`
 local prefix = ARGV[1]
 if redis.call('GET', prefix .. 'version') == '${oldLayoutVersion}' then
@@ -85,8 +90,10 @@ if redis.call('GET', prefix .. 'version') == '${oldLayoutVersion}' then
   local function add(kind, state)
     for _, id in ipairs(redis.call('ZRANGE', prefix .. 'state:' .. kind .. ':' .. state, 0, -1)) do
       local entry = redis.call('HMGET', prefix .. 'entry:' .. kind .. ':' .. id, 'body', 'updated', 'journal')
-      local at = entry[2] and not entry[3] and dueAt(kind, state, entry[1], entry[2])
-      if at then redis.call('ZADD', prefix .. 'due:' .. kind, at, id) end
+      if entry[2] and not entry[3] then
+        local at, index = dueAt(kind, state, entry[1], entry[2])
+        if at then redis.call('ZADD', prefix .. index .. kind, at, id) end
+      end
     end
   end
   redis.call('SET', prefix .. 'version', '${layoutVersion}')
@@ -217,14 +224,14 @@ for index = 1, #page, 2 do
   local found = read(entry)
   if not found[1] then
     redis.call('ZREM', key, id)
-    redis.call('ZREM', prefix .. 'due:' .. kind, id)
+    forget(id)
   elseif tonumber(found[6]) >= before then
     last = ''
     break
   elseif tonumber(found[7]) < before then
     redis.call('UNLINK', entry)
     displace(state, found[3], id)
-    redis.call('ZREM', prefix .. 'due:' .. kind, id)
+    forget(id)
     removed = removed + 1
   end
 end

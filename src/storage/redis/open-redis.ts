@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createWithLock } from "../../lib/with-lock.ts";
+import type { WithLock } from "../../ports/cluster.ts";
 import { createDamagedRecords } from "../damaged-records.ts";
 import type { DurableState, OnWaiting, RedisSettings, StoredRecords } from "../durable-state.ts";
 import { createRedisStore } from "../keyv/redis-store.ts";
@@ -36,6 +37,19 @@ export async function openSharedRecords(redis: RedisSettings, log: Log): Promise
     await connection.close();
     throw thrown;
   }
+}
+
+/** Only the locks, for a single command. Taking one rejects if Redis is unreachable. */
+export function openSharedLocks(redis: RedisSettings, log: Log): { withLock: WithLock; close(): Promise<void> } {
+  const connection = createRedisConnection(redis.url, log, { waitMs: Math.min(redis.waitMs, 5_000) });
+  const leases = createRedisLeases({ connection, prefix: keyPrefix(redis), lockMs: redis.lockMs });
+  return {
+    withLock: createWithLock(leases),
+    async close() {
+      await leases.close();
+      await connection.close();
+    },
+  };
 }
 
 /** How long startup waits for Redis before it reports the wait. Redis may start later than Remora. */

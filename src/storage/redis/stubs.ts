@@ -37,7 +37,7 @@ const batchSize = 50;
  */
 const takeDueScript = createScript(`${opening}${writing}
 local others = {}
-local ids = redis.call('ZRANGEBYSCORE', prefix .. 'due:' .. kind, '-inf', '(' .. ARGV[3], 'LIMIT', 0, ARGV[4])
+local ids = redis.call('ZRANGEBYSCORE', prefix .. 'ended:' .. kind, '-inf', '(' .. ARGV[3], 'LIMIT', 0, ARGV[4])
 for _, id in ipairs(ids) do
   local key = prefix .. 'entry:' .. kind .. ':' .. id
   local entry = read(key)
@@ -45,7 +45,7 @@ for _, id in ipairs(ids) do
   if turn and finalStates['turn:' .. turn] then
     redis.call('UNLINK', key)
     displace(entry[1], entry[3], id)
-    redis.call('ZREM', prefix .. 'due:' .. kind, id)
+    redis.call('ZREM', prefix .. 'ended:' .. kind, id)
   else
     others[#others + 1] = {id, entry[4], unpack(entry)}
   end
@@ -61,7 +61,7 @@ const stubEntryScript = createScript(`${opening}
 local id, sequence, version, journal = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local entry = read(KEYS[1])
 if entry[1] and (entry[4] ~= sequence or entry[5] ~= version) then return 0 end
-redis.call('ZREM', prefix .. 'due:' .. kind, id)
+redis.call('ZREM', prefix .. 'ended:' .. kind, id)
 if not entry[1] or entry[8] ~= '' or journal == '' then return 0 end
 redis.call('UNLINK', KEYS[1])
 redis.call('HSET', KEYS[1], 'state', entry[1], 'body', '', 'group', entry[3], 'sequence', sequence,

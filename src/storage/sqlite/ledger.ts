@@ -210,8 +210,8 @@ function firstSequenceAt({ newest, from }: Pick<Statements, "newest" | "from">, 
 /** Uses the index of states. What can't be read is never due. */
 function dueCondition(kind: LedgerKind): string {
   if (!isDueKind(kind)) return " AND NULL < ?";
-  const { state, field } = dueFields[kind];
-  return ` AND state = '${state}' AND CASE WHEN json_valid(body) THEN json_extract(body, '$.${field}') END < ?`;
+  const { states, field } = dueFields[kind];
+  return ` AND state IN (${states.map((state) => `'${state}'`)}) AND CASE WHEN json_valid(body) THEN json_extract(body, '$.${field}') END < ?`;
 }
 
 function rowOf(row: object | undefined): Row | undefined {

@@ -16,12 +16,17 @@ export interface KillLimits {
   forMs: number;
 }
 
-/** Or as long as the start took: a busy machine needs longer to do anything. */
-const minLifeMs = 2_000;
 /** This share dies before it is ready. */
 const duringStart = 0.2;
 
-export function createCrew(world: World, env: Record<string, string>, roles: readonly string[]): Crew {
+export interface CrewOptions {
+  env: Record<string, string>;
+  roles: readonly string[];
+  /** The longest life before a kill, or as long as the start took: a busy machine needs longer to do anything. */
+  maxLifeMs: number;
+}
+
+export function createCrew(world: World, { env, roles, maxLifeMs }: CrewOptions): Crew {
   const alive = new Map<string, RemoraProcess>();
   const startMs = new Map<string, number>();
 
@@ -49,7 +54,7 @@ export function createCrew(world: World, env: Record<string, string>, roles: rea
   }
 
   async function kill(role: string, onKill: () => void): Promise<void> {
-    await wait(Math.random() * Math.max(minLifeMs, startMs.get(role) ?? 0));
+    await wait(Math.random() * Math.max(maxLifeMs, startMs.get(role) ?? 0));
     await alive.get(role)?.kill();
     onKill();
     while (Math.random() < duringStart) {

@@ -22,7 +22,7 @@ export function useBrowser(): PageInBrowser {
     async newTab(options = {}) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
       const tab = await context.newPage();
-      tab.setDefaultTimeout(30_000);
+      tab.setDefaultTimeout(90_000);
       tab.on("pageerror", (error) => problems.push(error.message));
       tab.on("console", (line) => {
         if (line.type() === "error" && !line.text().startsWith("Failed to load resource")) problems.push(line.text());

@@ -33,7 +33,7 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
   async function openTab(width: number, height: number): Promise<Page> {
     const context = await browser.newContext({ viewport: { width, height } });
     const opened = await context.newPage();
-    opened.setDefaultTimeout(30_000);
+    opened.setDefaultTimeout(90_000);
     opened.on("pageerror", (error) => problems.push(error.message));
     opened.on("console", (line) => {
       if (line.type() === "error") problems.push(line.text());

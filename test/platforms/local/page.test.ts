@@ -34,7 +34,7 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
   async function openTab(width = 1280, height = 800): Promise<Page> {
     const context = await browser.newContext({ viewport: { width, height } });
     const opened = await context.newPage();
-    opened.setDefaultTimeout(30_000);
+    opened.setDefaultTimeout(90_000);
     opened.on("pageerror", (error) => problems.push(error.message));
     opened.on("console", (line) => {
       if (line.type() === "error") problems.push(line.text());

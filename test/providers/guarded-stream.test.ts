@@ -1,0 +1,31 @@
+/** What a stream leaves behind. */
+import { getEventListeners } from "node:events";
+import { expect, test } from "vitest";
+import { defaultTimeouts, guardedStream, type StreamPiece } from "../../src/providers/guarded-stream.ts";
+import { noUsage } from "../doubles/scripted-provider.ts";
+
+const place = {
+  ...{ name: "ollama", model: "m", baseUrl: "http://127.0.0.1:1" },
+  ...{ keySetting: "key", urlSetting: "url", modelSetting: "model" },
+};
+const said: StreamPiece = { type: "text-delta", text: "Hello." };
+const end: StreamPiece = { type: "end", stop: "end", usage: noUsage, model: "m" };
+
+// Node never collects a combined signal that has a listener, nor the request that the listener reaches.
+test.each([
+  ["ends", [said, end]],
+  ["breaks off", [said]],
+])("a stream that %s leaves no abort listener", async (_how, pieces) => {
+  let used: AbortSignal | undefined;
+  const attempt = {
+    place,
+    timeouts: defaultTimeouts,
+    request: { messages: [], tools: [] },
+    async *open({ signal }: { signal: AbortSignal }) {
+      used = signal;
+      yield* pieces;
+    },
+  };
+  for await (const _event of guardedStream(attempt, new AbortController().signal));
+  expect(used && getEventListeners(used, "abort")).toEqual([]);
+});
