@@ -30,7 +30,7 @@ if (process.argv[2] === "start" && process.env.REMORA_ENVIRONMENT === undefined)
   restartWithoutSecrets();
 }
 nodeModule.enableCompileCache();
-await import("./lib/installed-typescript.mjs");
+await import("./lib/own-typescript.mjs");
 try {
   await import("./main.ts");
 } catch (thrown) {

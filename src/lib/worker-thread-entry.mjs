@@ -6,7 +6,7 @@ import { enableCompileCache } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 
 if (workerData.cacheFolder !== undefined) enableCompileCache(workerData.cacheFolder);
-await import("./installed-typescript.mjs");
+await import("./own-typescript.mjs");
 parentPort.on("message", async ({ module, port, options }) => {
   const { serve } = await import(module);
   serve(port, options);

@@ -1,6 +1,7 @@
 /**
- * Threads that answer requests in their order. One thread can serve several modules: each costs ten megabytes. It starts
- * with the first request, keeps the process alive only while someone waits for an answer, and restarts after it has died.
+ * Threads that answer requests in their order. One thread can serve several modules: each costs twenty megabytes. It
+ * starts with the first request, keeps the process alive only while someone waits for an answer, ends when nobody has asked
+ * for a while, and restarts with the next request, also after it has died.
  */
 import { getCompileCacheDir } from "node:module";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
@@ -22,6 +23,9 @@ export interface ThreadOptions {
 export interface Thread {
   /** Starts the thread if it does not run. `onEnd` is called if it ends before `release`. */
   serve(module: URL, options: object, onEnd: (reason: Error) => void): MessagePort;
+  /** The thread does not end while somebody waits for an answer. */
+  hold(): void;
+  unhold(): void;
   /** The thread ends when no module uses it any more. */
   release(onEnd: (reason: Error) => void): Promise<void>;
 }
@@ -41,9 +45,15 @@ interface Pending<Answer> {
 /** V8's young generation is kept small to save memory. */
 const maxYoungGenerationSizeMb = 4;
 
-export function createThread({ name, maxMegabytes }: { name: string; maxMegabytes: number }): Thread {
+/** Longer than people pause in a conversation: to start again takes the first search some 50 ms. */
+const defaultMaxIdleMs = 60_000;
+
+export function createThread(options: { name: string; maxMegabytes: number; maxIdleMs?: number }): Thread {
+  const { name, maxMegabytes, maxIdleMs = defaultMaxIdleMs } = options;
   const users = new Set<(reason: Error) => void>();
   let worker: Worker | undefined;
+  let holds = 0;
+  let idle: NodeJS.Timeout | undefined;
 
   function start(): Worker {
     const started = new Worker(new URL("./worker-thread-entry.mjs", import.meta.url), {
@@ -53,19 +63,34 @@ export function createThread({ name, maxMegabytes }: { name: string; maxMegabyte
       name,
     });
     started.unref();
-    const end = (reason: Error) => {
-      if (worker !== started) return;
-      worker = undefined;
-      const ended = [...users];
-      users.clear();
-      for (const onEnd of ended) onEnd(reason);
-    };
-    started.on("error", end);
-    started.on("exit", () => end(new Error("the thread has ended")));
+    started.on("error", (thrown) => end(started, thrown));
+    started.on("exit", () => end(started, new Error("the thread has ended")));
     return started;
   }
 
+  function end(ended: Worker, reason: Error): void {
+    if (worker !== ended) return;
+    worker = undefined;
+    const all = [...users];
+    users.clear();
+    for (const onEnd of all) onEnd(reason);
+  }
+
+  function endIdle(): void {
+    if (worker === undefined) return;
+    void worker.terminate();
+    end(worker, new Error("nobody needed the thread"));
+  }
+
   return {
+    hold() {
+      holds += 1;
+      clearTimeout(idle);
+    },
+    unhold() {
+      holds -= 1;
+      if (holds === 0) idle = setTimeout(endIdle, maxIdleMs).unref();
+    },
     serve(module, options, onEnd) {
       worker ??= start();
       users.add(onEnd);
@@ -91,10 +116,10 @@ export function createWorkerThread<Request, Answer>(settings: ThreadOptions): Wo
 
   function onEnd(reason: Error): void {
     port = undefined;
-    for (const [id, { reject }] of pending) {
-      pending.delete(id);
-      reject(reason);
-    }
+    if (pending.size === 0) return;
+    for (const { reject } of pending.values()) reject(reason);
+    pending.clear();
+    thread.unhold();
   }
 
   function open(): MessagePort {
@@ -109,16 +134,21 @@ export function createWorkerThread<Request, Answer>(settings: ThreadOptions): Wo
       return;
     }
     const waiting = pending.get(reply.id);
+    if (waiting === undefined) return;
     pending.delete(reply.id);
-    if (pending.size === 0) from.unref();
-    if ("error" in reply) waiting?.reject(new Error(reply.error));
-    else waiting?.resolve(reply.answer);
+    if (pending.size === 0) {
+      from.unref();
+      thread.unhold();
+    }
+    if ("error" in reply) waiting.reject(new Error(reply.error));
+    else waiting.resolve(reply.answer);
   }
 
   function ask(request: Request): Promise<Answer> {
     if (isClosed) return Promise.reject(new Error("it is closed"));
     return new Promise((resolve, reject) => {
       port ??= open();
+      if (pending.size === 0) thread.hold();
       const id = ++lastId;
       pending.set(id, { resolve, reject });
       port.ref();

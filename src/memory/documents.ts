@@ -2,10 +2,11 @@
  * Tracks changes to the operator's documents in `workspace/knowledge`, in the background. The search thread reads
  * Markdown and text; other formats are read by `readPages`. Each problem is reported once.
  */
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "../lib/errors.ts";
+import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import type { DocumentProblem } from "./document-files.ts";
+import { type DocumentProblem, documentsFolder } from "./document-files.ts";
 import type { Search } from "./search.ts";
 
 /** `pages` contains the texts that could be read. `problem` says what is missing. */
@@ -43,6 +44,7 @@ export function createDocuments({ workspace, search, readPages, log }: Documents
   /** Unreadable files by path, each with its version and the reason. */
   const unreadable = new Map<string, { signature: string; problem: string }>();
   let running: Promise<DocumentsReport> | undefined;
+  let wasEmpty = false;
 
   async function readOne(path: string, signature: string): Promise<DocumentProblem[]> {
     const known = unreadable.get(path);
@@ -65,7 +67,10 @@ export function createDocuments({ workspace, search, readPages, log }: Documents
 
   async function update(): Promise<DocumentsReport> {
     try {
+      // A scan would keep the search thread running.
+      if (wasEmpty && (await isEmpty(join(workspace, documentsFolder)))) return { count: 0, problems: [] };
       const { count, waiting, problems } = await search.scanDocuments();
+      wasEmpty = count + waiting.length + problems.length === 0;
       for (const { path, signature } of waiting) problems.push(...(await readOne(path, signature)));
       report(problems);
       const read = waiting.filter(({ path, signature }) => unreadable.get(path)?.signature !== signature);
@@ -92,4 +97,12 @@ export function createDocuments({ workspace, search, readPages, log }: Documents
     },
     close: () => ended.abort(),
   };
+}
+
+async function isEmpty(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch((thrown: unknown) => {
+    if (codeOf(thrown) === "ENOENT") return [];
+    throw thrown;
+  });
+  return names.length === 0;
 }

@@ -38,7 +38,7 @@ export type IsolatedOutcome =
 const project = resolve(import.meta.dirname, "../..");
 /** As a package that npm has installed, Remora has its packages beside it, and Node does not strip its types. */
 const isPackage = import.meta.url.includes("/node_modules/");
-const typeStripper = new URL("../lib/installed-typescript.mjs", import.meta.url);
+const typeStripper = new URL("../lib/own-typescript.mjs", import.meta.url);
 const maxErrorCharacters = 20_000;
 
 /** Rejects only if the signal aborts. */

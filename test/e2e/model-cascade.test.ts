@@ -7,7 +7,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { type ConnectProxy, startConnectProxy } from "../doubles/connect-proxy.ts";
 import { type Fault, type ModelDouble, startModelDouble } from "../doubles/model.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 import { apis } from "../providers/apis.ts";
 
 const run = promisify(execFile);
@@ -17,15 +23,15 @@ const answer = (status: number, error: object): Fault => ({ type: "answer", stat
 const noCredit = answer(429, { type: "insufficient_quota", code: "insufficient_quota", message: "no quota" });
 
 let home: RemoraHome;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 
 const ask = async (text: string) => (await ann.answerTo(await ann.say(text, { dm: true }))).text;
 
-async function start(env: Record<string, string>): Promise<void> {
+async function start(env: Record<string, string>, begin: typeof startRemora = startRemora): Promise<void> {
   const config = join(home.workspace, "remora.yaml");
   await writeFile(config, "models: { ollama: { model: llama3.2 } }\nhealth: { modelCall: false }\n");
-  remora = await startRemora(home, { REMORA_CONFIG: config, ...env });
+  remora = await begin(home, { REMORA_CONFIG: config, ...env });
   ann = await createChatClient(remora.url, remora.token);
 }
 
@@ -158,14 +164,15 @@ describe("a network that swallows everything", () => {
     proxy = await startConnectProxy({ ports: { "anthropic.test": port, "openai.test": port } });
     models.mock.onMessage(/./, { content: "Hello." });
     proxy.manner = { type: "hangs" };
-    await start({
+    const env = {
       HTTP_PROXY: proxy.url,
       ANTHROPIC_API_KEY: "test-key",
       ANTHROPIC_BASE_URL: "http://anthropic.test",
       OPENAI_API_KEY: "test-key",
       OPENAI_BASE_URL: "http://openai.test/v1",
       OLLAMA_HOST: models.url,
-    });
+    };
+    await start(env, startProcess);
   });
   afterAll(async () => {
     await stop();

@@ -1,8 +1,8 @@
 /** The story of a card that finds the people who can answer it, told on each chat service with the real process. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { createHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
 
 export interface Seen {
   id: string;
@@ -41,6 +41,49 @@ const killPoints = resolve(import.meta.dirname, "../faults/kill-points.ts");
 
 const allKills = ["card-posted", "card-kept", "copy-opened", "card-posted:2", "note-posted"];
 
+type NotifyWorld = Awaited<ReturnType<typeof createWorld>>;
+
+/** A workspace of the service, a home, and the processes on them. */
+async function createWorld(createDriver: () => Promise<NotifyDriver>) {
+  const [driver, home] = await Promise.all([createDriver(), createHome()]);
+  const processes: RemoraProcess[] = [];
+
+  async function start(safety: Record<string, unknown> = {}, env: Record<string, string> = {}): Promise<RemoraProcess> {
+    const config = join(home.data, "..", `config-${processes.length}.json`);
+    await writeFile(config, JSON.stringify({ safety }));
+    const started = await startRemora(home, { ...driver.env(), REMORA_CONFIG: config, ...env });
+    processes.push(started);
+    return started;
+  }
+
+  const cardIn = (asked: Asked) => driver.until(() => asked.thread().find(isCard));
+  const copyFor = (name: string, words: string) =>
+    driver.until(() => driver.dm(name).find((each) => isCard(each) && each.text.includes(words)));
+  const settledIn = (place: () => Seen[], { id }: Seen) =>
+    driver.until(() => place().find((each) => each.id === id && !isCard(each)));
+  const textIn = (place: () => Seen[], words: string) =>
+    driver.until(() => place().find(({ text }) => text.includes(words)));
+  const linesOf = async (file: string) => {
+    const folders = await readdir(join(home.workspace, "files"));
+    const texts = await Promise.all(
+      folders.map((folder) => readFile(join(home.workspace, "files", folder, file), "utf8").catch(() => "")),
+    );
+    return texts.join("");
+  };
+
+  return {
+    ...{ driver, start, cardIn, copyFor, settledIn, textIn, linesOf },
+    async close() {
+      await Promise.all(processes.map((each) => each.kill()));
+      await driver.close();
+      await home.remove();
+    },
+  };
+}
+
+const pingsIn = (seen: Seen[]) => seen.flatMap(({ pings }) => pings);
+const runs = (file: string) => `run echo ran >> ${file} && echo finished with network example.com`;
+
 /** `fewKills` are the steps at which a plain run kills the process. `npm run chaos` takes all. */
 export function tellNotifications(
   service: string,
@@ -48,57 +91,20 @@ export function tellNotifications(
   fewKills: readonly string[],
 ): void {
   describe(`notifications through ${service}`, () => {
-    let driver: NotifyDriver;
-    let home: RemoraHome;
-    let remora: RemoraProcess;
-    let number = 0;
-
-    afterEach(async ({ task }) => {
-      if (task.result?.state === "fail") await remora?.kill();
-    });
-
-    async function start(safety: Record<string, unknown> = {}, env: Record<string, string> = {}): Promise<void> {
-      const config = join(home.data, "..", `config-${number++}.json`);
-      await writeFile(config, JSON.stringify({ safety }));
-      remora = await startRemora(home, { ...driver.env(), REMORA_CONFIG: config, ...env });
-    }
-
-    beforeAll(async () => {
-      [driver, home] = await Promise.all([createDriver(), createHome()]);
-    });
-    afterAll(async () => {
-      await remora?.kill();
-      await driver.close();
-      await home.remove();
-    });
-
-    const cardIn = (asked: Asked) => driver.until(() => asked.thread().find(isCard));
-    const copyFor = (name: string, words: string) =>
-      driver.until(() => driver.dm(name).find((each) => isCard(each) && each.text.includes(words)));
-    const settledIn = (place: () => Seen[], { id }: Seen) =>
-      driver.until(() => place().find((each) => each.id === id && !isCard(each)));
-    const pingsIn = (seen: Seen[]) => seen.flatMap(({ pings }) => pings);
-    const textIn = (place: () => Seen[], words: string) =>
-      driver.until(() => place().find(({ text }) => text.includes(words)));
-    const runs = (file: string) => `run echo ran >> ${file} && echo finished with network example.com`;
-    const linesOf = async (file: string) => {
-      const folders = await readdir(join(home.workspace, "files"));
-      const texts = await Promise.all(
-        folders.map((folder) => readFile(join(home.workspace, "files", folder, file), "utf8").catch(() => "")),
-      );
-      return texts.join("");
-    };
-
     describe("with two approvers, one of them outside the channel", () => {
-      beforeAll(() =>
-        start({
+      let world: NotifyWorld;
+      beforeAll(async () => {
+        world = await createWorld(createDriver);
+        const { driver } = world;
+        await world.start({
           approvers: [driver.approver("ben"), driver.approver("cara")],
           tools: { chat_post: { approvers: [driver.role] } },
-        }),
-      );
-      afterAll(() => remora.kill());
+        });
+      });
+      afterAll(() => world.close());
 
       test("the one in the channel is mentioned once; the other gets the card, and an answer there counts everywhere", async () => {
+        const { driver, cardIn, copyFor, linesOf, settledIn, textIn } = world;
         const asked = await driver.ask(runs("once.txt"));
         const card = await cardIn(asked);
         expect(card.pings).toEqual(["ben"]);
@@ -113,6 +119,7 @@ export function tellNotifications(
       });
 
       test("a copy answers nothing for others, and the first answer in the channel settles it", async () => {
+        const { driver, cardIn, copyFor, linesOf, settledIn } = world;
         const asked = await driver.ask(runs("denied.txt"));
         const card = await cardIn(asked);
         const copy = await copyFor("cara", "denied.txt");
@@ -123,6 +130,7 @@ export function tellNotifications(
       });
 
       test("a role is mentioned and nobody else, and its member may answer", async () => {
+        const { driver, cardIn, settledIn } = world;
         const asked = await driver.ask('call chat_post {"text":"The build is green."}');
         const card = await cardIn(asked);
         expect([card.pings, driver.allowed(card)]).toEqual([["ops"], ["ops"]]);
@@ -136,6 +144,7 @@ export function tellNotifications(
       });
 
       test("somebody who can't get a direct message is mentioned in the thread", async () => {
+        const { driver, cardIn, textIn } = world;
         driver.openDms("cara", false);
         const asked = await driver.ask(runs("closed.txt"));
         const card = await cardIn(asked);
@@ -150,6 +159,7 @@ export function tellNotifications(
       });
 
       test("an approver hands a card to another one; somebody who can't approve is refused", async () => {
+        const { driver, cardIn, textIn } = world;
         const asked = await driver.ask(runs("handed.txt"));
         const card = await cardIn(asked);
         expect(await driver.handOver("ben", card, "dora")).toContain("Dora can't approve this");
@@ -165,7 +175,13 @@ export function tellNotifications(
       });
     });
 
-    test("half-time reminds once, expiry tells who was asked, and Ask again runs the call once it is approved", async () => {
+    // Most of these wait for half of a time to pass, or for a start.
+    test.concurrent("half-time reminds once, expiry tells who was asked, and Ask again runs the call once it is approved", async ({
+      onTestFinished,
+    }) => {
+      const world = await createWorld(createDriver);
+      onTestFinished(world.close);
+      const { cardIn, copyFor, driver, linesOf, settledIn, start, textIn } = world;
       await start({ approvers: [driver.approver("ben"), driver.approver("cara")], expiryMinutes: 0.4 });
       const asked = await driver.ask(runs("again.txt"));
       const card = await cardIn(asked);
@@ -186,25 +202,29 @@ export function tellNotifications(
       expect(next.pings).toEqual(["ben"]);
       expect(await driver.click("ben", next, "Approve")).toContain("Approved");
       await textIn(asked.thread, "finished");
-      await expect.poll(() => linesOf("again.txt")).toBe("ran\n");
+      await vi.waitFor(async () => expect(await linesOf("again.txt")).toBe("ran\n"));
       expect(pingsIn(asked.thread())).toEqual(["ben", "ben", "ann", "ben"]);
       expect(driver.dm("cara").filter(({ text }) => text.includes("till waiting"))).toHaveLength(1);
-      await remora.kill();
     });
 
-    test.each(process.env.CHAOS_SEEDS === undefined ? fewKills : allKills)(
+    test.concurrent.for(process.env.CHAOS_SEEDS === undefined ? fewKills : allKills)(
       "kill -9 at %s pings nobody twice",
-      async (point) => {
+      // Half of the minute passes before the kill, and the rest must be enough for a restart.
+      { timeout: 180_000 },
+      async (point, { onTestFinished }) => {
+        const world = await createWorld(createDriver);
+        onTestFinished(world.close);
+        const { cardIn, copyFor, driver, settledIn, start, textIn } = world;
         const isNote = point.startsWith("note");
         const safety = {
           approvers: [driver.approver("ben"), driver.approver("cara")],
           ...(isNote ? { expiryMinutes: 1 } : {}),
         };
         const file = `killed-${point.replace(":", "-")}.txt`;
-        await start(safety, { REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: point });
+        const killed = await start(safety, { REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: point });
         const asked = await driver.ask(runs(file));
-        await remora.exited;
-        await start(safety);
+        await killed.exited;
+        const remora = await start(safety);
         await cardIn(asked);
         const copy = await copyFor("cara", file);
         if (isNote) await textIn(asked.thread, "till waiting for your answer");
@@ -219,8 +239,6 @@ export function tellNotifications(
         expect(told.filter(isReminder).length).toBeLessThanOrEqual(1);
         expect(told.filter((message) => !isReminder(message)).length).toBeLessThanOrEqual(1);
       },
-      // Half of the minute passes before the kill, and the rest must be enough for a restart.
-      180_000,
     );
   });
 }

@@ -1,5 +1,5 @@
 /** The main job through Slack, with the real process and the real Bolt: mention, stream, card, crash, click and result. */
-import { readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createModelServer } from "../../bench/model-server.ts";
@@ -21,11 +21,15 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   let home: RemoraHome;
   let remora: RemoraProcess;
   let slack: SlackDouble;
+  let config: string;
+  /** Commands see at once what a test puts there. */
+  let signals: string;
 
   async function start(env: Record<string, string> = {}): Promise<void> {
     const how =
       transport === "socket" ? { SLACK_APP_TOKEN: slack.appToken } : { SLACK_SIGNING_SECRET: slack.signingSecret };
-    remora = await startRemora(home, { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...how, ...env });
+    const tokens = { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...how };
+    remora = await startRemora(home, { ...tokens, REMORA_CONFIG: config, ...env });
     if (transport === "http") slack.http.target = `${remora.url}/slack/events`;
   }
 
@@ -33,6 +37,10 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   beforeAll(async () => {
     slack = await createSlackDouble();
     home = await createHome();
+    signals = join(home.data, "../signals");
+    config = join(home.data, "../remora.yaml");
+    await mkdir(signals);
+    await writeFile(config, JSON.stringify({ sandbox: { readable: [signals] } }));
     await start();
   });
   afterAll(async () => {
@@ -178,7 +186,11 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       const statusIn = ({ channel, ts }: Said) => slack.assistant.thread(channel, ts)?.status ?? "";
       const waitingLine = (said: Said) =>
         agentsIn(said).find(({ readable }) => readable.includes("Waiting for Ann's request here to finish"));
-      const said = mention("run sleep 20 && echo finished");
+      const [flag, command] = [
+        join(signals, "go"),
+        `until test -e ${join(signals, "go")}; do sleep 0.1; done && echo finished`,
+      ];
+      const said = mention(`run ${command}`);
       await slack.until(() => statusIn(said).startsWith("is "));
       // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
       expect(agentsIn(said)).toEqual([]);
@@ -187,7 +199,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       expect(plan()?.blocks).toContainEqual(
         expect.objectContaining({
           type: "task_card",
-          title: "Running sleep 20 && echo finished",
+          title: expect.stringMatching(/^Running until test -e /),
           status: "in_progress",
         }),
       );
@@ -195,7 +207,8 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       await slack.until(() => waitingLine(said), 60_000);
       await remora.kill();
       await start();
-      await slack.until(() => agentsIn(said).find(({ readable }) => /Running sleep 20/.test(readable)), 60_000);
+      await slack.until(() => agentsIn(said).find(({ readable }) => /Running until test/.test(readable)), 60_000);
+      await writeFile(flag, "");
       const isOver = () =>
         agentsIn(said).length === 2 &&
         agentsIn(said).every((each) => isAnswer(each) && !/Waiting|Running|Thinking|Reading/.test(each.readable));

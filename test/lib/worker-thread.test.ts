@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { createThread, createWorkerThread, type Thread } from "../../src/lib/worker-thread.ts";
 
 const open: { close(last: string): Promise<void> }[] = [];
@@ -52,4 +52,20 @@ test("a module that is closed rejects what nobody will answer, and leaves the th
   const waiting = one.ask("never");
   await Promise.all([closed, expect(waiting).rejects.toThrow("it is closed")]);
   expect(await other.ask("c")).toBe(before);
+});
+
+test("a thread that nobody has asked for a while ends, and starts again with the next request", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const thread = createThread({ name: "test", maxMegabytes: 32, maxIdleMs: 1_000 });
+  const [one, other] = [ask(thread, "one"), ask(thread, "other")];
+  const before = await one.ask("a");
+  vi.advanceTimersByTime(999);
+  expect(await one.ask("b")).toBe(before);
+  const unanswered = other.ask("never");
+  vi.advanceTimersByTime(10_000);
+  expect(await one.ask("c")).toBe(before);
+  await Promise.all([other.close("close"), expect(unanswered).rejects.toThrow("it is closed")]);
+  vi.advanceTimersByTime(1_000);
+  expect(await one.ask("d")).not.toBe(before);
 });

@@ -346,14 +346,14 @@ describe("attacks", () => {
       }
     })();
     let inside = 0;
-    // On a busy machine the link is led elsewhere within almost every call.
-    for (let count = 0; count < 400 || inside === 0; count += 1) {
+    for (let count = 0; count < 400; count += 1) {
       const { isOk: ok } = await call("write_file", { path: "swapped/secret.txt", content: "changed" });
       inside += ok ? 1 : 0;
       expect((await call("read_file", { path: "swapped/secret.txt" })).text).not.toContain("canary");
     }
     isOver = true;
     await leading;
+    expect(inside).toBeGreaterThan(0);
     expect(await outside()).toEqual(before);
   });
 });

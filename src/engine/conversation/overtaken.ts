@@ -7,11 +7,10 @@ const maxTurns = 10;
 
 export async function isOvertaken(ledger: Ledger, { id, conversationId }: TurnRecord): Promise<boolean> {
   const own = await ledger.list("post", { group: id });
-  const begun = own.findLast(({ id: post }) => post.startsWith(`${id}:text:`));
-  if (begun === undefined) return false;
-  const key = begun.id.slice(id.length + 1);
+  const [key] = own.flatMap((post) => /:(text:.+)$/.exec(post.id)?.[1] ?? []).slice(-1);
   // A message is on the service at the earliest after its trace.
-  const [trace = begun] = own.filter((post) => isTrace(post) && post.id.endsWith(`:${key}`));
+  const trace = own.find((post) => post.id.endsWith(`:${key}`));
+  if (trace === undefined) return false;
   const turns = await ledger.list("turn", { group: conversationId, order: "newest", limit: maxTurns });
   const others = turns.filter((turn) => turn.id !== id && turn.updatedAt >= trace.createdAt);
   const posts = await Promise.all(others.map((turn) => ledger.list("post", { group: turn.id })));

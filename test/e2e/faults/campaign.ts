@@ -32,6 +32,11 @@ const maxRestMs = 300_000;
 const pingIntervalMs = 5_000;
 /** Longer than a busy machine keeps a process waiting, so that locks are lost by deaths alone. */
 const lockMs = 5_000;
+/** With Redis, what a dead process held is free after the lock has expired. In shorter lives, nothing would be answered. */
+const crews = {
+  embedded: { roles: ["all"], maxLifeMs: 2_000 },
+  redis: { roles: ["platforms", "worker"], maxLifeMs: lockMs + 3_000 },
+};
 
 /** A fast clock shortens the process's waits, but not Redis. */
 const configFor = (clockSpeed: number) => ({
@@ -51,7 +56,7 @@ export async function runFault(
   const service = await (name === "slack" ? createSlackService(pingIntervalMs / speed) : createDiscordService());
   const world = await createWorld(store, { config: configFor(speed), answer: answerTasks });
   const clock = speed === 1 ? {} : fastClock(speed);
-  const crew = createCrew(world, { ...service.env, ...clock }, store === "redis" ? ["platforms", "worker"] : ["all"]);
+  const crew = createCrew(world, { env: { ...service.env, ...clock }, ...crews[store] });
   const ended = new AbortController();
   try {
     await crew.start();

@@ -20,6 +20,8 @@ export interface Place {
 export interface ChatService {
   env: Record<string, string>;
   places: Place[];
+  /** The direct messages of somebody who has never written before. */
+  newcomer(): Place;
   /** What the bot shows anywhere, oldest first. */
   shown(): ShownMessage[];
   /** Throws if the button is gone. */

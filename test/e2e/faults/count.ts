@@ -65,7 +65,15 @@ export async function count(service: ChatService, world: World, said: readonly S
   const isLive = (buttons: string[]) => buttons.some((label) => liveButton.test(label));
   const isUnsettled = (text: string) => cards.some((card) => card.text === text) && !settledWords.test(text);
   const left = shown.filter(({ text, buttons, isOpen }) => isLive(buttons) || isOpen || isUnsettled(text));
-  for (const { text, buttons } of left) notes.push(`left: ${buttons.join(", ")} on ${text.slice(0, 200)}`);
+  const idsIn = (text: string) => [...text.matchAll(/\bm\d+x\b/g)].map(([id]) => id);
+  for (const { id: messageId, text, buttons, isOpen } of left) {
+    const [about = ""] = idsIn(text);
+    const turn = turns.find(({ body }) => body.messages.some((message) => idsIn(message.text).includes(about)));
+    const posts = await world.ledger.list("post", { group: turn?.id ?? "" });
+    const kept = posts.map(({ id, body }) => `${id.slice(id.indexOf(":") + 1)}=${body.messageId}`).join(" ");
+    const what = isOpen ? "open stream" : buttons.join(", ");
+    notes.push(`left: ${what} on ${messageId} ${text.slice(0, 200)}, turn ${turn?.state}, posts ${kept}`);
+  }
   if (notes.length > 0) notes.push(...shown.map(({ id, text }) => `shown: ${id} ${text.slice(0, 150)}`));
   return {
     ...{ messages: said.length, lost: lost.length, failed: failed.length, doubled },

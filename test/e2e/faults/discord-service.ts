@@ -16,7 +16,8 @@ export async function createDiscordService(): Promise<ChatService> {
     { name: "a thread", isOrdered: true, say: (text) => void cleo.say(`${bot.mention} ${text}`, { in: thread }) },
     { name: "a channel", isOrdered: false, say: (text) => void ann.say(`${bot.mention} ${text}`, { in: channel }) },
   ];
-  const rooms = () => [ann.dm(), ben.dm(), channel, ...channel.threads()];
+  const newcomers: (typeof ann)[] = [];
+  const rooms = () => [ann.dm(), ben.dm(), ...newcomers.map((person) => person.dm()), channel, ...channel.threads()];
   const own = () =>
     rooms()
       .flatMap((room) => room.messages())
@@ -31,6 +32,11 @@ export async function createDiscordService(): Promise<ChatService> {
   return {
     env: { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
     places,
+    newcomer() {
+      const person = discord.addPerson(`Newcomer ${newcomers.length + 1}`);
+      newcomers.push(person);
+      return { name: person.name, isOrdered: true, say: (text) => void person.say(text, { in: "dm" }) };
+    },
     shown: () =>
       own().map(({ id, content, embeds, components, buttons, files }) => ({
         id,

@@ -28,6 +28,7 @@ const second = 1_000;
 const minute = 60 * second;
 const warmUpMs = 5 * second;
 const routeMs = 10 * second;
+const newcomerMs = 4 * second;
 
 export function createFaults({ maxOutageMs, ...killLimits }: FaultLimits): Record<string, Fault> {
   /** A clock that runs faster makes every timeout of the process shorter too, so only as much as needed. */
@@ -55,9 +56,18 @@ export function createFaults({ maxOutageMs, ...killLimits }: FaultLimits): Recor
     "away-2h": outage("requests fail", "away", 120 * minute),
     kills: {
       ...{ name: "kill -9 at random instants", group: "kills" },
-      run: ({ people, kill }) => talkWhile(people, 3, 300, () => kill(killLimits)),
+      run: ({ people, kill }) => talkWhile(people, 3, 300, () => withNewcomers(people, kill(killLimits))),
     },
   };
+}
+
+async function withNewcomers(people: People, work: Promise<void>): Promise<void> {
+  let isOver = false;
+  const writing = people.comeAndWrite(newcomerMs, () => isOver);
+  await work.finally(() => {
+    isOver = true;
+  });
+  await writing;
 }
 
 type Outage = "away" | "gone" | "refuseToken";

@@ -14,6 +14,8 @@ export interface People {
   said: Said[];
   /** Write until the time is over: at most `open` unanswered messages in each place, and one per `everyMs`. */
   talk(options: { open: number; everyMs: number }, isOver: () => boolean): Promise<void>;
+  /** New people write their first direct message, one after the other, at most `everyMs` apart. */
+  comeAndWrite(everyMs: number, isOver: () => boolean): Promise<void>;
   /** Press buttons until the signal. */
   press(signal: AbortSignal): Promise<void>;
 }
@@ -79,6 +81,12 @@ export function createPeople(service: ChatService, world: World): People {
         }
       };
       await Promise.all(service.places.map((place, index) => one(place, index * 2)));
+    },
+    async comeAndWrite(everyMs, isOver) {
+      while (!isOver()) {
+        await wait(Math.random() * everyMs);
+        say(service.newcomer(), "plain");
+      }
     },
     async press(signal) {
       while (!signal.aborted) {

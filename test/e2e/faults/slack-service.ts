@@ -36,6 +36,12 @@ export async function createSlackService(pingIntervalMs: number): Promise<ChatSe
   return {
     env: { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
     places,
+    newcomer() {
+      const as = slack.workspace.addPerson({ name: `Newcomer ${people.size}` });
+      const dm = slack.workspace.direct(as);
+      people.set(dm, as);
+      return { name: as.name, isOrdered: true, say: (text) => void slack.people.say({ as, in: dm, text }) };
+    },
     shown: () =>
       shownIn()
         .toSorted((one, other) => Number(one.message.ts) - Number(other.message.ts))

@@ -209,6 +209,21 @@ describe("a native stream", () => {
     expect(agents()).toEqual([]);
   });
 
+  test("a stream that could not be stopped in between is stopped at the end, although its text stays the same", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    await reply.write("Working on it.");
+    slack.failNext("chat.appendStream", { type: "error", error: "msg_too_long" });
+    slack.failNext("chat.stopStream", { type: "http", status: 503 });
+    await reply.write("Working on it. More");
+    await slack.until(() => slack.callsOf("chat.stopStream").length > 0, 20_000);
+    await reply.finish("Working on it.", []);
+    expect(agents().map(({ readable, streaming }) => [readable, streaming === "in_progress"])).toEqual([
+      ["Working on it.", false],
+    ]);
+  });
+
   test("in a DM without a thread, a reaction is there at once, and goes away with the answer", async () => {
     const message = await mentioned({}, inDm);
     const { slack } = world;
@@ -500,6 +515,20 @@ describe("nothing twice", () => {
     await reply.finish("Half an answer, made whole.", []);
     expect(agents().map((each) => each.readable)).toEqual(["Half an answer, made whole."]);
     expect(keys()).toEqual(["text:0"]);
+  });
+
+  test("a stream whose ts was lost in a crash ends, even if another process asks before the text goes on", async () => {
+    const message = await mentioned();
+    const posts = mortalPosts("");
+    const dying = {
+      ...posts.before,
+      keep: (key: string, id: string) => (key === "text:0" ? new Promise<void>(() => {}) : posts.before.keep(key, id)),
+    };
+    void replyTo(world.platform, message, dying).write("Working on it.");
+    await world.slack.until(() => agents()[0]?.streaming === "in_progress");
+    await world.restart();
+    await replyTo(world.platform, message, posts.after).ask(createCard(message));
+    expect(agents().map(({ streaming }) => streaming === "in_progress")).toEqual([false, false]);
   });
 
   test("a connection that broke after the post was made: it is found, not made again", async () => {

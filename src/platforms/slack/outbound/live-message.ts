@@ -152,8 +152,9 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     const rest = open.isOld() ? undefined : open.next(text);
     const isSame = rest === "" && tasks.length === 0;
     if (rest !== undefined && (isSame || (await open.append(rest, tasks)))) return true;
-    stream = undefined;
+    // If this fails, the end still has to stop the stream.
     await open.stop("", sender.metadata(key));
+    stream = undefined;
     return false;
   }
 
@@ -164,7 +165,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
 
   async function finish(text: string, below: Block[]): Promise<void> {
     const content = withBelow(renderMessage(text), below);
-    const ts = sender.tsOf(key);
+    const ts = text === "" ? await sender.find(key) : sender.tsOf(key);
     if (ts === undefined) {
       if (text === "") return;
       await sender.post(key, content);
@@ -228,7 +229,8 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       clearTimeout(timer);
       await working;
       if (text === undefined) {
-        const ts = sender.tsOf(key);
+        // An earlier process may have died before it knew the ts. Nobody else would end its stream.
+        const ts = await sender.find(key);
         const isOnlyProgress = shown.text === "" && (shown.line !== "" || (stream?.tasks.size ?? 0) > 0);
         if (ts !== undefined) await (isOnlyProgress ? sender.remove(ts, key) : sender.endStream(ts, key));
         await options.status?.show("");

@@ -1,12 +1,24 @@
 /**
- * Node does not strip types below node_modules, where npm installs Remora as a package. There, this hook strips them.
- * Every process and thread that loads TypeScript imports this file first.
+ * How Remora's own TypeScript is found and read. Every process and thread that loads TypeScript imports this file first.
+ *
+ *   resolve   an import of a file by another is only a path: Node would look up each of 600 files and their package
+ *   load      below node_modules, where npm installs Remora as a package, Node does not strip types
  */
 import { readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { fileURLToPath } from "node:url";
 
 const ownFiles = new URL("../../", import.meta.url).href;
+const ownCode = new URL("../", import.meta.url).href;
+
+nodeModule.registerHooks({
+  resolve(specifier, context, next) {
+    const { parentURL } = context;
+    if (!specifier.startsWith(".") || !specifier.endsWith(".ts") || !parentURL?.startsWith(ownCode))
+      return next(specifier, context);
+    return { url: new URL(specifier, parentURL).href, format: "module-typescript", shortCircuit: true };
+  },
+});
 
 if (import.meta.url.includes("/node_modules/")) {
   const { emitWarning } = process;
