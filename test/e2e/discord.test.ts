@@ -1,7 +1,7 @@
 /** Discord with the real process: mentions, cards, clicks, a kill, and messages from downtime. */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import type { InteractionHandle } from "../doubles/discord/people-interactions.ts";
 import type { ChannelHandle } from "../doubles/discord/places.ts";
@@ -16,14 +16,14 @@ let discord: DiscordDouble;
 let home: RemoraHome;
 let remora: RemoraProcess;
 
-beforeEach(async () => {
+async function openWorld(): Promise<void> {
   [discord, home] = await Promise.all([createDiscordDouble({ limits: { global: "none" } }), createHome()]);
-  remora = await start();
-});
-afterEach(async () => {
+}
+
+async function closeWorld(): Promise<void> {
   await remora.kill();
   await Promise.all([discord.stop(), home.remove()]);
-});
+}
 
 function start(env: Record<string, string> = {}): Promise<RemoraProcess> {
   return startRemora(home, { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl, ...env });
@@ -79,104 +79,6 @@ function fileOf(scope: string, name: string): Promise<string> {
   return readFile(join(home.workspace, "files", scope, name), "utf8").catch(() => "");
 }
 
-test("a mention is answered in its thread, and a command runs after a click by the person who asked", async () => {
-  const hello = mention("help");
-  await answerIn(() => threadOf(hello), /demo model/);
-  const said = mention("run echo ran >> once.txt && echo finished with network example.com");
-  const card = await cardIn(() => threadOf(said));
-  expect(rendered(card).text).toMatch(/^Run echo ran >> once\.txt/);
-  expect(rendered(card).text).toContain('command: "echo ran >> once.txt');
-  expect(await clicked(card, "Approve", discord.ben)).toContain("can answer this");
-  expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("");
-  expect(await clicked(card, "Approve")).toContain("Approved");
-  await answerIn(() => threadOf(said), /finished/);
-  await reportIn(() => threadOf(said), "once.txt");
-  expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
-  const settled = discord.message(card);
-  expect(settled?.buttons).toEqual([]);
-  expect(rendered(settled as SeenMessage).text).toMatch(/^✅ Ann approved echo ran >> once\.txt .* · <t:\d+:t>$/);
-});
-
-test("a command runs without asking, the card below the answer says what it changed, and Undo reverts it", async () => {
-  const said = mention("run echo one >> kept.txt && echo finished");
-  await answerIn(() => threadOf(said), /finished/);
-  const report = await reportIn(() => threadOf(said), "kept.txt");
-  expect(report.buttons.map(({ label }) => label)).toEqual(["Undo"]);
-  expect(await fileOf(`channel:${discord.channel.id}`, "kept.txt")).toBe("one\n");
-  await clicked(report, "Undo");
-  await discord.until(() => discord.message(report)?.buttons.length === 0, 60_000);
-  expect(await fileOf(`channel:${discord.channel.id}`, "kept.txt")).toBe("");
-});
-
-test("after a kill with an open card, the click counts once, and missed messages are answered once", async () => {
-  discord.ben.say("help", { in: "dm" });
-  await answerIn(() => discord.ben.dm(), /demo model/);
-  const said = mention("run echo ran >> once.txt with network example.com");
-  const card = await cardIn(() => threadOf(said));
-  await remora.kill();
-  const missed = mention("what did I miss?");
-  discord.ben.say("are you there?", { in: "dm" });
-  const late = discord.ann.click(card, "Approve");
-  remora = await start();
-  expect(late.state()).not.toBe("answered");
-  expect(await clicked(card, "Approve")).toContain("Approved");
-  await answerIn(() => threadOf(said), /is done|ran|finished/i);
-  await reportIn(() => threadOf(said), "once.txt");
-  expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
-  await discord.until(() => own(threadOf(missed)).length > 0 && own(discord.ben.dm()).length > 1, 60_000);
-  // Any duplicate would arrive before the last answer.
-  const last = mention("help");
-  await answerIn(() => threadOf(last), /demo model/);
-  expect(own(threadOf(missed))).toHaveLength(1);
-  expect(own(discord.ben.dm())).toHaveLength(2);
-  expect(discord.message(card)?.buttons).toEqual([]);
-});
-
-test("work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing", async () => {
-  const said = mention("run sleep 20 && echo finished");
-  const thread = () => threadOf(said);
-  await discord.until(() => discord.channel.typing().length > 0);
-  // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
-  expect(own(thread())).toEqual([]);
-  await discord.until(
-    () =>
-      own(thread()).find(({ content }) => /-# ⏳ Running sleep 20 && echo finished · (?:[5-9]|1\d) s$/.test(content)),
-    60_000,
-  );
-  const where = thread();
-  if (where === undefined) throw new Error("no thread");
-  discord.ben.say("help", { in: where });
-  await discord.until(
-    () => own(thread()).find(({ content }) => /Waiting for Ann's request here/.test(content)),
-    60_000,
-  );
-  await remora.kill();
-  remora = await start();
-  await discord.until(() => own(thread()).find(({ content }) => /⏳ Running sleep 20/.test(content)), 60_000);
-  const isOver = () =>
-    own(thread()).length === 2 && own(thread()).every(({ content }) => content !== "" && !content.includes("⏳"));
-  await discord.until(() => isOver(), 60_000);
-  expect(own(thread()).map(({ content }) => content)).toEqual([
-    expect.stringMatching(/finished/),
-    expect.stringMatching(/demo model/),
-  ]);
-});
-
-test("a DM denial, the commands, and a clean shutdown work", async () => {
-  discord.ann.say("run touch denied.txt with network example.com", { in: "dm" });
-  const card = await cardIn(() => discord.ann.dm());
-  expect(await clicked(card, "Deny")).toContain("Denied");
-  await answerIn(() => discord.ann.dm(), /denied/i);
-  await discord.until(() => discord.commands().length === 1, 60_000);
-  const status = discord.ann.slash("remora status", { in: discord.channel });
-  await discord.until(() => status.state() === "answered", 60_000);
-  expect(status.reply()).toMatchObject({ isEphemeral: true, content: expect.stringContaining("everywhere") });
-  const asked = discord.ann.slash("remora ask", { in: discord.channel, options: { text: "help" } });
-  const question = await discord.until(() => asked.reply());
-  await answerIn(() => threadOf(question), /demo model/);
-  expect(await remora.stop()).toBe(0);
-});
-
 async function feedbackLines(): Promise<string[]> {
   const folder = join(home.workspace, "brain", "basalganglia", `channel:${discord.channel.id}`);
   const names = await readdir(folder).catch(() => []);
@@ -184,115 +86,232 @@ async function feedbackLines(): Promise<string[]> {
   return texts.flatMap((text) => text.split("\n").filter((line) => line.includes(" answer: ")));
 }
 
-test("below an answer: its record, ratings by reactions with words, and Retry once after a failure", async () => {
-  const model = await createFailingModel(5);
-  await remora.kill();
-  const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
-  // The click becomes the second message in the ledger. The process dies before its turn starts.
-  remora = await start({ ...models, REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: "accepted:2" });
-  const asked = mention("tell me a story");
-  const failure = await discord.until(
-    () => own(threadOf(asked)).find(({ buttons }) => buttons.some(({ label }) => label === "Retry")),
-    60_000,
-  );
-  expect(failure.content).toContain("⚠️");
-  expect(await clicked(failure, "Retry", discord.ben)).toContain("Only Ann can start this again");
-  model.isBroken = false;
-  discord.ann.click(failure, "Retry");
-  await remora.exited;
-  remora = await start(models);
-  await answerIn(() => threadOf(asked), /word4/);
-  expect(await clicked(failure, "Retry")).toContain("already started this again");
-  expect(own(threadOf(asked))).toHaveLength(2);
-  await remora.kill();
-  await model.close();
-
-  const failed = await answerIn(() => threadOf(asked), /word4/);
-  discord.ben.react(failed, "👎🏽");
-  remora = await start();
-  await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(1);
-  expect((await feedbackLines())[0]).toContain("answer: bad by Ben");
-  discord.ben.unreact(failed, "👎🏽");
-  await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(0);
-  const said = mention("run echo finished with network example.com");
-  await clicked(await cardIn(() => threadOf(said)), "Approve");
-  const answer = await answerIn(() => threadOf(said), /approved by Ann · /);
-  expect(answer.content).toMatch(/\n-# ⓘ 1 action · approved by Ann · [^\n]* s$/);
-  const record = await clicked(answer, "Details", discord.ben);
-  expect(record).toContain("What I did for Ann");
-  expect(record).toContain("echo finished");
-  expect(await command(discord.ben, "remora why")).toContain("What I did for Ann");
-
-  discord.ben.react(answer, "👎");
-  await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(1);
-  expect(await command(discord.ben, "remora feedback", "too short")).toContain("Thanks");
-  expect((await feedbackLines())[0]).toMatch(/answer: bad by Ben .* said: too short/);
-  discord.ben.react(answer, "👍");
-  await expect.poll(async () => (await feedbackLines())[0], { timeout: 60_000 }).toContain("answer: good by Ben");
-  discord.ben.unreact(answer, "👎");
-  discord.ben.unreact(answer, "👍");
-  await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(0);
-});
-
 async function command(who: typeof discord.ann, command: string, text?: string): Promise<string> {
   return await receiptOf(
     who.slash(command, { in: discord.channel, ...(text === undefined ? {} : { options: { text } }) }),
   );
 }
 
-test("an edited call runs as edited, and a grant skips the question until it is revoked", async () => {
-  const said = mention("run : npm install && echo one >> list.txt");
-  const thread = () => threadOf(said);
-  const card = await cardIn(thread);
-  const edit = await chosen(card, "Edit…");
-  await discord.until(() => edit.modal(), 60_000);
-  const edited = discord.ann.submit(edit, { "json-0": '{ "command": "echo edited >> list.txt" }' });
-  expect(await receiptOf(edited)).toContain("Edited and approved");
-  await answerIn(thread, /is done/);
-  discord.ann.say("run : npm install && echo two >> list.txt", { in: said.id });
-  const allowed = await cardIn(thread);
-  const why = await receiptOf(await chosen(allowed, "Why this asks", discord.ben));
-  expect(why.replaceAll("\\", "")).toContain("Pattern “npm install” (shell/SKILL.md, line");
-  expect(await receiptOf(await chosen(allowed, "Allow here for 30 min"))).toContain("for 30 minutes");
-  await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 2, 60_000);
-  discord.ann.say("run : npm install && echo three >> list.txt", { in: said.id });
-  await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 3, 60_000);
-  const list = () => fileOf(`channel:${discord.channel.id}`, "list.txt");
-  await expect.poll(list, { timeout: 60_000 }).toBe("edited\ntwo\nthree\n");
-  await discord.until(() => discord.commands().length === 1, 60_000);
-  const grants = await receiptOf(discord.ann.slash("remora grants", { in: said.id }));
-  const [, id = ""] = /`(\w+)`/.exec(grants) ?? [];
-  await receiptOf(discord.ann.slash("remora grants", { in: said.id, options: { text: `revoke ${id}` } }));
-  discord.ann.say("run : npm install && echo four >> list.txt", { in: said.id });
-  const asked = await cardIn(thread);
-  discord.ann.say("stop", { in: said.id });
-  await discord.until(() => discord.message(asked)?.buttons.length === 0, 60_000);
+describe("one process", () => {
+  beforeAll(async () => {
+    await openWorld();
+    remora = await start();
+  });
+  afterAll(closeWorld);
+
+  // First, because files from the network would end the offer of a grant.
+  test("an edited call runs as edited, and a grant skips the question until it is revoked", async () => {
+    const said = mention("run : npm install && echo one >> list.txt");
+    const thread = () => threadOf(said);
+    const card = await cardIn(thread);
+    const edit = await chosen(card, "Edit…");
+    await discord.until(() => edit.modal(), 60_000);
+    const edited = discord.ann.submit(edit, { "json-0": '{ "command": "echo edited >> list.txt" }' });
+    expect(await receiptOf(edited)).toContain("Edited and approved");
+    await answerIn(thread, /is done/);
+    discord.ann.say("run : npm install && echo two >> list.txt", { in: said.id });
+    const allowed = await cardIn(thread);
+    const why = await receiptOf(await chosen(allowed, "Why this asks", discord.ben));
+    expect(why.replaceAll("\\", "")).toContain("Pattern “npm install” (shell/SKILL.md, line");
+    expect(await receiptOf(await chosen(allowed, "Allow here for 30 min"))).toContain("for 30 minutes");
+    await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 2, 60_000);
+    discord.ann.say("run : npm install && echo three >> list.txt", { in: said.id });
+    await discord.until(() => own(thread()).filter(({ content }) => /is done/.test(content)).length === 3, 60_000);
+    const list = () => fileOf(`channel:${discord.channel.id}`, "list.txt");
+    await expect.poll(list, { timeout: 60_000 }).toBe("edited\ntwo\nthree\n");
+    await discord.until(() => discord.commands().length === 1, 60_000);
+    const grants = await receiptOf(discord.ann.slash("remora grants", { in: said.id }));
+    const [, id = ""] = /`(\w+)`/.exec(grants) ?? [];
+    await receiptOf(discord.ann.slash("remora grants", { in: said.id, options: { text: `revoke ${id}` } }));
+    discord.ann.say("run : npm install && echo four >> list.txt", { in: said.id });
+    const asked = await cardIn(thread);
+    discord.ann.say("stop", { in: said.id });
+    await discord.until(() => discord.message(asked)?.buttons.length === 0, 60_000);
+  });
+
+  test("a mention is answered in its thread, and a command runs after a click by the person who asked", async () => {
+    const hello = mention("help");
+    await answerIn(() => threadOf(hello), /demo model/);
+    const said = mention("run echo ran >> once.txt && echo finished with network example.com");
+    const card = await cardIn(() => threadOf(said));
+    expect(rendered(card).text).toMatch(/^Run echo ran >> once\.txt/);
+    expect(rendered(card).text).toContain('command: "echo ran >> once.txt');
+    expect(await clicked(card, "Approve", discord.ben)).toContain("can answer this");
+    expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("");
+    expect(await clicked(card, "Approve")).toContain("Approved");
+    await answerIn(() => threadOf(said), /finished/);
+    await reportIn(() => threadOf(said), "once.txt");
+    expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
+    const settled = discord.message(card);
+    expect(settled?.buttons).toEqual([]);
+    expect(rendered(settled as SeenMessage).text).toMatch(/^✅ Ann approved echo ran >> once\.txt .* · <t:\d+:t>$/);
+  });
+
+  test("a command runs without asking, the card below the answer says what it changed, and Undo reverts it", async () => {
+    const said = mention("run echo one >> kept.txt && echo finished");
+    await answerIn(() => threadOf(said), /finished/);
+    const report = await reportIn(() => threadOf(said), "kept.txt");
+    expect(report.buttons.map(({ label }) => label)).toEqual(["Undo"]);
+    expect(await fileOf(`channel:${discord.channel.id}`, "kept.txt")).toBe("one\n");
+    await clicked(report, "Undo");
+    await discord.until(() => discord.message(report)?.buttons.length === 0, 60_000);
+    expect(await fileOf(`channel:${discord.channel.id}`, "kept.txt")).toBe("");
+  });
+
+  test("nobody notices a broken connection", async () => {
+    const first = mention("help");
+    await answerIn(() => threadOf(first), /demo model/);
+    discord.gateway.cut();
+    const second = mention("help");
+    await answerIn(() => threadOf(second), /demo model/);
+    expect(own(threadOf(second))).toHaveLength(1);
+  });
+
+  test("a DM denial, the commands, and a clean shutdown work", async () => {
+    discord.ann.say("run touch denied.txt with network example.com", { in: "dm" });
+    const card = await cardIn(() => discord.ann.dm());
+    expect(await clicked(card, "Deny")).toContain("Denied");
+    await answerIn(() => discord.ann.dm(), /denied/i);
+    await discord.until(() => discord.commands().length === 1, 60_000);
+    const status = discord.ann.slash("remora status", { in: discord.channel });
+    await discord.until(() => status.state() === "answered", 60_000);
+    expect(status.reply()).toMatchObject({ isEphemeral: true, content: expect.stringContaining("everywhere") });
+    const asked = discord.ann.slash("remora ask", { in: discord.channel, options: { text: "help" } });
+    const question = await discord.until(() => asked.reply());
+    await answerIn(() => threadOf(question), /demo model/);
+    expect(await remora.stop()).toBe(0);
+  });
 });
 
-test("with pairing, another person confirms the code shown in a DM", async () => {
-  await remora.stop();
-  await mkdir(home.data, { recursive: true });
-  const config = join(home.data, "remora.yaml");
-  await writeFile(config, "discord:\n  access:\n    dms: pairing\n");
-  remora = await start({ REMORA_CONFIG: config });
-  discord.ben.say("help", { in: "dm" });
-  const { content } = await answerIn(() => discord.ben.dm(), /remora pair/);
-  const text = /pair (\w+)/.exec(content)?.[1] ?? "";
-  await discord.until(() => discord.commands().length === 1, 60_000);
-  const pair = (who: typeof discord.ann, code: string) =>
-    receiptOf(who.slash("remora pair", { in: discord.channel, options: { text: code } }));
-  expect(await pair(discord.ben, text)).toContain("Somebody else");
-  expect(await pair(discord.ann, "WRONGONE")).toContain("no such code");
-  expect(await pair(discord.ann, text)).toContain("may write to me directly");
-  discord.ben.say("help", { in: "dm" });
-  await answerIn(() => discord.ben.dm(), /demo model/);
-});
+describe("processes that start, end and start again", () => {
+  beforeEach(openWorld);
+  afterEach(closeWorld);
 
-test("nobody notices a broken connection", async () => {
-  const first = mention("help");
-  await answerIn(() => threadOf(first), /demo model/);
-  discord.gateway.cut();
-  const second = mention("help");
-  await answerIn(() => threadOf(second), /demo model/);
-  expect(own(threadOf(second))).toHaveLength(1);
+  test("after a kill with an open card, the click counts once, and missed messages are answered once", async () => {
+    remora = await start();
+    discord.ben.say("help", { in: "dm" });
+    await answerIn(() => discord.ben.dm(), /demo model/);
+    const said = mention("run echo ran >> once.txt with network example.com");
+    const card = await cardIn(() => threadOf(said));
+    await remora.kill();
+    const missed = mention("what did I miss?");
+    discord.ben.say("are you there?", { in: "dm" });
+    const late = discord.ann.click(card, "Approve");
+    remora = await start();
+    expect(late.state()).not.toBe("answered");
+    expect(await clicked(card, "Approve")).toContain("Approved");
+    await answerIn(() => threadOf(said), /is done|ran|finished/i);
+    await reportIn(() => threadOf(said), "once.txt");
+    expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
+    await discord.until(() => own(threadOf(missed)).length > 0 && own(discord.ben.dm()).length > 1, 60_000);
+    // Any duplicate would arrive before the last answer.
+    const last = mention("help");
+    await answerIn(() => threadOf(last), /demo model/);
+    expect(own(threadOf(missed))).toHaveLength(1);
+    expect(own(discord.ben.dm())).toHaveLength(2);
+    expect(discord.message(card)?.buttons).toEqual([]);
+  });
+
+  test("work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing", async () => {
+    // Commands see at once what is put into a readable folder.
+    const [signals, config] = [join(home.data, "../signals"), join(home.data, "../remora.yaml")];
+    await mkdir(signals);
+    await writeFile(config, JSON.stringify({ sandbox: { readable: [signals] } }));
+    remora = await start({ REMORA_CONFIG: config });
+    const flag = join(signals, "go");
+    const said = mention(`run until test -e ${flag}; do sleep 0.1; done && echo finished`);
+    const thread = () => threadOf(said);
+    await discord.until(() => discord.channel.typing().length > 0);
+    // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
+    expect(own(thread())).toEqual([]);
+    await discord.until(
+      () => own(thread()).find(({ content }) => /-# ⏳ Running until test .* · (?:[5-9]|\d\d) s$/.test(content)),
+      60_000,
+    );
+    const where = thread();
+    if (where === undefined) throw new Error("no thread");
+    discord.ben.say("help", { in: where });
+    await discord.until(
+      () => own(thread()).find(({ content }) => /Waiting for Ann's request here/.test(content)),
+      60_000,
+    );
+    await remora.kill();
+    remora = await start({ REMORA_CONFIG: config });
+    await discord.until(() => own(thread()).find(({ content }) => /⏳ Running until test/.test(content)), 60_000);
+    await writeFile(flag, "");
+    const isOver = () =>
+      own(thread()).length === 2 && own(thread()).every(({ content }) => content !== "" && !content.includes("⏳"));
+    await discord.until(() => isOver(), 60_000);
+    expect(own(thread()).map(({ content }) => content)).toEqual([
+      expect.stringMatching(/finished/),
+      expect.stringMatching(/demo model/),
+    ]);
+  });
+
+  test("below an answer: its record, ratings by reactions with words, and Retry once after a failure", async () => {
+    const model = await createFailingModel(5);
+    const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
+    // The click becomes the second message in the ledger. The process dies before its turn starts.
+    remora = await start({ ...models, REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: "accepted:2" });
+    const asked = mention("tell me a story");
+    const failure = await discord.until(
+      () => own(threadOf(asked)).find(({ buttons }) => buttons.some(({ label }) => label === "Retry")),
+      60_000,
+    );
+    expect(failure.content).toContain("⚠️");
+    expect(await clicked(failure, "Retry", discord.ben)).toContain("Only Ann can start this again");
+    model.isBroken = false;
+    discord.ann.click(failure, "Retry");
+    await remora.exited;
+    remora = await start(models);
+    await answerIn(() => threadOf(asked), /word4/);
+    expect(await clicked(failure, "Retry")).toContain("already started this again");
+    expect(own(threadOf(asked))).toHaveLength(2);
+    await remora.kill();
+    await model.close();
+
+    const failed = await answerIn(() => threadOf(asked), /word4/);
+    discord.ben.react(failed, "👎🏽");
+    remora = await start();
+    await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(1);
+    expect((await feedbackLines())[0]).toContain("answer: bad by Ben");
+    discord.ben.unreact(failed, "👎🏽");
+    await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(0);
+    const said = mention("run echo finished with network example.com");
+    await clicked(await cardIn(() => threadOf(said)), "Approve");
+    const answer = await answerIn(() => threadOf(said), /approved by Ann · /);
+    expect(answer.content).toMatch(/\n-# ⓘ 1 action · approved by Ann · [^\n]* s$/);
+    const record = await clicked(answer, "Details", discord.ben);
+    expect(record).toContain("What I did for Ann");
+    expect(record).toContain("echo finished");
+    expect(await command(discord.ben, "remora why")).toContain("What I did for Ann");
+
+    discord.ben.react(answer, "👎");
+    await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(1);
+    expect(await command(discord.ben, "remora feedback", "too short")).toContain("Thanks");
+    expect((await feedbackLines())[0]).toMatch(/answer: bad by Ben .* said: too short/);
+    discord.ben.react(answer, "👍");
+    await expect.poll(async () => (await feedbackLines())[0], { timeout: 60_000 }).toContain("answer: good by Ben");
+    discord.ben.unreact(answer, "👎");
+    discord.ben.unreact(answer, "👍");
+    await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(0);
+  });
+
+  test("with pairing, another person confirms the code shown in a DM", async () => {
+    await mkdir(home.data, { recursive: true });
+    const config = join(home.data, "remora.yaml");
+    await writeFile(config, "discord:\n  access:\n    dms: pairing\n");
+    remora = await start({ REMORA_CONFIG: config });
+    discord.ben.say("help", { in: "dm" });
+    const { content } = await answerIn(() => discord.ben.dm(), /remora pair/);
+    const text = /pair (\w+)/.exec(content)?.[1] ?? "";
+    await discord.until(() => discord.commands().length === 1, 60_000);
+    const pair = (who: typeof discord.ann, code: string) =>
+      receiptOf(who.slash("remora pair", { in: discord.channel, options: { text: code } }));
+    expect(await pair(discord.ben, text)).toContain("Somebody else");
+    expect(await pair(discord.ann, "WRONGONE")).toContain("no such code");
+    expect(await pair(discord.ann, text)).toContain("may write to me directly");
+    discord.ben.say("help", { in: "dm" });
+    await answerIn(() => discord.ben.dm(), /demo model/);
+  });
 });

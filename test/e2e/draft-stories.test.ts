@@ -1,4 +1,4 @@
-/** Drafts as people see them, with the real process: one card per turn, two people in one folder, and the next turn. */
+/** Drafts as people see them: one card per turn, two people in one folder, and the next turn. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdir, readFile, readlink, writeFile } from "node:fs/promises";
@@ -6,20 +6,23 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
+import { type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { createDraftWorld, type DraftWorld } from "./draft-kills/world.ts";
 
 const run = promisify(execFile);
 const dayMs = 86_400_000;
 
 let world: DraftWorld;
+let remora: RunningRemora;
 let ann: ChatClient;
 beforeEach(async () => {
   world = await createDraftWorld("embedded");
-  const { url, token } = await world.start();
-  ann = await createChatClient(url, token);
+  remora = await startRemora(world.home, world.env);
+  ann = await createChatClient(remora.url, remora.token);
 });
 afterEach(async () => {
   ann.close();
+  await remora.stop();
   await world.close();
 });
 

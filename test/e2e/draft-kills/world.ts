@@ -18,6 +18,8 @@ export interface DraftWorld {
   own: string;
   model: CallingModel;
   redis: RedisServer | undefined;
+  /** Names the settings and the model. */
+  env: Record<string, string>;
   start(env?: Record<string, string>, args?: string[]): Promise<RemoraProcess>;
   /** Read from outside the processes. */
   ledger(): Promise<Ledger>;
@@ -46,17 +48,19 @@ export async function createDraftWorld(store: "embedded" | "redis", config: obje
     REMORA_CONFIG: configFile,
     ANTHROPIC_API_KEY: "test-key",
     ANTHROPIC_BASE_URL: model.url,
+    ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
+  };
+  const recording = {
     REMORA_PORT_WRAPPERS: stepsModule,
     REMORA_STEPS_ROOT: root,
     REMORA_STEPS_FILE: stepsFile,
-    ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
   };
   let ledger: Promise<Ledger> | undefined;
   const processes: RemoraProcess[] = [];
   return {
-    ...{ home, root, site, own, model, redis },
+    ...{ home, root, site, own, model, redis, env },
     async start(more = {}, args = []) {
-      const started = await startRemora(home, { ...env, ...more }, args);
+      const started = await startRemora(home, { ...env, ...recording, ...more }, args);
       processes.push(started);
       return started;
     },

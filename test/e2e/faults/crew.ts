@@ -1,4 +1,6 @@
 /** The processes of one combination, and their death at random instants. */
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import type { RemoraProcess } from "../../doubles/remora-process.ts";
 import type { World } from "../chaos/world.ts";
@@ -29,12 +31,15 @@ export interface CrewOptions {
 export function createCrew(world: World, { env, roles, maxLifeMs }: CrewOptions): Crew {
   const alive = new Map<string, RemoraProcess>();
   const startMs = new Map<string, number>();
+  const children = new Set<ChildProcess>();
 
   async function startRole(role: string, killAfterMs?: number): Promise<boolean> {
     const began = Date.now();
     let timer: NodeJS.Timeout | undefined;
     let isKilled = false;
     const started = world.start(env, role === "all" ? [] : ["--role", role], (child) => {
+      children.add(child);
+      child.once("exit", () => children.delete(child));
       if (killAfterMs === undefined) return;
       timer = setTimeout(() => {
         isKilled = true;
@@ -74,10 +79,15 @@ export function createCrew(world: World, { env, roles, maxLifeMs }: CrewOptions)
       const killUntilDone = async (role: string) => {
         while (done < kills && Date.now() < until) await kill(role, () => onKill(++done));
       };
-      await Promise.all(roles.map(killUntilDone));
+      // A role whose start fails ends the campaign, so the other one must not start again after that.
+      const ended = await Promise.allSettled(roles.map(killUntilDone));
+      for (const { reason } of ended.filter(({ status }) => status === "rejected") as PromiseRejectedResult[])
+        throw reason;
     },
     async stop() {
-      await Promise.all([...alive.values()].map((each) => each.kill()));
+      const ended = [...children].map((child) => once(child, "exit"));
+      for (const child of children) child.kill("SIGKILL");
+      await Promise.all(ended);
     },
   };
 }

@@ -598,6 +598,18 @@ describe("files", () => {
     );
   });
 
+  test("files are sent where Slack's library has loaded a newer undici, also if processes share limits", async () => {
+    await import("undici");
+    // The web server replaces it.
+    vi.stubGlobal("Response", class extends Response {});
+    await bot.restart({ budget: { take: async () => 0, hold() {} } });
+    await bot.platform.connect(agent.handlers, new AbortController().signal);
+    const message = await toldPrivately();
+    await replyTo(message).finish("Here.", [await file("notes.txt", "x")]);
+    vi.unstubAllGlobals();
+    expect(own(discord.ann.dm())).toMatchObject([{ content: "Here.", files: [{ name: "notes.txt" }] }]);
+  });
+
   test("a file alone needs no text; one that is too large, or not there, is named", async () => {
     const message = await toldPrivately();
     await replyTo(message).finish("", [await file("alone.txt", "x")]);

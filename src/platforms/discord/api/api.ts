@@ -74,8 +74,14 @@ const globalBucket = "global";
  * Once Slack's library or a proxy has loaded a newer undici, discord.js sends with that one, which rejects the built-in
  * FormData. The built-in `fetch` takes it.
  */
-const makeRequest: typeof DefaultRestOptions.makeRequest = (url, init) =>
-  init.body instanceof FormData ? fetch(url, init as object) : DefaultRestOptions.makeRequest(url, init);
+const makeRequest: typeof DefaultRestOptions.makeRequest = async (url, init) => {
+  if (!(init.body instanceof FormData)) return await DefaultRestOptions.makeRequest(url, init);
+  const answer = await fetch(url, init as object);
+  // For its listeners, discord.js copies an answer's own properties, because the web server has replaced `Response`.
+  const { body, headers, status, statusText, ok, bodyUsed } = answer;
+  const readers = { arrayBuffer: () => answer.arrayBuffer(), json: () => answer.json(), text: () => answer.text() };
+  return { body, headers, status, statusText, ok, bodyUsed, ...readers };
+};
 
 export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }: DiscordApiOptions): DiscordApi {
   const rest = new REST({
