@@ -4,11 +4,6 @@ import type { DatabaseSync } from "node:sqlite";
 const busy = 5;
 const maxWaitMs = 5_000;
 const askAgainMs = 5;
-/**
- * Of 4 KB; SQLite's default is 1,000. A checkpoint waits for the disk within a commit, and turns write mostly the same
- * pages, so a rare checkpoint writes less.
- */
-const checkpointPages = 4_000;
 
 /**
  * Retries, because SQLite refuses all but one of the processes that open a new file simultaneously. With NORMAL, a
@@ -19,7 +14,6 @@ export function useWriteAheadLog(database: DatabaseSync): void {
   for (;;) {
     try {
       database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-      database.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`);
       return;
     } catch (thrown) {
       if (!isBusy(thrown) || Date.now() >= until) throw thrown;
