@@ -40,9 +40,10 @@ async function checkTask({ ledger, effects }: World, person: Person, { id, tool 
   if (tool === null) return;
   const count = effects.count(id);
   if (tool !== "effect_again") expect(count, `effects of ${shown}`).toBeLessThanOrEqual(1);
-  // The model was told what happened: a result only after an effect, otherwise "unknown".
+  // The model was told what happened: a result only after an effect, otherwise "unknown", or that it may be repeated.
+  const interrupted = tool === "effect_again" ? /unknown|⚠️|may repeat/ : /unknown|⚠️/;
   if (/effect \w+/.test(last?.text ?? "")) expect(count, shown).toBeGreaterThanOrEqual(1);
-  else expect(last?.text, shown).toMatch(/unknown|⚠️/);
+  else expect(last?.text, shown).toMatch(interrupted);
   if (tool !== "effect_ask" || count === 0) return;
   const turns = (await ledger.list("turn", {})).filter(({ body }) => body.messages.some((said) => said.id === id));
   const approvals = await Promise.all(turns.map((turn) => ledger.list("approval", { group: turn.id })));
