@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { statusCommand } from "../../src/commands/status-command.ts";
 import { type ConversationsOptions, createConversations } from "../../src/engine/conversation/conversations.ts";
 import type { TurnEnd } from "../../src/engine/turn/turn-store.ts";
-import { saveTurn } from "../../src/engine/turn/turn-store.ts";
+import { saveTurn, TurnOwnershipLost } from "../../src/engine/turn/turn-store.ts";
 import { abortCauseOf } from "../../src/lib/abort.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
@@ -331,6 +331,42 @@ describe("stopping", () => {
     await conversations.whenIdle();
     expect(await ledger.list("turn", { states: ["stopped"] })).toHaveLength(1);
     expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(1);
+  });
+
+  test("a turn that is told to end while it is being parked ends at once", async () => {
+    const latch = createLatch();
+    const conversations = create({
+      async run(turn, signal) {
+        if (signal.aborted) return await endTurn(turn, "stopped");
+        await keepApproval(turn.id);
+        await latch.opened;
+        return await endTurn(turn, "parked");
+      },
+    });
+    await conversations.accept(inboundMessage());
+    await expect.poll(async () => (await conversations.status()).running).toBe(1);
+    expect(await conversations.stop("test:c1")).toBe(1);
+    latch.open();
+    await conversations.whenIdle();
+    expect(await ledger.list("turn", { states: ["stopped"] })).toHaveLength(1);
+  });
+
+  test("a sweep ends such a turn if its process has died since", async () => {
+    const latch = createLatch();
+    const first = create({
+      run: (turn) =>
+        keepApproval(turn.id).then(async () => {
+          await latch.opened;
+          await endTurn(turn, "parked");
+          throw new TurnOwnershipLost(turn.id);
+        }),
+    });
+    await first.accept(inboundMessage());
+    await expect.poll(async () => (await first.status()).running).toBe(1);
+    await first.stop("test:c1");
+    latch.open();
+    await first.whenIdle();
+    expect(await ledger.list("turn", { dueBefore: Date.now() + 1 })).toHaveLength(1);
   });
 });
 

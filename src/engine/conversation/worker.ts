@@ -105,7 +105,9 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     try {
       const end = await run(turn, controller.signal);
       if (end === "done" || end === "failed" || end === "stopped") await messages.answered(turn.messages);
-      if (end === "parked" && !(await isWaitingForApproval(ledger, turn))) conversation.wokenTurnIds.push(turn.id);
+      if (end === "parked" && (turn.abort !== undefined || !(await isWaitingForApproval(ledger, turn)))) {
+        conversation.wokenTurnIds.push(turn.id);
+      }
       if (end === "undelivered") postponed.postpone(turn.conversationId);
       else postponed.settle(turn.conversationId);
       if (end !== "suspended" && end !== "undelivered") return true;

@@ -45,7 +45,9 @@ export function claimed({ wokenAt: _, ...turn }: TurnRecord): TurnRecord {
 export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnState = "running"): Promise<void> {
   const kept = await ledger.transition("turn", turn.id, ["running"], state, (stored) => {
     if (stored.owner !== turn.owner) return undefined;
-    return stored.abort === undefined ? turn : { ...turn, abort: stored.abort };
+    if (stored.abort === undefined) return turn;
+    // A turn that was told to end while it was being parked must not wait for an answer.
+    return { ...turn, abort: stored.abort, ...(state === "parked" ? { wokenAt: Date.now() } : {}) };
   });
   if (kept === undefined) throw new TurnOwnershipLost(turn.id);
   if (kept.body.abort !== undefined) turn.abort = kept.body.abort;
