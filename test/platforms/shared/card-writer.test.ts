@@ -13,10 +13,12 @@ import { createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts"
 import { createRedisConnection } from "../../../src/storage/redis/connection.ts";
 import { createRedisLeases } from "../../../src/storage/redis/leases.ts";
 import { createRedisLedger } from "../../../src/storage/redis/ledger.ts";
-import { createCard } from "../../conformance/platform.ts";
+import { createCard, createPosts as createKeptPosts, targetOf } from "../../conformance/platform.ts";
 import { inboundMessage } from "../../doubles/records.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../../doubles/redis-server.ts";
+import { openChangesWorld } from "../discord/changes-world.ts";
 import { openDiscordBot } from "../discord/discord-bot.ts";
+import { rendered } from "../discord/rendering.ts";
 import { createSlackWorld } from "../slack/world.ts";
 
 interface World {
@@ -45,6 +47,35 @@ test("a state that is out of date once it is written is written again", async ()
     written.push(now.approversText);
   });
   expect(written).toEqual(["open", "approved"]);
+});
+
+test("what was undone does not look kept again when a turn goes on with the card as it once was", async () => {
+  const { bot, message, card, labels, cardOf: changesCard } = await openChangesWorld();
+  try {
+    const posts = createKeptPosts();
+    const kept = changesCard({}, { state: "consumed", outcome: "Kept", choices: ["undo"] });
+    const undone = changesCard({}, { state: "consumed", outcome: "Undone by Ann", choices: [] });
+    let latest = kept;
+    const open = () =>
+      createDeliveries({
+        platform: () => bot.platform,
+        postsFor: () => posts,
+        writeCard: createCardWriter({ leases: createInMemoryLeases(), cardNow: async () => latest }),
+        redact: (text) => text,
+        wrap: (_, port) => port,
+        log: silentLog,
+      }).open(targetOf(message));
+    await (await open()).ask(kept);
+    expect(labels()).toEqual(["Undo"]);
+    latest = undone;
+    await (await open()).settle(undone);
+    await bot.restart();
+    await (await open()).ask(kept);
+    expect(rendered(card()).text).toContain("Undone by Ann");
+    expect(labels()).toEqual([]);
+  } finally {
+    await bot.close();
+  }
 });
 
 describe.skipIf(missingRedis !== undefined)(`two processes that write the same cards${redisNote}`, () => {
