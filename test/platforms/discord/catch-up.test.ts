@@ -116,3 +116,33 @@ test("after more than seven days, the newer messages are read, and that there we
   expect(bot.platform.health().detail).toContain(told);
   expect(bot.logged).toContainEqual(expect.objectContaining({ fields: expect.objectContaining({ tooOld: 1 }) }));
 }, 60_000);
+
+test("of 6,000 missed messages, the newest are answered in order, and that there were more is told", async () => {
+  bot = await openDiscordBot();
+  const { discord } = bot;
+  const agent = createRecordingAgent();
+  const connect = () => bot.platform.connect(agent.handlers, new AbortController().signal);
+  const say = (text: string) => discord.ann.say(`@Remora ${text}`, { in: discord.channel });
+  await connect();
+  say("before");
+  await discord.until(() => agent.kept.length === 1);
+  await bot.restart();
+  discord.gateway.forgetSessions();
+  for (let number = 1; number <= 6_000; number++) say(`${number}`);
+  const before = discord.requests.length;
+  const pages = () => discord.requests.slice(before).filter(({ query }) => query.get("limit") === "100").length;
+  let refusals = 0;
+  agent.beforeKeeping = async ({ text }) => {
+    if (text === "2000" && refusals++ < 2) throw new Error("the disk is full");
+  };
+  await connect();
+  await discord.until(() => agent.kept.at(-1)?.text === "6000", 60_000);
+  const [, first, ...rest] = agent.kept.map(({ text }) => Number(text));
+  expect(first).toBeLessThanOrEqual(6_000 - 4_900 + 1);
+  expect(rest).toEqual(Array.from({ length: rest.length }, (_, index) => Number(first) + 1 + index));
+  // About 50 up to the limit, and 41 from the message on that could not be stored, however often that was tried.
+  expect(pages()).toBeLessThan(100);
+  const told = "in 1 conversation, there were too many messages, so not all were read";
+  expect(bot.platform.health().detail).toContain(told);
+  expect(bot.logged).toContainEqual(expect.objectContaining({ fields: expect.objectContaining({ tooMany: 1 }) }));
+}, 60_000);
