@@ -11,6 +11,7 @@ import { createModelNotes } from "../engine/turn/answered-by.ts";
 import { createEarlierMessages } from "../engine/turn/earlier-messages.ts";
 import { runTurn } from "../engine/turn/run-turn.ts";
 import { createTurnFiles } from "../files/turn-files.ts";
+import { messageOf } from "../lib/errors.ts";
 import { logContext } from "../lib/log-context.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import { createScopedMemory } from "../memory/scoped.ts";
@@ -219,7 +220,12 @@ function openApprovals(
       post: async (card) => (await links.deliveries.open(card.target)).ask(card),
       say: async (target, note) => (await links.deliveries.open(target)).note(note),
     },
-    wake: (turnId) => void links.conversations.get().wake(turnId),
+    wake(turnId) {
+      const woken = links.conversations.get().wake(turnId);
+      woken.catch((thrown: unknown) =>
+        log.warn({ turnId, error: messageOf(thrown) }, "could not wake a turn; a sweep tries again"),
+      );
+    },
     onSettled: async (card) => (await links.deliveries.open(card.target)).settle(card),
     async remember(feedback) {
       await links.memory.recordFeedback(feedback);

@@ -97,8 +97,8 @@ export interface CardRecord {
   messages: { turnId: string; messageId: string }[];
   /** Absent in records of earlier versions, and until it is decided who is told. */
   notify?: NotifyRecord;
-  /** When somebody is to be told about the card. Absent if nobody is. */
-  notifyAt?: number;
+  /** When a sweep looks at the card next, in case somebody is to be told. Absent in old records, and if nobody is. */
+  nextCheckAt?: number;
 }
 
 /** Who is told about a card. Decided once, before the card is posted. */

@@ -3,7 +3,7 @@ export const dueFields = {
   schedule: { states: ["active"], field: "nextAt" },
   grant: { states: ["active"], field: "expiresAt" },
   approval: { states: ["open", "approved"], field: "expiresAt" },
-  card: { states: ["made"], field: "notifyAt" },
+  card: { states: ["made"], field: "nextCheckAt" },
   turn: { states: ["parked"], field: "wokenAt" },
 } as const;
 export type DueKind = keyof typeof dueFields;

@@ -292,6 +292,24 @@ test("after a restart, everything that is due is done once", async () => {
   expect(after.posted).toHaveLength(1);
 });
 
+test("open cards of earlier versions, which have no time to be checked at, are found after a start, once", async () => {
+  const before = desk({ people: { ben: {}, cara: {} } }, approvers("ben", "cara"));
+  const { ledger, clock } = before;
+  const { cardId } = await before.askAndPost();
+  await ledger.transition("card", cardId, ["made"], "made", ({ nextCheckAt: _, notify, ...card }) => ({
+    ...card,
+    ...(notify && { notify: { ...notify, handed: [{ by: ann, to: { id: "cara", name: "Cara" }, at: 0 }] } }),
+  }));
+  clock.now += hour / 2;
+  await before.approvals.whenIdle();
+  const after = desk({ people: { ben: {}, cara: {} } }, approvers("ben", "cara"), {}, ledger);
+  after.clock.now = clock.now;
+  await after.sweep();
+  await after.sweep();
+  expect(after.said.map(({ key }) => key)).toEqual([`handed-${cardId}-0`, expect.stringContaining("remind")]);
+  expect((await ledger.list("card", { dueBefore: Number.MAX_SAFE_INTEGER })).length).toBe(0);
+});
+
 function turnOf(id: string) {
   const target = { platform: "test", conversationId, turnId: id, messageId: `message-${id}` };
   const message = { id: `message-${id}`, platform: "test", conversationId, scope: "channel:C1" as const, author: ann };

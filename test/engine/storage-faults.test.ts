@@ -13,6 +13,7 @@ import { runTurn } from "../../src/engine/turn/run-turn.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { isTransientStorageError } from "../../src/lib/transient-errors.ts";
+import type { BusMessage } from "../../src/ports/cluster.ts";
 import type { Conversations } from "../../src/ports/conversation.ts";
 import type { Provider } from "../../src/ports/provider.ts";
 import { createDelivery } from "../../src/response/deliver.ts";
@@ -76,7 +77,7 @@ async function runWholeTurn({ broken, ...trouble }: Trouble): Promise<Outcome> {
   };
   const desk = setUp(
     {
-      wake: (turnId) => void late.conversations?.wake(turnId).catch(() => {}),
+      wake: (turnId) => void late.conversations?.wake(turnId),
       onSettled: async (card) => {
         cards.set(
           card.id,
@@ -304,4 +305,46 @@ test("a damaged turn does not keep the others from resuming at a start", async (
   expect(damaged.list()).toEqual(["turn t1"]);
   await conversations.close(0);
   await ledger.close();
+});
+
+test("storage that refuses every write keeps no process from starting, and answered turns resume when it writes again", async () => {
+  const stored = createSqliteLedger({ path: ":memory:" });
+  for (const id of ["running", "parked"] as const) {
+    const conversationId = `test:${id}`;
+    const body = turnRecord({ id, conversationId, messages: [inboundMessage({ id, conversationId })] });
+    await stored.create("turn", id, { state: id, body, group: conversationId });
+  }
+  let isFull = true;
+  const ledger: typeof stored = {
+    ...stored,
+    transition: async (...args) => {
+      if (isFull) throw transientFaults.SQLITE_FULL?.();
+      return await stored.transition(...args);
+    },
+  };
+  const published: BusMessage[] = [];
+  const bus = createInMemoryBus(silentLog);
+  bus.listen((message) => void published.push(message));
+  const ran: string[] = [];
+  const conversations = createConversations({
+    ...{ ledger, bus, log: silentLog, events: createEvents(), leases: createInMemoryLeases() },
+    ...{ takesTurns: true, resumeOrphansEveryMs: 0, serves: async () => true, overlap: "queue", concurrency: 10 },
+    async run({ id }) {
+      ran.push(id);
+      return "suspended";
+    },
+    ...{ onCrash: async () => {}, cancelApprovals: async () => {}, settleDecided: async () => {} },
+    ...{ workingFolder: () => "/nowhere", openReply: async () => undefined },
+  });
+  await conversations.recover();
+  await conversations.wake("parked");
+  await conversations.whenIdle();
+  expect(published).toContainEqual(expect.objectContaining({ type: "work", turnId: "parked" }));
+  expect(ran).toEqual([]);
+  isFull = false;
+  await conversations.sweep();
+  await conversations.whenIdle();
+  expect(ran.sort()).toEqual(["parked", "running"]);
+  await conversations.close(0);
+  await stored.close();
 });

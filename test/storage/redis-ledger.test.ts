@@ -132,7 +132,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis${redisNote}`, () => {
       await server.client.set(`${prefix}ledger:version`, "7");
       await expect(createRedisLedger({ connection, prefix })).rejects.toMatchObject({
         code: "storage.newer",
-        message: expect.stringMatching(/schema version 7.*versions up to 2/),
+        message: expect.stringMatching(/schema version 7.*versions up to 3/),
       });
       expect(await keys()).toEqual(["ledger:version"]);
     });
@@ -140,7 +140,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis${redisNote}`, () => {
     test("is refused also when the newer one came while this one was running", async () => {
       const ledger = await createRedisLedger({ connection, prefix });
       await ledger.create("call", "a", planned);
-      await server.client.set(`${prefix}ledger:version`, "3");
+      await server.client.set(`${prefix}ledger:version`, "4");
       for (const attempt of [
         () => ledger.create("call", "b", planned),
         () => ledger.transition("call", "a", ["planned"], "done"),
@@ -151,7 +151,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis${redisNote}`, () => {
       ]) {
         await expect(attempt()).rejects.toMatchObject({ code: "storage.newer" });
       }
-      await server.client.set(`${prefix}ledger:version`, "2");
+      await server.client.set(`${prefix}ledger:version`, "3");
       expect(await ledger.get("call", "a")).toMatchObject(planned);
     });
   });

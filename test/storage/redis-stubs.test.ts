@@ -277,15 +277,27 @@ describe.skipIf(missingRedis !== undefined)(`stubs in Redis${redisNote}`, () => 
     expect((await fieldsOf("message", "test:m1")).body).toBe("{");
   });
 
-  test("entries of a ledger without the indexes are found after the next start", async () => {
-    const { ledger: opening } = open();
-    await ended(await opening);
-    const indexes = await server.client.keys(`${prefix}ledger:ended:*`);
-    await server.client.del(indexes);
-    await server.client.set(`${prefix}ledger:version`, "1");
-    const { ledger: again, stub } = open();
-    await again;
-    expect(await server.client.get(`${prefix}ledger:version`)).toBe("2");
-    expect(await stub(later())).toBe(2);
-  });
+  test.each([
+    { layout: 1, becomes: "gone" },
+    { layout: 2, becomes: "due" },
+  ])(
+    "entries of layout $layout, whose indexes are others, are found after the next start",
+    async ({ layout, becomes }) => {
+      const { ledger: opening } = open();
+      const before = await opening;
+      await ended(before);
+      const approval = { turnId: "t2", expiresAt: 5 } as never;
+      await before.create("approval", "a1", { state: "open", body: approval, group: "t2" });
+      for (const kind of ["turn", "message"])
+        await server.client.rename(`${prefix}ledger:ended:${kind}`, `${prefix}ledger:${becomes}:${kind}`);
+      await server.client.del(`${prefix}ledger:due:approval`);
+      await server.client.set(`${prefix}ledger:version`, layout);
+      const { ledger: again, stub } = open();
+      const ledger = await again;
+      expect(await server.client.get(`${prefix}ledger:version`)).toBe("3");
+      expect((await ledger.list("approval", { dueBefore: 6 })).map(({ id }) => id)).toEqual(["a1"]);
+      expect(await server.client.keys(`${prefix}ledger:due:*`)).toEqual([`${prefix}ledger:due:approval`]);
+      expect(await stub(later())).toBe(2);
+    },
+  );
 });

@@ -84,7 +84,7 @@ describe.skipIf(missingRedis !== undefined)(`trouble with Redis${redisNote}`, ()
       await server.start();
       expect(await ledger.get("call", "a")).toBeUndefined();
       expect(await ledger.create("call", "a", planned)).toBe(true);
-      expect(await server.client.get("{remora}:ledger:version")).toBe("2");
+      expect(await server.client.get("{remora}:ledger:version")).toBe("3");
     });
   });
 

@@ -24,6 +24,7 @@ const never = Number.POSITIVE_INFINITY;
 
 export function createNotifier(context: ApprovalsContext): Notifier {
   const running = new Set<Promise<void>>();
+  let areAllScheduled = false;
 
   /** Only one process works on a card, and only one that reaches its conversation. */
   async function alone(cardId: string, work: (found: CardRows, record: NotifyRecord) => Promise<void>): Promise<void> {
@@ -62,20 +63,28 @@ export function createNotifier(context: ApprovalsContext): Notifier {
 
   /** Does nothing if another process has changed the card's record. */
   async function postpone(cardId: string, from: number | undefined, to: number): Promise<void> {
-    await context.ledger.transition("card", cardId, ["made"], "made", ({ notifyAt, ...card }) => {
-      if (notifyAt !== from) return undefined;
-      return to === never ? card : { ...card, notifyAt: to };
+    await context.ledger.transition("card", cardId, ["made"], "made", ({ nextCheckAt, ...card }) => {
+      if (nextCheckAt !== from) return undefined;
+      return to === never ? card : { ...card, nextCheckAt: to };
     });
+  }
+
+  /** Cards of earlier versions have no time, so a start looks at all open ones once. */
+  async function checkUnscheduled(now: number): Promise<void> {
+    const open = await context.ledger.list("approval", { states: ["open"] });
+    for (const cardId of new Set(open.map(({ body }) => body.cardId))) await postpone(cardId, undefined, now);
+    areAllScheduled = true;
   }
 
   return {
     start,
     async sweep(now) {
+      if (!areAllScheduled) await checkUnscheduled(now);
       for (const { id, body } of await context.ledger.list("card", { dueBefore: now + 1 })) {
         const found = await cardRows(context.ledger, id);
         const dueAt = found === undefined ? never : nextDueAt(found);
         if (dueAt <= now) start(id);
-        else await postpone(id, body.notifyAt, dueAt);
+        else await postpone(id, body.nextCheckAt, dueAt);
       }
     },
     settled: (cardId) => tellExpiry(context, cardId),

@@ -41,7 +41,7 @@ export async function planNotify(context: ApprovalsContext, cardId: string): Pro
   }
   if (isServiceUp) record = { ...record, ...(await nameOthers(context, notify, open, record)) };
   await ledger.transition("card", cardId, ["made"], "made", (card) =>
-    card.notify === undefined ? { ...card, notify: record, notifyAt: decidedAt } : undefined,
+    card.notify === undefined ? { ...card, notify: record, nextCheckAt: decidedAt } : undefined,
   );
 }
 

@@ -10,7 +10,7 @@ export async function changeRecord(
 ): Promise<void> {
   await ledger.transition("card", cardId, ["made"], "made", (card) => {
     const notify = card.notify === undefined ? undefined : change(card.notify);
-    return notify === undefined ? undefined : { ...card, notify, notifyAt: now() };
+    return notify === undefined ? undefined : { ...card, notify, nextCheckAt: now() };
   });
 }
 

@@ -92,7 +92,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     // The mark remains if the message on the bus is lost.
     const woken = (turn: TurnRecord) => ({ ...turn, wokenAt: Date.now() });
     const marked = ledger.transition("turn", turnId, ["parked"], "parked", woken);
-    const entry = (await marked.catch(searchAndThrow)) ?? (await ledger.get("turn", turnId));
+    const entry = (await marked.catch(searchSoonIfTransient)) ?? (await ledger.get("turn", turnId));
     if (entry === undefined) return;
     const hasEnded = entry.state !== "parked" && entry.state !== "running";
     // If the turn has ended, the worker only settles the changes that people have decided on.
@@ -108,6 +108,13 @@ export function createConversations(options: ConversationsOptions): Conversation
   function searchAndThrow(thrown: unknown): never {
     searchSoon();
     throw thrown;
+  }
+
+  /** Storage that refuses writes for a while must not keep the process from starting, or from waking turns. */
+  function searchSoonIfTransient(thrown: unknown): undefined {
+    searchSoon();
+    if (!isTransientStorageError(thrown)) throw thrown;
+    options.log.warn({ error: messageOf(thrown) }, "storage refuses or is away; trying again soon");
   }
 
   function publishWork(turn: TurnRecord): void {
@@ -252,9 +259,10 @@ export function createConversations(options: ConversationsOptions): Conversation
     async recover() {
       waitingRoom.watch();
       if (!options.takesTurns) return;
-      await searchAll("restart");
       orphansResumedAt = searchedAllAt = Date.now();
-      await sweep(orphansResumedAt);
+      await searchAll("restart")
+        .then(() => sweep(orphansResumedAt))
+        .catch(searchSoonIfTransient);
     },
     sweep,
     async activeTurnIds() {

@@ -9,7 +9,7 @@ import { RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { RedisSettings } from "../durable-state.ts";
 import { createRedisConnection } from "./connection.ts";
-import { layoutVersion, oldLayoutVersion, openLedgerScript } from "./ledger-scripts.ts";
+import { layoutVersion, oldLayoutVersions, openLedgerScript } from "./ledger-scripts.ts";
 import { keyPrefix } from "./open-redis.ts";
 import { createScript, type RedisScript, runScript, type ScriptAnswer } from "./script.ts";
 
@@ -174,15 +174,15 @@ export async function openRedisCopy(redis: RedisSettings, log: Log, signal: Abor
       };
       for await (const line of linesOf(join(folder, ledgerFile))) {
         const row = JSON.parse(line) as string[] | { layout: number; sequence: string };
-        // Entries of the old layout have no journal.
+        // Entries of layout 1 have no journal.
         if (Array.isArray(row)) batch.push(...row, ...(row.length === 9 ? [""] : []));
         else {
-          if (row.layout !== layoutVersion && row.layout !== oldLayoutVersion)
+          if (![layoutVersion, ...oldLayoutVersions].includes(row.layout))
             throw new Error(`the ledger has layout ${row.layout}, not ${layoutVersion}`);
           await connection.run({ place: "backup" }, (client) => client.set(`${staged}ledger:sequence`, row.sequence));
-          // Opening the ledger then makes the index of due entries.
+          // Opening the ledger then makes the indexes.
           await connection.run({ place: "backup" }, (client) =>
-            client.set(`${staged}ledger:version`, oldLayoutVersion),
+            client.set(`${staged}ledger:version`, oldLayoutVersions[0]),
           );
         }
         if (batch.length >= 10 * batchSize) await flush();

@@ -18,12 +18,12 @@
  * Redis can refuse only a script's first write for lack of memory. So every script starts with a write that may be
  * refused.
  */
-import { indexing } from "./due-index.ts";
+import { indexing, stubKinds } from "./due-index.ts";
 import { createScript } from "./script.ts";
 
-export const layoutVersion = 2;
-/** Its entries have no indexes `due` and `ended`, which `openLedgerScript` adds. */
-export const oldLayoutVersion = 1;
+export const layoutVersion = 3;
+/** 1 has no indexes `due` and `ended`. 2 has only `due`, also for ended entries. `openLedgerScript` makes both again. */
+export const oldLayoutVersions = [1, 2] as const;
 
 /** ARGV: prefix, kind, then the arguments of the script. */
 export const opening = `
@@ -82,10 +82,11 @@ local function move(id, entry, to, token, keep, body)
 end
 `;
 
-/** Returns an error if the existing layout is not supported. Adds the indexes to an old layout. */
+/** Returns an error if the existing layout is not supported. Makes the indexes of an old layout again. */
 export const openLedgerScript = createScript(`
 local prefix = ARGV[1]
-if redis.call('GET', prefix .. 'version') == '${oldLayoutVersion}' then
+local found = redis.call('GET', prefix .. 'version')
+if ${oldLayoutVersions.map((version) => `found == '${version}'`).join(" or ")} then
   ${indexing}
   local function add(kind, state)
     for _, id in ipairs(redis.call('ZRANGE', prefix .. 'state:' .. kind .. ':' .. state, 0, -1)) do
@@ -97,6 +98,7 @@ if redis.call('GET', prefix .. 'version') == '${oldLayoutVersion}' then
     end
   end
   redis.call('SET', prefix .. 'version', '${layoutVersion}')
+  for _, kind in ipairs({${stubKinds.map((kind) => `'${kind}'`)}}) do redis.call('DEL', prefix .. 'due:' .. kind) end
   for name in pairs(dueFields) do add(string.match(name, '(.*):(.*)')) end
   for name in pairs(finalStates) do add(string.match(name, '(.*):(.*)')) end
 end

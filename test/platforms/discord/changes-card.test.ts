@@ -1,10 +1,9 @@
 /** Cards about changes to a folder: what they show. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard } from "../../conformance/platform.ts";
 import { type ChangesWorld, files, openChangesWorld } from "./changes-world.ts";
 import { rendered, textDisplays } from "./rendering.ts";
 
-let bot: ChangesWorld["bot"];
 let discord: ChangesWorld["discord"];
 let agent: ChangesWorld["agent"];
 let message: ChangesWorld["message"];
@@ -17,7 +16,7 @@ let close: () => Promise<void>;
 
 beforeEach(async () => {
   const world = await openChangesWorld();
-  ({ bot, discord, agent, message, reply, card, labels, ended, cardOf } = world);
+  ({ discord, agent, message, reply, card, labels, ended, cardOf } = world);
   close = world.bot.close;
 });
 afterEach(() => close());
@@ -166,17 +165,5 @@ describe("a card that reports changes, or is settled", () => {
       .flatMap((thread) => thread.messages())
       .map((each) => rendered(each).text);
     expect(contents.slice(-2)).toEqual(["I changed three files.", expect.stringContaining("website")]);
-  });
-
-  test("what was undone does not look kept again when a turn goes on with the card as it once was", async () => {
-    const posts = createPosts();
-    const kept = cardOf({}, { ...report, choices: ["undo"] });
-    await bot.platform.reply(targetOf(message), posts).ask(kept);
-    const undone = cardOf({}, { ...report, outcome: "Undone by Ann", choices: [] });
-    await bot.platform.reply(targetOf(message), posts).settle(undone);
-    await bot.restart();
-    await bot.platform.reply(targetOf(message), posts).ask(kept);
-    expect(rendered(card()).text).toContain("Undone by Ann");
-    expect(labels()).toEqual([]);
   });
 });
