@@ -63,7 +63,7 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
         }
         if (key.startsWith("card:")) await links.approvals.get().posted(key.slice("card:".length), turnId, messageId);
       }),
-    writeCard: createCardWriter({ leases, cardNow: (cardId, turnId) => links.approvals.get().card(cardId, turnId) }),
+    cardWriter: createCardWriter({ leases, cardNow: (cardId, turnId) => links.approvals.get().card(cardId, turnId) }),
     ...{ redact, wrap, log },
   });
   return {

@@ -6,6 +6,7 @@
 import { messageOf } from "../lib/errors.ts";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
+import { isLockTaken } from "../lib/with-lock.ts";
 import type { ApprovalCard } from "../ports/card.ts";
 import type { CardNotice, Ledger } from "../ports/ledger.ts";
 import type { ApprovalRow } from "./card.ts";
@@ -78,7 +79,9 @@ export function createDecisionOutbox({
         await deliverNow(id, notice);
       } catch (thrown) {
         failed.set(id, failed.get(id) ?? { isShown: false });
-        log.warn(
+        // In an outage, another writer of the card holds its lock for minutes, and sweeps come every few seconds.
+        const level = isLockTaken(thrown) ? "debug" : "warn";
+        log[level](
           { cardId, error: messageOf(thrown) },
           "could not record a decision or update its card; retrying at the next sweep",
         );

@@ -4,10 +4,18 @@ import { pause } from "./backoff.ts";
 
 import { codeOf, RemoraError } from "./errors.ts";
 
-/** Only for short work, because waiting callers poll every few milliseconds. Rejects after waiting too long. */
-export function createWithLock(leases: Leases): WithLock {
+/** In milliseconds. With `longest` 0, a taken lock is not waited for. */
+export interface LockWaits {
+  longest: number;
+  between: number;
+}
+
+const shortWork: LockWaits = { longest: 30_000, between: 15 };
+
+/** By default only for short work, because waiting callers poll every few milliseconds. Rejects with `coordination.busy`. */
+export function createWithLock(leases: Leases, waits: LockWaits = shortWork): WithLock {
   return async (name, work) => {
-    const lease = await acquiredInTime(leases, name);
+    const lease = await acquiredInTime(leases, name, waits);
     try {
       return await work(lease);
     } finally {
@@ -16,28 +24,25 @@ export function createWithLock(leases: Leases): WithLock {
   };
 }
 
-const aloneWaitMs = 30_000;
-
-const askAgainMs = 15;
-
-async function acquiredInTime(leases: Leases, name: string): Promise<Lease> {
-  const until = Date.now() + aloneWaitMs;
+async function acquiredInTime(leases: Leases, name: string, { longest, between }: LockWaits): Promise<Lease> {
+  const until = Date.now() + longest;
   for (;;) {
     const lease = await leases.acquire(name);
     if (lease !== undefined) return lease;
     if (Date.now() >= until) {
       throw new RemoraError({
-        code: "coordination.busy",
+        code: busyCode,
         place: name,
-        message: `another process has held this lock for more than ${aloneWaitMs / 1000} s, so nothing was changed. Try again.`,
+        message: "this lock is taken, perhaps by another process, so nothing was changed. Try again.",
         isRetryable: true,
       });
     }
-    await pause(askAgainMs * (1 + Math.random()), never);
+    await pause(between * (1 + Math.random()), never);
   }
 }
 
 const maxTries = 3;
+const busyCode = "coordination.busy";
 const lostCode = "coordination.lock-lost";
 
 /**
@@ -64,6 +69,10 @@ export async function whileLocked<T>(
 
 export function isLockLost(thrown: unknown): boolean {
   return codeOf(thrown) === lostCode;
+}
+
+export function isLockTaken(thrown: unknown): boolean {
+  return codeOf(thrown) === busyCode;
 }
 
 export function lockLost(name: string, cause?: unknown): RemoraError {

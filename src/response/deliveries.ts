@@ -5,13 +5,13 @@ import type { ReplyTarget } from "../ports/message.ts";
 import type { Platform, Posts } from "../ports/platform.ts";
 import type { WrapPort } from "../ports/port-wrappers.ts";
 import type { Delivery } from "../ports/turn-deps.ts";
-import type { WriteCard } from "./card-writer.ts";
+import type { CardWriter } from "./card-writer.ts";
 import { createDelivery } from "./deliver.ts";
 
 export interface DeliveriesOptions {
   platform(name: string): Platform | undefined;
   postsFor(target: ReplyTarget): Posts;
-  writeCard: WriteCard;
+  cardWriter: CardWriter;
   redact(text: string): string;
   wrap: WrapPort;
   log: Log;
@@ -26,7 +26,7 @@ export interface Deliveries {
   end(turnId: string): void;
 }
 
-export function createDeliveries({ platform, postsFor, writeCard, redact, wrap, log }: DeliveriesOptions): Deliveries {
+export function createDeliveries({ platform, postsFor, cardWriter, redact, wrap, log }: DeliveriesOptions): Deliveries {
   const running = new Map<string, Delivery>();
 
   async function open(target: ReplyTarget): Promise<Delivery> {
@@ -42,8 +42,8 @@ export function createDeliveries({ platform, postsFor, writeCard, redact, wrap, 
     const delivery = createDelivery({ reply, redact, log });
     return wrap("delivery", {
       ...delivery,
-      ask: (card) => writeCard(card, delivery.ask),
-      settle: (card) => writeCard(card, delivery.settle),
+      ask: (card) => cardWriter.ask(card, delivery.ask),
+      settle: (card) => cardWriter.settle(card, delivery.settle),
     });
   }
 

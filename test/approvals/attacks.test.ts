@@ -4,8 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { fits } from "../../src/approvals/authority.ts";
+import { silentLog } from "../../src/lib/log.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { AnswerChoice, Author } from "../../src/ports/message.ts";
+import { createCardWriter } from "../../src/response/card-writer.ts";
+import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import {
   ann,
@@ -440,6 +443,28 @@ describe("cards that can't be shown or rewritten", () => {
     await desk.approvals.sweep(desk.clock.now);
     await desk.approvals.whenIdle();
     expect(outcomes).toEqual(["Ann approved `shell_exec`"]);
+  });
+
+  test("a settled card that another process is writing waits for a later sweep, without a warning", async () => {
+    const leases = createInMemoryLeases();
+    const warned: string[] = [];
+    const shown: string[] = [];
+    const desk: ReturnType<typeof setUp> = setUp({
+      onSettled: (card) =>
+        createCardWriter({ leases, cardNow: desk.approvals.card }).settle(card, async ({ items }) => {
+          shown.push(items.map(({ state }) => state).join());
+        }),
+      log: { ...silentLog, warn: (_, text) => warned.push(text) },
+    });
+    const { cardId } = await desk.ask();
+    const other = await leases.acquire(`card:t1:${cardId}`);
+    await desk.approvals.answer(click(cardId));
+    await desk.approvals.whenIdle();
+    expect([shown, warned]).toEqual([[], []]);
+    await other?.release();
+    await desk.approvals.sweep(desk.clock.now);
+    await desk.approvals.whenIdle();
+    expect([shown, warned]).toEqual([["approved"], []]);
   });
 
   test("a process that dies between the decision and the rewriting leaves it to the next one, which also wakes the turn", async () => {

@@ -116,7 +116,10 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     } catch (thrown) {
       // The next holder of the lease resumes the turn before any new turn starts.
       if (isTransientStorageError(thrown)) {
-        log.warn({ turnId: turn.id, error: messageOf(thrown) }, "storage refuses or is away; the turn resumes later");
+        log.warn(
+          { turnId: turn.id, error: messageOf(thrown) },
+          "storage or a lock is not available; the turn resumes later",
+        );
         options.onStorageFault();
         await releaseLease(conversation);
         return false;

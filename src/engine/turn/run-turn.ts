@@ -87,7 +87,10 @@ async function runOrExplain(run: TurnRun): Promise<TurnEnd> {
 }
 
 function suspended({ turn, deps }: TurnRun, thrown: unknown): "suspended" {
-  deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "storage refuses or is away; the turn resumes later");
+  deps.log.warn(
+    { turnId: turn.id, error: messageOf(thrown) },
+    "storage or a lock is not available; the turn resumes later",
+  );
   return "suspended";
 }
 

@@ -83,7 +83,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       fileSystem: {
         root: start.root,
         etc: start.etc,
-        boundInEtc: start.boundInEtc,
+        boundInEtc: start.boundInEtc(),
         system,
         ...masked,
         extra: inMountOrder([...surrounding, mount.mount]),

@@ -12,8 +12,8 @@ import type { Processor } from "./system-calls.ts";
 export interface StartFolder {
   launcher: string;
   etc: string;
-  /** Folders in the host's /etc that views show unchanged, as paths relative to it. */
-  boundInEtc: string[];
+  /** Folders in the host's /etc that the next view shows unchanged, as paths relative to it. */
+  boundInEtc(): string[];
   root: string;
   scratch: string;
   remove(): Promise<void>;
@@ -28,12 +28,12 @@ export async function openStartFolder(folder: string, processor: Processor): Pro
   const left = join(folder, "etc");
   await removeAbandoned(folder, left);
   await move(left, etc);
-  const boundInEtc = makeEtcTemplate(etc);
+  const template = makeEtcTemplate(etc);
   const [launcher] = await Promise.all([writeLauncher(own, processor), mkdir(root), mkdir(scratch)]);
   return {
     launcher,
     etc,
-    boundInEtc,
+    boundInEtc: template.mounted,
     root,
     scratch,
     async remove() {

@@ -1,12 +1,14 @@
 /** Two processes on one Redis post and settle the same cards at random: each part appears once, in its latest state. */
 import { randomInt } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { createPosts } from "../../../src/engine/turn/posts.ts";
 import { silentLog } from "../../../src/lib/log.ts";
+import { isLockTaken } from "../../../src/lib/with-lock.ts";
 import type { ApprovalCard, CardItem } from "../../../src/ports/card.ts";
 import type { ReplyTarget } from "../../../src/ports/message.ts";
 import type { Platform } from "../../../src/ports/platform.ts";
+import type { Delivery } from "../../../src/ports/turn-deps.ts";
 import { createCardWriter } from "../../../src/response/card-writer.ts";
 import { createDeliveries, type Deliveries } from "../../../src/response/deliveries.ts";
 import { createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts";
@@ -31,7 +33,7 @@ interface World {
 }
 
 const rounds = 100;
-const atOnce = 5;
+const atOnce = 20;
 const itemsOfCard = 4;
 const maxPauseMs = 40;
 
@@ -43,10 +45,33 @@ test("a state that is out of date once it is written is written again", async ()
   const card = cardOf(target);
   const cardNow = async () => ({ ...card, approversText: states.shift() ?? "" });
   const written: string[] = [];
-  await createCardWriter({ leases: createInMemoryLeases(), cardNow })(card, async (now) => {
+  await createCardWriter({ leases: createInMemoryLeases(), cardNow }).ask(card, async (now) => {
     written.push(now.approversText);
   });
   expect(written).toEqual(["open", "approved"]);
+});
+
+test("while a card has a writer, who settles it is refused at once, and who asks it looks seldom", async () => {
+  vi.useFakeTimers();
+  try {
+    const leases = createInMemoryLeases();
+    const acquire = vi.spyOn(leases, "acquire");
+    const card = cardOf({ platform: "test", conversationId: "c", turnId: "t", messageId: "m" });
+    const { ask, settle } = createCardWriter({ leases, cardNow: async () => card });
+    const service = Promise.withResolvers<void>();
+    const first = ask(card, () => service.promise);
+    const settled = settle(card, async () => {});
+    await expect(settled).rejects.toMatchObject({ code: "coordination.busy", isRetryable: true });
+    expect(acquire).toHaveBeenCalledTimes(2);
+    const second = ask(card, async () => {});
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(acquire.mock.calls.length).toBeLessThan(25);
+    service.resolve();
+    await vi.advanceTimersByTimeAsync(2_000);
+    await Promise.all([first, second]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("what was undone does not look kept again when a turn goes on with the card as it once was", async () => {
@@ -60,7 +85,7 @@ test("what was undone does not look kept again when a turn goes on with the card
       createDeliveries({
         platform: () => bot.platform,
         postsFor: () => posts,
-        writeCard: createCardWriter({ leases: createInMemoryLeases(), cardNow: async () => latest }),
+        cardWriter: createCardWriter({ leases: createInMemoryLeases(), cardNow: async () => latest }),
         redact: (text) => text,
         wrap: (_, port) => port,
         log: silentLog,
@@ -110,7 +135,7 @@ describe.skipIf(missingRedis !== undefined)(`two processes that write the same c
     const deliveries = createDeliveries({
       platform: () => platform,
       postsFor: ({ turnId }) => createPosts(ledger, turnId, pause),
-      writeCard: createCardWriter({ leases, cardNow }),
+      cardWriter: createCardWriter({ leases, cardNow }),
       redact: (text) => text,
       wrap: (_, port) => port,
       log: silentLog,
@@ -161,11 +186,23 @@ describe.skipIf(missingRedis !== undefined)(`two processes that write the same c
       const items = now().items.map((item, index) => (index % 2 === half ? denied(item) : item));
       const settled = { ...now(), items };
       cards.set(turnId, settled);
-      await (await anywhere())?.settle(settled);
+      await settleAsNotices(await anywhere(), settled);
     });
     await Promise.all([...asking, ...answering]);
   }
 });
+
+/** A notice stays due while the card has another writer. */
+async function settleAsNotices(delivery: Delivery | undefined, card: ApprovalCard): Promise<void> {
+  for (;;) {
+    try {
+      return await delivery?.settle(card);
+    } catch (thrown) {
+      if (!isLockTaken(thrown)) throw thrown;
+      await pause();
+    }
+  }
+}
 
 function cardOf(target: ReplyTarget): ApprovalCard {
   const card = createCard(inboundMessage({ id: target.messageId }));

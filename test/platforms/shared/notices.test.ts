@@ -43,7 +43,7 @@ function startProcess() {
       createPosts(ledger, turnId, async (key, messageId) => {
         if (key.startsWith("card:")) await desk.approvals.posted(key.slice("card:".length), turnId, messageId);
       }),
-    writeCard: createCardWriter({ leases, cardNow: (id, turnId) => desk.approvals.card(id, turnId) }),
+    cardWriter: createCardWriter({ leases, cardNow: (id, turnId) => desk.approvals.card(id, turnId) }),
     redact: (text) => text,
     wrap: (_, port) => port,
     log: silentLog,
