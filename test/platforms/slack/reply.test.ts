@@ -531,6 +531,22 @@ describe("nothing twice", () => {
     expect(agents().map(({ streaming }) => streaming === "in_progress")).toEqual([false, false]);
   });
 
+  test("a line about the queue that was never posted takes no other turn's stream away", async () => {
+    const message = await mentioned();
+    const answer = replyTo(world.platform, message);
+    await answer.write("I am writ");
+    const waiting = () => world.platform.reply({ ...targetOf(message), turnId: "waiting" }, posts);
+    const posts = createPosts();
+    const back = world.slack.fail("chat.postMessage", { type: "http", status: 503 });
+    await waiting().progress({ ...running("Waiting"), isQueued: true });
+    expect(world.slack.callsOf("chat.postMessage").length).toBeGreaterThan(0);
+    back();
+    await waiting().finish("", []);
+    expect(agents()).toMatchObject([{ readable: "I am writ", streaming: "in_progress" }]);
+    await answer.finish("I am writing.", []);
+    expect(agents().map(({ readable }) => readable)).toEqual(["I am writing."]);
+  });
+
   test("a connection that broke after the post was made: it is found, not made again", async () => {
     const message = await mentioned(edits);
     world.slack.failNext("chat.postMessage", { type: "cut", after: true });

@@ -1,6 +1,6 @@
 /**
  * Posts, updates and finds the messages of one turn. Posting in Slack is not idempotent, so each post leaves two
- * traces: `try:<key>` in the ledger beforehand, and metadata with turn and key on the message. After a crash or a lost
+ * traces: `try:<key>` in the ledger beforehand (`try:stream:<key>` for a native stream), and metadata with turn and key on the message. After a crash or a lost
  * connection, the sender looks for these traces before it posts again.
  */
 import { z } from "zod";
@@ -37,8 +37,8 @@ export interface MessageSender {
   keys(): string[];
   /** Posts once. If the message already exists, updates it to this content. Resolves to the message's ts. */
   post(key: string, content: MessageContent): Promise<string>;
-  /** Like `post`, but `start` creates the message. Leaves an existing message unchanged. */
-  postBy(key: string, start: () => Promise<string>): Promise<{ ts: string; isFound: boolean }>;
+  /** Like `post`, but `start` creates the message, as a native stream. Leaves an existing message unchanged. */
+  postStream(key: string, start: () => Promise<string>): Promise<{ ts: string; isFound: boolean }>;
   update(ts: string, key: string, content: MessageContent): Promise<void>;
   endStream(ts: string, key: string): Promise<void>;
   remove(ts: string, key: string): Promise<void>;
@@ -98,22 +98,22 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
 
   async function find(key: string): Promise<string | undefined> {
     const known = tsOf(key);
-    if (known !== undefined || !kept.has(`try:${key}`)) return known;
+    if (known !== undefined || !(kept.has(`try:${key}`) || kept.has(streamTry(key)))) return known;
     const found = await lookFor(key);
     if (found !== undefined) await keep(key, formatMessageId({ channel: destination.channel, ts: found }));
     return found;
   }
 
-  async function postBy(key: string, start: () => Promise<string>) {
+  async function postBy(key: string, tryKey: string, start: () => Promise<string>) {
     const known = await find(key);
-    const posted = known === undefined ? await startOnce(key, start) : { ts: known, isFound: true };
+    const posted = known === undefined ? await startOnce(key, tryKey, start) : { ts: known, isFound: true };
     await keep(key, formatMessageId({ channel: destination.channel, ts: posted.ts }));
     if (!posted.isFound) await options.onPosted?.(posted.ts);
     return posted;
   }
 
-  async function startOnce(key: string, start: () => Promise<string>) {
-    await keep(`try:${key}`, "1");
+  async function startOnce(key: string, tryKey: string, start: () => Promise<string>) {
+    await keep(tryKey, "1");
     for (let tries = 1; ; tries++) {
       try {
         return { ts: await start(), isFound: false };
@@ -148,8 +148,9 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       if (message.metadata?.event_type === postEvent) {
         const { turn, key: theirs } = message.metadata.event_payload;
         if (turn === turnId && theirs === key) return message.ts;
-      } else if (key.startsWith("text:") && message.user === mine && message.streaming_state !== undefined) {
-        // A stream gets its metadata when it ends. If it has none, its process died before that.
+      } else if (kept.has(streamTry(key)) && message.user === mine && message.streaming_state !== undefined) {
+        // A stream gets its metadata when it ends. If it has none, its process died before that. Only who tried to start
+        // one may take it: another turn may be streaming in the same thread.
         stray = message.ts;
       }
     }
@@ -179,7 +180,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     },
     keys: () => [...kept.keys()],
     async post(key, content) {
-      const { ts, isFound } = await postBy(key, async () => {
+      const { ts, isFound } = await postBy(key, `try:${key}`, async () => {
         const { channel, thread } = placeOf(key);
         const place = { channel, ...(thread === null ? {} : { thread_ts: thread }) };
         const args = { ...place, metadata: metadata(key), unfurl_links: false, unfurl_media: false, ...content };
@@ -188,7 +189,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       if (isFound) await update(ts, key, content);
       return ts;
     },
-    postBy,
+    postStream: (key, start) => postBy(key, streamTry(key), start),
     update,
     endStream,
     async remove(ts, key) {
@@ -206,6 +207,10 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     isKept: (key) => kept.has(key),
     keep,
   };
+}
+
+function streamTry(key: string): string {
+  return `try:stream:${key}`;
 }
 
 const foundSchema = z.object({

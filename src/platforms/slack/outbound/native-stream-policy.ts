@@ -76,7 +76,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
       ...{ channel: destination.channel, thread_ts: destination.thread, ...recipient },
       ...{ ...streamContent(first, beginning.tasks), task_display_mode: "plan" },
     };
-    const { ts, isFound } = await sender.postBy(
+    const { ts, isFound } = await sender.postStream(
       key,
       async () => (await api.call("chat.startStream", args, startedSchema, { isOnce: true, maxRetryMs: 0 })).ts,
     );

@@ -87,11 +87,11 @@ export function createReceipts(options: ReceiptsOptions): Receipts {
     await store.delete(markedKey(conversationId));
   }
 
+  /** Stops at the first refusal that passes, because Slack would refuse the others too. */
   async function notRemoved(messageIds: readonly string[]): Promise<string[]> {
-    const left: string[] = [];
-    for (const messageId of messageIds)
-      if (!(await react("reactions.remove", messageId, waitingReaction))) left.push(messageId);
-    return left;
+    for (const [index, messageId] of messageIds.entries())
+      if (!(await react("reactions.remove", messageId, waitingReaction))) return messageIds.slice(index);
+    return [];
   }
 
   async function dueIds(): Promise<string[]> {
@@ -104,7 +104,8 @@ export function createReceipts(options: ReceiptsOptions): Receipts {
       await (due.length === 0 ? store.delete(dueKey) : store.set(dueKey, due, keptMs));
       if (due.length > 0) tryAgain();
     };
-    await (withLock === undefined ? write() : withLock(dueKey, write));
+    // Not under `dueKey`, which `resume` holds.
+    await oneAtATime(`${dueKey}:write`, () => (withLock === undefined ? write() : withLock(dueKey, write)));
   }
 
   function tryAgain(): void {
