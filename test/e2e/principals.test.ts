@@ -132,7 +132,10 @@ describe("on Slack", () => {
   beforeAll(async () => {
     slack = await createSlackDouble();
     await start({ SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, SLACK_APP_TOKEN: slack.appToken });
-    return () => slack.stop();
+    return async () => {
+      await remora.stop();
+      await slack.stop();
+    };
   });
 
   test("a member's message does not let an outsider read a private channel", async () => {
