@@ -25,7 +25,7 @@ const [program, ...args] = [
 const child = spawn(program, args, { stdio: "inherit", env: { ...process.env, TMPDIR: folder } });
 // A terminal sends SIGINT to the child, too; the folder is removed when that has ended.
 process.on("SIGINT", () => {});
-process.on("SIGTERM", () => child.kill("SIGTERM"));
+for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("error", (error) => {
   throw error;
 });

@@ -36,8 +36,8 @@ const secretValue = /:\/\/[^/\s]*@/;
 const alwaysKept = new Set(["PATH", "HOME", "TMPDIR"]);
 
 /**
- * glibc reads these when a process starts. By default each thread reserves memory of its own (5 MB more in total), and the
- * holes that a start leaves are kept (10 to 15 MB more). Reads of sockets and files, 64 KB each, stay below the threshold
+ * glibc reads these when a process starts. By default each thread reserves memory of its own (5 MB more in total), and
+ * memory that a start has freed in fragments is kept (10 to 15 MB more). Reads of sockets and files, 64 KB each, stay below the threshold
  * from which memory is mapped and given back at once.
  */
 const leanMemory = {

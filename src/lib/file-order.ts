@@ -71,7 +71,8 @@ function filesUnder(name: string, check: () => void): OrderedFiles {
       try {
         await mkdir(aside);
         check();
-        await rename(path, join(aside, basename(path)));
+        // Not with its name, because the folder stays if the process is killed now.
+        await rename(path, join(aside, "removed"));
       } catch (thrown) {
         if (codeOf(thrown) !== "ENOENT") throw thrown;
         // Either the file or the temporary folder is gone.

@@ -1,7 +1,6 @@
 /** Locks a name across all processes, with the cluster's leases. */
 import type { Lease, Leases, WithLock } from "../ports/cluster.ts";
 import { pause } from "./backoff.ts";
-
 import { codeOf, RemoraError } from "./errors.ts";
 
 /** In milliseconds. With `longest` 0, a taken lock is not waited for. */
@@ -11,6 +10,10 @@ export interface LockWaits {
 }
 
 const shortWork: LockWaits = { longest: 30_000, between: 15 };
+const maxTries = 3;
+const busyCode = "coordination.busy";
+const lostCode = "coordination.lock-lost";
+const never = new AbortController().signal;
 
 /** By default only for short work, because waiting callers poll every few milliseconds. Rejects with `coordination.busy`. */
 export function createWithLock(leases: Leases, waits: LockWaits = shortWork): WithLock {
@@ -40,10 +43,6 @@ async function acquiredInTime(leases: Leases, name: string, { longest, between }
     await pause(between * (1 + Math.random()), never);
   }
 }
-
-const maxTries = 3;
-const busyCode = "coordination.busy";
-const lostCode = "coordination.lock-lost";
 
 /**
  * Runs `work` under the lock, and again from its reads on if another process has taken the lock over. `work` must call
@@ -84,5 +83,3 @@ export function lockLost(name: string, cause?: unknown): RemoraError {
     ...(cause === undefined ? {} : { cause }),
   });
 }
-
-const never = new AbortController().signal;

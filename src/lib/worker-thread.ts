@@ -24,8 +24,8 @@ export interface Thread {
   /** Starts the thread if it does not run. `onEnd` is called if it ends before `release`. */
   serve(module: URL, options: object, onEnd: (reason: Error) => void): MessagePort;
   /** The thread does not end while somebody waits for an answer. */
-  hold(): void;
-  unhold(): void;
+  ref(): void;
+  unref(): void;
   /** The thread ends when no module uses it any more. */
   release(onEnd: (reason: Error) => void): Promise<void>;
 }
@@ -52,7 +52,7 @@ export function createThread(options: { name: string; maxMegabytes: number; maxI
   const { name, maxMegabytes, maxIdleMs = defaultMaxIdleMs } = options;
   const users = new Set<(reason: Error) => void>();
   let worker: Worker | undefined;
-  let holds = 0;
+  let references = 0;
   let idle: NodeJS.Timeout | undefined;
 
   function start(): Worker {
@@ -83,13 +83,13 @@ export function createThread(options: { name: string; maxMegabytes: number; maxI
   }
 
   return {
-    hold() {
-      holds += 1;
+    ref() {
+      references += 1;
       clearTimeout(idle);
     },
-    unhold() {
-      holds -= 1;
-      if (holds === 0) idle = setTimeout(endIdle, maxIdleMs).unref();
+    unref() {
+      references -= 1;
+      if (references === 0) idle = setTimeout(endIdle, maxIdleMs).unref();
     },
     serve(module, options, onEnd) {
       worker ??= start();
@@ -119,7 +119,7 @@ export function createWorkerThread<Request, Answer>(settings: ThreadOptions): Wo
     if (pending.size === 0) return;
     for (const { reject } of pending.values()) reject(reason);
     pending.clear();
-    thread.unhold();
+    thread.unref();
   }
 
   function open(): MessagePort {
@@ -138,7 +138,7 @@ export function createWorkerThread<Request, Answer>(settings: ThreadOptions): Wo
     pending.delete(reply.id);
     if (pending.size === 0) {
       from.unref();
-      thread.unhold();
+      thread.unref();
     }
     if ("error" in reply) waiting.reject(new Error(reply.error));
     else waiting.resolve(reply.answer);
@@ -148,7 +148,7 @@ export function createWorkerThread<Request, Answer>(settings: ThreadOptions): Wo
     if (isClosed) return Promise.reject(new Error("it is closed"));
     return new Promise((resolve, reject) => {
       port ??= open();
-      if (pending.size === 0) thread.hold();
+      if (pending.size === 0) thread.ref();
       const id = ++lastId;
       pending.set(id, { resolve, reject });
       port.ref();

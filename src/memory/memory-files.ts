@@ -5,6 +5,7 @@
 import { hash } from "node:crypto";
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { isTemporaryName } from "../lib/atomic-write.ts";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import { turnWithoutTools } from "../ports/memory.ts";
 import { distinctOrigins, type Origin, originOfPerson } from "../ports/origin.ts";
@@ -65,8 +66,10 @@ export function foldersByScope(workspace: string): ScopeFolders {
   return found;
 }
 
+/** Leaves out what a killed process has left of a write or a removal. */
 export function markdownFiles(folder: string, depth = 0): string[] {
   return entriesOf(folder)
+    .filter(({ name }) => !isTemporaryName(name))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
     .flatMap((entry) => {
       if (entry.isDirectory() && depth < maxDepth) {

@@ -149,8 +149,8 @@ export interface ListOptions<K extends LedgerKind> {
   limit?: number;
   /**
    * Lists only what is due before this time (ms), in any order: active schedules by `nextAt`, active grants, open and
-   * approved approvals by `expiresAt`, cards by `nextCheckAt`, parked turns by `wokenAt`. Finds nothing of other kinds. With
-   * Redis, entries that are not due cost nothing. Combines with `states` only.
+   * approved approvals by `expiresAt`, cards by `nextCheckAt`, parked turns by `wokenAt`. Finds nothing of other
+   * kinds. Entries that are not due cost nothing. Combines with `states` only.
    */
   dueBefore?: number;
 }

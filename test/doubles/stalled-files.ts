@@ -9,7 +9,7 @@ export interface Stall {
 }
 
 /** The next call whose arguments fit. It runs when the stall ends. */
-export function stallNext(name: "open" | "rename", fits: (...paths: string[]) => boolean): Stall {
+export function stallNext(name: "open" | "rename" | "rm", fits: (...paths: string[]) => boolean): Stall {
   const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const original = fs.promises[name] as (...args: unknown[]) => Promise<unknown>;
   const put = (replacement: typeof original) => {

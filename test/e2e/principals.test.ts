@@ -55,15 +55,17 @@ describe("on the page", () => {
     const again = await ann.say(`@remora ${call("docker rm two")}`, { channel: "general", thread });
     await ann.answerTo(again);
 
+    // A view that has looked for a file in vain never sees it appear there, but it sees a file's new content.
+    await writeFile(join(gate, "go"), "");
     // While one turn runs, Ben asks for what only Ann's grant covers, and Ann writes thanks.
-    await ann.say(`@remora ${call(`until [ -e ${gate}/go ]; do sleep 0.05; done`)}`, {
+    await ann.say(`@remora ${call(`until [ -s ${gate}/go ]; do sleep 0.05; done`)}`, {
       channel: "general",
       thread,
     });
-    await expect.poll(() => model.requests.some((body) => body.includes("until [ -e"))).toBe(true);
+    await expect.poll(() => model.requests.some((body) => body.includes("until [ -s"))).toBe(true);
     const bens = await ben.say(`@remora ${call("docker rm three")}`, { channel: "general", thread });
     await ann.say("@remora thanks", { channel: "general", thread });
-    await writeFile(join(gate, "go"), "");
+    await writeFile(join(gate, "go"), "now");
     // Ben's turn begins when the slow one has ended.
     const card = await ben.cardFor(bens);
     expect(card.card?.items[0]?.callText).toContain("docker rm three");

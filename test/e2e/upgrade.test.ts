@@ -118,36 +118,36 @@ function schemaVersion(): number {
 }
 const isIgnored = (name: string) => /^(?:process|before-restore)/.test(name);
 const inData = async () => (await readdir(join(clone, "data"))).filter((name) => !isIgnored(name));
-const endOfMigrations = `CREATE INDEX entry_by_group ON entry (kind, "group");\`,\n`;
+const endOfMigrations = `WHERE kind = 'turn' AND state IN ('parked');\`,\n`;
 
 test("upgrades only with a yes, and back again", async () => {
   await release("0.2.0", [
     ["CHANGELOG.md", "## [0.1.0]", "## [0.2.0] - 2026-12-01\n\n- Tea.\n\n## [0.1.0]"],
     ["src/storage/sqlite/ledger.ts", endOfMigrations, `${endOfMigrations}  "CREATE TABLE tea (cup TEXT)",\n`],
-    ["src/storage/schema-versions.json", '"ledger.db": 1', '"ledger.db": 2'],
+    ["src/storage/schema-versions.json", '"ledger.db": 2', '"ledger.db": 3'],
   ]);
   const { pid: before } = await running();
   const checked = await upgrade("--check");
   expect(checked.stdout).toContain("Remora 0.1.0 → 0.2.0 (v0.2.0)\n\n## [0.2.0] - 2026-12-01\n\n- Tea.");
-  expect(checked.stdout).toContain("Data: this version changes ledger.db (format 1 → 2). Older versions can't read it");
+  expect(checked.stdout).toContain("Data: this version changes ledger.db (format 2 → 3). Older versions can't read it");
   const unasked = await upgrade();
   expect(unasked).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no terminal to ask on") });
   const elsewhere = { ...env, HOME: join(home, "nobody") };
   const byHand = await runCommand(clone, elsewhere, "upgrade", "--yes");
   expect(byHand).toMatchObject({ code: 1, stderr: expect.stringContaining(`Remora is running (process ${before})`) });
   expect(existsSync(join(clone, "backups"))).toBe(false);
-  expect(schemaVersion()).toBe(1);
+  expect(schemaVersion()).toBe(2);
   expect((await running()).pid).toBe(before);
   const done = await upgrade("--yes");
   expect(done).toMatchObject({ code: 0, stderr: "" });
   expect(done.stdout).toContain("Remora 0.2.0 is installed, runs and is ready.");
-  expect(schemaVersion()).toBe(2);
+  expect(schemaVersion()).toBe(3);
   expect((await running()).status).toBe(200);
   expect((await running()).pid).not.toBe(before);
   expect((await upgrade()).stdout).toBe("Remora 0.2.0 is the newest version.\n");
   const back = await upgrade("--back", "--yes");
   expect(back.stdout).toContain("Remora 0.1.0 is back and ready.");
-  expect(schemaVersion()).toBe(1);
+  expect(schemaVersion()).toBe(2);
   expect(await versionInForce()).toBe("0.1.0");
   expect((await running()).status).toBe(200);
   expect(await text(clone, "workspace/brain/hippocampus/knowledge/note.md")).toBe("Ann likes tea.\n");
@@ -164,7 +164,7 @@ test("a migration that fails is found on a copy, and the code goes back", async 
   const failed = await upgrade("--yes");
   expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining("no such table: none") });
   expect(failed.stderr).toContain("The code is as it was before; the data was not touched. Remora 0.1.0 runs again.");
-  expect(schemaVersion()).toBe(1);
+  expect(schemaVersion()).toBe(2);
   expect(await versionInForce()).toBe("0.1.0");
   expect((await running()).status).toBe(200);
 }, 300_000);
@@ -180,7 +180,7 @@ test("a version that migrates the data and then does not start is undone, data i
   expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining("Job for remora.service failed.") });
   expect(failed.stderr).toContain("Code and data are as they were before. Remora 0.1.0 runs again.");
   expect((await running()).status).toBe(200);
-  expect(schemaVersion()).toBe(1);
+  expect(schemaVersion()).toBe(2);
   const ledger = createSqliteLedger({ path: join(clone, "data", "ledger.db") });
   expect(await ledger.get("skill-switch", "web")).toMatchObject({ state: "off" });
   await ledger.close();
@@ -203,7 +203,7 @@ test("killed in the middle, it starts nothing half-done, says so, and goes back"
   const todo = "Go back, which also starts what was stopped: npm run -s remora -- upgrade --back";
   for (const command of ["start", "doctor", "upgrade"])
     expect(await runCommand(clone, env, command)).toMatchObject({ code: 1, stderr: `[upgrade] ${where}. ${todo}\n` });
-  expect(schemaVersion()).toBe(1);
+  expect(schemaVersion()).toBe(2);
   const back = await upgrade("--back", "--yes");
   expect(back).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("0.1.0 is back and ready.") });
   expect(await versionInForce()).toBe("0.1.0");

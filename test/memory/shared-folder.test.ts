@@ -1,6 +1,9 @@
 /** Two processes whose memory is one folder. A process can stall for longer than its lock lasts. */
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { findFiles } from "../../src/backup/find-files.ts";
+import { excludedFromWorkspace } from "../../src/backup/left-out.ts";
 import { isTemporaryName } from "../../src/lib/atomic-write.ts";
 import { createWithLock } from "../../src/lib/with-lock.ts";
 import type { OwnedMemory } from "../../src/memory/memory.ts";
@@ -112,6 +115,26 @@ test("a stalled delete of a note does not take a newer one with it, and says so"
   expect(await first?.knowledge.read("shared", "Plan")).toContain("new");
   expect(await first?.knowledge.remove("shared", "Plan")).toBe(true);
   expect(fixture.list("brain/hippocampus/knowledge/shared")).toEqual([]);
+});
+
+test("a note is gone at once, even if the process is killed before it has removed the file", async () => {
+  const [first, second] = memories;
+  await first?.knowledge.write("shared", "Plan", "moor at the pier");
+  const stall = stallNext("rm", (path = "") => isTemporaryName(path) && statSync(path).isDirectory());
+  const stalled = first?.knowledge.remove("shared", "Plan");
+  await stall.begun;
+  const left = "brain/hippocampus/knowledge/shared";
+  expect(fixture.list(left)).toEqual([expect.stringMatching(/\.part$/), expect.stringMatching(/\.part\/removed$/)]);
+  // So did older versions leave it.
+  fixture.write(`${left}/dock.md.12345678901234.part/dock.md`, "# Dock\n\nmoor at the dock\n");
+  expect(await second?.knowledge.list("shared")).toEqual([]);
+  expect(await second?.search({ query: "moor", scopes: ["shared"], limit: 5 })).toEqual([]);
+  expect(second?.desk.files("shared")).toEqual([]);
+  const saved: string[] = [];
+  for await (const { path } of findFiles(fixture.workspace, excludedFromWorkspace, [])) saved.push(path);
+  expect(saved.filter((path) => path.startsWith(left))).toEqual([left]);
+  stall.end();
+  expect(await stalled).toBe(true);
 });
 
 test("what a killed process left of a write is removed by the next one", async () => {

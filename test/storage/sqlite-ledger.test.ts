@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Ledger } from "../../src/ports/ledger.ts";
+import { type DueKind, dueFields } from "../../src/storage/due-fields.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { ledgerConformance } from "../conformance/ledger.ts";
 
@@ -96,7 +97,7 @@ describe("the SQLite ledger as a file", () => {
     raw.exec("PRAGMA user_version = 7");
     raw.close();
     const before = await readFile(path);
-    expect(() => createSqliteLedger({ path })).toThrow(/schema version 7.*versions up to 1/);
+    expect(() => createSqliteLedger({ path })).toThrow(/schema version 7.*versions up to 2/);
     expect(await readFile(path)).toEqual(before);
   });
 
@@ -182,6 +183,25 @@ describe("the SQLite ledger as a file", () => {
     expect(plan(`SELECT * FROM entry WHERE kind = 'call' AND "group" = 'g' AND +${states}`)).toContain(
       "entry_by_group",
     );
+    raw.close();
+  });
+
+  test("lists of what is due use an index, also in a file of an earlier version", async () => {
+    await createSqliteLedger({ path }).close();
+    const raw = new DatabaseSync(path);
+    for (const kind of Object.keys(dueFields)) raw.exec(`DROP INDEX entry_due_${kind}`);
+    raw.exec("PRAGMA user_version = 1");
+    const prepare = vi.spyOn(DatabaseSync.prototype, "prepare");
+    onTestFinished(() => prepare.mockRestore());
+    const ledger = createSqliteLedger({ path });
+    for (const [kind, { states }] of Object.entries(dueFields)) {
+      prepare.mockClear();
+      await ledger.list(kind as DueKind, { dueBefore: 1, states: [...states] as never });
+      const plan = raw.prepare(`EXPLAIN QUERY PLAN ${prepare.mock.lastCall?.[0]}`).all();
+      const reads = plan.map(({ detail }) => detail).filter((detail) => /^(?:SCAN|SEARCH) entry/.test(String(detail)));
+      expect(reads).toEqual([`SEARCH entry USING INDEX entry_due_${kind} (<expr><?)`]);
+    }
+    await ledger.close();
     raw.close();
   });
 });

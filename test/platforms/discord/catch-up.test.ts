@@ -116,3 +116,49 @@ test("after more than seven days, the newer messages are read, and that there we
   expect(bot.platform.health().detail).toContain(told);
   expect(bot.logged).toContainEqual(expect.objectContaining({ fields: expect.objectContaining({ tooOld: 1 }) }));
 }, 60_000);
+
+/** Numbered messages, said in a channel while no process runs. */
+async function missed(count: number) {
+  bot = await openDiscordBot();
+  const { discord } = bot;
+  const agent = createRecordingAgent();
+  const connect = () => bot.platform.connect(agent.handlers, new AbortController().signal);
+  const say = (text: string) => discord.ann.say(`@Remora ${text}`, { in: discord.channel });
+  await connect();
+  say("0");
+  await discord.until(() => agent.kept.length === 1);
+  await bot.restart();
+  discord.gateway.forgetSessions();
+  for (let number = 1; number <= count; number++) say(`${number}`);
+  const before = discord.requests.length;
+  return {
+    agent,
+    async read() {
+      await connect();
+      await discord.until(() => agent.kept.at(-1)?.text === `${count}`, 60_000);
+      return agent.kept.slice(1).map(({ text }) => Number(text));
+    },
+    pages: () => discord.requests.slice(before).filter(({ query }) => query.get("limit") === "100").length,
+  };
+}
+
+const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, index) => first + index);
+
+test("of 6,000 missed messages, the newest are answered in order, and that there were more is told", async () => {
+  const { read } = await missed(6_000);
+  expect(await read()).toEqual(range(1_101, 6_000));
+  const told = "in 1 conversation, there were too many messages, so not all were read";
+  await expect.poll(() => bot.platform.health().detail).toContain(told);
+  expect(bot.logged).toContainEqual(expect.objectContaining({ fields: expect.objectContaining({ tooMany: 1 }) }));
+}, 60_000);
+
+test("a message that can't be stored for a while is tried alone, without reading all that follows each time", async () => {
+  const { agent, read, pages } = await missed(1_500);
+  let refusals = 0;
+  agent.beforeKeeping = async ({ text }) => {
+    if (text === "500" && refusals++ < 2) throw new Error("the disk is full");
+  };
+  expect(await read()).toEqual(range(1, 1_500));
+  // 16, and 11 after it was stored.
+  expect(pages()).toBeLessThan(16 + 2 * 11);
+}, 60_000);

@@ -105,6 +105,25 @@ test("after more than seven days, the newer messages are read, and that there we
   expect(agent.texts().filter((text) => text.includes("days ago"))).toEqual(["3 days ago"]);
 });
 
+test("the newest of more than 5,000 missed replies in one thread are read", async () => {
+  const { slack, store } = world;
+  const replies = 5_100;
+  const template = slack.people.say({ as: slack.ann, in: slack.general, text: "@Remora now" }).message;
+  const start = Date.now() / 1_000 - 2 * replies;
+  const parent = start.toFixed(6);
+  slack.state.messages.push({ ...structuredClone(template), ts: parent });
+  for (let number = 1; number <= replies; number++) {
+    const reply = { ...structuredClone(template), ts: (start + number).toFixed(6), threadTs: parent };
+    slack.state.messages.push({ ...reply, text: template.text.replace("now", `reply ${number}`) });
+  }
+  slack.state.messages.sort((one, other) => Number(one.ts) - Number(other.ts));
+  await store.set("slack:cursors", { [slack.general.id]: { ts: parent, threads: { [parent]: parent } } });
+  await connect();
+  await expect.poll(() => agent.texts(), { timeout: 10_000 }).toContain(`reply ${replies}`);
+  expect(agent.texts()).toContain("reply 1");
+  expect(world.platform.health().detail).not.toContain("offline");
+}, 60_000);
+
 /** Slack's minute lasts this much shorter here. */
 const haste = 600;
 

@@ -5,18 +5,17 @@
  * A message counts as processed once the handler has stored it; only then does the cursor advance. A message that can't
  * be stored is retried until it is, and later messages of its place wait.
  */
-import { type APIMessage, Routes } from "discord.js";
 import { messageOf, type RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { InboundMessage, Notice } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
-import { type CatchUpReport, maxMissedAgeMs, newReport } from "../../shared/catch-up-report.ts";
-import { codeOfRefusal, type DiscordApi, discordError, isAway, isPassing, isRefusal } from "../api/api.ts";
+import { type CatchUpReport, newReport } from "../../shared/catch-up-report.ts";
+import { type DiscordApi, discordError, isAway, isPassing } from "../api/api.ts";
 import { isThread } from "../api/channels.ts";
 import { parseConversationId } from "../conversation-id.ts";
-import { maxHistoryPage } from "../limits.ts";
-import { type Cursors, newerId, type PlaceType, snowflakeAt } from "./cursors.ts";
+import type { Cursors, PlaceType } from "./cursors.ts";
+import { createMissed } from "./missed.ts";
 import { createOrderedQueues } from "./ordered-queue.ts";
 import { type InboundContext, messageText, type RawMessage, readInbound } from "./read-message.ts";
 import { createSlots } from "./slots.ts";
@@ -45,8 +44,6 @@ export interface InboundOptions {
   signal: AbortSignal;
 }
 
-/** Limit per place, each time the process was offline. */
-const maxMissedMessages = 5_000;
 const maxPlacesAtOnce = 20;
 
 export function createInbound({
@@ -66,6 +63,7 @@ export function createInbound({
   /** Places whose queue was full. Messages that did not fit are fetched once the queue is empty; who waits for them. */
   const behind = new Map<string, (() => void)[]>();
   const slots = createSlots(maxPlacesAtOnce);
+  const readMissed = createMissed({ api, context, cursors, log, signal });
   let report = newReport();
 
   async function take(raw: RawMessage): Promise<void> {
@@ -109,67 +107,21 @@ export function createInbound({
     return facts !== undefined && isThread(facts) ? "thread" : "channel";
   }
 
-  async function fetchMissed(placeId: string): Promise<void> {
-    const oldest = snowflakeAt(Date.now() - maxMissedAgeMs);
-    let after: string | undefined;
-    for (let read = 0; read < maxMissedMessages; ) {
-      const page = await pageAfter(placeId, after);
-      const wanted = page.filter(({ id }) => newerId(id, oldest) === id);
-      const old = page[page.length - wanted.length - 1];
-      if (old !== undefined) await skipUpTo(old);
-      for (const raw of wanted) await take(raw);
-      read += page.length;
-      report.messages += wanted.length;
-      if (page.length < maxHistoryPage) return;
-      after = newerId(page.at(-1)?.id ?? oldest, oldest);
+  /** Work that is repeated until it succeeds. What can't be stored is tried alone, before all is read again. */
+  function fetchMissed(placeId: string): () => Promise<void> {
+    let next: RawMessage | undefined;
+    async function takeNext(raw: RawMessage): Promise<void> {
+      next = raw;
+      await take(raw);
+      next = undefined;
+      report.messages += 1;
     }
-    report.cut.add(placeId);
-    log.warn(
-      { channel: placeId, messages: maxMissedMessages },
-      "too many messages arrived while disconnected; the newest were not read",
-    );
-  }
-
-  async function skipUpTo(raw: RawMessage): Promise<void> {
-    report.old.add(raw.channel_id);
-    cursors.advance({ id: raw.channel_id, type: await typeOf(raw), guild: raw.guild_id }, raw.id);
-  }
-
-  /** By default, after the cursor. Oldest first. */
-  async function pageAfter(channelId: string, given: string | undefined): Promise<RawMessage[]> {
-    try {
-      const place = await placeOf(channelId);
-      if (place === undefined) {
-        report.closed.add(channelId);
-        return [];
-      }
-      const inGuild = place.guild === undefined ? {} : { guild_id: place.guild };
-      const after = given ?? cursors.readUpTo(channelId, place.guild);
-      const page = await api.request<APIMessage[]>({
-        method: "GET",
-        route: Routes.channelMessages(channelId),
-        query: { after, limit: String(maxHistoryPage) },
-        signal,
-      });
-      return page.map((raw) => ({ ...raw, ...inGuild })).sort(byAge);
-    } catch (thrown) {
-      if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
-      const isClosed = isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions");
-      if (isClosed) cursors.forget(channelId);
-      (isClosed ? report.closed : report.failed).add(channelId);
-      // Give up, because new messages must not wait for a page that will never load.
-      if (!isClosed)
-        log.error({ channel: channelId, error: messageOf(thrown) }, "could not read a channel's missed messages");
-      return [];
-    }
-  }
-
-  /** Asks only about places whose server is not known: a channel must not be mistaken for a DM. */
-  async function placeOf(id: string): Promise<{ guild: string | undefined } | undefined> {
-    const known = cursors.known(id);
-    if (known?.type === "dm" || known?.guild !== undefined) return known;
-    const facts = await context.channels.get(id);
-    return facts && { guild: facts.guildId };
+    return async () => {
+      if (next !== undefined) await takeNext(next);
+      const { messages, old } = await readMissed(placeId, report);
+      if (old !== undefined) cursors.advance({ id: placeId, type: await typeOf(old), guild: old.guild_id }, old.id);
+      for (const raw of messages) await takeNext(raw);
+    };
   }
 
   function addWork(placeId: string, work: () => Promise<void>): Promise<void> {
@@ -183,18 +135,19 @@ export function createInbound({
     const all = [resolve];
     behind.set(placeId, all);
     log.warn({ channel: placeId }, "a channel's queue is full; later messages are fetched once it is empty");
+    const fetch = fetchMissed(placeId);
     queues.addLast(placeId, async () => {
       behind.delete(placeId);
-      await fetchMissed(placeId);
+      await fetch();
       for (const done of all) done();
     });
     return promise;
   }
 
-  async function catchUp(placeId: string): Promise<void> {
+  async function catchUp(placeId: string, fetch: () => Promise<void>): Promise<void> {
     const free = await slots.take(placeId);
     try {
-      await fetchMissed(placeId);
+      await fetch();
       report.read += 1;
       report.isOver = report.read === report.total;
       onProgress(report);
@@ -211,7 +164,8 @@ export function createInbound({
     catchUp(placeId) {
       if (report.isOver) report = newReport();
       report.total += 1;
-      return addWork(placeId, () => catchUp(placeId));
+      const fetch = fetchMissed(placeId);
+      return addWork(placeId, () => catchUp(placeId, fetch));
     },
     edited: (raw) =>
       addWork(raw.channel_id, async () => {
@@ -224,10 +178,6 @@ export function createInbound({
       }),
     whenIdle: () => queues.whenIdle(),
   };
-}
-
-function byAge(one: RawMessage, other: RawMessage): number {
-  return newerId(one.id, other.id) === one.id ? 1 : -1;
 }
 
 function messageThread({ conversationId }: InboundMessage): string | undefined {

@@ -7,14 +7,14 @@ import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
-import { maxHistoryPage } from "../limits.ts";
+import { maxHistoryPage, maxRepliesPage } from "../limits.ts";
 import { compare } from "./cursors.ts";
 import { messagesSchema, type RawMessage } from "./events.ts";
 
 export interface Missed {
   /** Oldest first, including replies in threads. */
   messages: RawMessage[];
-  /** False if there were more messages than `maxPages` hold. The oldest are missing. */
+  /** False if there were more messages than `maxPages` hold. The oldest are missing; of a thread, the newest. */
   isComplete: boolean;
   /** There were also messages between `unheardFrom` and `since`. */
   hasOlder: boolean;
@@ -54,7 +54,8 @@ export function createMissed({ api, rateLimiter, pause }: MissedOptions) {
       // In short steps, because the place may become urgent.
       await pause(Math.min(wait, 1_000));
     }
-    const all = { ...args, limit: maxHistoryPage };
+    // Slack begins with the oldest replies, so large pages make sure that the newest are among them.
+    const all = { ...args, limit: method === "replies" ? maxRepliesPage : maxHistoryPage };
     const answer = await api.call(`conversations.${method}`, all, pageSchema, { maxRetryMs });
     return { messages: answer.messages, next: answer.response_metadata?.next_cursor ?? "" };
   }
