@@ -69,17 +69,41 @@ test("a conversation that one process forgets stays forgotten while the other he
   expect((await begin()).channels()).toEqual(["C2"]);
 });
 
-test("a message that is not stored yet holds its conversation back, whatever the other process hears there", async () => {
+test.each(["first", "last"])(
+  "a message that is not stored yet holds its conversation back if its process writes %s",
+  async (place) => {
+    const { begin } = createProcesses();
+    const [one, other] = [await begin(), await begin()];
+    one.hear("C1", 1);
+    one.heard("C1", ts(2), null);
+    other.hear("C1", 3);
+    for (const each of place === "first" ? [one, other] : [other, one]) await each.flush();
+    const held = (await begin()).hold("C1") ?? "";
+    expect(Number(held)).toBeLessThan(Number(ts(2)));
+    one.kept("C1", ts(2));
+    await one.flush();
+    expect((await begin()).hold("C1")).toBe(ts(3));
+  },
+);
+
+test("what a process had not stored when it was killed is held back until another has fetched it", async () => {
   const { begin } = createProcesses();
-  const [one, other] = [await begin(), await begin()];
-  one.hear("C1", 1);
-  one.heard("C1", ts(2), null);
+  const [killed, other] = [await begin(), await begin()];
+  killed.hear("C1", 1);
+  killed.heard("C1", ts(2), null);
+  await killed.flush();
   other.hear("C1", 3);
   await other.flush();
-  await one.flush();
+  const next = await begin();
+  expect(Number(next.newest())).toBeLessThan(Number(ts(2)));
+  next.hear("C1", 4);
+  await next.flush();
   const held = (await begin()).hold("C1") ?? "";
   expect(Number(held)).toBeLessThan(Number(ts(2)));
-  one.kept("C1", ts(2));
-  await one.flush();
-  expect((await begin()).hold("C1")).toBe(ts(3));
+  expect(next.hold("C1")).toBe(held);
+  next.release("C1");
+  await next.flush();
+  other.hear("C1", 5);
+  await other.flush();
+  expect((await begin()).hold("C1")).toBe(ts(5));
 });

@@ -2,8 +2,10 @@
  * Tracks how far each conversation has been received: every message before its cursor is stored. `heard` keeps
  * the cursor before a message until `kept`. While messages may be missing, `hold` keeps it in place until `release`.
  * All cursors are one value in the store, saved shortly after each change, so after a crash some messages are handled
- * again, harmlessly. Processes that share the store merge their changes under a lock: each conversation's newest wins.
+ * again, harmlessly. Processes that share the store merge their changes under a lock: each conversation's newest wins, and
+ * a process that is behind it keeps its own position beside it. A process that starts later takes those positions over.
  */
+import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -23,6 +25,7 @@ export interface Cursors {
   channels(): string[];
   /** Recent threads, newest first. */
   threadsOf(channel: string): string[];
+  /** Everything before this has been received in at least one conversation. */
   newest(): string | undefined;
   flush(): Promise<void>;
 }
@@ -32,9 +35,12 @@ interface Cursor {
   open: Set<string>;
   held: string | undefined;
   threads: Map<string, string>;
+  /** Positions of earlier processes, as they were when this one started. This one has received what comes after them, or holds there. */
+  taken: Record<string, string>;
 }
 
-const storedSchema = z.record(z.string(), z.object({ ts: z.string(), threads: z.record(z.string(), z.string()) }));
+const byName = z.record(z.string(), z.string());
+const storedSchema = z.record(z.string(), z.object({ ts: z.string(), threads: byName, behind: byName.default({}) }));
 const storeKey = "slack:cursors";
 const maxChannels = 2_000;
 const maxThreads = 100;
@@ -44,6 +50,7 @@ type Stored = z.infer<typeof storedSchema>;
 
 /** Without `withLock`, only this process writes. */
 export function createCursors(store: Store, log: Log, withLock?: WithLock): Cursors {
+  const me = randomUUID();
   const cursors = new Map<string, Cursor>();
   /** Conversations that have changed here since the last write. */
   const touched = new Set<string>();
@@ -75,7 +82,7 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
       for (const channel of own) if (!cursors.has(channel)) delete others[channel];
       adopt(others, own);
       signal.throwIfAborted();
-      await store.set(storeKey, newestOf({ ...others, ...shown(own) }));
+      await store.set(storeKey, newestOf({ ...others, ...shown(own, others) }));
     } catch (thrown) {
       for (const channel of own) touched.add(channel);
       throw thrown;
@@ -99,13 +106,27 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
     }
   }
 
-  function shown(channels: Iterable<string>): Stored {
+  function shown(channels: Iterable<string>, others: Stored = {}): Stored {
     const entries = [...channels].flatMap((channel) => {
       const cursor = cursors.get(channel);
-      const threads = Object.fromEntries(cursor?.threads ?? []);
-      return cursor === undefined ? [] : [[channel, { ts: cursorPosition(cursor), threads }] as const];
+      if (cursor === undefined) return [];
+      const { newest: ts, threads, taken } = cursor;
+      const known = Object.entries(others[channel]?.behind ?? {});
+      const behind = Object.fromEntries(known.filter(([process, at]) => process !== me && taken[process] !== at));
+      const position = cursorPosition(cursor);
+      if (position !== ts) behind[me] = position;
+      return [[channel, { ts, threads: Object.fromEntries(threads), behind }] as const];
     });
     return Object.fromEntries(entries);
+  }
+
+  /** Nobody else fetches what a process had not stored when it died. */
+  function takeOver(stored: Stored): void {
+    for (const [channel, { ts, behind }] of Object.entries(stored)) {
+      const { [me]: _, ...taken } = behind;
+      const [lowest] = Object.values(taken).sort(compare);
+      if (lowest !== undefined) Object.assign(cursorOf(channel, ts), { taken, held: lowest });
+    }
   }
 
   function byNewest(): [string, Cursor][] {
@@ -115,14 +136,24 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
   function cursorOf(channel: string, ts: string): Cursor {
     const known = cursors.get(channel);
     if (known !== undefined) return known;
-    const made = { newest: ts, open: new Set<string>(), held: undefined, threads: new Map<string, string>() };
+    const made = {
+      newest: ts,
+      open: new Set<string>(),
+      held: undefined,
+      threads: new Map<string, string>(),
+      taken: {},
+    };
     cursors.set(channel, made);
     if (cursors.size > maxChannels * 2) for (const [old] of byNewest().slice(maxChannels)) cursors.delete(old);
     return made;
   }
 
   return {
-    load: async () => adopt(await read(), new Set()),
+    async load() {
+      const stored = await read();
+      adopt(stored, new Set());
+      takeOver(stored);
+    },
     heard(channel, ts, thread) {
       const cursor = cursorOf(channel, ts);
       cursor.open.add(ts);
@@ -153,7 +184,7 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
     },
     channels: () => byNewest().map(([channel]) => channel),
     threadsOf: (channel) => [...(cursors.get(channel)?.threads.keys() ?? [])].reverse(),
-    newest: () => byNewest()[0]?.[1].newest,
+    newest: () => [...cursors.values()].map(cursorPosition).sort(compare).at(-1),
     flush,
   };
 }
