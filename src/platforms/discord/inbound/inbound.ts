@@ -4,6 +4,9 @@
  *
  * A message counts as processed once the handler has stored it; only then does the cursor advance. A message that can't
  * be stored is retried until it is, and later messages of its place wait.
+ *
+ * Once a shard's cursors are unloaded, its messages are left to the next process that holds it, which gets them again: the
+ * cursors also say which threads are the bot's own.
  */
 import { type APIMessage, Routes } from "discord.js";
 import { messageOf, type RemoraError } from "../../../lib/errors.ts";
@@ -21,10 +24,10 @@ import { createOrderedQueues } from "./ordered-queue.ts";
 import { type InboundContext, messageText, type RawMessage, readInbound } from "./read-message.ts";
 import { createSlots } from "./slots.ts";
 
-/** All resolve once what they were given is durably stored; they stay open if the process ends before. */
+/** All resolve once what they were given is durably stored, or left out after `unloaded`; they stay open if the process ends before. */
 export interface Inbound {
-  add(raw: RawMessage): Promise<void>;
-  catchUp(placeId: string): Promise<void>;
+  add(raw: RawMessage, unloaded?: AbortSignal): Promise<void>;
+  catchUp(placeId: string, unloaded?: AbortSignal): Promise<void>;
   edited(raw: RawMessage): Promise<void>;
   deleted(channelId: string, ids: string[]): Promise<void>;
   whenIdle(): Promise<void>;
@@ -68,10 +71,11 @@ export function createInbound({
   const slots = createSlots(maxPlacesAtOnce);
   let report = newReport();
 
-  async function take(raw: RawMessage): Promise<void> {
-    if (done.has(raw.id)) return;
+  async function take(raw: RawMessage, unloaded?: AbortSignal): Promise<void> {
+    if (done.has(raw.id) || unloaded?.aborted) return;
     const type = (await unlessHopeless(raw, () => typeOf(raw))) ?? "channel";
     const message = await unlessHopeless(raw, () => readInbound(raw, context));
+    if (unloaded?.aborted) return;
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
       if (notice?.later !== undefined) throw refusedForNow(message, notice.later, raw.channel_id);
@@ -109,15 +113,16 @@ export function createInbound({
     return facts !== undefined && isThread(facts) ? "thread" : "channel";
   }
 
-  async function fetchMissed(placeId: string): Promise<void> {
+  async function fetchMissed(placeId: string, unloaded?: AbortSignal): Promise<void> {
     const oldest = snowflakeAt(Date.now() - maxMissedAgeMs);
     let after: string | undefined;
     for (let read = 0; read < maxMissedMessages; ) {
+      if (unloaded?.aborted) return;
       const page = await pageAfter(placeId, after);
       const wanted = page.filter(({ id }) => newerId(id, oldest) === id);
       const old = page[page.length - wanted.length - 1];
       if (old !== undefined) await skipUpTo(old);
-      for (const raw of wanted) await take(raw);
+      for (const raw of wanted) await take(raw, unloaded);
       read += page.length;
       report.messages += wanted.length;
       if (page.length < maxHistoryPage) return;
@@ -191,10 +196,10 @@ export function createInbound({
     return promise;
   }
 
-  async function catchUp(placeId: string): Promise<void> {
+  async function catchUp(placeId: string, unloaded?: AbortSignal): Promise<void> {
     const free = await slots.take(placeId);
     try {
-      await fetchMissed(placeId);
+      await fetchMissed(placeId, unloaded);
       report.read += 1;
       report.isOver = report.read === report.total;
       onProgress(report);
@@ -204,14 +209,14 @@ export function createInbound({
   }
 
   return {
-    add(raw) {
+    add(raw, unloaded) {
       slots.hurry(raw.channel_id);
-      return addWork(raw.channel_id, () => take(raw));
+      return addWork(raw.channel_id, () => take(raw, unloaded));
     },
-    catchUp(placeId) {
+    catchUp(placeId, unloaded) {
       if (report.isOver) report = newReport();
       report.total += 1;
-      return addWork(placeId, () => catchUp(placeId));
+      return addWork(placeId, () => catchUp(placeId, unloaded));
     },
     edited: (raw) =>
       addWork(raw.channel_id, async () => {
