@@ -139,7 +139,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
           indicators.hidden(raw.channel_id);
           acknowledgements.seen(raw.channel_id, raw.message_reference?.message_id);
         }
-        return inbound.add(raw);
+        return inbound.add(raw, cursors.unloaded(shard));
       }
       case GatewayDispatchEvents.MessageUpdate:
         return isEdit(data as RawMessage, context.botId()) ? inbound.edited(data as RawMessage) : undefined;
@@ -159,7 +159,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
         return interactions.take(data as APIInteraction);
       case GatewayDispatchEvents.GuildCreate: {
         const guild = data as GatewayGuildCreateDispatchData;
-        return catchUp(placesOfGuild(guild, cursors, context.botId()));
+        return catchUp(placesOfGuild(guild, cursors, context.botId()), shard);
       }
       case GatewayDispatchEvents.ChannelDelete:
       case GatewayDispatchEvents.ThreadDelete:
@@ -172,7 +172,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     guildChannels.begin(shard, count);
     void handling?.missed.read();
     noteReturn();
-    return catchUp(placesWithoutGuild(shard, cursors));
+    return catchUp(placesWithoutGuild(shard, cursors), shard);
   }
 
   /** Reports only reconnections, because the caller of `connect` knows about the first connection. */
@@ -181,8 +181,9 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     isLost = false;
   }
 
-  async function catchUp(placeIds: string[]): Promise<void> {
-    await Promise.all(placeIds.map((id) => handling?.inbound.catchUp(id)));
+  async function catchUp(placeIds: string[], shard: number): Promise<void> {
+    const unloaded = cursors.unloaded(shard);
+    await Promise.all(placeIds.map((id) => handling?.inbound.catchUp(id, unloaded)));
   }
 
   function onProgress(report: CatchUpReport): void {

@@ -41,6 +41,8 @@ export interface Gateway {
   attempts: GatewayAttempt[];
   /** Sessions whose client is connected now. */
   connected(): { shard: [id: number, count: number]; intents: number }[];
+  /** The events of this type and id that sessions still keep, by shard. */
+  sent(type: string, id: string): { shard: number; sequence: number }[];
   /** The TCP connections break without a close frame. */
   cut(): void;
   close(code: number, reason?: string): void;
@@ -189,14 +191,15 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
 
   function resume(connection: Connection, d: Fields): void {
     const { socket, isResumeUrl } = connection;
-    const note = (outcome: string) => attempts.push({ type: "resume", isResumeUrl, outcome });
+    const after = Number(d.seq);
+    const session = sessions.find(String(d.session_id), after);
+    const of = session === undefined ? {} : { shard: session.shard };
+    const note = (outcome: string) => attempts.push({ type: "resume", ...of, isResumeUrl, outcome });
     if (d.token !== world.application.token) {
       note("closed 4004");
       socket.close(4004, "Authentication failed.");
       return;
     }
-    const after = Number(d.seq);
-    const session = sessions.find(String(d.session_id), after);
     if (session === undefined) {
       note("invalid session");
       frame(socket, { op: 9, d: false });
@@ -225,6 +228,13 @@ export function createGateway(world: World, server: Server, settings: GatewaySet
         .all()
         .filter(({ socket }) => socket !== undefined)
         .map(({ shard, intents }) => ({ shard, intents })),
+    sent: (type, id) =>
+      sessions.all().flatMap(({ shard, sent }) =>
+        sent
+          .map(({ frame: text }) => JSON.parse(text) as { t: string; s: number; d: { id?: string } })
+          .filter(({ t, d }) => t === type && d.id === id)
+          .map(({ s }) => ({ shard: shard[0], sequence: s })),
+      ),
     cut: () =>
       each((connection) => {
         leave(connection, 1006);

@@ -1,6 +1,8 @@
 /** Shards over several processes that share leases, a bus and a store, as with Redis. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Log, silentLog } from "../../../src/lib/log.ts";
+import { createSessionWriter, loadSession } from "../../../src/platforms/discord/gateway/sessions.ts";
+import { createShardPlan } from "../../../src/platforms/discord/gateway/shard-plan.ts";
 import { createDiscordPlatform } from "../../../src/platforms/discord/platform.ts";
 import type { Bus, Lease, Leases } from "../../../src/ports/cluster.ts";
 import type { Platform } from "../../../src/ports/platform.ts";
@@ -25,6 +27,9 @@ interface Process {
   platform: Platform;
   agent: RecordingAgent;
   warnings: string[];
+  /** Its leases expire, as after a long pause, and it gets no others until `mayHold` is true again. */
+  loseLeases(): Promise<void>;
+  mayHold: boolean;
   /** Nothing it writes arrives any more, its connections end, and its leases expire. */
   kill(): Promise<void>;
 }
@@ -39,12 +44,14 @@ afterEach(async () => {
 
 function createProcess(shards: number | "auto" = "auto"): Process {
   let isDead = false;
-  const held = new Set<Lease>();
+  const held = new Map<Lease, AbortController>();
   const ownLeases: Leases = {
     async acquire(name) {
-      const lease = isDead ? undefined : await leases.acquire(name);
-      if (lease !== undefined) held.add(lease);
-      return lease;
+      const lease = isDead || !made.mayHold ? undefined : await leases.acquire(name);
+      if (lease === undefined) return undefined;
+      const lost = new AbortController();
+      held.set(lease, lost);
+      return { signal: lost.signal, release: () => lease.release() };
     },
     close: async () => {},
   };
@@ -59,11 +66,19 @@ function createProcess(shards: number | "auto" = "auto"): Process {
     ...{ commands: () => [{ usage: "status", description: "what runs" }], isAllowedBot: () => false },
   });
   const made: Process = {
-    ...{ platform, agent, warnings },
+    ...{ platform, agent, warnings, mayHold: true },
+    async loseLeases() {
+      made.mayHold = false;
+      for (const [lease, lost] of held) {
+        await lease.release();
+        lost.abort();
+      }
+      held.clear();
+    },
     async kill() {
       isDead = true;
       await platform.close();
-      for (const lease of held) await lease.release();
+      for (const lease of held.keys()) await lease.release();
     },
   };
   processes.push(made);
@@ -167,3 +182,83 @@ test("the number of shards stays while processes are running; then each server's
   expect(keptBy(next).toSorted()).toEqual(missed.toSorted());
   expect(parts(next)).toEqual([3]);
 }, 60_000);
+
+test("what is being read when a shard is lost is read again, and addressed to the bot as before", async () => {
+  discord = await createDiscordDouble({ limits: "none" });
+  const { ann, channel } = discord;
+  const former = createProcess();
+  await connect(former);
+  const asked = ann.say("@Remora hello", { in: channel });
+  await discord.until(() => former.agent.addressed().length === 1);
+  const thread = ann.startThread(asked, "hello");
+  ann.say("more", { in: thread });
+  await discord.until(() => former.agent.addressed().length === 2);
+  await former.platform.close();
+
+  // A resumed session lists no channels, so they are asked for.
+  const one = createProcess();
+  await connect(one);
+  discord.fail({ route: "channels.get", times: 2 }, { type: "delay", milliseconds: 500 });
+  const said = [ann.say("@Remora again", { in: channel }).id, ann.say("without a mention", { in: thread }).id];
+  const asks = () => discord.requests.filter(({ route }) => route === "channels.get");
+  await discord.until(() => asks().length === 2);
+  await one.loseLeases();
+  await discord.until(() => one.platform.health().detail.includes("standing by"));
+  await discord.until(() => asks().every(({ status }) => status === 200));
+  one.mayHold = true;
+  await discord.until(() => one.agent.kept.length === said.length);
+  expect(
+    one.agent
+      .addressed()
+      .map(({ id }) => id)
+      .toSorted(),
+  ).toEqual(said.toSorted());
+});
+
+test("a lost shard is gained again only once it is closed", async () => {
+  discord = await createDiscordDouble();
+  let gained = 0;
+  let lost = new AbortController();
+  const closing = Promise.withResolvers<void>();
+  const asked: string[] = [];
+  const plan = createShardPlan({
+    leases: {
+      async acquire(name) {
+        asked.push(name);
+        lost = new AbortController();
+        return { signal: lost.signal, release: async () => {} };
+      },
+      close: async () => {},
+    },
+    ...{ store, shared: { bus, lockMs: 20 }, log: silentLog },
+    onGained() {
+      gained += 1;
+    },
+    onReleased: () => closing.promise,
+  });
+  const sweeps = () => asked.filter((name) => name === "discord:plan").length;
+  await plan.start(1, new AbortController().signal);
+  lost.abort();
+  const before = sweeps();
+  await expect.poll(() => sweeps() - before).toBeGreaterThan(2);
+  expect(gained).toBe(1);
+  closing.resolve();
+  await expect.poll(() => gained).toBe(2);
+  await plan.close();
+});
+
+test("a closed shard's session is no longer written, because another process may hold it", async () => {
+  discord = await createDiscordDouble();
+  const session = (sequence: number) => ({
+    ...{ sessionId: `session ${sequence}`, resumeURL: "wss://discord", sequence, shardId: 0, shardCount: 1, guilds: 0 },
+    bot: { id: "1", name: "Remora", applicationId: "1" },
+  });
+  const [former, next] = [createSessionWriter(store, 0, silentLog), createSessionWriter(store, 0, silentLog)];
+  former.keep(session(1));
+  await former.close();
+  next.keep(session(3));
+  await next.close();
+  former.keep(session(2));
+  await former.close();
+  expect(await loadSession(store, 0, 1)).toEqual(session(3));
+});

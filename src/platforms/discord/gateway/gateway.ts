@@ -58,6 +58,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   let isClosed = false;
   const ended = new AbortController();
   let info: Promise<APIGatewayBotInfo> | undefined;
+  let formerBot: StoredSession["bot"] | undefined;
 
   const plan = createShardPlan({
     ...options,
@@ -70,7 +71,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       opening.set(shard, work);
     },
     async onReleased(shard) {
-      await (await loading.get(shard))?.close();
+      const released = await loading.get(shard);
+      await released?.close();
+      // Messages are compared with it also while no shard is held.
+      formerBot = released?.bot() ?? formerBot;
       shards.delete(shard);
       opening.delete(shard);
       await options.onReleased(shard);
@@ -156,7 +160,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         }
       }
     },
-    bot: () => [...shards.values()].map((shard) => shard.bot()).find((bot) => bot !== undefined),
+    bot: () => [...shards.values()].map((shard) => shard.bot()).find((bot) => bot !== undefined) ?? formerBot,
     isConnected: () => !isClosed && hasConnected && [...shards.values()].every((shard) => shard.state() === "ready"),
     detail() {
       if (isClosed) return "disconnected";

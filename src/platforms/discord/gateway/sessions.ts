@@ -24,7 +24,8 @@ export type StoredSession = z.infer<typeof sessionSchema>;
 export interface SessionWriter {
   /** Writes another session at once, and a newer sequence number soon. Undefined deletes it. */
   keep(session: StoredSession | undefined): void;
-  flush(): Promise<void>;
+  /** Writes what is pending. Nothing is written afterwards, because another process may have the session. */
+  close(): Promise<void>;
 }
 
 const writeAfterMs = 1_000;
@@ -40,6 +41,7 @@ export function createSessionWriter(store: Store, shard: number, log: Log): Sess
   let written = "";
   let timer: NodeJS.Timeout | undefined;
   let writing = Promise.resolve();
+  let isClosed = false;
 
   async function write(): Promise<void> {
     const text = JSON.stringify(wanted) ?? "";
@@ -61,11 +63,15 @@ export function createSessionWriter(store: Store, shard: number, log: Log): Sess
 
   return {
     keep(session) {
+      if (isClosed) return;
       const isAnother = session?.sessionId !== wanted?.sessionId;
       wanted = session;
       if (isAnother) void flush();
       else timer ??= setTimeout(() => void flush(), writeAfterMs);
     },
-    flush,
+    close() {
+      isClosed = true;
+      return flush();
+    },
   };
 }

@@ -39,6 +39,8 @@ const retryMs = 100;
 export function createShardPlan({ leases, shared, store, onGained, onReleased, log }: ShardPlanOptions): ShardPlan {
   const self = randomUUID();
   const held = new Map<number, Lease>();
+  /** A shard that is gained again meanwhile would be taken down with the former one. */
+  const releasing = new Map<number, Promise<void>>();
   const ended = new AbortController();
   let count = 1;
   let timer: NodeJS.Timeout | undefined;
@@ -87,7 +89,8 @@ export function createShardPlan({ leases, shared, store, onGained, onReleased, l
 
   async function gain(shard: number): Promise<void> {
     const lease = await leases.acquire(`discord:shard:${shard}`);
-    if (lease === undefined) return;
+    // Lost already if the answer came late: then nobody would release the shard.
+    if (lease === undefined || lease.signal.aborted) return await lease?.release();
     held.set(shard, lease);
     lease.signal.addEventListener("abort", () => void release(shard), { once: true });
     onGained(shard, count);
@@ -95,10 +98,13 @@ export function createShardPlan({ leases, shared, store, onGained, onReleased, l
 
   async function release(shard: number): Promise<void> {
     const lease = held.get(shard);
-    if (lease === undefined) return;
+    if (lease === undefined) return await releasing.get(shard);
     held.delete(shard);
-    await onReleased(shard);
-    await lease.release();
+    const work = onReleased(shard)
+      .then(() => lease.release())
+      .finally(() => releasing.delete(shard));
+    releasing.set(shard, work);
+    await work;
   }
 
   async function sweep(): Promise<void> {
@@ -106,7 +112,8 @@ export function createShardPlan({ leases, shared, store, onGained, onReleased, l
     const surplus = [...held.keys()].slice(part);
     await Promise.all(surplus.map(release));
     if (surplus.length > 0) shared?.bus.publish(hint);
-    for (let shard = 0; shard < count && held.size < part; shard++) if (!held.has(shard)) await gain(shard);
+    for (let shard = 0; shard < count && held.size < part; shard++)
+      if (!held.has(shard) && !releasing.has(shard)) await gain(shard);
   }
 
   function sweepOnce(): Promise<void> {
@@ -147,7 +154,7 @@ export function createShardPlan({ leases, shared, store, onGained, onReleased, l
       clearTimeout(timer);
       unlisten();
       await sweeping;
-      await Promise.all([...held.keys()].map(release));
+      await Promise.all([...held.keys(), ...releasing.keys()].map(release));
       if (shared === undefined) return;
       const farewell = async () => await store.set(processesKey, await otherProcesses());
       await locked(farewell, AbortSignal.timeout(retryMs * 10)).catch(() => {});

@@ -226,7 +226,7 @@ export function createShard(options: ShardOptions): Shard {
       maxCloseMs,
       connection.destroy({ code: resumableCode }).catch(() => {}),
     );
-    await sessions.flush();
+    await sessions.close();
   }
 
   const { WebSocketShardEvents: Events } = library;

@@ -26,6 +26,8 @@ export interface Cursors {
   load(shard: number, count: number): Promise<void>;
   /** Writes the shard's cursors and forgets them, because another process takes the shard over. */
   unload(shard: number): Promise<void>;
+  /** Aborts when the shard's cursors are unloaded. Undefined if they are not loaded. */
+  unloaded(shard: number): AbortSignal | undefined;
   /** No message after the returned one has been processed. */
   readUpTo(id: string, guild: string | undefined): string;
   /** Never moves the cursor back. */
@@ -45,6 +47,7 @@ interface ShardRecord {
   places: Map<string, KnownPlace>;
   timer?: NodeJS.Timeout | undefined;
   writing: Promise<void>;
+  unloaded: AbortController;
 }
 
 /** For DMs, and for all others together. */
@@ -122,7 +125,10 @@ export function createCursors(store: Store, log: Log, now: () => number = Date.n
       const found = storedSchema.safeParse(await store.get(key));
       const since = found.success ? found.data.since : snowflakeAt(now());
       const places = (found.data?.places ?? []).map(fromStored);
-      const record = { key, since, places: new Map(places.map((each) => [each.id, each])), writing: Promise.resolve() };
+      const record = {
+        ...{ key, since, places: new Map(places.map((each) => [each.id, each])) },
+        ...{ writing: Promise.resolve(), unloaded: new AbortController() },
+      };
       shardCount = count;
       records.set(shard, record);
       if (!found.success) await write(record);
@@ -130,8 +136,10 @@ export function createCursors(store: Store, log: Log, now: () => number = Date.n
     async unload(shard) {
       const record = records.get(shard);
       records.delete(shard);
+      record?.unloaded.abort();
       if (record !== undefined) await finish(record);
     },
+    unloaded: (shard) => records.get(shard)?.unloaded.signal,
     readUpTo: (id, guild) => find(id)?.[1].read ?? recordOf(guild)?.since ?? snowflakeAt(now()),
     advance({ id, type, guild }, messageId) {
       const known = find(id)?.[1];

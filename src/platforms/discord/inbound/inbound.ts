@@ -4,6 +4,9 @@
  *
  * A message counts as processed once the handler has stored it; only then does the cursor advance. A message that can't
  * be stored is retried until it is, and later messages of its place wait.
+ *
+ * Once a shard's cursors are unloaded, its messages are left to the next process that holds it, which gets them again: the
+ * cursors also say which threads are the bot's own.
  */
 import { messageOf, type RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -20,10 +23,10 @@ import { createOrderedQueues } from "./ordered-queue.ts";
 import { type InboundContext, messageText, type RawMessage, readInbound } from "./read-message.ts";
 import { createSlots } from "./slots.ts";
 
-/** All resolve once what they were given is durably stored; they stay open if the process ends before. */
+/** All resolve once what they were given is durably stored, or left out after `unloaded`; they stay open if the process ends before. */
 export interface Inbound {
-  add(raw: RawMessage): Promise<void>;
-  catchUp(placeId: string): Promise<void>;
+  add(raw: RawMessage, unloaded?: AbortSignal): Promise<void>;
+  catchUp(placeId: string, unloaded?: AbortSignal): Promise<void>;
   edited(raw: RawMessage): Promise<void>;
   deleted(channelId: string, ids: string[]): Promise<void>;
   whenIdle(): Promise<void>;
@@ -66,10 +69,11 @@ export function createInbound({
   const readMissed = createMissed({ api, context, cursors, log, signal });
   let report = newReport();
 
-  async function take(raw: RawMessage): Promise<void> {
-    if (done.has(raw.id)) return;
+  async function take(raw: RawMessage, unloaded?: AbortSignal): Promise<void> {
+    if (done.has(raw.id) || unloaded?.aborted) return;
     const type = (await unlessHopeless(raw, () => typeOf(raw))) ?? "channel";
     const message = await unlessHopeless(raw, () => readInbound(raw, context));
+    if (unloaded?.aborted) return;
     if (message !== undefined) {
       const notice = await handlers.onMessage(message);
       if (notice?.later !== undefined) throw refusedForNow(message, notice.later, raw.channel_id);
@@ -108,15 +112,16 @@ export function createInbound({
   }
 
   /** Work that is repeated until it succeeds. What can't be stored is tried alone, before all is read again. */
-  function fetchMissed(placeId: string): () => Promise<void> {
+  function fetchMissed(placeId: string, unloaded?: AbortSignal): () => Promise<void> {
     let next: RawMessage | undefined;
     async function takeNext(raw: RawMessage): Promise<void> {
       next = raw;
-      await take(raw);
+      await take(raw, unloaded);
       next = undefined;
       report.messages += 1;
     }
     return async () => {
+      if (unloaded?.aborted) return;
       if (next !== undefined) await takeNext(next);
       const { messages, old } = await readMissed(placeId, report);
       if (old !== undefined) cursors.advance({ id: placeId, type: await typeOf(old), guild: old.guild_id }, old.id);
@@ -157,14 +162,14 @@ export function createInbound({
   }
 
   return {
-    add(raw) {
+    add(raw, unloaded) {
       slots.hurry(raw.channel_id);
-      return addWork(raw.channel_id, () => take(raw));
+      return addWork(raw.channel_id, () => take(raw, unloaded));
     },
-    catchUp(placeId) {
+    catchUp(placeId, unloaded) {
       if (report.isOver) report = newReport();
       report.total += 1;
-      const fetch = fetchMissed(placeId);
+      const fetch = fetchMissed(placeId, unloaded);
       return addWork(placeId, () => catchUp(placeId, fetch));
     },
     edited: (raw) =>
