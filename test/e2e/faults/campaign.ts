@@ -40,7 +40,7 @@ const crews = {
 
 /** A fast clock shortens the process's waits, but not Redis. */
 const configFor = (clockSpeed: number) => ({
-  redis: { lockMs: lockMs * clockSpeed, waitMs: 5_000 * clockSpeed },
+  redis: { lockMs: Math.round(lockMs * clockSpeed), waitMs: Math.round(5_000 * clockSpeed) },
   limits: { userRequestsPerMinute: 10_000, channelRequestsPerMinute: 10_000 },
   // What was said before would be read as said again.
   context: { backfill: { messages: 0, channelMessages: 0 } },
