@@ -164,6 +164,10 @@ export function createInbound({
   return {
     add(raw, unloaded) {
       slots.hurry(raw.channel_id);
+      // Discord does not list DMs: until the first message is stored, a lost connection would hide those after it.
+      if (raw.guild_id === undefined && cursors.known(raw.channel_id) === undefined) {
+        cursors.advance({ id: raw.channel_id, type: "dm", guild: undefined }, String(BigInt(raw.id) - 1n));
+      }
       return addWork(raw.channel_id, () => take(raw, unloaded));
     },
     catchUp(placeId, unloaded) {
