@@ -191,6 +191,24 @@ describe("after a cut", () => {
     expect(bot.platform.health().isConnected).toBe(true);
   });
 
+  test("a person's first DM that can't be stored yet does not hide those after it, without a session to resume", async () => {
+    await connect();
+    let isFull = true;
+    agent.beforeKeeping = async () => {
+      if (isFull) throw new Error("the disk is full");
+    };
+    const first = discord.ben.say("first", { in: "dm" });
+    await discord.until(() => agent.delivered.some(({ id }) => id === first.id), 20_000);
+    discord.gateway.refuse();
+    discord.gateway.cut();
+    discord.gateway.forgetSessions();
+    const second = discord.ben.say("second", { in: "dm" });
+    discord.gateway.allow();
+    await discord.until(() => discord.gateway.connected().length === 1, 20_000);
+    isFull = false;
+    await Promise.all([kept(first.id), kept(second.id)]);
+  });
+
   test("without a session to resume, what was missed is fetched, once and in order, before what comes next", async () => {
     await connect();
     const thread = discord.ann.startThread(discord.channel, "plans");
