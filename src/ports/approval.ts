@@ -97,7 +97,7 @@ export interface CardRecord {
   messages: { turnId: string; messageId: string }[];
   /** Absent in records of earlier versions, and until it is decided who is told. */
   notify?: NotifyRecord;
-  /** When a sweep looks at the card next, in case somebody is to be told. Absent in old records, and if nobody is. */
+  /** When the next sweep is to look at the card, because somebody may have to be told. Absent in old records, and if nobody has to be. */
   nextCheckAt?: number;
 }
 

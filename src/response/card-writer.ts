@@ -1,6 +1,6 @@
 /**
- * Each message of a card has one writer at a time, in any process. The writer reads the card after it has the lock, so the
- * parts of a long card are posted once, and what is shown last is the latest state. Whoever changes a card writes it afterwards.
+ * Each message of a card has one writer at a time, in any process. The writer reads the card once it has the lock, so the
+ * parts of a long card are posted once, and the latest state is shown last. Every change of a card is followed by a write.
  */
 import { createWithLock, type LockWaits } from "../lib/with-lock.ts";
 import type { ApprovalCard } from "../ports/card.ts";
@@ -22,11 +22,11 @@ export interface CardWriter {
   settle: WriteCard;
 }
 
-/** While its service is away, a writer holds its lock for minutes, so others look seldom. */
+/** While a service is away, a writer may hold its lock for minutes, so others ask for it only once a second. */
 const askWaits: LockWaits = { longest: 30_000, between: 1_000 };
 const settleWaits: LockWaits = { longest: 0, between: 0 };
 
-/** A card that changes at every look is left to those who change it. */
+/** A card that keeps changing is left to the writes that follow each change. */
 const maxLooks = 10;
 
 export function createCardWriter({ leases, cardNow }: CardWriterOptions): CardWriter {

@@ -6,7 +6,7 @@
  *   3. replace each entry by a stub, unless it has changed meanwhile
  *
  * A stub keeps the id, state, group and times, so a redelivered message is still recognized. The ledger reads the body
- * from the file, so nobody else notices. A call of an ended turn goes without a stub: its result is in the turn's record,
+ * from the file, so callers see no difference. A call of an ended turn goes without a stub: its result is in the turn's record,
  * and a call without an entry never runs.
  */
 import { messageOf } from "../../lib/errors.ts";

@@ -35,7 +35,7 @@ interface Cursor {
   open: Set<string>;
   held: string | undefined;
   threads: Map<string, string>;
-  /** Positions of earlier processes, as they were when this one started. This one has received what comes after them, or holds there. */
+  /** Where earlier processes were when this one started. This one has received what follows, or holds the cursor there. */
   taken: Record<string, string>;
 }
 
@@ -120,7 +120,7 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
     return Object.fromEntries(entries);
   }
 
-  /** Nobody else fetches what a process had not stored when it died. */
+  /** Without this, what a process had not stored when it died would never be fetched. */
   function takeOver(stored: Stored): void {
     for (const [channel, { ts, behind }] of Object.entries(stored)) {
       const { [me]: _, ...taken } = behind;

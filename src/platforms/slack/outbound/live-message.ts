@@ -229,7 +229,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       clearTimeout(timer);
       await working;
       if (text === undefined) {
-        // An earlier process may have died before it knew the ts. Nobody else would end its stream.
+        // An earlier process may have died before it stored the ts. Its stream would stay open.
         const ts = await sender.find(key);
         const isOnlyProgress = shown.text === "" && (shown.line !== "" || (stream?.tasks.size ?? 0) > 0);
         if (ts !== undefined) await (isOnlyProgress ? sender.remove(ts, key) : sender.endStream(ts, key));
