@@ -39,7 +39,8 @@ function isWithin(path: string, folder: string): boolean {
   return way === "" || (!isAbsolute(way) && way !== ".." && !way.startsWith(`..${sep}`));
 }
 
-function withoutLinks(path: string): string {
+/** A path that does not exist stays as it is. */
+export function withoutLinks(path: string): string {
   try {
     return realpathSync(path);
   } catch {

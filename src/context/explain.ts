@@ -1,7 +1,7 @@
 /** Finds what the model saw in a turn: its stored snapshots, oldest first. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../lib/errors.ts";
+import { ifMissing } from "../lib/errors.ts";
 import { snapshotFolder } from "./snapshot.ts";
 
 export interface SnapshotFile {
@@ -14,10 +14,7 @@ export interface SnapshotFile {
 const snapshotName = /^[0-9TZ]+-([^-]+)-(\d+)\.md$/;
 
 export async function listSnapshots(workspace: string): Promise<SnapshotFile[]> {
-  const names = await readdir(join(workspace, snapshotFolder)).catch((thrown: unknown) => {
-    if (codeOf(thrown) === "ENOENT") return [];
-    throw thrown;
-  });
+  const names = await readdir(join(workspace, snapshotFolder)).catch(ifMissing([]));
   return names.sort().flatMap((name) => {
     const [, turn, step] = snapshotName.exec(name) ?? [];
     if (turn === undefined || step === undefined) return [];

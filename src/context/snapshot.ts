@@ -18,8 +18,11 @@ import type { Allocation, ContextItem } from "./budget.ts";
 
 export const snapshotFolder = "brain/prefrontal/.debug";
 const maxSnapshots = 50;
-/** Collects the snapshots of a burst, and leaves the time right after a request to its answer. */
+/** Leaves the time right after a request to its answer. */
 const writeAfterMs = 100;
+/** After more than this many at once, most would be removed within a second. So those of a second are collected. */
+const maxUnhurried = 5;
+const burstIntervalMs = 1_000;
 
 interface SnapshotInput {
   turn: TurnRecord;
@@ -46,6 +49,7 @@ export function createSnapshots(
   const folder = join(workspace, snapshotFolder);
   const waiting: { name: string; head: string; input: SnapshotInput }[] = [];
   let timer: NodeJS.Timeout | undefined;
+  let notBefore = Number.NEGATIVE_INFINITY;
 
   function attempt({ turn }: SnapshotInput, work: () => void): boolean {
     try {
@@ -60,6 +64,7 @@ export function createSnapshots(
   function flush(): void {
     clearTimeout(timer);
     timer = undefined;
+    if (waiting.length > maxUnhurried) notBefore = performance.now() + burstIntervalMs;
     const written = waiting
       .splice(0)
       .filter(({ name, head, input }) =>
@@ -72,7 +77,7 @@ export function createSnapshots(
   return {
     write(input) {
       const name = snapshotName(input.at, input.turn.id, input.step);
-      timer ??= setTimeout(flush, writeAfterMs);
+      timer ??= setTimeout(flush, Math.max(writeAfterMs, notBefore - performance.now()));
       // Render the turn's current state now, because the turn continues.
       waiting.push({ name, head: headText(input), input });
       // Older ones would be removed as soon as they are written.

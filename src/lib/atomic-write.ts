@@ -2,7 +2,7 @@
 import { randomInt } from "node:crypto";
 import { chown, mkdir, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { codeOf } from "./errors.ts";
+import { codeOf, ifMissing } from "./errors.ts";
 import { createKeyedMutex } from "./keyed-mutex.ts";
 
 /** Retry, because another process may mistake the temporary file for a crash's leftover and remove it. */
@@ -30,8 +30,15 @@ export function temporaryName(path: string): string {
 }
 
 /** Exact, because people may keep copies such as `name.20261123` beside a file. */
+const temporaryEnd = /\.\d{14}\.part$/;
+
 export function isTemporaryName(name: string): boolean {
-  return /\.\d{14}\.part$/.test(name);
+  return temporaryEnd.test(name);
+}
+
+/** The inverse of `temporaryName`. */
+export function withoutTemporary(name: string): string {
+  return name.replace(temporaryEnd, "");
 }
 
 /** Once. `check` runs right before the rename, and stops it by throwing. */
@@ -76,17 +83,8 @@ export function createFileWriter(): FileWriter {
     write: (path, text) => inOrder(resolve(path), () => writeFileAtomic(path, text)),
     update: (path, change) =>
       inOrder(resolve(path), async () => {
-        const changed = change(await readIfThere(path));
+        const changed = change(await readFile(path, "utf8").catch(ifMissing(undefined)));
         if (changed !== undefined) await writeFileAtomic(path, changed);
       }),
   };
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (thrown) {
-    if (codeOf(thrown) === "ENOENT") return undefined;
-    throw thrown;
-  }
 }

@@ -38,6 +38,14 @@ export function codeOf(thrown: unknown): string | undefined {
   return typeof thrown.code === "string" ? thrown.code : undefined;
 }
 
+/** For `.catch`: returns `otherwise` if a file or folder does not exist, and throws any other error. */
+export function ifMissing<T>(otherwise: T): (thrown: unknown) => T {
+  return (thrown) => {
+    if (codeOf(thrown) === "ENOENT") return otherwise;
+    throw thrown;
+  };
+}
+
 export function isAbort(thrown: unknown): boolean {
   return thrown instanceof Error && (thrown.name === "AbortError" || codeOf(thrown) === "ABORT_ERR");
 }

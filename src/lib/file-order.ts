@@ -15,8 +15,8 @@
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import type { WithLock } from "../ports/cluster.ts";
-import { isTemporaryName, replaceFile, temporaryName, writeFileAtomic } from "./atomic-write.ts";
-import { codeOf } from "./errors.ts";
+import { isTemporaryName, replaceFile, temporaryName, withoutTemporary, writeFileAtomic } from "./atomic-write.ts";
+import { codeOf, ifMissing, messageOf } from "./errors.ts";
 import { createKeyedMutex } from "./keyed-mutex.ts";
 import { lockLost, whileLocked } from "./with-lock.ts";
 
@@ -88,13 +88,40 @@ async function isThere(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
+/**
+ * Removes what a kill in a write or in a deletion has left, at any depth: it holds the text. Follows no links. Rejects at
+ * the end if a folder can't be read or a file can't be removed.
+ */
+export async function removeLeftovers(folders: readonly string[], inOrder: FileOrder): Promise<void> {
+  const failures: unknown[] = [];
+  const waiting = [...folders];
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    try {
+      const paths = new Set<string>();
+      for (const entry of await readdir(folder, { withFileTypes: true }).catch(ifMissing([]))) {
+        const path = join(folder, entry.name);
+        if (isTemporaryName(path) && !entry.isSymbolicLink()) paths.add(withoutTemporary(path));
+        else if (entry.isDirectory()) waiting.push(path);
+      }
+      for (const path of paths) await inOrder(path, () => removeTemporary(path));
+    } catch (thrown) {
+      failures.push(thrown);
+    }
+  }
+  if (failures.length > 0) throw new AggregateError(failures, failures.map(messageOf).join("; "));
+}
+
 async function fence(path: string, check: () => void): Promise<void> {
-  const folder = dirname(path);
   // On a full disk, old files can still be removed.
   await writeFile(temporaryName(path), "", { flag: "wx" }).catch(() => {});
+  await removeTemporary(path, check);
+}
+
+/** A path stands for all parts of a day. */
+async function removeTemporary(path: string, check = () => {}): Promise<void> {
+  const folder = dirname(path);
   const names = await readdir(folder).catch(() => []);
   check();
-  // A path stands for all parts of a day.
   const left = names.filter((name) => name.startsWith(`${basename(path)}.`) && isTemporaryName(name));
   for (const name of left) await rm(join(folder, name), removal);
 }

@@ -6,7 +6,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "./errors.ts";
-import { useWriteAheadLog } from "./sqlite.ts";
+import { inTransaction, useWriteAheadLog } from "./sqlite.ts";
 
 const busyTimeoutMs = 5_000;
 /**
@@ -66,17 +66,6 @@ export function removeDatabase(file: string): void {
 export function isDamage(thrown: unknown): boolean {
   const code = thrown instanceof Error && "errcode" in thrown ? thrown.errcode : undefined;
   return typeof code === "number" && damageCodes.includes(code & 0xff);
-}
-
-export function inTransaction(database: DatabaseSync, work: () => void): void {
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    work();
-    database.exec("COMMIT");
-  } catch (thrown) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw thrown;
-  }
 }
 
 export function pragma(database: DatabaseSync, name: string): number {

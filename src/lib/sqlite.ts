@@ -1,4 +1,4 @@
-/** With SQLite's write-ahead log, readers don't wait for writers, and commits survive a crash of the process. */
+/** What all SQLite files share. With the write-ahead log, readers don't wait for writers, and commits survive a crash of the process. */
 import type { DatabaseSync } from "node:sqlite";
 
 const busy = 5;
@@ -22,7 +22,21 @@ export function useWriteAheadLog(database: DatabaseSync): void {
   }
 }
 
-function isBusy(thrown: unknown): boolean {
+/** IMMEDIATE takes the write lock before reading so that no other process can change what is read. */
+export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const result = work();
+    database.exec("COMMIT");
+    return result;
+  } catch (thrown) {
+    // Some errors, such as a full disk, have already rolled the transaction back.
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw thrown;
+  }
+}
+
+export function isBusy(thrown: unknown): boolean {
   const code = thrown instanceof Error && "errcode" in thrown ? thrown.errcode : undefined;
   // The low byte is the primary code; the other bytes give details.
   return typeof code === "number" && (code & 0xff) === busy;

@@ -1,7 +1,9 @@
 /** Locks a name across all processes, with the cluster's leases. */
+
 import type { Lease, Leases, WithLock } from "../ports/cluster.ts";
 import { pause } from "./backoff.ts";
 import { codeOf, RemoraError } from "./errors.ts";
+import { never } from "./never.ts";
 
 /** In milliseconds. With `longest` 0, a taken lock is not waited for. */
 export interface LockWaits {
@@ -13,7 +15,6 @@ const shortWork: LockWaits = { longest: 30_000, between: 15 };
 const maxTries = 3;
 const busyCode = "coordination.busy";
 const lostCode = "coordination.lock-lost";
-const never = new AbortController().signal;
 
 /** By default only for short work, because waiting callers poll every few milliseconds. Rejects with `coordination.busy`. */
 export function createWithLock(leases: Leases, waits: LockWaits = shortWork): WithLock {

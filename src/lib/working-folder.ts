@@ -10,7 +10,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readlink, realpath } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
-import { codeOf, messageOf, RemoraError } from "./errors.ts";
+import { codeOf, ifMissing, messageOf, RemoraError } from "./errors.ts";
 
 export interface Place {
   /** As people and the model see it, relative to the working folder; `.` is the folder itself. */
@@ -172,14 +172,10 @@ function ignoreExisting(thrown: unknown): void {
 
 /** Returns undefined if nothing is there. Throws for a folder, a link, or anything else but a regular file. */
 export async function existingFile(place: Place): Promise<{ mode: number; size: number } | undefined> {
-  try {
-    const found = await lstat(place.path);
-    if (found.isDirectory()) throw fileProblem(place.shown, "is a folder: name a file in it");
-    if (found.isSymbolicLink()) throw fileProblem(place.shown, "is a link: name the file that it leads to");
-    if (!found.isFile()) throw fileProblem(place.shown, "is no ordinary file (a pipe, socket or device)");
-    return { mode: found.mode & 0o777, size: found.size };
-  } catch (thrown) {
-    if (codeOf(thrown) === "ENOENT") return undefined;
-    throw thrown;
-  }
+  const found = await lstat(place.path).catch(ifMissing(undefined));
+  if (found === undefined) return undefined;
+  if (found.isDirectory()) throw fileProblem(place.shown, "is a folder: name a file in it");
+  if (found.isSymbolicLink()) throw fileProblem(place.shown, "is a link: name the file that it leads to");
+  if (!found.isFile()) throw fileProblem(place.shown, "is no ordinary file (a pipe, socket or device)");
+  return { mode: found.mode & 0o777, size: found.size };
 }

@@ -182,6 +182,8 @@ export interface ApprovalCard {
   /** Who can answer, such as `Ben or Cara can answer`. Follows `Asked by Ann · `. */
   approversText: string;
   expiresAt: number | null;
+  /** When its last call expires, if that is not at `expiresAt`. */
+  lastExpiresAt?: number | null;
   items: CardItem[];
   /** Absent on a settled card, and if nobody else is asked. */
   notify?: CardNotify;

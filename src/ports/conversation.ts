@@ -37,5 +37,6 @@ export interface Conversations {
   activeTurnIds(): Promise<ReadonlySet<string>>;
   status(where?: { conversationId?: string; scope?: Scope }): Promise<ConversationsStatus>;
   whenIdle(): Promise<void>;
-  close(graceMs: number): Promise<void>;
+  /** Starts no new work, and waits for running turns. When `overdue` aborts, they are suspended. */
+  close(overdue: AbortSignal): Promise<void>;
 }

@@ -160,7 +160,7 @@ export interface ListOptions<K extends LedgerKind> {
  * With Redis, the body of an ended turn, message or call moves to a file after an hour, which readers don't notice.
  */
 export interface Ledger {
-  /** Resolves to false, and changes nothing, if the id already exists. */
+  /** Resolves to false, and changes nothing, if the id already exists. Stores the body as it is at the call. */
   create<K extends LedgerKind>(
     kind: K,
     id: string,
@@ -169,7 +169,8 @@ export interface Ledger {
   get<K extends LedgerKind>(kind: K, id: string): Promise<LedgerEntry<K> | undefined>;
   /**
    * Resolves to undefined, and changes nothing, unless the entry is in one of the states `from` (which may include
-   * `to`). `change` must be pure, because it may run more than once. It may return undefined to refuse the change.
+   * `to`). `change` must be pure, because it may run more than once, at any time until the promise settles. So what it
+   * uses must not change in the meantime. It may return undefined to refuse the change.
    */
   transition<K extends LedgerKind>(
     kind: K,

@@ -113,5 +113,7 @@ export interface Platform {
   /** Asks the service whether the token still works. The answer is part of `health`. Rejects if there is none. */
   probe?(signal: AbortSignal): Promise<void>;
   health(): PlatformHealth;
+  /** Call when the process is about to end. From then on, all requests to the service fail at once. */
+  hurry?(): void;
   close(): Promise<void>;
 }

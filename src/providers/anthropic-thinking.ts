@@ -6,11 +6,13 @@
  * may change within a turn: people send messages, results are shortened, tools reach their limit. So the state includes
  * a hash of the input, and thinking with another hash is left out.
  */
+
 import { createHash } from "node:crypto";
 import type Anthropic from "@anthropic-ai/sdk";
+import { isJsonObject } from "../lib/json.ts";
 import type { Json } from "../ports/message.ts";
 import type { ModelMessage } from "../ports/provider.ts";
-import { inputOf, isJsonObject, wireName } from "./request-mapping.ts";
+import { inputOf, wireName } from "./request-mapping.ts";
 
 type Thinking = Anthropic.ThinkingBlockParam | Anthropic.RedactedThinkingBlockParam;
 /** A block of an answer. The calls themselves are in the message, in the same order. */

@@ -5,6 +5,7 @@
 
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { parseJson } from "../lib/json.ts";
 import { failure, statusFailure } from "./classify-failure.ts";
 import { type ErrorBody, errorBodyOf, retryAfterOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -77,11 +78,7 @@ async function check(place: ProviderPlace, response: Response, answers: "stream"
 const emptyBody: ErrorBody = { message: "", type: "", code: "" };
 
 function parseErrorBody(text: string): ErrorBody {
-  try {
-    return errorBodyOf(JSON.parse(text));
-  } catch {
-    return errorBodyOf(text);
-  }
+  return errorBodyOf(parseJson(text) ?? text);
 }
 
 async function readSome(response: Response): Promise<string> {

@@ -1,5 +1,7 @@
 /** Embeddings from an OpenAI-compatible or an Ollama endpoint, through their client libraries. */
+
 import { RemoraError } from "../lib/errors.ts";
+import { isJsonObject } from "../lib/json.ts";
 import type { Embedder } from "../ports/embeddings.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
 import { shownUrl, thrownFailure } from "./classify-failure.ts";
@@ -7,7 +9,6 @@ import { embeddingPrefix } from "./embedding-prefixes.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultOllamaHost, ollamaUrlOf } from "./ollama.ts";
 import { openAiUrl } from "./openai-client.ts";
-import { isJsonObject } from "./request-mapping.ts";
 
 export interface EmbedderOptions {
   provider: "openai" | "ollama";

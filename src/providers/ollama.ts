@@ -3,14 +3,16 @@
  * an answer, so `fetch` gets the signal. It skips lines that it can't parse, so lines are checked first. It takes an
  * image given as text for a file path, so images are passed as bytes.
  */
+
 import type { ChatRequest, ChatResponse, Message, Ollama, ShowResponse } from "ollama";
+import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
 import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
-import { inputOf, isJsonObject, modelOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
+import { inputOf, modelOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
 export interface OllamaOptions {
@@ -184,7 +186,7 @@ function checkingLines(place: ProviderPlace, fetch: typeof globalThis.fetch): ty
     const check = (line: string): void => {
       if (line.trim() === "") return;
       hasLines = true;
-      const value = parsed(line);
+      const value = parseJson(line);
       if (!isJsonObject(value)) throw failure(place, "malformed", { said: line });
       if (value.error) throw reportedFailure(place, errorBodyOf(value));
     };
@@ -199,7 +201,7 @@ function checkingLines(place: ProviderPlace, fetch: typeof globalThis.fetch): ty
       },
       flush(controller) {
         // A last line without a line end may be truncated, so accept it only if it is complete JSON.
-        if (rest.trim() !== "" && parsed(rest) === undefined) throw failure(place, "cut");
+        if (rest.trim() !== "" && parseJson(rest) === undefined) throw failure(place, "cut");
         check(rest);
         if (!hasLines) throw failure(place, "empty");
         controller.enqueue(rest);
@@ -211,12 +213,4 @@ function checkingLines(place: ProviderPlace, fetch: typeof globalThis.fetch): ty
       .pipeThrough(new TextEncoderStream());
     return new Response(body, { status: response.status, headers: response.headers });
   };
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

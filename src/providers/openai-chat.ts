@@ -3,12 +3,14 @@
  * complete only with the answer. Some servers send several calls under one index, with different ids.
  * `reasoning_content` is sent back to the same model within the turn, because several servers refuse calls without it.
  */
+
 import type OpenAI from "openai";
+import { isJsonObject } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, Usage } from "../ports/provider.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
 import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
-import { inputOf, isJsonObject, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
+import { inputOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import type { WithClient } from "./shared-client.ts";
 
 type Chunk = OpenAI.ChatCompletionChunk;

@@ -2,10 +2,12 @@
  * Carries a model's reasoning from one step of a turn to the next, for OpenAI's Responses API. The service stores nothing for us, so only
  * encrypted reasoning can be sent back. It ignores reasoning that no longer matches its input.
  */
+
 import type OpenAI from "openai";
+import { isJsonObject } from "../lib/json.ts";
 import type { Json } from "../ports/message.ts";
 import type { ModelMessage } from "../ports/provider.ts";
-import { inputOf, isJsonObject, wellFormed, wireName } from "./request-mapping.ts";
+import { inputOf, wellFormed, wireName } from "./request-mapping.ts";
 
 type InputItem = OpenAI.Responses.ResponseInputItem;
 type Reasoning = OpenAI.Responses.ResponseReasoningItem;

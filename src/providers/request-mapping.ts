@@ -1,4 +1,5 @@
 /** Helpers that map a request to the format of a service. */
+import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { JsonObject } from "../ports/message.ts";
 import type { ModelRequest } from "../ports/provider.ts";
 
@@ -11,13 +12,8 @@ export function modelOf(request: ModelRequest, name: string, own: string): strin
 /** Parses the arguments of an earlier call. Malformed text is sent back to the model unchanged. */
 export function inputOf(inputJson: string): JsonObject {
   if (inputJson.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(inputJson);
-    if (isJsonObject(value)) return value;
-  } catch {
-    // Invalid JSON is handled below.
-  }
-  return { malformed_arguments: wellFormed(inputJson) };
+  const value = parseJson(inputJson);
+  return isJsonObject(value) ? value : { malformed_arguments: wellFormed(inputJson) };
 }
 
 /** Makes a past tool name valid, because the model may have invented one that the service refuses. */
@@ -33,8 +29,4 @@ export function wellFormed(text: string): string {
 export function systemTextOf(request: ModelRequest): string {
   const texts = request.system.map((part) => part.text).filter((text) => text.trim() !== "");
   return wellFormed(texts.join("\n\n"));
-}
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -6,10 +6,10 @@
  *   {"function": {"name": …, "arguments": …}}, {"tool_calls": […]}
  *   a list of one such object, a fenced one, or one in <tool_call>…</tool_call>, of which there can be several
  */
+import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { JsonObject } from "../ports/message.ts";
 import type { ModelToolCall } from "../ports/provider.ts";
 import type { JsonSchema } from "../ports/tool.ts";
-import { isJsonObject } from "./request-mapping.ts";
 
 /** By name. The schema is undefined for a tool that is no longer offered. */
 export type KnownTools = ReadonlyMap<string, JsonSchema | undefined>;
@@ -46,7 +46,7 @@ export function toolNameIn(text: string, tools: KnownTools): string | undefined 
 /** The objects that may be calls. Undefined if the text is something else. */
 function writtenValues(text: string): unknown[] | undefined {
   if (text.startsWith(openingTag)) return taggedValues(text);
-  const value = parsed(text.startsWith(fence) ? unfenced(text) : text);
+  const value = parseJson(text.startsWith(fence) ? unfenced(text) : text);
   if (Array.isArray(value)) return value.length === 1 ? value : undefined;
   if (!isJsonObject(value)) return undefined;
   const { tool_calls: listed, ...rest } = value;
@@ -59,7 +59,7 @@ function taggedValues(text: string): unknown[] | undefined {
   for (let rest = text; rest !== ""; ) {
     if (!rest.startsWith(openingTag)) return undefined;
     const end = rest.indexOf(closingTag);
-    values.push(parsed(rest.slice(openingTag.length, end === -1 ? undefined : end)));
+    values.push(parseJson(rest.slice(openingTag.length, end === -1 ? undefined : end)));
     rest = end === -1 ? "" : rest.slice(end + closingTag.length).trimStart();
   }
   return values;
@@ -100,12 +100,4 @@ function isSchema(input: unknown, schema: JsonSchema | undefined): boolean {
 
 function hasOnly(value: JsonObject, keys: readonly string[]): boolean {
   return Object.keys(value).every((key) => keys.includes(key));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -9,6 +9,7 @@
  */
 
 import { RemoraError } from "../lib/errors.ts";
+import { isJsonObject, parseJson } from "../lib/json.ts";
 import { describeTool } from "../lib/text/describe-tool.ts";
 import type { JsonObject } from "../ports/message.ts";
 import type { ModelEvent, ModelToolCall } from "../ports/provider.ts";
@@ -109,12 +110,8 @@ function namedCall(wanted: ModelToolCall): ModelToolCall {
 }
 
 function objectIn(json: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(json);
+  return isJsonObject(value) ? value : undefined;
 }
 
 /** The last call of a truncated answer never runs, because a service may have closed its unfinished arguments. */
@@ -141,7 +138,7 @@ async function checkedInput(raw: ModelToolCall, tool: ToolSpec): Promise<JsonObj
     const why = thrown instanceof Error ? thrown.message : "it can't be parsed";
     return `Not run: the arguments of ${tool.name} are not valid JSON (${why}). Call it again with one complete JSON object.`;
   }
-  if (!isObject(input)) {
+  if (!isJsonObject(input)) {
     return `Not run: the arguments of ${tool.name} must be one JSON object, not ${kindOf(input)}. Call it again with an object.`;
   }
   const check = await checker.check(tool.parameters, input);
@@ -164,10 +161,6 @@ function unknownToolProblem(name: string, tools: ToolSpec[]): string {
 
 function shown(name: string): string {
   return JSON.stringify(name.slice(0, 100));
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function kindOf(value: unknown): string {

@@ -2,12 +2,14 @@
  * Turns speech into text at an OpenAI-compatible endpoint (`/audio/transcriptions`). OpenAI's client library, which is
  * loaded for the first file, streams the file from disk. An expected failure is returned as a sentence for people.
  */
+
 import { openAsBlob } from "node:fs";
 import { stat } from "node:fs/promises";
 import type OpenAI from "openai";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
+import { lowerFirst } from "../lib/text/lower-first.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import type { Events } from "../ports/events.ts";
 import type { Recording } from "../ports/turn-files.ts";
@@ -119,10 +121,6 @@ function statusOf(thrown: unknown): number | undefined {
 
 function whereOf({ baseUrl }: TranscriptionOptions): string {
   return `The transcription service at ${URL.parse(baseUrl)?.host ?? baseUrl}`;
-}
-
-function lowerFirst(text: string): string {
-  return text.slice(0, 1).toLowerCase() + text.slice(1);
 }
 
 function problem(text: string): Heard {

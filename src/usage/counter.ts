@@ -58,7 +58,8 @@ export function createCounter(ledger: Ledger, log: Log): Counter {
       await setImmediate();
       batch = undefined;
       try {
-        for (const [id, one] of pending) await write(id, one);
+        // All at once, because the ledger commits the changes of one turn of the event loop together.
+        await Promise.all(Array.from(pending, ([id, one]) => write(id, one)));
       } catch (thrown) {
         log.error({ error: messageOf(thrown) }, "could not count usage");
       }

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createContextBuilder } from "../../src/context/assemble.ts";
 import { explainTurn, listSnapshots } from "../../src/context/explain.ts";
 import { snapshotFolder, snapshotName } from "../../src/context/snapshot.ts";
@@ -128,6 +128,34 @@ describe("a snapshot", () => {
     await expect.poll(() => listSnapshots(world.workspace)).toHaveLength(2);
     expect(read(first.snapshotPath)).not.toMatch(/said later|Zoe/);
     expect(read(second.snapshotPath)).toMatch(/person: Zoe/);
+  });
+
+  test("waits for its second in a burst, so that most need not be written", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let clock = 0;
+    const { build } = createContextBuilder({ ...world.options(), now: () => ++clock });
+    const written = async () => (await listSnapshots(world.workspace)).map(({ step }) => step);
+    const ask = (step: number) => build({ turn: turnOf("t1", "hi"), step, tools: [], notes: [] });
+    for (const step of [1, 2, 3]) {
+      await ask(step);
+      vi.advanceTimersByTime(100);
+      expect(await written()).toContain(step);
+    }
+    for (let step = 4; step <= 10; step++) await ask(step);
+    vi.advanceTimersByTime(100);
+    for (let step = 11; step <= 70; step++) await ask(step);
+    vi.advanceTimersByTime(900);
+    expect(await written()).toContain(10);
+    expect(await written()).not.toContain(70);
+    vi.advanceTimersByTime(100);
+    expect((await written()).toSorted((one, other) => one - other)).toEqual(
+      Array.from({ length: 50 }, (_, index) => index + 21),
+    );
+    vi.advanceTimersByTime(1_000);
+    await ask(71);
+    vi.advanceTimersByTime(100);
+    expect(await written()).toContain(71);
   });
 
   test("comes back when its folder is removed while it runs", async () => {

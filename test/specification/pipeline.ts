@@ -7,6 +7,8 @@ import type { Section } from "./requirement.ts";
 const source = resolve(import.meta.dirname, "../../src");
 const run = "engine/run-turn.test.ts";
 const conversations = "engine/conversations.test.ts";
+const stopping = "engine/conversations-stopping.test.ts";
+const recovering = "engine/conversations-recovering.test.ts";
 
 export const pipeline: Section = {
   title: "pipeline",
@@ -90,21 +92,18 @@ export const pipeline: Section = {
     },
     {
       says: "after a crash, running turns go on from their journal and nothing runs twice",
-      shownBy: [[conversations, "running turns go on, kept messages become turns, and nothing runs twice"]],
+      shownBy: [[recovering, "running turns go on, kept messages become turns, and nothing runs twice"]],
     },
     {
       says: "a stop aborts the turn and its approvals at once",
       shownBy: [
-        [conversations, "aborts what runs and ends what is parked in this conversation, and nothing else"],
-        [
-          conversations,
-          "a parked turn loses its approvals at once and ends as stopped; its messages count as answered",
-        ],
+        [stopping, "aborts what runs and ends what is parked in this conversation, and nothing else"],
+        [stopping, "a parked turn loses its approvals at once and ends as stopped; its messages count as answered"],
       ],
     },
     {
       says: "an edited message counts while it is queued, and a deleted one never runs",
-      shownBy: [[conversations, "change what is still queued; a deleted message never runs"]],
+      shownBy: [[stopping, "change what is still queued; a deleted message never runs"]],
     },
     {
       says: "text is streamed as it arrives, and the answer is one message that grows",

@@ -7,7 +7,7 @@ import type { Section } from "./requirement.ts";
 const root = resolve(import.meta.dirname, "../..");
 const textOf = (path: string) => readFileSync(resolve(root, path), "utf8");
 const manifest = () => JSON.parse(textOf("package.json")) as { [key: string]: Record<string, string> };
-const conversations = "engine/conversations.test.ts";
+const recovering = "engine/conversations-recovering.test.ts";
 
 /** The suite of each port, and the tests that run it. */
 const suites = {
@@ -71,13 +71,13 @@ export const ports: Section = {
     {
       says: "with Redis, a process can only take messages, and another one answers them",
       shownBy: [
-        [conversations, "one that takes no turns keeps messages, and another one answers them"],
-        [conversations, "one conversation is worked on in one of them, in order, and many are shared out"],
+        [recovering, "one that takes no turns keeps messages, and another one answers them"],
+        [recovering, "one conversation is worked on in one of them, in order, and many are shared out"],
       ],
     },
     {
       says: "when a process dies, another one goes on with its turns",
-      shownBy: [[conversations, "a turn whose process died goes on in another one once its lease has expired"]],
+      shownBy: [[recovering, "a turn whose process died goes on in another one once its lease has expired"]],
     },
     {
       says: "Node runs the TypeScript as it is, and `npm start` brings the right Node",

@@ -1,4 +1,5 @@
 /** Describes what a JSON text contains. */
+import { parseJson } from "../../lib/json.ts";
 import { oneLine } from "../../lib/text/sanitize.ts";
 
 const maxShownKeys = 20;
@@ -6,20 +7,12 @@ const maxKeyCharacters = 40;
 
 /** Undefined if the text is neither JSON nor JSON lines. */
 export function jsonKind(text: string): string | undefined {
-  const value = parsed(text);
+  const value = parseJson(text);
   if (value !== undefined) return kindOf(value);
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   const [first = "", second] = lines;
-  if (second === undefined || parsed(first) === undefined || parsed(second) === undefined) return undefined;
-  return `JSON lines, each ${kindOf(parsed(first))}`;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  if (second === undefined || parseJson(first) === undefined || parseJson(second) === undefined) return undefined;
+  return `JSON lines, each ${kindOf(parseJson(first))}`;
 }
 
 function kindOf(value: unknown): string {

@@ -1,9 +1,9 @@
 /** Reads `ask:` of a tool: how a card says what a call will do. */
+import { isJsonObject } from "../../lib/json.ts";
 import { parseAskTemplate } from "../../lib/text/ask-template.ts";
 import type { Json } from "../../ports/message.ts";
 import type { JsonSchema, ToolSpec } from "../../ports/tool.ts";
 import type { Notes } from "./diagnostics.ts";
-import { isJsonObject } from "./values.ts";
 
 /** A template that would say something wrong is left out: the card then says `Use` and the tool's name. */
 export function askOf(

@@ -7,11 +7,13 @@
  *     - { tool: shell_exec, args: { command: "rm -rf /" } }
  *     - shell_exec {"command":"mkfs /dev/sda"}
  */
+
 import { isMap, isSeq, type Node } from "yaml";
+import { isJsonObject, parseJson } from "../../lib/json.ts";
 import type { JsonObject } from "../../ports/message.ts";
 import type { GateTest } from "../../ports/skill.ts";
 import type { Notes } from "./diagnostics.ts";
-import { isJsonObject, toJson } from "./values.ts";
+import { toJson } from "./values.ts";
 import { type Fields, scalarText } from "./yaml-fields.ts";
 
 type Want = GateTest["want"];
@@ -58,12 +60,8 @@ function fromMap(written: JsonObject): { tool: string; args: JsonObject } | unde
 
 function fromText(written: string): { tool: string; args: JsonObject } | undefined {
   const [, tool = "", json = "{}"] = /^(\S+)\s*(\{.*\})?$/s.exec(written.trim()) ?? [];
-  try {
-    const args: unknown = JSON.parse(json);
-    return tool !== "" && isJsonObject(args) ? { tool, args } : undefined;
-  } catch {
-    return undefined;
-  }
+  const args = parseJson(json);
+  return tool !== "" && isJsonObject(args) ? { tool, args } : undefined;
 }
 
 function asWant(written: unknown): Want | undefined {

@@ -1,8 +1,9 @@
 /** Reads `permissions` from SKILL.md. Its plugin is denied everything else. */
 
+import { isJsonObject } from "../../lib/json.ts";
 import type { SkillPermissions } from "../../ports/skill.ts";
 import type { Notes } from "./diagnostics.ts";
-import { isJsonObject, toJson } from "./values.ts";
+import { toJson } from "./values.ts";
 import type { Fields } from "./yaml-fields.ts";
 
 const noPermissions: SkillPermissions = {

@@ -8,9 +8,9 @@
  *
  * A flat map may have arguments called `type` or `properties`; the values of those keys decide which form it is.
  */
+import { isJsonObject } from "../../lib/json.ts";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { JsonSchema } from "../../ports/tool.ts";
-import { isJsonObject } from "./values.ts";
 
 export interface ToolParameters {
   schema: JsonSchema;

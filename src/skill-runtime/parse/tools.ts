@@ -1,5 +1,7 @@
 /** Converts tools to specs that every provider accepts. A plugin still gets a repaired tool's original name. */
+
 import { isMap, isSeq } from "yaml";
+import { isJsonObject } from "../../lib/json.ts";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { FolderUse, ToolSpec } from "../../ports/tool.ts";
 import { builtInNames } from "../../ports/tool-offer.ts";
@@ -8,7 +10,7 @@ import type { Notes } from "./diagnostics.ts";
 import { readPhrases } from "./phrases.ts";
 import { toToolParameters } from "./schema.ts";
 import { withoutUnseen } from "./text.ts";
-import { isJsonObject, toJson } from "./values.ts";
+import { toJson } from "./values.ts";
 import type { Fields } from "./yaml-fields.ts";
 
 export interface SkillTools {

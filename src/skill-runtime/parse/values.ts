@@ -1,6 +1,6 @@
 /** Converts YAML nodes to plain JSON and strings. */
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node } from "yaml";
-import type { Json, JsonObject } from "../../ports/message.ts";
+import type { Json } from "../../ports/message.ts";
 import type { Notes } from "./diagnostics.ts";
 import { type Field, type Fields, isPlainString, scalarText } from "./yaml-fields.ts";
 
@@ -24,10 +24,6 @@ export function toJson(node: unknown, document: Document, depth = 0): Json {
   const { value } = node;
   if (typeof value === "number") return Number.isFinite(value) ? value : String(node.source);
   return typeof value === "string" || typeof value === "boolean" ? value : null;
-}
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Falls back to the source line if YAML does not parse the field as a string. Returns undefined if it is blank. */

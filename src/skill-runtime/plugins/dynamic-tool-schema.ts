@@ -4,10 +4,10 @@
  * expressions, whose matching may take forever. Reduces a schema that does not compile or is too long to names, types
  * and descriptions. At worst the model needs a second attempt, because the tool's own program checks its arguments too.
  */
+import { isJsonObject } from "../../lib/json.ts";
 import type { Json, JsonObject } from "../../ports/message.ts";
 import type { JsonSchema } from "../../ports/tool.ts";
 import { withoutUnseen } from "../parse/text.ts";
-import { isJsonObject } from "../parse/values.ts";
 
 export type FitSchema = { schema: JsonSchema; problem?: string } | { refused: string };
 

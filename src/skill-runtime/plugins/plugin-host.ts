@@ -3,9 +3,11 @@
  * the wait, whatever the plugin does. A replaced or removed plugin is destroyed once, after its last running call. Must
  * not throw.
  */
+
 import { join } from "node:path";
 import { pause } from "../../lib/backoff.ts";
 import { fileNameOf } from "../../lib/file-name.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { ViewMount } from "../../ports/sandbox.ts";
 import type { Skill } from "../../ports/skill.ts";
 import type { ScalePicture, ToolAttempt } from "../../ports/tool.ts";
@@ -18,7 +20,7 @@ import {
   loadPlugin,
   type PluginHostOptions,
 } from "./loaded-plugin.ts";
-import { executeCall, type PluginCall, untilAborted } from "./plugin-call.ts";
+import { executeCall, type PluginCall } from "./plugin-call.ts";
 import { createPluginModules } from "./plugin-modules.ts";
 import { readResult } from "./plugin-result.ts";
 

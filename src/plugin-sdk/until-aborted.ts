@@ -1,0 +1,1 @@
+export { untilAborted } from "../lib/until-aborted.ts";
