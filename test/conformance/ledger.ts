@@ -60,11 +60,31 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
 
       test("changing a returned entry does not change the ledger", async () => {
         const body = callBody();
-        await ledger.create("call", "a", { ...planned, body });
+        const created = ledger.create("call", "a", { ...planned, body });
         body.attempts = 5;
+        await created;
         const entry = await ledger.get("call", "a");
         if (entry !== undefined) entry.body.attempts = 7;
         expect((await ledger.get("call", "a"))?.body.attempts).toBe(0);
+      });
+
+      test("a body that can't be serialised rejects, and nothing is stored", async () => {
+        const body: CallEntry & { self?: object } = callBody(1);
+        body.self = body;
+        await expect(ledger.create("call", "a", { ...planned, body })).rejects.toThrow(/circular/);
+        expect(await ledger.get("call", "a")).toBeUndefined();
+        await ledger.create("call", "a", planned);
+        await expect(ledger.transition("call", "a", ["planned"], "started", () => body)).rejects.toThrow(/circular/);
+        expect(await ledger.get("call", "a")).toMatchObject(planned);
+      });
+
+      test("what a change returned can change once the transition is done, without changing the ledger", async () => {
+        await ledger.create("call", "a", planned);
+        const live = callBody(1);
+        const moved = await ledger.transition("call", "a", ["planned"], "started", () => live);
+        live.attempts = 2;
+        expect(moved?.body.attempts).toBe(1);
+        expect((await ledger.get("call", "a"))?.body.attempts).toBe(1);
       });
 
       test("any text in a body, id or group is returned unchanged", async () => {

@@ -65,6 +65,14 @@ export function storeConformance(name: string, createHarness: () => Promise<Stor
       expect(await store.get("long")).toBe(1);
     });
 
+    test("reading an expired value does not delete what is set meanwhile", async () => {
+      await store.set("a", 1, 20);
+      await store.set("clock", 1, 40);
+      await expect.poll(() => store.get("clock")).toBeUndefined();
+      await Promise.all([store.get("a"), store.set("a", 2)]);
+      expect(await store.get("a")).toBe(2);
+    });
+
     test("setting without a time to live removes an earlier one", async () => {
       await store.set("a", 1, 30);
       await store.set("a", 2);

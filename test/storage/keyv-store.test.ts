@@ -88,7 +88,7 @@ describe("the Keyv store on SQLite", () => {
     raw.exec("INSERT INTO keyv (key, value, namespace, expires) VALUES ('never-read', '{}', '', 1)");
     raw.close();
     await first.close();
-    expect(rows()).toBe(1);
+    expect(rows()).toBe(2);
     const second = createKeyvStore({ path });
     await second.set("any", 1, 60_000);
     await second.close();

@@ -56,6 +56,21 @@ describe.skipIf(missingRedis !== undefined)(`rate budgets in Redis${redisNote}`,
     expect(await first.take("a", { everyMs: 60_000, burst: 1 })).toBe(0);
   });
 
+  test("a Redis that is silent holds up the first call only, and is asked again when it answers", async () => {
+    const [first] = budgets();
+    const rate = { everyMs: 600_000, burst: 1 };
+    expect(await first.take("a", rate)).toBe(0);
+    process.kill(server.pid, "SIGSTOP");
+    try {
+      expect(await first.take("a", rate)).toBe(0);
+      const waits = new Promise((resolve) => setImmediate(resolve, "it waits"));
+      expect(await Promise.race([first.take("a", rate), waits])).toBe(0);
+    } finally {
+      process.kill(server.pid, "SIGCONT");
+    }
+    await expect.poll(() => first.take("a", rate)).toBeGreaterThan(0);
+  });
+
   describe("on Slack", () => {
     let slack: SlackDouble;
     beforeEach(async () => {

@@ -205,3 +205,133 @@ describe("the SQLite ledger as a file", () => {
     raw.close();
   });
 });
+
+describe("changes of one turn of the event loop", () => {
+  let folder: string;
+  let ledger: Ledger;
+  let database: DatabaseSync;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "remora-ledger-"));
+    const exec = vi.spyOn(DatabaseSync.prototype, "exec");
+    ledger = createSqliteLedger({ path: join(folder, "ledger.db") });
+    database = exec.mock.contexts[0] as DatabaseSync;
+    exec.mockRestore();
+  });
+  afterEach(async () => {
+    await ledger.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const made = (id: string, more = {}) =>
+    ledger.create("call", id, { state: "planned", body: { ...body, ...more }, group: "turn" });
+
+  function otherConnection(): DatabaseSync {
+    const other = new DatabaseSync(join(folder, "ledger.db"));
+    onTestFinished(() => other.close());
+    return other;
+  }
+
+  test("share a commit, and each is on disk when its promise resolves", async () => {
+    const exec = vi.spyOn(DatabaseSync.prototype, "exec");
+    onTestFinished(() => exec.mockRestore());
+    const other = otherConnection();
+    const seen = await Promise.all(
+      Array.from({ length: 50 }, async (_, number) => {
+        await made(`k${number}`);
+        return other.prepare("SELECT count(*) AS count FROM entry WHERE id = ?").get(`k${number}`)?.count;
+      }),
+    );
+    expect(seen).toEqual(Array.from({ length: 50 }, () => 1));
+    expect(exec.mock.calls.filter(([sql]) => sql === "COMMIT")).toHaveLength(1);
+  });
+
+  test("no promise resolves before the commit, and none of the changes is left if it fails", async () => {
+    const exec = vi.spyOn(DatabaseSync.prototype, "exec").mockImplementation(function (this: DatabaseSync, sql) {
+      if (sql === "COMMIT") throw Object.assign(new Error("disk full"), { errcode: 13 });
+      return this.prepare(sql).run() as unknown as undefined;
+    });
+    const all = await Promise.allSettled([made("a"), made("b"), ledger.get("call", "a")]);
+    exec.mockRestore();
+    expect(all).toEqual([
+      { status: "rejected", reason: expect.objectContaining({ code: "storage.full", isRetryable: true }) },
+      { status: "rejected", reason: expect.objectContaining({ code: "storage.full" }) },
+      { status: "fulfilled", value: undefined },
+    ]);
+    expect(await ledger.list("call", {})).toEqual([]);
+    expect(await made("a")).toBe(true);
+  });
+
+  test("what a full disk has no room for takes no other change with it", async () => {
+    const { page_count: pages } = database.prepare("PRAGMA page_count").get() as { page_count: number };
+    database.exec(`PRAGMA max_page_count = ${pages + 4}`);
+    const large = { name: "x".repeat(100_000) };
+    const all = await Promise.allSettled([made("a"), made("b", large), made("c")]);
+    expect(all).toMatchObject([
+      { status: "fulfilled", value: true },
+      { status: "rejected", reason: { code: "storage.full" } },
+      { status: "fulfilled", value: true },
+    ]);
+    expect((await ledger.list("call", {})).map(({ id }) => id)).toEqual(["a", "c"]);
+  });
+
+  test("a change that throws takes no other with it", async () => {
+    await made("a");
+    const broken = ledger.transition("call", "a", ["planned"], "done", () => {
+      throw new Error("a bug in the change");
+    });
+    const all = await Promise.allSettled([made("b"), broken, made("c")]);
+    expect(all.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect((await ledger.list("call", {})).map(({ id, state }) => `${id} ${state}`)).toEqual([
+      "a planned",
+      "b planned",
+      "c planned",
+    ]);
+  });
+
+  test("run in the order of the calls, and a read sees those before it", async () => {
+    const [, before, , after] = await Promise.all([
+      made("a"),
+      ledger.get("call", "a"),
+      ledger.transition("call", "a", ["planned"], "started"),
+      ledger.list("call", { states: ["started"] }),
+    ]);
+    expect(before?.state).toBe("planned");
+    expect(after.map(({ id }) => id)).toEqual(["a"]);
+  });
+
+  test("a body that the caller changes meanwhile is stored as it was", async () => {
+    const mine = { ...body };
+    const making = ledger.create("call", "a", { state: "planned", body: mine, group: "turn" });
+    mine.attempts = 9;
+    await making;
+    expect((await ledger.get("call", "a"))?.body.attempts).toBe(0);
+  });
+
+  test("take the file's lock only while they are written", async () => {
+    const other = otherConnection();
+    const making = made("a");
+    other.exec("PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; ROLLBACK");
+    expect(await making).toBe(true);
+  });
+
+  test("are refused together while another process has the lock, and reads go on", async () => {
+    database.exec("PRAGMA busy_timeout = 0");
+    const other = otherConnection();
+    other.exec("BEGIN IMMEDIATE");
+    const all = await Promise.allSettled([made("a"), ledger.get("call", "a"), made("b")]);
+    other.exec("ROLLBACK");
+    expect(all).toMatchObject([
+      { status: "rejected", reason: { code: "storage.busy", isRetryable: true } },
+      { status: "fulfilled", value: undefined },
+      { status: "rejected", reason: { code: "storage.busy" } },
+    ]);
+    expect(await made("a")).toBe(true);
+  });
+
+  test("what waits is committed before the ledger closes", async () => {
+    const making = made("a");
+    await ledger.close();
+    expect(await making).toBe(true);
+    expect(otherConnection().prepare("SELECT id FROM entry").all()).toEqual([{ id: "a" }]);
+  });
+});

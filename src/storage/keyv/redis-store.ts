@@ -16,7 +16,8 @@ export interface RedisStoreOptions {
 export function createRedisStore(options: RedisStoreOptions): Store {
   const place = `store ${options.connection.address.name}`;
   // Nobody listens for Keyv's `error` event, so Keyv throws failures to its caller.
-  const keyv = new Keyv({ store: createRedisAdapter(options) });
+  // Redis removes what has expired. Keyv would delete the key, even if it was set again since.
+  const keyv = new Keyv({ store: createRedisAdapter(options), checkExpired: false });
   let isClosed = false;
 
   async function guarded<T>(work: () => Promise<T>): Promise<T> {

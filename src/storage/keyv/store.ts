@@ -7,6 +7,7 @@ import { RemoraError } from "../../lib/errors.ts";
 import type { Json } from "../../ports/message.ts";
 import type { Store } from "../../ports/store.ts";
 import { asStorageError } from "../sqlite/database.ts";
+import { sqliteDriver } from "./sqlite-driver.ts";
 
 export interface KeyvStoreOptions {
   /** A file, created with its folder if missing, or `:memory:`. */
@@ -18,19 +19,17 @@ const hourMs = 3_600_000;
 /** Opens the file on first use. Rejects with a RemoraError if the file can't be used. */
 export function createKeyvStore({ path }: KeyvStoreOptions): Store {
   const place = `store ${path}`;
-  const isFile = path !== ":memory:";
   let opened: Promise<{ keyv: Keyv; adapter: KeyvSqlite }> | undefined;
   let isClosed = false;
   let sweptAt = 0;
 
   async function open() {
-    if (isFile) mkdirSync(dirname(path), { recursive: true });
-    // Name the driver, because the automatic choice may load better-sqlite3, which is not installed.
-    const adapter = new KeyvSqlite({ uri: `sqlite://${path}`, driver: "node:sqlite", wal: isFile, busyTimeout: 5_000 });
+    if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
+    const adapter = new KeyvSqlite({ uri: `sqlite://${path}`, driver: sqliteDriver });
     await adapter.ready;
-    await adapter.query("PRAGMA synchronous = NORMAL");
     // Nobody listens for Keyv's `error` event, so Keyv throws failures to its caller.
-    return { keyv: new Keyv({ store: adapter }), adapter };
+    // The driver leaves out what has expired. Keyv would also delete the key, even if it was set again since.
+    return { keyv: new Keyv({ store: adapter, checkExpired: false }), adapter };
   }
 
   async function guarded<T>(work: (on: { keyv: Keyv; adapter: KeyvSqlite }) => Promise<T>): Promise<T> {

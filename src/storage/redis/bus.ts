@@ -2,10 +2,12 @@
  * The bus between processes: one Redis channel. Local listeners get a message in the same tick, others when Redis
  * delivers it. A message that can't be sent immediately is dropped, because listeners also poll regularly.
  */
+
 import { randomBytes } from "node:crypto";
 import { Cluster } from "ioredis";
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
+import { parseJson } from "../../lib/json.ts";
 import type { Log } from "../../lib/log.ts";
 import { chatLogChangeSchema } from "../../ports/chat-log.ts";
 import type { Bus, BusMessage } from "../../ports/cluster.ts";
@@ -99,9 +101,5 @@ export function createRedisBus({ connection, log, prefix = defaultPrefix }: Redi
 }
 
 function envelopeOf(text: string): z.infer<typeof envelopeSchema> | undefined {
-  try {
-    return envelopeSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return envelopeSchema.safeParse(parseJson(text)).data;
 }

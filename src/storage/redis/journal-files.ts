@@ -3,10 +3,12 @@
  * write to one folder, so a file has only one writer, which created it: `2026-11-22.jsonl`, or after a restart
  * `2026-11-22.2.jsonl`. If a crash comes before the entry is a stub, the entry is written again later, and counts there.
  */
+
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, RemoraError } from "../../lib/errors.ts";
+import { parseJson } from "../../lib/json.ts";
 import { type LineFile, openLineFile } from "../../lib/line-file.ts";
 
 export interface JournalFiles {
@@ -59,7 +61,7 @@ export function createJournalFiles(folder: string, now: () => number = Date.now)
       const text = await readPart(join(folder, `${name}.jsonl`), Number(at), Number(bytes)).catch((thrown: unknown) => {
         if (codeOf(thrown) !== "ENOENT") throw thrown;
       });
-      const line = lineSchema.safeParse(parsed(text ?? "")).data;
+      const line = lineSchema.safeParse(parseJson(text ?? "")).data;
       if (line?.kind === kind && line.id === id) return line.body;
       throw new RemoraError({
         code: missingJournal,
@@ -72,14 +74,6 @@ export function createJournalFiles(folder: string, now: () => number = Date.now)
       current = undefined;
     },
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function readPart(path: string, at: number, bytes: number): Promise<string> {

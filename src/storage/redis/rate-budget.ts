@@ -38,16 +38,26 @@ export interface RedisRateBudgetOptions {
 export function createRedisRateBudget({ connection, prefix, token }: RedisRateBudgetOptions): RateBudget {
   const name = `${prefix}rate:${createHash("sha256").update(token).digest("base64url").slice(0, 16)}`;
   const waitKey = (bucket: string) => `${name}:wait:${bucket}`;
+  /** Redis has left a question unanswered, so nobody asks until it answers or the connection is lost. */
+  let isSilent = false;
 
   return {
     async take(bucket, rate) {
+      if (isSilent) return 0;
       const keys = [waitKey(bucket), `${name}:next:${bucket}`];
       const answer = runScript(connection.client(), takeScript, keys, [rate?.everyMs ?? 0, rate?.burst ?? 0]);
       const late = Promise.withResolvers<number>();
-      const timer = setTimeout(() => late.resolve(0), maxAskMs);
-      const wait = await Promise.race([answer.catch(() => 0), late.promise]);
-      clearTimeout(timer);
-      return Number(wait);
+      const timer = setTimeout(() => {
+        isSilent = true;
+        late.resolve(0);
+      }, maxAskMs);
+      const settled = answer
+        .catch(() => 0)
+        .finally(() => {
+          clearTimeout(timer);
+          isSilent = false;
+        });
+      return Number(await Promise.race([settled, late.promise]));
     },
     hold(bucket, ms) {
       const sent = runScript(connection.client(), holdScript, [waitKey(bucket)], [Math.max(1, Math.ceil(ms))]);

@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { codeOf, messageOf, RemoraError } from "../../lib/errors.ts";
 import { isDiskFull } from "../../lib/shortage.ts";
-import { useWriteAheadLog } from "../../lib/sqlite.ts";
+import { inTransaction, useWriteAheadLog } from "../../lib/sqlite.ts";
 import { isTransientCode } from "../../lib/transient-errors.ts";
 
 /** Primary result codes: the lower 8 bits of the extended ones. https://sqlite.org/rescode.html */
@@ -53,20 +53,6 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
 /** Returns the start of every error message, such as `ledger data/ledger.db`. */
 export function placeOf({ name, path }: Pick<DatabaseOptions, "name" | "path">): string {
   return `${name} ${path}`;
-}
-
-export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
-  // IMMEDIATE takes the write lock before reading so that no other process can change what is read.
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    const result = work();
-    database.exec("COMMIT");
-    return result;
-  } catch (thrown) {
-    // Some errors, such as a full disk, have already rolled the transaction back.
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw thrown;
-  }
 }
 
 export function asStorageError(thrown: unknown, place: string): unknown {

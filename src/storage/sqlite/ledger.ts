@@ -1,15 +1,16 @@
 /**
- * The ledger in one SQLite file, for any number of processes on one machine. Every change is one statement or one
- * `BEGIN IMMEDIATE` transaction so that exactly one of several callers moves an entry out of a state. A resolved
- * promise means that the change is committed.
+ * The ledger in one SQLite file, for any number of processes on one machine. Every change runs in a `BEGIN IMMEDIATE`
+ * transaction so that exactly one of several callers moves an entry out of a state. A resolved promise means that the
+ * change is committed.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { RemoraError } from "../../lib/errors.ts";
+import { createGroupCommit } from "../../lib/group-commit.ts";
 import type { Ledger, LedgerEntry, LedgerKind, LedgerKinds, ListOptions } from "../../ports/ledger.ts";
 import type { DamagedRecords } from "../damaged-records.ts";
 import { dueFields, isDueKind } from "../due-fields.ts";
 import { parseRecord } from "../parse-record.ts";
-import { asStorageError, inTransaction, openDatabase, placeOf } from "./database.ts";
+import { asStorageError, openDatabase, placeOf } from "./database.ts";
 
 export interface SqliteLedgerOptions {
   path: string;
@@ -64,11 +65,14 @@ export function createSqliteLedger({ path, damaged }: SqliteLedgerOptions): Ledg
   const place = placeOf(options);
   const database = openDatabase(options);
   const statements = prepare(database);
+  const group = createGroupCommit(database);
+  const reading = <T>(work: () => T) => guarded(() => group.read(work));
+  const writing = <T>(work: () => T) => guarded(() => group.write(work));
 
-  async function guarded<T>(work: () => T): Promise<T> {
+  async function guarded<T>(run: () => Promise<T>): Promise<T> {
     if (!database.isOpen) throw new RemoraError({ code: "storage.closed", place, message: "is already closed." });
     try {
-      return work();
+      return await run();
     } catch (thrown) {
       throw asStorageError(thrown, place);
     }
@@ -98,25 +102,26 @@ export function createSqliteLedger({ path, damaged }: SqliteLedgerOptions): Ledg
     to: string,
     change: (body: LedgerKinds[K]["body"]) => LedgerKinds[K]["body"] | undefined,
   ): LedgerEntry<K> | undefined {
-    return inTransaction(database, () => {
-      const row = rowOf(statements.get.get(kind, id));
-      if (row === undefined || !from.includes(row.state)) return undefined;
-      const body = change(rowToEntry<K>(row).body);
-      if (body === undefined) return undefined;
-      const now = Date.now();
-      const written = rowOf(statements.write.get(to, JSON.stringify(body), now, row.sequence));
-      return written === undefined ? undefined : rowToEntry<K>(written);
-    });
+    const row = rowOf(statements.get.get(kind, id));
+    if (row === undefined || !from.includes(row.state)) return undefined;
+    const changedBody = change(rowToEntry<K>(row).body);
+    if (changedBody === undefined) return undefined;
+    const written = { ...row, state: to, body: JSON.stringify(changedBody), updated_at: Date.now() };
+    statements.write.run(to, written.body, written.updated_at, row.sequence);
+    return rowToEntry<K>(written);
   }
 
   return {
-    create: (kind, id, { state, body, group }) =>
-      guarded(() => {
+    async create(kind, id, { state, body, group: ofGroup }) {
+      // The caller may change the body later.
+      const text = JSON.stringify(body);
+      return await writing(() => {
         const now = Date.now();
-        return statements.create.run(kind, id, state, group, JSON.stringify(body), now, now).changes === 1;
-      }),
+        return statements.create.run(kind, id, state, ofGroup, text, now, now).changes === 1;
+      });
+    },
     get: <K extends LedgerKind>(kind: K, id: string) =>
-      guarded(() => {
+      reading(() => {
         const row = rowOf(statements.get.get(kind, id));
         return row === undefined ? undefined : rowToEntry<K>(row);
       }),
@@ -127,23 +132,25 @@ export function createSqliteLedger({ path, damaged }: SqliteLedgerOptions): Ledg
       to: LedgerKinds[K]["state"],
       change?: (body: LedgerKinds[K]["body"]) => LedgerKinds[K]["body"] | undefined,
     ) =>
-      guarded(() => {
+      writing(() => {
         if (change !== undefined) return changed(kind, id, from, to, change);
-        const row = rowOf(statements.move.get(to, Date.now(), kind, id, JSON.stringify(from)));
+        const row = rowOf(statements.move(from.length).get(to, Date.now(), kind, id, ...from));
         return row === undefined ? undefined : rowToEntry<K>(row);
       }),
     list: <K extends LedgerKind>(kind: K, wanted: ListOptions<K>) =>
-      guarded(() => {
+      reading(() => {
         const { statement, values } = statements.list(kind, wanted);
         return (statement.all(...values) as unknown as Row[]).flatMap((row) => readable<K>(row));
       }),
     prune: (kind, states, before) =>
-      guarded(() => {
+      writing(() => {
         const end = firstSequenceAt(statements, before);
         return Number(statements.prune.run(kind, JSON.stringify(states), end, before).changes);
       }),
     async close() {
-      if (database.isOpen) database.close();
+      if (!database.isOpen) return;
+      group.flush();
+      database.close();
     },
   };
 }
@@ -151,18 +158,25 @@ export function createSqliteLedger({ path, damaged }: SqliteLedgerOptions): Ledg
 type Statements = ReturnType<typeof prepare>;
 
 function prepare(database: DatabaseSync) {
-  const lists = new Map<string, StatementSync>();
+  const prepared = new Map<string, StatementSync>();
+
+  function cached(sql: string): StatementSync {
+    const statement = prepared.get(sql) ?? database.prepare(sql);
+    prepared.set(sql, statement);
+    return statement;
+  }
+
   return {
     create: database.prepare(
       `INSERT INTO entry (kind, id, state, "group", body, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (kind, id) DO NOTHING`,
     ),
     get: database.prepare("SELECT * FROM entry WHERE kind = ? AND id = ?"),
-    move: database.prepare(
-      `UPDATE entry SET state = ?, updated_at = ?
-       WHERE kind = ? AND id = ? AND state IN (SELECT value FROM json_each(?)) RETURNING *`,
-    ),
-    write: database.prepare("UPDATE entry SET state = ?, body = ?, updated_at = ? WHERE sequence = ? RETURNING *"),
+    move: (states: number) =>
+      cached(
+        `UPDATE entry SET state = ?, updated_at = ? WHERE kind = ? AND id = ? AND state IN ${marks(states)} RETURNING *`,
+      ),
+    write: database.prepare("UPDATE entry SET state = ?, body = ?, updated_at = ? WHERE sequence = ?"),
     newest: database.prepare("SELECT max(sequence) AS sequence FROM entry"),
     from: database.prepare(
       "SELECT sequence, created_at AS createdAt FROM entry WHERE sequence >= ? ORDER BY sequence LIMIT 1",
@@ -183,8 +197,8 @@ function prepare(database: DatabaseSync) {
       if (states !== undefined) {
         // With a group, the `+` keeps SQLite from using the state index, because a group always has fewer entries than
         // a state.
-        sql += ` AND ${group === undefined ? "" : "+"}state IN (SELECT value FROM json_each(?))`;
-        values.push(JSON.stringify(states));
+        sql += ` AND ${group === undefined ? "" : "+"}state IN ${marks(states.length)}`;
+        values.push(...states);
       }
       if (before !== undefined) {
         sql += " AND sequence < ?";
@@ -196,9 +210,7 @@ function prepare(database: DatabaseSync) {
       }
       sql += ` ORDER BY sequence ${order === "newest" ? "DESC" : "ASC"} LIMIT ?`;
       values.push(limit ?? -1);
-      const statement = lists.get(sql) ?? database.prepare(sql);
-      lists.set(sql, statement);
-      return { statement, values };
+      return { statement: cached(sql), values };
     },
   };
 }
@@ -225,6 +237,10 @@ function dueCondition(kind: LedgerKind): string {
   const { states, field } = dueFields[kind];
   const at = `CASE WHEN json_valid(body) THEN json_extract(body, '$.${field}') END`;
   return ` AND kind = '${kind}' AND state IN (${states.map((state) => `'${state}'`)}) AND ${at} < ?`;
+}
+
+function marks(count: number): string {
+  return `(${Array.from({ length: count }, () => "?").join(", ")})`;
 }
 
 function rowOf(row: object | undefined): Row | undefined {
