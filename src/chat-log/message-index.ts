@@ -3,7 +3,8 @@
  * another channel is never even a candidate. Runs in its own thread (log-worker.ts), because SQLite would block the
  * main thread for too long.
  */
-import { inTransaction, pragma } from "../lib/index-database.ts";
+import { pragma } from "../lib/index-database.ts";
+import { inTransaction } from "../lib/sqlite.ts";
 import { isSamePerson } from "../lib/text/same-person.ts";
 import { askedTermsOf, emptyWords, termsOf } from "../lib/text/words.ts";
 import type { ChatLogChange, ChatLogOwner, LoggedMessage } from "../ports/chat-log.ts";

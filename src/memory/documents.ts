@@ -4,7 +4,7 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf, messageOf } from "../lib/errors.ts";
+import { ifMissing, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { type DocumentProblem, documentsFolder } from "./document-files.ts";
 import type { Search } from "./search.ts";
@@ -100,9 +100,6 @@ export function createDocuments({ workspace, search, readPages, log }: Documents
 }
 
 async function isEmpty(folder: string): Promise<boolean> {
-  const names = await readdir(folder).catch((thrown: unknown) => {
-    if (codeOf(thrown) === "ENOENT") return [];
-    throw thrown;
-  });
+  const names = await readdir(folder).catch(ifMissing([]));
   return names.length === 0;
 }

@@ -1,6 +1,6 @@
 /** The agent's memory: Markdown for people, and a search index that follows all edits on disk, including people's. */
-import { relative, sep } from "node:path";
-import { createFileOrder } from "../lib/file-order.ts";
+import { join, relative, sep } from "node:path";
+import { createFileOrder, removeLeftovers } from "../lib/file-order.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
 import type { Thread } from "../lib/worker-thread.ts";
@@ -16,6 +16,7 @@ import { createFeedbackWriter } from "./feedback.ts";
 import { createKnowledge, type Knowledge } from "./knowledge.ts";
 import { createMemoryDesk, type MemoryDesk } from "./memory-desk.ts";
 import { type ExportedFile, exportMemory, type Forgotten, forgetMemory, type MemoryOwner } from "./ownership.ts";
+import { branches } from "./places.ts";
 import { type RecentEntry, readRecentEntries } from "./recent-entries.ts";
 import { createSearch, type EmbeddingOptions, type EmbeddingStatus } from "./search.ts";
 
@@ -49,6 +50,8 @@ export interface OwnedMemory extends Memory {
   exportAll(owner: MemoryOwner): Promise<ExportedFile[]>;
   consolidate(): Promise<Consolidation>;
   warmUp(): Promise<void>;
+  /** Removes the texts that a kill in a write or in a deletion has left. */
+  removeLeftovers(): Promise<void>;
   /** Updates the index of the documents in `knowledge/`. Never rejects. */
   refreshDocuments(): Promise<DocumentsReport>;
   newest(scope: MemoryScope, limit: number): Promise<RecentEntry[]>;
@@ -62,6 +65,7 @@ export interface OwnedMemory extends Memory {
 export function createMemory(options: MemoryOptions): OwnedMemory {
   const { workspace, events, log, redact, retentionDays = null, now = Date.now, withLock } = options;
   const inOrder = createFileOrder(workspace, withLock);
+  const writtenFolders = Object.values(branches).map((branch) => join(workspace, branch));
   const days = createDayFiles(workspace, inOrder);
   const episodes = createEpisodeWriter({ days, redact });
   const feedback = createFeedbackWriter({ days, redact });
@@ -97,6 +101,7 @@ export function createMemory(options: MemoryOptions): OwnedMemory {
     countAll: () => search.countAll(),
     embeddings: () => search.embeddings(),
     warmUp: () => search.warmUp(),
+    removeLeftovers: () => removeLeftovers(writtenFolders, inOrder),
     refreshDocuments: documents.refresh,
     digest: (scope) => search.digest(scope),
     async saveEpisode(episode) {

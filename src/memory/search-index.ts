@@ -8,7 +8,8 @@
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
 import { messageOf } from "../lib/errors.ts";
-import { inTransaction, isDamage, removeDatabase } from "../lib/index-database.ts";
+import { isDamage, removeDatabase } from "../lib/index-database.ts";
+import { inTransaction } from "../lib/sqlite.ts";
 import { termsOf } from "../lib/text/words.ts";
 import type { Origin } from "../ports/origin.ts";
 import { dayTermsOf } from "./dates.ts";

@@ -7,8 +7,8 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../lib/errors.ts";
-import { inTransaction, isDamage, removeDatabase } from "../lib/index-database.ts";
-import { useWriteAheadLog } from "../lib/sqlite.ts";
+import { isDamage, pragma, removeDatabase } from "../lib/index-database.ts";
+import { inTransaction, useWriteAheadLog } from "../lib/sqlite.ts";
 import { quantize, signsOf } from "./vectors.ts";
 
 const applicationId = 0x524d5256;
@@ -96,10 +96,6 @@ function openFile(file: string): DatabaseSync {
     database.close();
     throw thrown;
   }
-}
-
-function pragma(database: DatabaseSync, name: string): number {
-  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
 }
 
 function createStore(database: DatabaseSync, name: string): VectorStore {

@@ -414,6 +414,29 @@ describe("failures", () => {
     expect(doubles.reply.segments.at(-1)).toBe(`Here it is.\n\n*(${words})*`);
   });
 
+  test("of one part of the memory wait for the other parts, which are written at the same time", async () => {
+    const [place, message] = ["leases redis://here", "gave no answer for 5 s"];
+    const away = new RemoraError({ code: "storage.unreachable", place, message, isRetryable: true });
+    const turn = await start({ steps: [says("Here it is.")], saveEpisode: () => Promise.reject(away) });
+    const begun = Promise.withResolvers<void>();
+    const written = Promise.withResolvers<void>();
+    const remember = () => {
+      begun.resolve();
+      return written.promise;
+    };
+    const stages = { ...doubles.stages, context: { ...doubles.stages.context, remember } };
+    let end: string | undefined;
+    const running = runTurn(turn, stages, never).then((is) => {
+      end = is;
+    });
+    await begun.promise;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(end).toBeUndefined();
+    written.resolve();
+    await running;
+    expect(end).toBe("suspended");
+  });
+
   test("of the memory that pass with Redis leave the turn as it is, and a new run ends it without a word of them", async () => {
     const [place, message] = ["leases redis://here", "gave no answer for 5 s"];
     const away = new RemoraError({ code: "storage.unreachable", place, message, isRetryable: true });

@@ -192,7 +192,7 @@ async function runWholeTurn({ broken, ...trouble }: Trouble): Promise<Outcome> {
     const due = await stored.ledger.list("notice", { states: ["due"] });
     if (entry?.state === "answered" && due.length === 0) break;
   }
-  await conversations.close(0);
+  await conversations.close(AbortSignal.abort());
   await queue.close();
   const [turns, messages] = [await stored.ledger.list("turn", {}), await stored.ledger.list("message", {})];
   await stored.ledger.close();
@@ -303,7 +303,7 @@ test("a damaged turn does not keep the others from resuming at a start", async (
   await conversations.whenIdle();
   expect(ran).toContain("t3");
   expect(damaged.list()).toEqual(["turn t1"]);
-  await conversations.close(0);
+  await conversations.close(AbortSignal.abort());
   await ledger.close();
 });
 
@@ -345,6 +345,6 @@ test("storage that refuses every write keeps no process from starting, and answe
   await conversations.sweep();
   await conversations.whenIdle();
   expect(ran.sort()).toEqual(["parked", "running"]);
-  await conversations.close(0);
+  await conversations.close(AbortSignal.abort());
   await stored.close();
 });

@@ -145,7 +145,7 @@ function sweepCosts(open: () => Promise<Opened>): void {
     await sweep();
     expect(ran).toEqual(["t7"]);
     expect(await costOf(sweep)).toBe(few);
-    await worker.close(0);
+    await worker.close(AbortSignal.abort());
   });
 }
 

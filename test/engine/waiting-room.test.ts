@@ -188,6 +188,43 @@ test("of two processes, one writes the line, and the turn in the other one waits
   await lease?.release();
 });
 
+test("a turn that begins while its line is opened neither waits for the line nor gets it", async () => {
+  const message = said("1", "a");
+  await queue(message);
+  const [opening, looking] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isOpened = false;
+  let isLooking = false;
+  const acquire = vi.spyOn(leases, "acquire");
+  const room = createRoom({
+    async openReply() {
+      isOpened = true;
+      await opening.promise;
+      const reply = createRecordingReply();
+      replies.set(turnIdFor(message), reply);
+      return createDelivery({ reply, redact: (text) => text, log: silentLog });
+    },
+    ledger: {
+      ...ledger,
+      async get(kind, id) {
+        if (isLooking) await looking.promise;
+        return await ledger.get(kind, id);
+      },
+    },
+  });
+  room.watch();
+  await vi.waitFor(() => expect(isOpened).toBe(true));
+  isLooking = true;
+  const released = room.release(turnRecord({ id: turnIdFor(message), conversationId: "a", messages: [message] }));
+  opening.resolve();
+  await vi.waitFor(() => expect(acquire).toHaveBeenCalledTimes(1));
+  looking.resolve();
+  await released;
+  expect(linesOf(message)).toEqual([]);
+  const lease = await leases.acquire(`waiting:${turnIdFor(message)}`);
+  expect(lease).toBeDefined();
+  await lease?.release();
+});
+
 test("a reply that can't be opened costs nothing but the line", async () => {
   await queue(said("1", "a"));
   const warn = vi.fn();

@@ -1,5 +1,6 @@
 /** Two processes whose memory is one folder. A process can stall for longer than its lock lasts. */
-import { statSync } from "node:fs";
+import fs, { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findFiles } from "../../src/backup/find-files.ts";
@@ -133,8 +134,66 @@ test("a note is gone at once, even if the process is killed before it has remove
   const saved: string[] = [];
   for await (const { path } of findFiles(fixture.workspace, excludedFromWorkspace, [])) saved.push(path);
   expect(saved.filter((path) => path.startsWith(left))).toEqual([left]);
+  // The killed process's lock expires.
+  locks.expire();
+  await second?.removeLeftovers();
+  expect(fixture.list(left)).toEqual([]);
   stall.end();
   expect(await stalled).toBe(true);
+});
+
+test("the text that a kill has left in a write goes at the next start, with and without locks", async () => {
+  const left = "brain/hippocampus/knowledge/shared/plan.md.12345678901234.part";
+  const unlocked = fixture.reopen({ indexFile: join(fixture.workspace, "..", "unlocked.db") });
+  for (const memory of [memories[0], unlocked]) {
+    fixture.write(left, "moor at the pier");
+    await memory?.removeLeftovers();
+    expect(fixture.list("brain/hippocampus/knowledge/shared")).toEqual([]);
+  }
+});
+
+test("files that a link leads to are not ours, whatever their names, and links in a circle end", async () => {
+  const outside = join(fixture.workspace, "..", "outside");
+  const name = "film.20261123120000.part";
+  mkdirSync(outside, { recursive: true });
+  writeFileSync(join(outside, name), "mine");
+  const left = "brain/hippocampus/knowledge/shared/plan.md.12345678901234.part";
+  fixture.write(left, "moor at the pier");
+  for (const [target, at] of [
+    [outside, "brain/docs"],
+    ["..", "brain/hippocampus/up"],
+    ["..", "brain/hippocampus/upwards"],
+    [join(outside, name), "brain/film.12345678901234.part"],
+  ] as const)
+    symlinkSync(target, join(fixture.workspace, at));
+  await memories[0]?.removeLeftovers();
+  expect(readFileSync(join(outside, name), "utf8")).toBe("mine");
+  expect(fixture.list("brain/hippocampus/knowledge/shared")).toEqual([]);
+});
+
+test("a folder that can't be read is named, and does not keep the text in the others", async () => {
+  const name = "plan.md.12345678901234.part";
+  const knowledge = "brain/hippocampus/knowledge";
+  const scopes = ["a", "shared", "z"];
+  for (const scope of scopes) fixture.write(`${knowledge}/${scope}/${name}`, "moor at the pier");
+  fixture.write(`brain/docs/${name}`, "not written by memory");
+  const { readdir } = fs.promises;
+  const refusing = async (path: string, ...rest: []) => {
+    if (path.endsWith("/shared")) throw Object.assign(new Error(`EACCES: ${path}`), { code: "EACCES" });
+    return await readdir(path, ...rest);
+  };
+  Object.assign(fs.promises, { readdir: refusing });
+  syncBuiltinESMExports();
+  try {
+    await expect(memories[0]?.removeLeftovers()).rejects.toThrow(
+      `EACCES: ${join(fixture.workspace, knowledge, "shared")}`,
+    );
+  } finally {
+    Object.assign(fs.promises, { readdir });
+    syncBuiltinESMExports();
+  }
+  expect(scopes.map((scope) => fixture.list(`${knowledge}/${scope}`))).toEqual([[], [name], []]);
+  expect(fixture.list("brain/docs")).toEqual([name]);
 });
 
 test("what a killed process left of a write is removed by the next one", async () => {

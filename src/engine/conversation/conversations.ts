@@ -62,9 +62,11 @@ export function createConversations(options: ConversationsOptions): Conversation
     ...options,
     isSteering: options.overlap === "steer",
   });
+  /** Also for turns that are only about to run. */
+  const suspended = new AbortController();
   const run: WorkerOptions["run"] = async (turn, signal) => {
     await waitingRoom.release(turn);
-    return await options.run(turn, signal);
+    return await options.run(turn, AbortSignal.any([signal, suspended.signal]));
   };
   const postponed = createPostponed((conversationId) => scheduler.schedule(conversationId));
   const worker = createWorker({ ...options, run, messages, startNextTurn, postponed, onStorageFault: searchSoon });
@@ -282,11 +284,14 @@ export function createConversations(options: ConversationsOptions): Conversation
       return { running: running ?? 0, parked: parked ?? 0, queued: queued ?? 0 };
     },
     whenIdle: scheduler.whenIdle,
-    async close(graceMs) {
+    async close(overdue) {
       unlisten();
-      await waitingRoom.close();
       postponed.close();
-      await scheduler.close(graceMs);
+      const suspend = () => suspended.abort(new TurnAbort("shutdown"));
+      if (overdue.aborted) suspend();
+      else overdue.addEventListener("abort", suspend, { once: true });
+      // A line about the queue may wait for its service as long as a turn.
+      await Promise.all([waitingRoom.close(), scheduler.close()]);
     },
   };
 }

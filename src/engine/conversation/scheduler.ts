@@ -3,7 +3,6 @@
  * piece, a conversation moves to the back of the queue so that none has to wait forever. Free slots are shared fairly among
  * the people whose requests wait.
  */
-import { TurnAbort } from "../../lib/abort.ts";
 import { createFairPool } from "../../lib/fair-pool.ts";
 import type { Lease } from "../../ports/cluster.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
@@ -31,8 +30,8 @@ export interface Scheduler {
   running(conversationId: string): ScheduledConversation["running"];
   isBusy(conversationId: string): boolean;
   whenIdle(): Promise<void>;
-  /** Starts no new work. After `graceMs`, aborts running work with the cause `shutdown`. */
-  close(graceMs: number): Promise<void>;
+  /** Starts no new work. Resolves when the running work has ended. */
+  close(): Promise<void>;
 }
 
 /** `work` does one piece of work and resolves to false if there was none. It must not throw. */
@@ -77,14 +76,10 @@ export function createScheduler(
     isBusy: (conversationId) => scheduled.has(conversationId),
     running: (conversationId) => scheduled.get(conversationId)?.running,
     whenIdle: pool.whenIdle,
-    async close(graceMs) {
+    async close() {
       isClosing = true;
       pool.clear();
-      const timer = setTimeout(() => {
-        for (const { running } of scheduled.values()) running?.controller.abort(new TurnAbort("shutdown"));
-      }, graceMs);
       await pool.whenIdle();
-      clearTimeout(timer);
     },
   };
 }

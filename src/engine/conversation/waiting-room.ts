@@ -108,6 +108,11 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
     if (delivery === undefined) return undefined;
     const lease = await leases.acquire(leaseOf(target.turnId));
     if (lease === undefined) return undefined;
+    // The turn began while the line was opened, and may wait for this lease.
+    if (released.has(target.turnId)) {
+      await lease.release();
+      return undefined;
+    }
     const line: Line = { delivery, lease, text: "", shownAt: 0 };
     lines.set(target.turnId, line);
     return line;
@@ -115,8 +120,9 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
 
   /** A message that was withdrawn, or that joined another turn, gets no answer here, so its line goes away. */
   async function drop(turnId: string, line: Line): Promise<void> {
-    lines.delete(turnId);
     const isStarted = (await ledger.get("turn", turnId)) !== undefined;
+    if (lines.get(turnId) !== line) return;
+    lines.delete(turnId);
     await (isStarted || line.text === "" ? line.delivery.leave() : line.delivery.finish("", [])).catch(
       (thrown: unknown) => log.warn({ turnId, error: messageOf(thrown) }, "could not remove a line about the queue"),
     );
@@ -146,11 +152,10 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
     async release(turn) {
       released.set(turn.id, true);
       try {
+        if (!lines.has(turn.id) && !(await mayHaveLine(turn))) return;
         const line = lines.get(turn.id);
-        if (line === undefined && !(await mayHaveLine(turn))) return;
         lines.delete(turn.id);
-        await line?.delivery.leave();
-        await line?.lease.release();
+        await line?.delivery.leave().finally(line.lease.release);
         if (line === undefined) await waitForOthers(turn.id);
         if (await isOvertaken(ledger, turn)) await (await options.openReply(turn.target))?.finish("", []);
       } catch (thrown) {

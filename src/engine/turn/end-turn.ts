@@ -148,12 +148,14 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
 /** The turn's outcome stands, whatever becomes of its memory. A problem is a line below the answer. */
 async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): Promise<void> {
   const { turn, deps, delivery } = run;
-  const problems = [
-    await problemOf(run, () => saveEpisode(run, outcome)),
-    await problemOf(run, () => recordTurn(run, outcome)),
-    await problemOf(run, () => deps.context.remember(turn)),
-  ];
-  const [problem] = problems.filter((found) => found !== undefined);
+  // Together, because each waits for the disk. The turn must not go on while one of them still writes.
+  const problems = await Promise.allSettled([
+    problemOf(run, () => saveEpisode(run, outcome)),
+    problemOf(run, () => recordTurn(run, outcome)),
+    problemOf(run, () => deps.context.remember(turn)),
+  ]);
+  for (const found of problems) if (found.status === "rejected") throw found.reason;
+  const [problem] = problems.flatMap((found) => (found.status === "fulfilled" ? (found.value ?? []) : []));
   if (problem === undefined) return;
   const failure = turn.failure === undefined ? "" : `⚠️ ${turn.failure}`;
   const text = joinParagraphs(textOf(openSegment(turn)), failure, `*(${problem})*`);
