@@ -1,4 +1,5 @@
 /** Checks a Discord setup without connecting to the gateway. Each problem says where to fix it. */
+
 import {
   type APIApplication,
   type APIChannel,
@@ -12,14 +13,10 @@ import {
 import { messageOf } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";
 import { shorten } from "../../lib/text/shorten.ts";
+import { error, type Finding, ok, warning } from "../shared/finding.ts";
 import { codeOfRefusal, createDiscordApi, type DiscordApi } from "./api/api.ts";
 import { fatalProblem } from "./api/gateway-problems.ts";
 import { inviteUrl, missingFrom, permissionsIn } from "./api/permissions.ts";
-
-export interface DiscordFinding {
-  level: "ok" | "warning" | "error";
-  text: string;
-}
 
 const maxGuilds = 10;
 const maxChannels = 5;
@@ -27,7 +24,7 @@ const maxChannels = 5;
 export async function checkDiscord(
   options: { token: string; apiUrl?: string },
   signal: AbortSignal,
-): Promise<DiscordFinding[]> {
+): Promise<Finding[]> {
   const api = createDiscordApi({ ...options, log: silentLog });
   const get = <T>(route: `/${string}`) => api.request<T>({ method: "GET", route, signal });
   try {
@@ -39,52 +36,42 @@ export async function checkDiscord(
         .map((guild) => checkGuild(api, guild, application, signal).catch((thrown) => refusedBy(guild, thrown))),
     );
     return [
-      { level: "ok", text: `The token is valid and belongs to ${application.name}.` },
+      ok(`The token is valid and belongs to ${application.name}.`),
       intentFinding(application),
       ...(guilds.length === 0 ? [notInvited] : findings.flat()),
-      ...(guilds.length > maxGuilds
-        ? [{ level: "ok" as const, text: `Not checked: ${guilds.length - maxGuilds} more servers.` }]
-        : []),
-      {
-        level: "ok",
-        text: `To add me to a server with exactly the permissions I need, open ${inviteUrl(application.id)}`,
-      },
+      ...(guilds.length > maxGuilds ? [ok(`Not checked: ${guilds.length - maxGuilds} more servers.`)] : []),
+      ok(`To add me to a server with exactly the permissions I need, open ${inviteUrl(application.id)}`),
     ];
   } catch (thrown) {
     const known = fatalProblem(thrown);
     const text =
       known?.message ??
       `Can't reach Discord: ${messageOf(thrown)}. Check the network, and DISCORD_API_URL if you set it.`;
-    return [{ level: "error", text }];
+    return [error(text)];
   } finally {
     api.close();
   }
 }
 
-const notInvited: DiscordFinding = {
-  level: "warning",
-  text: "I'm not in any server yet. Open the link below and choose one.",
-};
+const notInvited = warning("I'm not in any server yet. Open the link below and choose one.");
 
-function intentFinding({ flags }: APIApplication): DiscordFinding {
+function intentFinding({ flags }: APIApplication): Finding {
   const isOn =
     ((flags ?? 0) & (ApplicationFlags.GatewayMessageContent | ApplicationFlags.GatewayMessageContentLimited)) !== 0;
   return isOn
-    ? { level: "ok", text: "The Message Content Intent is on." }
-    : {
-        level: "error",
-        text: "The Message Content Intent is off, so I can't connect. Open discord.com/developers/applications, choose your application, then Bot > Privileged Gateway Intents, and turn on Message Content Intent.",
-      };
+    ? ok("The Message Content Intent is on.")
+    : error(
+        "The Message Content Intent is off, so I can't connect. Open discord.com/developers/applications, choose your application, then Bot > Privileged Gateway Intents, and turn on Message Content Intent.",
+      );
 }
 
 /** Reports a server that can't be checked so that the findings about the others still appear. */
-function refusedBy({ name }: RESTAPIPartialCurrentUserGuild, thrown: unknown): DiscordFinding[] {
+function refusedBy({ name }: RESTAPIPartialCurrentUserGuild, thrown: unknown): Finding[] {
   if (codeOfRefusal(thrown) === undefined || fatalProblem(thrown) !== undefined) throw thrown;
   return [
-    {
-      level: "warning",
-      text: `${shorten(name, 60)}: I can't check this server (${messageOf(thrown)}). Discord may have an outage; try again later.`,
-    },
+    warning(
+      `${shorten(name, 60)}: I can't check this server (${messageOf(thrown)}). Discord may have an outage; try again later.`,
+    ),
   ];
 }
 
@@ -93,7 +80,7 @@ async function checkGuild(
   { id, name }: RESTAPIPartialCurrentUserGuild,
   application: APIApplication,
   signal: AbortSignal,
-): Promise<DiscordFinding[]> {
+): Promise<Finding[]> {
   const botId = application.bot?.id ?? application.id;
   const get = <T>(route: `/${string}`) => api.request<T>({ method: "GET", route, signal });
   const [guild, member, channels] = await Promise.all([
@@ -109,13 +96,11 @@ async function checkGuild(
     .map(({ channel, bits }) => ({ name: channel.name ?? channel.id, missing: missingFrom(bits) }))
     .filter(({ missing }) => missing.length > 0);
   const where = shorten(name, 60);
-  if (lacking.length === 0)
-    return [{ level: "ok", text: `${where}: I have all the permissions I need in the channels I can see.` }];
+  if (lacking.length === 0) return [ok(`${where}: I have all the permissions I need in the channels I can see.`)];
   return [
-    {
-      level: "warning",
-      text: `${where}: ${describe(lacking)}. Grant them to my role under Server Settings > Roles, or in the channel's permissions.`,
-    },
+    warning(
+      `${where}: ${describe(lacking)}. Grant them to my role under Server Settings > Roles, or in the channel's permissions.`,
+    ),
   ];
 }
 

@@ -18,6 +18,7 @@ import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import type { RateBudget } from "../../ports/rate-budget.ts";
 import type { Store } from "../../ports/store.ts";
 import { type CatchUpReport, logReport, reportText } from "../shared/catch-up-report.ts";
+import { createFormContents } from "../shared/form-contents.ts";
 import { withTimeout } from "../shared/with-timeout.ts";
 import { createDiscordApi, discordError } from "./api/api.ts";
 import { createChannels } from "./api/channels.ts";
@@ -35,7 +36,6 @@ import { createFileOpener } from "./inbound/open-file.ts";
 import { createReactions, type Reactions } from "./inbound/reactions.ts";
 import type { InboundContext, RawMessage } from "./inbound/read-message.ts";
 import { type CommandHelp, registerCommands } from "./interactions/commands.ts";
-import { createFormContents } from "./interactions/form-contents.ts";
 import { createInteractions, type Interactions } from "./interactions/interactions.ts";
 import { createAcknowledgements } from "./outbound/acknowledgement.ts";
 import { createChatAccess } from "./outbound/chat-access.ts";
@@ -80,7 +80,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   });
   const messages = createMessages(api);
   const cursors = createCursors(store, log);
-  const formContents = createFormContents(store);
+  const formContents = createFormContents(store, "discord");
   const indicators = createTypingIndicators(api);
   const acknowledgements = createAcknowledgements({ api, indicators, reaction: options.ackReaction, log });
   const origins = createLruMap<Origin>(maxOrigins);
@@ -132,6 +132,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     guildChannels.take(type, data, shard);
     if (handling === undefined) return undefined;
     const { inbound, interactions, reactions } = handling;
+    const unloaded = cursors.unloaded(shard);
     switch (type) {
       case GatewayDispatchEvents.MessageCreate: {
         const raw = data as RawMessage;
@@ -139,17 +140,17 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
           indicators.hidden(raw.channel_id);
           acknowledgements.seen(raw.channel_id, raw.message_reference?.message_id);
         }
-        return inbound.add(raw, cursors.unloaded(shard));
+        return inbound.add(raw, unloaded);
       }
       case GatewayDispatchEvents.MessageUpdate:
-        return isEdit(data as RawMessage, context.botId()) ? inbound.edited(data as RawMessage) : undefined;
+        return isEdit(data as RawMessage, context.botId()) ? inbound.edited(data as RawMessage, unloaded) : undefined;
       case GatewayDispatchEvents.MessageDelete: {
         const { channel_id, id } = data as GatewayMessageDeleteDispatchData;
-        return inbound.deleted(channel_id, [id]);
+        return inbound.deleted(channel_id, [id], unloaded);
       }
       case GatewayDispatchEvents.MessageDeleteBulk: {
         const { channel_id, ids } = data as GatewayMessageDeleteBulkDispatchData;
-        return inbound.deleted(channel_id, ids);
+        return inbound.deleted(channel_id, ids, unloaded);
       }
       case GatewayDispatchEvents.MessageReactionAdd:
         return reactions.added(data as GatewayMessageReactionAddDispatchData);
@@ -243,21 +244,12 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       const both = AbortSignal.any([signal, ended.signal]);
       const onRefused = (messageId: string, notice: Notice, channelId: string) =>
         tellAuthor(channelId, messageId, notice);
-      const inbound = createInbound({
-        api,
-        context,
-        cursors,
-        handlers,
-        onKept,
-        onRefused,
-        onProgress,
-        log,
-        signal: both,
-      });
+      const shared = { api, cursors, handlers, log, signal: both };
+      const inbound = createInbound({ ...shared, context, onKept, onRefused, onProgress });
       const onAsked = (raw: RawMessage) => void inbound.add(raw);
       const interactions = createInteractions({ api, channels, handlers, formContents, onAsked, log });
       const reactions = createReactions({ handlers, lookUp: people.lookUp, botId: context.botId, log });
-      const missed = createMissedReactions({ api, cursors, handlers, ownId, log, signal: both });
+      const missed = createMissedReactions({ ...shared, ownId });
       handling = { inbound, interactions, reactions, missed };
       signal.addEventListener("abort", () => void gateway.close(), { once: true });
       await gateway.open(both);
@@ -294,6 +286,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       isConnected: gateway.isConnected() && tokenProblem === undefined,
       detail: tokenProblem ?? [gateway.detail(), missing].filter((text) => text !== undefined).join("; "),
     }),
+    hurry: api.close,
     async close() {
       ended.abort();
       acknowledgements.close();

@@ -19,8 +19,9 @@ import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { isTransientCode } from "../../../lib/transient-errors.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
-import { globalRequestsPerSecond, sharedRate } from "../limits.ts";
+import { globalRequestsPerSecond } from "../limits.ts";
 import { fatalProblem } from "./gateway-problems.ts";
+import { bucketOf, createSharedSlots, globalBucket } from "./shared-slots.ts";
 
 /**
  * How long to retry: not at all (`once`), for a second (`brief`), for half a minute (`lasting`), or for minutes
@@ -66,9 +67,6 @@ const timeoutMs = 15_000;
 const maxRequestsPerSecond = 500;
 const safeRateMs = 10 * 60_000;
 const maxThreadWaitMs = 5_000;
-/** After that, the request is sent, and Discord itself says how long to wait. */
-const maxSharedWaitMs = 30_000;
-const globalBucket = "global";
 
 /**
  * Once Slack's library or a proxy has loaded a newer undici, discord.js sends with that one, which rejects the built-in
@@ -95,6 +93,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
   rest.setToken(token);
   const waits = { ...defaultPauses, ...pauses };
   keepGlobalRate(rest);
+  const sharedSlot = budget && createSharedSlots(budget);
   if (budget !== undefined) tellOthers(rest, budget);
   const ended = new AbortController();
   const running = new Set<AbortController>();
@@ -103,10 +102,11 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
     // One controller per request, because the client never removes its listener from the signal it is given.
     const own = new AbortController();
     running.add(own);
+    if (ended.signal.aborted) own.abort();
+    const both = signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]);
     try {
-      const both = signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]);
-      if (budget !== undefined && !withoutToken) await slotFor(budget, method, route, both);
-      const answer = (await rest.request({
+      if (!withoutToken) await sharedSlot?.(method, route, both);
+      const sent = rest.request({
         method: method as never,
         fullRoute: route,
         auth: !withoutToken,
@@ -114,7 +114,9 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
         ...(files === undefined ? {} : { files }),
         ...(query === undefined ? {} : { query: new URLSearchParams(query) }),
         signal: both,
-      })) as T;
+      });
+      // The client waits for a rate limit even if the request is aborted.
+      const answer = (await Promise.race([sent, untilAborted(both)])) as T;
       if (!withoutToken) onToken?.(undefined);
       return answer;
     } catch (thrown) {
@@ -126,6 +128,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
       throw thrown;
     } finally {
       running.delete(own);
+      own.abort();
     }
   }
 
@@ -152,6 +155,14 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
   };
 }
 
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+  });
+}
+
 /** The answer that uses up a limit says how long to wait, before anything is refused. */
 function tellOthers(rest: REST, budget: RateBudget): void {
   rest.on(RESTEvents.Response, ({ method, path }, { status, headers }) => {
@@ -160,24 +171,6 @@ function tellOthers(rest: REST, budget: RateBudget): void {
     const bucket = headers.has("x-ratelimit-global") ? globalBucket : bucketOf(method, path);
     if (seconds > 0) budget.hold(bucket, seconds * 1_000);
   });
-}
-
-/** Waits until the other processes leave room, for all routes and for this one. */
-async function slotFor(budget: RateBudget, method: string, route: string, signal: AbortSignal): Promise<void> {
-  const until = Date.now() + maxSharedWaitMs;
-  // A thread that is not to be waited for is left to `isNotWorthWaiting`.
-  const routeWait = async () => (route.endsWith("/threads") ? 0 : await budget.take(bucketOf(method, route)));
-  while (!signal.aborted && Date.now() < until) {
-    const wait = (await routeWait()) || (await budget.take(globalBucket, sharedRate));
-    if (wait === 0) return;
-    await pause(wait, signal);
-  }
-}
-
-/** The limits of a route are separate for each channel, guild and webhook. */
-function bucketOf(method: string, route: string): string {
-  const [, kind = "", major = "", ...rest] = route.replace(/\/reactions\/.*/, "/reactions").split("/");
-  return `${method} ${kind} ${major} ${rest.map((part) => (/^\d+$/.test(part) ? ":id" : part)).join("/")}`;
 }
 
 /** Ignores the limit of 50 requests a second until a 429, then obeys it, because refused requests count too. */

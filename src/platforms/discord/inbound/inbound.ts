@@ -27,8 +27,8 @@ import { createSlots } from "./slots.ts";
 export interface Inbound {
   add(raw: RawMessage, unloaded?: AbortSignal): Promise<void>;
   catchUp(placeId: string, unloaded?: AbortSignal): Promise<void>;
-  edited(raw: RawMessage): Promise<void>;
-  deleted(channelId: string, ids: string[]): Promise<void>;
+  edited(raw: RawMessage, unloaded?: AbortSignal): Promise<void>;
+  deleted(channelId: string, ids: string[], unloaded?: AbortSignal): Promise<void>;
   whenIdle(): Promise<void>;
 }
 
@@ -49,22 +49,13 @@ export interface InboundOptions {
 
 const maxPlacesAtOnce = 20;
 
-export function createInbound({
-  api,
-  context,
-  cursors,
-  handlers,
-  onKept,
-  onRefused,
-  onProgress,
-  log,
-  signal,
-}: InboundOptions): Inbound {
+export function createInbound(options: InboundOptions): Inbound {
+  const { api, context, cursors, handlers, onKept, onRefused, onProgress, log, signal } = options;
   const queues = createOrderedQueues(log, signal);
   const done = createLruMap<true>(5_000);
   const told = createLruMap<true>(5_000);
   /** Places whose queue was full. Messages that did not fit are fetched once the queue is empty; who waits for them. */
-  const behind = new Map<string, (() => void)[]>();
+  const behind = new Map<string, { waiting: (() => void)[]; unloaded: AbortSignal | undefined }>();
   const slots = createSlots(maxPlacesAtOnce);
   const readMissed = createMissed({ api, context, cursors, log, signal });
   let report = newReport();
@@ -129,22 +120,22 @@ export function createInbound({
     };
   }
 
-  function addWork(placeId: string, work: () => Promise<void>): Promise<void> {
+  function addWork(placeId: string, work: () => Promise<void>, unloaded?: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const late = behind.get(placeId);
-    if (late !== undefined) {
-      late.push(resolve);
+    if (late !== undefined && late.unloaded?.aborted !== true) {
+      late.waiting.push(resolve);
       return promise;
     }
-    if (queues.add(placeId, () => work().then(resolve))) return promise;
-    const all = [resolve];
+    if (late === undefined && queues.add(placeId, () => work().then(resolve))) return promise;
+    const all = { waiting: [resolve], unloaded };
     behind.set(placeId, all);
     log.warn({ channel: placeId }, "a channel's queue is full; later messages are fetched once it is empty");
-    const fetch = fetchMissed(placeId);
+    const fetch = fetchMissed(placeId, unloaded);
     queues.addLast(placeId, async () => {
-      behind.delete(placeId);
+      if (behind.get(placeId) === all) behind.delete(placeId);
       await fetch();
-      for (const done of all) done();
+      for (const done of all.waiting) done();
     });
     return promise;
   }
@@ -168,23 +159,27 @@ export function createInbound({
       if (raw.guild_id === undefined && cursors.known(raw.channel_id) === undefined) {
         cursors.advance({ id: raw.channel_id, type: "dm", guild: undefined }, String(BigInt(raw.id) - 1n));
       }
-      return addWork(raw.channel_id, () => take(raw, unloaded));
+      return addWork(raw.channel_id, () => take(raw, unloaded), unloaded);
     },
     catchUp(placeId, unloaded) {
       if (report.isOver) report = newReport();
       report.total += 1;
       const fetch = fetchMissed(placeId, unloaded);
-      return addWork(placeId, () => catchUp(placeId, fetch));
+      return addWork(placeId, () => catchUp(placeId, fetch), unloaded);
     },
-    edited: (raw) =>
-      addWork(raw.channel_id, async () => {
+    edited(raw, unloaded) {
+      const edit = async () => {
         const text = await unlessHopeless(raw, () => messageText(raw, raw.guild_id, context));
         if (text !== undefined) await handlers.onEdited("discord", raw.id, text);
-      }),
-    deleted: (channelId, ids) =>
-      addWork(channelId, async () => {
+      };
+      return addWork(raw.channel_id, edit, unloaded);
+    },
+    deleted(channelId, ids, unloaded) {
+      const remove = async () => {
         for (const id of ids) await handlers.onDeleted("discord", id);
-      }),
+      };
+      return addWork(channelId, remove, unloaded);
+    },
     whenIdle: () => queues.whenIdle(),
   };
 }

@@ -7,10 +7,10 @@ import {
 } from "discord.js";
 import { shorten, shortenStart } from "../../../lib/text/shorten.ts";
 import type { ShownChange } from "../../../ports/card.ts";
+import type { FileChoice } from "../../shared/form-contents.ts";
 import { maxOptionDescriptionLength, maxOptionLabelLength, maxOptions } from "../limits.ts";
 import { visiblePath } from "../outbound/plain-text.ts";
 import { formatButtonId } from "./custom-id.ts";
-import type { FileChoice } from "./form-contents.ts";
 
 const maxDenyLabelLength = 40;
 const menuId = "files";
@@ -20,7 +20,7 @@ export function fileForm(options: {
   approvalId: string;
   thread: string | null;
   firstMessage?: string;
-  choice: FileChoice;
+  choice: Pick<FileChoice, "files" | "denyLabel">;
 }): APIModalInteractionResponseCallbackData {
   const { choice, approvalId, ...place } = options;
   const files = choice.files.slice(0, maxOptions);

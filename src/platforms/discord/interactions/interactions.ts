@@ -23,6 +23,7 @@ import { createLruMap } from "../../../lib/lru-map.ts";
 import type { AnswerChoice, Author } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { askText } from "../../shared/ask-text.ts";
+import type { FormContents } from "../../shared/form-contents.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import type { DiscordApi } from "../api/api.ts";
 import { type Channels, factsOf, isThread } from "../api/channels.ts";
@@ -36,7 +37,6 @@ import { commandName, textOption } from "./commands.ts";
 import { type ButtonId, type MoreChoice, parseButtonId } from "./custom-id.ts";
 import { editedJson, editForm } from "./edit-form.ts";
 import { chosenFiles, fileForm } from "./file-form.ts";
-import type { FormContents } from "./form-contents.ts";
 import { chosenPerson, handoverForm } from "./handover-form.ts";
 import { moreMenu, reasonForm, writtenReason } from "./more-menu.ts";
 
