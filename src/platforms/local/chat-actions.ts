@@ -41,7 +41,7 @@ export function createLocalChatActions(store: ChatStore): ChatActions {
       ...{ isAddressed: false, isDeleted: false, activity: "", files: attached.files },
       text: [text, ...attached.notes].join("\n\n"),
     };
-    store.insert(message, true);
+    await store.insert(message, true);
     return id;
   }
 
@@ -71,7 +71,8 @@ export function createLocalChatActions(store: ChatStore): ChatActions {
           : store
               .thread(viewer, thread, maxThreadMessages)
               .filter(({ sequence }) => end === undefined || sequence < end);
-      return said.filter(isSaid).slice(-limit).map(lineOf);
+      const newest = said.filter(isSaid).slice(-limit);
+      return newest.map((message) => ({ ...lineOf(message), replies: store.countReplies(message.id) }));
     },
     async files(chatPlace, messageId) {
       const { files, onlyFor } = messageIn(store, messageId, placeSpot(chatPlace).place);

@@ -6,6 +6,7 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
+import { createGroupCommit } from "../../lib/group-commit.ts";
 import { useWriteAheadLog } from "../../lib/sqlite.ts";
 import type { Scope } from "../../ports/message.ts";
 import { type ChatChannels, channelsSchema, createChatChannels } from "./chat-channels.ts";
@@ -13,25 +14,29 @@ import { type ChatFiles, createChatFiles, filesSchema } from "./chat-files.ts";
 import type { ChatMessage, Person, StoredMessage } from "./chat-message.ts";
 import { type ChatSearch, createChatSearch } from "./chat-search.ts";
 
+/**
+ * A read by id sees the writes that still wait, so a caller that reads and then writes without a pause misses none of this
+ * process. The lists `page` and `changes` contain what is committed.
+ */
 export interface ChatStore {
   people(): Person[];
   addPerson(person: Person): boolean;
   get(id: string): StoredMessage | undefined;
-  /** Returns false if the id is taken. `isHandedOver` is false until the agent has durably stored the message. */
-  insert(message: ChatMessage, isHandedOver: boolean): boolean;
-  /** Creates or replaces the message. A replaced message keeps its position. */
-  put(message: ChatMessage): void;
+  /** Resolves to false if the id is taken. `isHandedOver` is false until the agent has durably stored the message. */
+  insert(message: ChatMessage, isHandedOver: boolean): Promise<boolean>;
+  /** Creates or replaces the message. A replaced message keeps its position. Writes happen in the order of the calls. */
+  put(message: ChatMessage): Promise<void>;
   /** Where the message was written. Undefined if there is none. */
   spotOf(id: string): Pick<ChatMessage, "place" | "thread"> | undefined;
-  markHandedOver(id: string): void;
+  markHandedOver(id: string): Promise<void>;
   isHandedOver(id: string): boolean;
   notHandedOver(): StoredMessage[];
   /** Returns messages outside threads that are older than `before`, newest last. */
   page(viewer: string, place: Scope, before: number, limit: number): StoredMessage[];
   /** Returns the first message of a thread, then its newest replies (older than `before`), newest last. */
   thread(viewer: string, id: string, limit: number, before?: number): StoredMessage[];
-  /** Counts the replies before a position in a thread. */
-  countReplies(id: string, before: number): number;
+  /** Counts what was said in a thread before a position, without cards and unfinished answers. */
+  countReplies(id: string, before?: number): number;
   /** True if the agent was addressed in the thread or has written in it. */
   isAgentsThread(id: string): boolean;
   revision(): number;
@@ -77,7 +82,11 @@ const visible =
 
 export function createChatStore(path: string): ChatStore {
   const database = open(path);
+  const group = createGroupCommit(database);
   const listeners = new Set<() => void>();
+  const files = createChatFiles(database);
+  /** The messages, and their threads, with writes that wait. */
+  const waiting = new Set<string>();
   const statements = new Map<string, ReturnType<DatabaseSync["prepare"]>>();
 
   function prepared(sql: string) {
@@ -94,34 +103,45 @@ export function createChatStore(path: string): ChatStore {
     return Number(prepared(sql).run(values).changes);
   }
 
+  function change<T>(ids: string[], work: () => T): Promise<T> {
+    for (const id of ids) waiting.add(id);
+    return group.write(() => {
+      for (const id of ids) waiting.delete(id);
+      return work();
+    });
+  }
+
+  /** Commits what waits if the read needs it. Reads of other messages don't split a group. */
+  function reading<T>(id: string, read: () => T): T {
+    if (waiting.has(id)) group.flush();
+    return read();
+  }
+
   function messages(rest: string, values: Record<string, SQLInputValue>): StoredMessage[] {
     return rows(`SELECT ${columns} FROM messages message ${rest}`, values).map(storedMessage);
   }
 
   /** Writes in one transaction so that readers always see a matching reply count. */
-  function write(message: ChatMessage, isHandedOver: boolean, conflict: string): boolean {
-    run("BEGIN IMMEDIATE");
-    try {
-      const isNew = rows("SELECT 1 FROM messages WHERE id = :id", { id: message.id }).length === 0;
+  async function write(message: ChatMessage, isHandedOver: boolean, conflict: string): Promise<boolean> {
+    const { id, thread, state, files } = message;
+    const values = valuesOf(message, isHandedOver);
+    const isWritten = await change(thread === null ? [id] : [id, thread], () => {
+      const isNew = rows("SELECT 1 FROM messages WHERE id = :id", { id }).length === 0;
       const written = run(
         `INSERT INTO messages (id, revision, type, place, thread, only_for, is_agents, is_deleted, state, at, is_handed_over, body)
          VALUES (:id, ${nextRevision}, :type, :place, :thread, :onlyFor, :isAgents, :isDeleted, :state, :at, :isHandedOver, :body)
          ON CONFLICT (id) DO ${conflict}`,
-        valuesOf(message, isHandedOver),
+        values,
       );
-      if (written > 0 && message.thread !== null && (isNew || message.state !== "streaming")) {
-        run(`UPDATE messages SET revision = ${nextRevision} WHERE id = :thread`, { thread: message.thread });
+      if (written > 0 && thread !== null && (isNew || state !== "streaming")) {
+        run(`UPDATE messages SET revision = ${nextRevision} WHERE id = :thread`, { thread });
       }
       // The uploads now belong to this message.
-      if (written > 0) for (const { id } of message.files) run("DELETE FROM uploads WHERE id = :id", { id });
-      run("COMMIT");
-      if (written > 0) for (const listener of listeners) listener();
+      if (written > 0) for (const { id } of files) run("DELETE FROM uploads WHERE id = :id", { id });
       return written > 0;
-    } catch (thrown) {
-      // A full disk has already rolled the transaction back, and its own error is the one to show.
-      if (database.isTransaction) database.exec("ROLLBACK");
-      throw thrown;
-    }
+    });
+    if (isWritten) for (const listener of listeners) listener();
+    return isWritten;
   }
 
   return {
@@ -129,19 +149,25 @@ export function createChatStore(path: string): ChatStore {
       rows("SELECT id, name FROM people ORDER BY rowid").map(({ id, name }) => ({ id: `${id}`, name: `${name}` })),
     addPerson: ({ id, name }) =>
       run("INSERT INTO people (id, name) VALUES (:id, :name) ON CONFLICT DO NOTHING", { id, name }) > 0,
-    get: (id) => messages("WHERE message.id = :id", { id })[0],
+    get: (id) => reading(id, () => messages("WHERE message.id = :id", { id })[0]),
     insert: (message, isHandedOver) => write(message, isHandedOver, "NOTHING"),
-    put(message) {
+    async put(message) {
       const fresh = `revision = ${nextRevision}, is_deleted = excluded.is_deleted, state = excluded.state, body = excluded.body`;
-      write(message, true, `UPDATE SET ${fresh}`);
+      await write(message, true, `UPDATE SET ${fresh}`);
     },
     spotOf: (id) =>
-      rows("SELECT place, thread FROM messages WHERE id = :id", { id })[0] as ReturnType<ChatStore["spotOf"]>,
-    markHandedOver(id) {
-      run("UPDATE messages SET is_handed_over = 1 WHERE id = :id", { id });
+      reading(id, () => rows("SELECT place, thread FROM messages WHERE id = :id", { id })[0]) as ReturnType<
+        ChatStore["spotOf"]
+      >,
+    async markHandedOver(id) {
+      await change([id], () => run("UPDATE messages SET is_handed_over = 1 WHERE id = :id", { id }));
     },
-    isHandedOver: (id) => rows("SELECT 1 FROM messages WHERE id = :id AND is_handed_over = 1", { id }).length > 0,
-    notHandedOver: () => messages("WHERE message.is_handed_over = 0 ORDER BY message.sequence", {}),
+    isHandedOver: (id) =>
+      reading(id, () => rows("SELECT 1 FROM messages WHERE id = :id AND is_handed_over = 1", { id }).length > 0),
+    notHandedOver() {
+      group.flush();
+      return messages("WHERE message.is_handed_over = 0 ORDER BY message.sequence", {});
+    },
     page: (viewer, place, before, limit) =>
       messages(
         `WHERE ${visible} AND message.place = :place AND message.thread IS NULL AND message.sequence < :before
@@ -150,7 +176,7 @@ export function createChatStore(path: string): ChatStore {
       ).reverse(),
     thread(viewer, id, limit, before = Number.MAX_SAFE_INTEGER) {
       const values = { viewer, dm: `dm:${viewer}`, id };
-      const root = messages(`WHERE ${visible} AND message.id = :id`, values);
+      const root = reading(id, () => messages(`WHERE ${visible} AND message.id = :id`, values));
       const newest = messages(
         `WHERE ${visible} AND message.thread = :id AND message.sequence < :before
          ORDER BY message.sequence DESC LIMIT :limit`,
@@ -158,13 +184,16 @@ export function createChatStore(path: string): ChatStore {
       );
       return [...root, ...newest.reverse()];
     },
-    countReplies(id, before) {
-      const isReply =
-        "thread = :id AND sequence < :before AND type = 'message' AND is_deleted = 0 AND only_for IS NULL";
-      return Number(rows(`SELECT count(*) AS count FROM messages WHERE ${isReply}`, { id, before })[0]?.count);
+    countReplies(id, before = Number.MAX_SAFE_INTEGER) {
+      const isReply = `thread = :id AND sequence < :before AND type = 'message' AND state <> 'streaming'
+        AND is_deleted = 0 AND only_for IS NULL`;
+      const count = `SELECT count(*) AS count FROM messages WHERE ${isReply}`;
+      return Number(reading(id, () => rows(count, { id, before })[0]?.count));
     },
-    isAgentsThread: (id) =>
-      rows("SELECT 1 FROM messages WHERE (id = :id OR thread = :id) AND is_agents = 1 LIMIT 1", { id }).length > 0,
+    isAgentsThread(id) {
+      const isAgents = "SELECT 1 FROM messages WHERE (id = :id OR thread = :id) AND is_agents = 1 LIMIT 1";
+      return reading(id, () => rows(isAgents, { id }).length > 0);
+    },
     revision: () => Number(rows("SELECT coalesce(max(revision), 0) AS revision FROM messages")[0]?.revision),
     changes: (viewer, since, limit) =>
       messages(`WHERE message.revision > :since AND ${visible} ORDER BY message.revision LIMIT :limit`, {
@@ -183,12 +212,25 @@ export function createChatStore(path: string): ChatStore {
       Number(rows("SELECT (SELECT count(*) FROM people) + (SELECT count(*) FROM channels) AS count")[0]?.count),
     channels: createChatChannels(database),
     search: createChatSearch(database, visible),
-    files: createChatFiles(database),
+    files: {
+      ...files,
+      beginUpload(upload) {
+        group.flush();
+        return files.beginUpload(upload);
+      },
+      uploaded(id, person) {
+        group.flush();
+        return files.uploaded(id, person);
+      },
+    },
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    close: () => database.close(),
+    close() {
+      group.flush();
+      database.close();
+    },
   };
 }
 

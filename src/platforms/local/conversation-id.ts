@@ -44,7 +44,8 @@ export function conversationOf(place: Scope, thread: string | null): LocalConver
   return place.startsWith("dm:") ? { type: "dm", person: name } : { type: "channel", channel: name, thread };
 }
 
-function decoded(part: string): string {
+/** Empty if the text is not valid percent-encoding. */
+export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

@@ -4,7 +4,7 @@ import type { Scope } from "../../ports/message.ts";
 import type { Platform } from "../../ports/platform.ts";
 import { agent, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
-import { parseConversationId } from "./conversation-id.ts";
+import { decoded, parseConversationId } from "./conversation-id.ts";
 import { isSaid, lineOf } from "./lines.ts";
 
 /** Read this many times the wanted number, because the store also returns cards and receipts. */
@@ -63,15 +63,7 @@ export function createEarlier(store: ChatStore): NonNullable<Platform["earlier"]
 
 function as(kind: EarlierKind, messages: readonly StoredMessage[]): EarlierLine[] {
   return messages.map((message) => {
-    const { replies: _replies, ...line } = lineOf(message);
+    const line = lineOf(message);
     return { ...line, kind, isOwn: line.author.id === agent.id && line.author.isBot };
   });
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return "";
-  }
 }

@@ -114,10 +114,10 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
   async function handOver(message: StoredMessage): Promise<void> {
     const inbound = inboundOf(message);
     const notice = await connected().onMessage(inbound);
-    store.markHandedOver(message.id);
+    await store.markHandedOver(message.id);
     if (notice === undefined) return;
     const { place, thread, author } = message;
-    store.put(receiptFor({ place, thread, text: notice.text, onlyFor: author.id }));
+    await store.put(receiptFor({ place, thread, text: notice.text, onlyFor: author.id }));
   }
 
   function clickable(person: string, messageId: string, type: StoredMessage["type"]): StoredMessage {
@@ -156,7 +156,7 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
         messageId,
         files.map((file) => sentFile(file, author)),
       );
-    store.insert(message, false);
+    await store.insert(message, false);
     const stored = storedBy(store, messageId);
     if (stored.author.id !== author.id || stored.place !== place || stored.thread !== thread) {
       throw new Refusal(409, "Another message already has this id. Send it again with a new one.");
@@ -170,14 +170,14 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
     async edit(person, id, text) {
       const message = ownMessage(person, id);
       if (text === "") throw new Refusal(400, "The message is empty. To remove it, delete it.");
-      store.put({ ...storableMessage(message), text, editedAt: Date.now() });
+      await store.put({ ...storableMessage(message), text, editedAt: Date.now() });
       await connected().onEdited("local", id, withoutMention(text));
       return storedBy(store, id);
     },
     async remove(person, id) {
       const message = ownMessage(person, id);
       await connected().onDeleted("local", id);
-      store.put({ ...storableMessage(message), text: "", files: [], isDeleted: true });
+      await store.put({ ...storableMessage(message), text: "", files: [], isDeleted: true });
       store.files.remove(message.files.map((file) => file.id));
     },
     async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson, parts, to }) {
@@ -232,7 +232,7 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
         ...{ place, thread, text: withFile(receipt), command: `/remora ${name} ${rest}`.trim() },
         ...(receipt.isPrivate ? { onlyFor: person } : {}),
       });
-      store.put(answer);
+      await store.put(answer);
       return storedBy(store, answer.id);
     },
     async redeliver() {

@@ -6,13 +6,12 @@ export function isSaid({ type, isDeleted, state }: StoredMessage): boolean {
   return type === "message" && !isDeleted && state !== "streaming";
 }
 
-export function lineOf({ id, author, text, at, files, replies }: StoredMessage): ChatLine {
+export function lineOf({ id, author, text, at, files }: StoredMessage): ChatLine {
   return {
     id,
     author: { id: author.id, name: author.name, isBot: author.isBot, roles: [] },
     text,
     at,
     files: files.map((file) => file.name),
-    replies,
   };
 }

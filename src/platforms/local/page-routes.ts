@@ -1,4 +1,4 @@
-/** Serves the page's files, and the libraries that it uses, straight from `node_modules`. */
+/** Serves the page's files, and the libraries that it uses. */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { serveStatic } from "@hono/node-server/serve-static";
@@ -8,6 +8,7 @@ const vendor = new Map(
   Object.entries({
     "marked.js": import.meta.resolve("marked"),
     "dompurify.js": import.meta.resolve("dompurify"),
+    "diff-lines.js": import.meta.resolve("../../lib/diff-lines.js"),
     "highlight.js": import.meta.resolve("@highlightjs/cdn-assets/es/highlight.min.js"),
   }),
 );

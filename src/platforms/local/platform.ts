@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
+import type { Platform, PlatformHandlers, Posts } from "../../ports/platform.ts";
 import { deletedFile } from "../shared/file-download.ts";
 import { createLocalChatActions } from "./chat-actions.ts";
 import { type ChatStore, createChatStore } from "./chat-store.ts";
@@ -32,6 +32,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
   for (const person of firstPeople) store.addPerson(person);
   for (const name of firstChannels) channels.add(name);
   const ended = new AbortController();
+  const openReplies = new Set<Posts>();
   let connected: PlatformHandlers | undefined;
   const inbound = createInbound({ store, handlers: () => connected, log });
 
@@ -62,7 +63,7 @@ export function createLocalPlatform(options: LocalPlatformOptions): LocalPlatfor
     },
     reach: createReach(store),
     chat: createLocalChatActions(store),
-    reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, log }),
+    reply: (target, posts) => createLocalReply({ store, target, posts, isOpen, openReplies, log }),
     openFile: openStoredFile(store),
     health() {
       const isConnected = connected !== undefined;

@@ -21,10 +21,14 @@ export interface LocalReplyOptions {
   target: ReplyTarget;
   posts: Posts;
   isOpen(conversation: LocalConversation): boolean;
+  /** The replies that are being written. Shared by all of them. */
+  openReplies: Set<Posts>;
   log: Log;
 }
 
 const minUpdateIntervalMs = 50;
+/** With more open replies, each is updated less often, so that a burst's updates don't hold up its answers. */
+const maxFrequentReplies = 5;
 
 interface OpenSegment {
   number: number;
@@ -39,13 +43,14 @@ interface OpenSegment {
 }
 
 export function createLocalReply(options: LocalReplyOptions): Reply {
-  const { store, target, posts, log } = options;
+  const { store, target, posts, openReplies, log } = options;
   const posted = new Set<string>();
   const empty = { isMoved: false, isKept: false, text: "", activity: "", activitySince: undefined, at: undefined };
   const segment: OpenSegment = { number: 0, ...empty };
   let begun: Promise<void> | undefined;
   let shownAt = 0;
   let timer: NodeJS.Timeout | undefined;
+  let lastPut: Promise<void> | undefined;
   let isLeft = false;
 
   async function begin(): Promise<void> {
@@ -72,7 +77,8 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
   }
 
   async function post(key: string, message: ChatMessage, isKept: boolean): Promise<void> {
-    store.put(message);
+    lastPut = store.put(message);
+    await lastPut;
     if (!isKept) await posts.keep(key, message.id);
   }
 
@@ -98,9 +104,12 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
   async function update(change: Partial<OpenSegment>): Promise<void> {
     begun ??= begin();
     await begun;
+    if (isLeft) return;
+    openReplies.add(posts);
     Object.assign(segment, change);
     if (timer !== undefined) return;
-    const wait = shownAt + minUpdateIntervalMs - Date.now();
+    const intervalMs = minUpdateIntervalMs * Math.max(1, openReplies.size / maxFrequentReplies);
+    const wait = shownAt + intervalMs - Date.now();
     if (wait <= 0) return await show("streaming");
     timer = setTimeout(() => {
       show("streaming").catch((thrown: unknown) =>
@@ -123,6 +132,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
   ): Promise<void> {
     begun ??= begin();
     await begun;
+    openReplies.delete(posts);
     const attached = await attach(store, target.turnId, files);
     Object.assign(segment, {
       text: [text, ...attached.notes].filter(Boolean).join("\n\n"),
@@ -194,18 +204,22 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
       await postBelow(`question:${question.id}`, () => questionMessage(question));
     },
     async settle(card) {
-      if (store.get(cardId(target, card.id)) !== undefined) store.put(cardMessage(card));
+      if (store.get(cardId(target, card.id)) !== undefined) await store.put(cardMessage(card));
     },
     finish: (text, files, footer) => end(text, files, "done", footer),
     fail: (text, footer) => end(text, [], "failed", footer),
     async park() {
+      openReplies.delete(posts);
       if (begun === undefined) return;
       await begun;
       await closeSegment();
     },
     async leave() {
       isLeft = true;
+      openReplies.delete(posts);
       clearTimeout(timer);
+      // What is shown from now on is another reply's.
+      await lastPut?.catch(() => {});
     },
   };
 }

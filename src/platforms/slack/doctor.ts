@@ -1,7 +1,9 @@
 /** The Slack checks of `remora doctor`: bot token and scopes, app token or signing secret, user token, and the clock. */
+
 import { z } from "zod";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";
+import { error, type Finding, ok, warning } from "../shared/finding.ts";
 import { createSlackApi, type SlackApi } from "./api/api.ts";
 import { clockText } from "./api/health.ts";
 import { createIdentity } from "./api/identity.ts";
@@ -9,21 +11,19 @@ import { missingScopes, scopesAdvice } from "./api/manifest.ts";
 import { hasHistoryLimit } from "./history-limit.ts";
 import type { SlackPlatformOptions } from "./platform.ts";
 
-export interface SlackFinding {
-  level: "ok" | "warning" | "error";
-  text: string;
-}
-
 type Access = SlackPlatformOptions["access"];
 
 const maxRetryMs = 5_000;
 const openedSchema = z.object({ url: z.string() });
 
-export async function checkSlack(access: Access, signal: AbortSignal): Promise<SlackFinding[]> {
+export async function checkSlack(access: Access, signal: AbortSignal): Promise<Finding[]> {
   const api = apiFor(access.botToken, access, signal);
-  const bot = await checkBot(api, access.botToken);
-  const transport = access.transport.type === "socket" ? await checkAppToken(access, signal) : checkSecret(access);
-  return [...bot, ...transport, ...(await checkUserToken(access, signal)), ...checkClock(api, access)];
+  const findings = await Promise.all([
+    checkBot(api, access.botToken),
+    access.transport.type === "socket" ? checkAppToken(access, signal) : checkSecret(access),
+    checkUserToken(access, signal),
+  ]);
+  return [...findings.flat(), ...checkClock(api, access)];
 }
 
 function apiFor(token: string, { apiUrl }: Access, signal: AbortSignal): SlackApi {
@@ -31,7 +31,7 @@ function apiFor(token: string, { apiUrl }: Access, signal: AbortSignal): SlackAp
   return createSlackApi({ token, ...where, onProblem: () => {}, log: silentLog, signal });
 }
 
-async function checkBot(api: SlackApi, token: string): Promise<SlackFinding[]> {
+async function checkBot(api: SlackApi, token: string): Promise<Finding[]> {
   if (!token.startsWith("xoxb-"))
     return [error("SLACK_BOT_TOKEN is not a bot token. It must start with xoxb- (Install App → Bot User OAuth Token)")];
   try {
@@ -43,7 +43,7 @@ async function checkBot(api: SlackApi, token: string): Promise<SlackFinding[]> {
   }
 }
 
-async function checkScopes(scopes: string[] | undefined): Promise<SlackFinding[]> {
+async function checkScopes(scopes: string[] | undefined): Promise<Finding[]> {
   if (scopes === undefined) return [warning("Slack did not say which scopes the token has")];
   const missing = await missingScopes(scopes);
   if (missing === undefined) return [warning("can't read slack/manifest.yaml, so the scopes were not checked")];
@@ -51,7 +51,7 @@ async function checkScopes(scopes: string[] | undefined): Promise<SlackFinding[]
   return [error(`the bot token lacks ${missing.join(", ")}: ${scopesAdvice}`)];
 }
 
-async function checkHistory(api: SlackApi): Promise<SlackFinding[]> {
+async function checkHistory(api: SlackApi): Promise<Finding[]> {
   if ((await hasHistoryLimit(api)) !== true) return [];
   return [
     warning(
@@ -60,7 +60,7 @@ async function checkHistory(api: SlackApi): Promise<SlackFinding[]> {
   ];
 }
 
-async function checkAppToken(access: Access, signal: AbortSignal): Promise<SlackFinding[]> {
+async function checkAppToken(access: Access, signal: AbortSignal): Promise<Finding[]> {
   const appToken = access.transport.type === "socket" ? access.transport.appToken : "";
   if (!appToken.startsWith("xapp-"))
     return [
@@ -75,7 +75,7 @@ async function checkAppToken(access: Access, signal: AbortSignal): Promise<Slack
   }
 }
 
-async function checkUserToken(access: Access, signal: AbortSignal): Promise<SlackFinding[]> {
+async function checkUserToken(access: Access, signal: AbortSignal): Promise<Finding[]> {
   if (access.userToken === undefined) return [];
   const query = { query: "remora", count: 1 };
   try {
@@ -92,7 +92,7 @@ function isAnswer(thrown: unknown): boolean {
   return !(thrown instanceof RemoraError && thrown.isRetryable);
 }
 
-function checkSecret({ transport }: Access): SlackFinding[] {
+function checkSecret({ transport }: Access): Finding[] {
   const secret = transport.type === "http" ? transport.signingSecret : "";
   if (/^[0-9a-f]{32}$/.test(secret)) return [ok("SLACK_SIGNING_SECRET has the right form (HTTP)")];
   return [
@@ -102,21 +102,9 @@ function checkSecret({ transport }: Access): SlackFinding[] {
   ];
 }
 
-function checkClock(api: SlackApi, { transport }: Access): SlackFinding[] {
+function checkClock(api: SlackApi, { transport }: Access): Finding[] {
   const skewMs = api.clockSkewMs();
   const text = clockText(skewMs);
   if (text === undefined) return skewMs === undefined ? [] : [ok("this machine's clock agrees with Slack's")];
   return [transport.type === "http" ? error(text) : warning(text)];
-}
-
-function ok(text: string): SlackFinding {
-  return { level: "ok", text };
-}
-
-function warning(text: string): SlackFinding {
-  return { level: "warning", text };
-}
-
-function error(text: string): SlackFinding {
-  return { level: "error", text };
 }

@@ -15,6 +15,7 @@ import type { Platform, PlatformHandlers } from "../../ports/platform.ts";
 import type { RateBudget } from "../../ports/rate-budget.ts";
 import type { Store } from "../../ports/store.ts";
 import { logReport, reportText } from "../shared/catch-up-report.ts";
+import { createFormContents } from "../shared/form-contents.ts";
 import { withTimeout } from "../shared/with-timeout.ts";
 import { createSlackApi } from "./api/api.ts";
 import { isTokenProblem } from "./api/api-problems.ts";
@@ -36,7 +37,6 @@ import { createInbound, type Inbound } from "./inbound/inbound.ts";
 import { addListeners } from "./inbound/listeners.ts";
 import { createRecentMessages } from "./inbound/recent-messages.ts";
 import { createThreads } from "./inbound/threads.ts";
-import { createCardForms } from "./interactions/card-forms.ts";
 import { createCommands } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import { createAssistantPane } from "./outbound/assistant-pane.ts";
@@ -106,7 +106,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const files = createSlackFiles({ api, token: access.botToken, ...where, log, signal: ended.signal });
   const cursors = createCursors(store, log, options.withLock);
   const authors = createLruMap<string>(maxKnownAuthors);
-  const forms = createCardForms(store);
+  const formContents = createFormContents(store, "slack");
   const rateLimiter = createRateLimiter(now);
   const footers = createFooters(log);
   const chatAccess = createChatAccess(api, people);
@@ -166,7 +166,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         await inbound.message(event);
       },
     };
-    const interactions = createInteractions({ ...shared, forms });
+    const interactions = createInteractions({ ...shared, formContents });
     const commands = createCommands({ ...shared, threads, authors, onTaken });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {
@@ -256,7 +256,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, forms, log, now },
+        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, formContents, log, now },
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
@@ -274,6 +274,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       await compareScopes((await api.call("auth.test", {}, scopesSchema, { maxRetryMs: 0 })).response_metadata?.scopes);
     },
     health: health.now,
+    hurry: () => ended.abort(),
     async close() {
       await receiver?.stop();
       health.disconnected("closed");

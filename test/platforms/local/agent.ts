@@ -36,17 +36,15 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
     const { text } = message;
     if (text.startsWith("ask")) return await askFirst(message, reply);
     if (text === "fail") return await reply.fail("I had begun.\n\n⚠️ The model could not answer: it is out of reach.");
+    // A test can release the answer as soon as it sees its first words.
+    const held = agent.isHolding ? new Promise<void>((resolve) => (release = resolve)) : undefined;
     const words = agent.answerText.split(/(?<=\s)/);
     const step = Math.ceil(words.length / maxUpdates);
     for (let index = 0; index < words.length - 1; index += step) {
       await reply.write(words.slice(0, index + 1).join(""));
       await new Promise((resolve) => setImmediate(resolve));
     }
-    if (agent.isHolding) {
-      await new Promise<void>((resolve) => {
-        release = resolve;
-      });
-    }
+    await held;
     await reply.finish(agent.answerText, []);
   }
 

@@ -396,6 +396,7 @@ test("the page, its modules and its libraries are served whole, with nothing inl
     "/local/vendor/marked.js",
     "/local/vendor/dompurify.js",
     "/local/vendor/highlight.js",
+    "/local/vendor/diff-lines.js",
   ]) {
     expect((await page.fetch(path)).status).toBe(200);
     expect((await fetch(page.url + path)).status).toBe(401);

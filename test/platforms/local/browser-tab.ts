@@ -1,7 +1,7 @@
 /** One browser and a fresh page of the local chat for each test. Every error of a tab fails the test. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
-import { launchBrowser } from "../../doubles/browser.ts";
+import { createTabs, launchBrowser, type Tabs } from "../../doubles/browser.ts";
 import { createScriptedAgent, type ScriptedAgent } from "./agent.ts";
 import { type LocalPage, openLocalPage, token } from "./local-page.ts";
 
@@ -17,11 +17,11 @@ export interface PageInBrowser {
 /** Call it in the `describe` whose tests need it. */
 export function useBrowser(): PageInBrowser {
   let browser: Browser;
+  let tabs: Tabs;
   let problems: string[] = [];
   const world = {
-    async newTab(options = {}) {
-      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-      const tab = await context.newPage();
+    async newTab(options) {
+      const tab = await tabs.open(options);
       tab.setDefaultTimeout(90_000);
       tab.on("pageerror", (error) => problems.push(error.message));
       tab.on("console", (line) => {
@@ -29,7 +29,7 @@ export function useBrowser(): PageInBrowser {
       });
       return tab;
     },
-    async open(hash = "", options = {}) {
+    async open(hash = "", options) {
       const tab = await world.newTab(options);
       await tab.goto(`${world.page.url}/?token=${token}${hash}`);
       await tab.getByPlaceholder(/^Message /).waitFor();
@@ -48,6 +48,7 @@ export function useBrowser(): PageInBrowser {
   } as PageInBrowser;
   beforeAll(async () => {
     browser = await launchBrowser();
+    tabs = createTabs(browser);
   });
   afterAll(() => browser.close());
   beforeEach(async () => {
@@ -57,7 +58,7 @@ export function useBrowser(): PageInBrowser {
     await world.page.platform.connect(world.agent.handlers, new AbortController().signal);
   });
   afterEach(async () => {
-    for (const context of browser.contexts()) await context.close();
+    await tabs.closeAll();
     await world.page.close();
     expect(problems).toEqual([]);
   });

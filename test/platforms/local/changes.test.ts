@@ -1,12 +1,13 @@
 /** Cards about changes in a real Chromium: what is seen, each choice, the diff and the choice of files, by keyboard too. */
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, ViewportSize } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { browserNote, launchBrowser, missingBrowser } from "../../doubles/browser.ts";
+import { browserNote, createTabs, launchBrowser, missingBrowser, type Tabs } from "../../doubles/browser.ts";
 import { type ChangingAgent, createChangingAgent } from "./changes-script.ts";
 import { type LocalPage, openLocalPage, token } from "./local-page.ts";
 
 describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browserNote}`, () => {
   let browser: Browser;
+  let tabs: Tabs;
   let page: LocalPage;
   let agent: ChangingAgent;
   let tab: Page;
@@ -14,6 +15,7 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
 
   beforeAll(async () => {
     browser = await launchBrowser();
+    tabs = createTabs(browser);
   });
   afterAll(() => browser.close());
 
@@ -22,17 +24,16 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
     agent = createChangingAgent(() => page.platform);
     await page.platform.connect(agent.handlers, new AbortController().signal);
     problems = [];
-    tab = await openTab(1280, 800);
+    tab = await openTab();
   });
   afterEach(async () => {
-    await tab.context().close();
+    await tabs.closeAll();
     await page.close();
     expect(problems).toEqual([]);
   });
 
-  async function openTab(width: number, height: number): Promise<Page> {
-    const context = await browser.newContext({ viewport: { width, height } });
-    const opened = await context.newPage();
+  async function openTab(viewport?: ViewportSize): Promise<Page> {
+    const opened = await tabs.open(viewport && { viewport });
     opened.setDefaultTimeout(90_000);
     opened.on("pageerror", (error) => problems.push(error.message));
     opened.on("console", (line) => {
@@ -193,7 +194,7 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
   });
 
   test("on a phone card, diff and choice of files are no wider than the screen, and every line can be read", async () => {
-    const phone = await openTab(390, 780);
+    const phone = await openTab({ width: 390, height: 780 });
     agent.wholeDiff = `--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+${"word ".repeat(200)}${"x".repeat(3_000)}`;
     await say("@remora change", phone);
     await button("Show diff", phone).click();
@@ -210,6 +211,5 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
     await submit.click();
     await thread(phone).getByText("6 files kept by Ann").waitFor();
     expect(await isTooWide(phone)).toBe(false);
-    await phone.context().close();
   });
 });

@@ -30,11 +30,11 @@ const at = (conversationId: string, person = "ann", channel?: string): ChatPlace
   ...(channel === undefined ? {} : { channel }),
 });
 
-function put(id: string, place: Scope, more: Partial<ChatMessage> = {}): void {
+async function put(id: string, place: Scope, more: Partial<ChatMessage> = {}): Promise<void> {
   const author = { id: "ann", name: "Ann", isBot: false };
   const state: ChatMessage["state"] = "done";
   const said = { type: "message" as const, thread: null, text: id, at: 0, isAddressed: false, isDeleted: false };
-  store.insert({ ...{ id, place, author, state, activity: "", files: [] }, ...said, ...more }, true);
+  await store.insert({ ...{ id, place, author, state, activity: "", files: [] }, ...said, ...more }, true);
 }
 
 async function idsOf(place: ChatPlace, options: { limit: number; before?: string }): Promise<string[]> {
@@ -43,13 +43,13 @@ async function idsOf(place: ChatPlace, options: { limit: number; before?: string
 
 describe("the history of a place", () => {
   test("leaves out what is still being written, cards, receipts and what was deleted, and still gives as many as asked for", async () => {
-    put("first", "dm:ann");
-    put("second", "dm:ann");
-    for (let index = 0; index < 150; index += 1) put(`card-${index}`, "dm:ann", { type: "card", author: agent });
-    put("receipt", "dm:ann", { type: "receipt", onlyFor: "ann" });
-    put("deleted", "dm:ann", { isDeleted: true });
-    put("third", "dm:ann");
-    put("answer", "dm:ann", { author: agent, state: "streaming", text: "" });
+    await put("first", "dm:ann");
+    await put("second", "dm:ann");
+    for (let index = 0; index < 150; index += 1) await put(`card-${index}`, "dm:ann", { type: "card", author: agent });
+    await put("receipt", "dm:ann", { type: "receipt", onlyFor: "ann" });
+    await put("deleted", "dm:ann", { isDeleted: true });
+    await put("third", "dm:ann");
+    await put("answer", "dm:ann", { author: agent, state: "streaming", text: "" });
     expect(await idsOf(at("local:dm:ann"), { limit: 1 })).toEqual(["third"]);
     expect(await idsOf(at("local:dm:ann"), { limit: 2 })).toEqual(["second", "third"]);
     expect(await idsOf(at("local:dm:ann"), { limit: 9 })).toEqual(["first", "second", "third"]);
@@ -57,7 +57,7 @@ describe("the history of a place", () => {
 
   test("goes back from a message, over any number of pages", async () => {
     const all = Array.from({ length: 230 }, (_, index) => `message-${index}`);
-    for (const id of all) put(id, "channel:general");
+    for (const id of all) await put(id, "channel:general");
     const place = at("local:channel:random:any", "ann", "#general");
     const found: string[] = [];
     for (let before: string | undefined; ; before = found[0]) {
@@ -68,18 +68,27 @@ describe("the history of a place", () => {
     expect(found).toEqual(all);
   });
 
+  test("counts as replies what was said in the thread", async () => {
+    await put("root", "channel:general");
+    await put("reply", "channel:general", { thread: "root" });
+    await put("card", "channel:general", { thread: "root", type: "card", author: agent });
+    await put("answer", "channel:general", { thread: "root", author: agent, state: "streaming", text: "" });
+    const place = at("local:channel:random:any", "ann", "#general");
+    expect(await chat().history(place, { limit: 1 })).toMatchObject([{ id: "root", replies: 1 }]);
+  });
+
   test("of a thread is the thread's alone", async () => {
-    put("root", "channel:general");
-    put("reply", "channel:general", { thread: "root" });
-    put("other", "channel:general");
+    await put("root", "channel:general");
+    await put("reply", "channel:general", { thread: "root" });
+    await put("other", "channel:general");
     expect(await idsOf(at("local:channel:general:root"), { limit: 10 })).toEqual(["root", "reply"]);
   });
 });
 
 test("the files of a message can be opened, unless the message is another place's or another person's", async () => {
   const files = [{ id: "f.0", name: "plan.pdf", mimeType: "application/pdf", bytes: 7 }];
-  put("plan", "channel:general", { files });
-  put("private", "channel:general", { files, onlyFor: "ben" });
+  await put("plan", "channel:general", { files });
+  await put("private", "channel:general", { files, onlyFor: "ben" });
   const place = at("local:channel:general:any");
   const { id, ...described } = files[0] ?? { id: "" };
   expect(await chat().files?.(place, "plan")).toEqual([{ ...described, source: { file: id } }]);
@@ -103,7 +112,7 @@ describe("what a person can't reach", () => {
   );
 
   test("a DM of another, also when the place is named by it, or by one of its messages", async () => {
-    put("private", "dm:ben");
+    await put("private", "dm:ben");
     expect(await idsOf(at("local:dm:ben", "ann"), { limit: 5 })).toEqual([]);
     await expect(chat().history(at("local:dm:ann"), { limit: 5, before: "private" })).rejects.toThrow(
       "no message private",

@@ -35,9 +35,9 @@ test("what is not a chat is refused with what to do, and left as it is", () => {
   expect(() => createChatStore(path)).toThrow(/newer Remora.*move the file away/);
 });
 
-test("two processes on one file never share a revision, and each sees what the other wrote", () => {
+test("two processes on one file never share a revision, and each sees what the other wrote", async () => {
   const [one, other] = [createChatStore(path), createChatStore(path)];
-  for (let index = 0; index < 20; index++) (index % 2 === 0 ? one : other).put(message(`m${index}`));
+  for (let index = 0; index < 20; index++) await (index % 2 === 0 ? one : other).put(message(`m${index}`));
   const revisions = one.changes("ann", 0, 100).map((each) => each.revision);
   expect(new Set(revisions).size).toBe(20);
   expect(other.changes("ann", 0, 100).map((each) => each.id)).toEqual(
@@ -47,15 +47,15 @@ test("two processes on one file never share a revision, and each sees what the o
   other.close();
 });
 
-test("whatever is written in whatever order, the changes since any revision are the newest states, each once", () => {
+test("whatever is written in whatever order, the changes since any revision are the newest states, each once", async () => {
   const write = fc.record({ id: fc.constantFrom("a", "b", "c", "d"), text: fc.string({ unit: "binary" }) });
-  fc.assert(
-    fc.property(fc.array(write, { maxLength: 12 }), fc.nat(12), (writes, seen) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(write, { maxLength: 12 }), fc.nat(12), async (writes, seen) => {
       const store = createChatStore(":memory:");
       const newest = new Map<string, string>();
       const expected = new Map<string, string>();
       for (const [index, { id, text }] of writes.entries()) {
-        store.put(message(id, { text }));
+        await store.put(message(id, { text }));
         newest.set(id, text);
         if (index >= seen) expected.set(id, text);
       }
@@ -71,9 +71,32 @@ test("whatever is written in whatever order, the changes since any revision are 
   );
 });
 
-test("pages go back without a gap and without an overlap", () => {
+test("a read by id sees what still waits to be committed, and an upload belongs to the message that waits", async () => {
+  const { files, ...store } = createChatStore(":memory:");
+  const upload = files.beginUpload({ id: "upload-1", name: "a", mimeType: "text/plain", person: "ann" });
+  const file = upload?.finish();
+  const writes = [store.insert(message("root", { files: file === undefined ? [] : [file] }), false)];
+  expect(files.uploaded("upload-1", "ann")).toBeUndefined();
+  writes.push(store.insert(message("reply", { thread: "root", isAddressed: true }), true));
+  expect(store.isAgentsThread("root")).toBe(true);
+  writes.push(store.insert(message("reply-2", { thread: "root" }), false));
+  expect(store.countReplies("root")).toBe(2);
+  writes.push(store.insert(message("reply-3", { thread: "root" }), false));
+  expect(store.thread("ann", "root", 9)).toHaveLength(4);
+  const handedOver = store.markHandedOver("root");
+  expect(store.isHandedOver("root")).toBe(true);
+  const others = store.markHandedOver("reply-2");
+  expect(store.notHandedOver().map(({ id }) => id)).toEqual(["reply-3"]);
+  const put = store.put(message("root", { text: "changed" }));
+  expect(store.get("root")).toMatchObject({ text: "changed", replies: 3 });
+  expect(await Promise.all(writes)).toEqual([true, true, true, true]);
+  await Promise.all([handedOver, others, put]);
+  store.close();
+});
+
+test("pages go back without a gap and without an overlap", async () => {
   const store = createChatStore(":memory:");
-  for (let index = 0; index < 25; index++) store.put(message(`m${index}`));
+  for (let index = 0; index < 25; index++) await store.put(message(`m${index}`));
   const read: string[] = [];
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
     const page = store.page("ann", "channel:general", before, 10);
@@ -85,14 +108,14 @@ test("pages go back without a gap and without an overlap", () => {
   store.close();
 });
 
-test("the message above a thread counts its replies and the cards that wait", () => {
+test("the message above a thread counts its replies and the cards that wait", async () => {
   const store = createChatStore(":memory:");
-  store.put(message("root"));
-  store.put(message("reply", { thread: "root", at: 5 }));
-  store.put(message("card", { thread: "root", at: 6, type: "card", state: "waiting" }));
-  store.put(message("private", { thread: "root", at: 9, onlyFor: "ann" }));
+  await store.put(message("root"));
+  await store.put(message("reply", { thread: "root", at: 5 }));
+  await store.put(message("card", { thread: "root", at: 6, type: "card", state: "waiting" }));
+  await store.put(message("private", { thread: "root", at: 9, onlyFor: "ann" }));
   expect(store.get("root")).toMatchObject({ replies: 2, waitingCards: 1, lastReplyAt: 6 });
-  store.put(message("card", { thread: "root", at: 6, type: "card", state: "done" }));
+  await store.put(message("card", { thread: "root", at: 6, type: "card", state: "done" }));
   expect(store.get("root")).toMatchObject({ replies: 2, waitingCards: 0 });
   expect(store.changes("ann", 0, 100).at(-1)?.id).toBe("root");
   store.close();

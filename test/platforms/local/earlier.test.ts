@@ -21,12 +21,12 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-function put(id: string, more: Partial<ChatMessage> = {}): void {
+async function put(id: string, more: Partial<ChatMessage> = {}): Promise<void> {
   const author = { id: "ben", name: "Ben", isBot: false };
   const place = "channel:general" as const;
   const state: ChatMessage["state"] = "done";
   const said = { type: "message" as const, thread: null, text: id, at: 1_000, isAddressed: false, isDeleted: false };
-  store.insert({ ...{ id, place, author, state, activity: "", files: [] }, ...said, ...more }, true);
+  await store.insert({ ...{ id, place, author, state, activity: "", files: [] }, ...said, ...more }, true);
 }
 
 const ann = { id: "ann", name: "Ann", isBot: false };
@@ -45,14 +45,14 @@ const read = async (...args: Parameters<typeof earlier>) =>
   (await earlier(...args)).lines.map(({ kind, id }) => `${kind} ${id}`);
 
 test("a thread: the first message, the newest before the mention, and the number of the others", async () => {
-  put("root");
-  for (const id of ["a", "b"]) put(id, { thread: "root" });
-  put("card", { thread: "root", type: "card", author: agent });
-  put("deleted", { thread: "root", isDeleted: true });
-  put("own", { thread: "root", author: agent });
-  put("c", { thread: "root", files: [{ id: "f", name: "plan.pdf", mimeType: "application/pdf", bytes: 1 }] });
-  put("mention", { thread: "root", author: ann });
-  put("after", { thread: "root" });
+  await put("root");
+  for (const id of ["a", "b"]) await put(id, { thread: "root" });
+  await put("card", { thread: "root", type: "card", author: agent });
+  await put("deleted", { thread: "root", isDeleted: true });
+  await put("own", { thread: "root", author: agent });
+  await put("c", { thread: "root", files: [{ id: "f", name: "plan.pdf", mimeType: "application/pdf", bytes: 1 }] });
+  await put("mention", { thread: "root", author: ann });
+  await put("after", { thread: "root" });
   expect(await read("mention")).toEqual(["root root", "thread b", "thread own", "thread c"]);
   const { lines, leftOut } = await earlier("mention");
   expect(leftOut).toBe(1);
@@ -64,9 +64,9 @@ test("a thread: the first message, the newest before the mention, and the number
 });
 
 test("a thread of 5,000 messages is read only at its end", async () => {
-  put("root");
-  for (let index = 1; index < 5_000; index++) put(`m${index}`, { thread: "root" });
-  put("mention", { thread: "root", author: ann });
+  await put("root");
+  for (let index = 1; index < 5_000; index++) await put(`m${index}`, { thread: "root" });
+  await put("mention", { thread: "root", author: ann });
   const { lines, leftOut } = await earlier("mention", { maxMessages: 50 });
   expect(lines.at(-1)?.id).toBe("m4999");
   expect(lines).toHaveLength(51);
@@ -74,31 +74,31 @@ test("a thread of 5,000 messages is read only at its end", async () => {
 });
 
 test("a channel: the last messages outside threads, not older than wanted, and only that channel", async () => {
-  put("old", { at: -700_000 });
-  put("elsewhere", { place: "channel:random" });
-  put("a");
-  put("reply", { thread: "a" });
-  put("receipt", { type: "receipt", onlyFor: "ann" });
-  put("mention", { author: ann });
+  await put("old", { at: -700_000 });
+  await put("elsewhere", { place: "channel:random" });
+  await put("a");
+  await put("reply", { thread: "a" });
+  await put("receipt", { type: "receipt", onlyFor: "ann" });
+  await put("mention", { author: ann });
   expect(await read("mention", { channelMessages: 5 })).toEqual(["channel a"]);
   expect(await read("mention", { channelMessages: 0 })).toEqual([]);
 });
 
 test("a DM brings nothing", async () => {
-  put("one", { place: "dm:ann", author: ann });
-  put("two", { place: "dm:ann", author: ann });
+  await put("one", { place: "dm:ann", author: ann });
+  await put("two", { place: "dm:ann", author: ann });
   expect(await read("two")).toEqual([]);
 });
 
 test("a link to a message of the same channel brings it; others, private and deleted ones don't", async () => {
-  put("a b");
-  put("elsewhere", { place: "channel:random" });
-  put("private", { type: "message", onlyFor: "ben" });
-  put("deleted", { isDeleted: true });
+  await put("a b");
+  await put("elsewhere", { place: "channel:random" });
+  await put("private", { type: "message", onlyFor: "ben" });
+  await put("deleted", { isDeleted: true });
   const page = "http://127.0.0.1:4180/#";
   const text = [`${page}/general/a%20b`, `${page}/random/elsewhere`, `(${page}/general/private)`].join(" ");
-  put("mention", { author: ann, text });
+  await put("mention", { author: ann, text });
   expect(await read("mention", { channelMessages: 0 })).toEqual(["linked a b"]);
-  put("second", { author: ann, text: `${page}/general/deleted ${page}/general/%E0%A4%A` });
+  await put("second", { author: ann, text: `${page}/general/deleted ${page}/general/%E0%A4%A` });
   expect(await read("second", { channelMessages: 0 })).toEqual([]);
 });

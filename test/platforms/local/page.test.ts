@@ -1,13 +1,14 @@
 /** The page in a real Chromium, with a scripted agent behind the port. */
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, ViewportSize } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { browserNote, launchBrowser, missingBrowser } from "../../doubles/browser.ts";
+import { browserNote, createTabs, launchBrowser, missingBrowser, type Tabs } from "../../doubles/browser.ts";
 import { blankPng } from "../../plugin-sdk/documents/files.ts";
 import { createScriptedAgent, type ScriptedAgent } from "./agent.ts";
 import { type LocalPage, openLocalPage, token } from "./local-page.ts";
 
 describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${browserNote}`, () => {
   let browser: Browser;
+  let tabs: Tabs;
   let page: LocalPage;
   let agent: ScriptedAgent;
   let tab: Page;
@@ -15,6 +16,7 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
 
   beforeAll(async () => {
     browser = await launchBrowser();
+    tabs = createTabs(browser);
   });
   afterAll(() => browser.close());
 
@@ -26,14 +28,13 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     tab = await openTab();
   });
   afterEach(async () => {
-    await tab.context().close();
+    await tabs.closeAll();
     await page.close();
     expect(problems).toEqual([]);
   });
 
-  async function openTab(width = 1280, height = 800): Promise<Page> {
-    const context = await browser.newContext({ viewport: { width, height } });
-    const opened = await context.newPage();
+  async function openTab(viewport?: ViewportSize): Promise<Page> {
+    const opened = await tabs.open(viewport && { viewport });
     opened.setDefaultTimeout(90_000);
     opened.on("pageerror", (error) => problems.push(error.message));
     opened.on("console", (line) => {
@@ -359,7 +360,6 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await other.getByRole("button", { name: "Remora", exact: true }).click();
     await other.getByText("Just the two of you").waitFor();
     expect(await other.getByText("between us").count()).toBe(0);
-    await other.context().close();
   });
 
   test("a failed turn is shown as one", async () => {
@@ -442,7 +442,7 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
   });
 
   test("on a phone nothing is wider than the screen, and every place is a tap away", async () => {
-    const phone = await openTab(360, 740);
+    const phone = await openTab({ width: 360, height: 740 });
     await write("@remora ask two", phone);
     await phone.getByRole("button", { name: "Approve all 2" }).waitFor();
     const tooWide = () => phone.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
@@ -452,6 +452,5 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await phone.getByRole("button", { name: "random" }).click();
     await phone.getByRole("heading", { name: "#random", exact: true }).waitFor();
     expect(await tooWide()).toBe(false);
-    await phone.context().close();
   });
 });

@@ -1,6 +1,7 @@
 /** A diff with coloured lines, as a block on a card or in full in a dialog. */
+
+import { diffLines } from "/local/vendor/diff-lines.js";
 import { openDialog } from "./dialog.js";
-import { diffLines } from "./diff-lines.js";
 import { element } from "./dom.js";
 
 /** Lines per block. The browser lays out only the blocks that are visible. */

@@ -90,7 +90,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
     for (;;) {
       const wait = (await budget?.take(queueOf(method, args), sharedRates[method])) ?? 0;
       if (wait === 0) return;
-      if (now() + wait > end) throw waitAsked(method, wait);
+      if (signal.aborted || now() + wait > end) throw waitAsked(method, wait);
       await pause(wait, signal);
     }
   }

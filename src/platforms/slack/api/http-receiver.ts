@@ -7,11 +7,13 @@
  *   4. acknowledges a repeated click, form or command without running it: Slack sends these once, so it is a replay
  *   5. passes all other requests through Bolt, and answers 200 if the request was stored, otherwise 500
  */
+
 import type { App, Receiver } from "@slack/bolt";
 import { verifySlackRequest } from "@slack/bolt";
 import type { Context, Hono, Next } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { messageOf } from "../../../lib/errors.ts";
+import { isJsonObject, parseJson } from "../../../lib/json.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { signatureLifetimeMs } from "../limits.ts";
@@ -145,12 +147,6 @@ function bodyOf(raw: string, contentType: string): Record<string, unknown> | und
 }
 
 function objectIn(json: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(json);
+  return isJsonObject(value) ? value : undefined;
 }

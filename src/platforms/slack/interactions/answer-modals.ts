@@ -1,79 +1,75 @@
-/** The modals behind Deny with reason… and Allow…, which a person confirms. */
-import { z } from "zod";
+/** The modals behind Deny with reason…, Allow… and Hand over…. Who may answer is checked when they are submitted. */
 import { maxInputLength, maxTextObjectLength } from "../limits.ts";
 import { plain, richText } from "../outbound/rich-text.ts";
 import { beginningOf } from "../outbound/safe-text.ts";
-import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
+import type { CardPlace } from "./card-place.ts";
+import { formModal, inputBlock, inputError, plainText, readInputs, type View } from "./form-modal.ts";
 
 export const reasonCallback = "remora_reason";
 export const allowCallback = "remora_allow_form";
+export const handoverCallback = "remora_handover";
 
 const reasonBlock = "reason";
-const maxErrorLength = 1_500;
+const personBlock = "person";
 const maxReasonLength = 2_000;
+const allowTitle = "Allow without asking";
 
-export function reasonModal(place: CardPlace): Record<string, unknown> {
-  return {
-    type: "modal",
-    callback_id: reasonCallback,
-    private_metadata: JSON.stringify(place),
-    title: { type: "plain_text", text: "Deny with reason" },
-    submit: { type: "plain_text", text: "Deny" },
-    close: { type: "plain_text", text: "Cancel" },
-    blocks: [
-      {
-        type: "input",
-        block_id: reasonBlock,
-        label: { type: "plain_text", text: "Why not? Remora reads this and can try something else." },
-        element: {
-          type: "plain_text_input",
-          action_id: reasonBlock,
-          multiline: true,
-          max_length: Math.min(maxReasonLength, maxInputLength),
-        },
-      },
-    ],
-  };
+export function reasonModal(place: CardPlace): View {
+  const maxLength = Math.min(maxReasonLength, maxInputLength);
+  const element = { type: "plain_text_input", multiline: true, max_length: maxLength };
+  return formModal({
+    callback: reasonCallback,
+    metadata: JSON.stringify(place),
+    title: "Deny with reason",
+    submit: "Deny",
+    blocks: [inputBlock(reasonBlock, "Why not? Remora reads this and can try something else.", element)],
+  });
 }
 
-export function allowModal(place: CardPlace, grantText: string): Record<string, unknown> {
-  return {
-    type: "modal",
-    callback_id: allowCallback,
-    private_metadata: JSON.stringify(place),
-    title: { type: "plain_text", text: "Allow without asking" },
-    submit: { type: "plain_text", text: "Allow" },
-    close: { type: "plain_text", text: "Cancel" },
+export function readReason(values: unknown): string {
+  return readInputs(values).get(reasonBlock)?.value?.trim() ?? "";
+}
+
+export function reasonRefused(text: string): View {
+  return inputError(reasonBlock, text);
+}
+
+export function handoverModal(place: CardPlace): View {
+  const hint = plainText("Only somebody who can approve this. You can still answer too.");
+  return formModal({
+    callback: handoverCallback,
+    metadata: JSON.stringify(place),
+    title: "Hand over",
+    submit: "Hand over",
+    blocks: [inputBlock(personBlock, "Who should answer?", { type: "users_select" }, { hint })],
+  });
+}
+
+/** The id of the chosen person; empty if none was chosen. */
+export function readPerson(values: unknown): string {
+  return readInputs(values).get(personBlock)?.selected_user ?? "";
+}
+
+export function handoverRefused(text: string): View {
+  return inputError(personBlock, text);
+}
+
+export function allowModal(place: CardPlace, grantText: string): View {
+  return formModal({
+    callback: allowCallback,
+    metadata: JSON.stringify(place),
+    title: allowTitle,
+    submit: "Allow",
     blocks: [
       richText([plain(beginningOf(grantText, maxTextObjectLength))]),
       richText([plain("This also approves the call on the card. You can end it there at any time.")]),
     ],
-  };
-}
-
-export function readPlace(metadata: string): CardPlace | undefined {
-  return readMetadata(metadata, cardPlaceSchema);
-}
-
-const reasonSchema = z.object({
-  [reasonBlock]: z.object({ [reasonBlock]: z.object({ value: z.string().nullish() }) }),
-});
-
-export function readReason(values: unknown): string {
-  return reasonSchema.safeParse(values).data?.[reasonBlock]?.[reasonBlock]?.value?.trim() ?? "";
-}
-
-export function reasonRefused(text: string): Record<string, unknown> {
-  return { response_action: "errors", errors: { [reasonBlock]: beginningOf(text, maxErrorLength) } };
+  });
 }
 
 /** The modal has no input to mark, so it shows the text instead. */
-export function allowRefused(text: string): Record<string, unknown> {
-  const view = {
-    type: "modal",
-    title: { type: "plain_text", text: "Allow without asking" },
-    close: { type: "plain_text", text: "Close" },
-    blocks: [richText([plain(beginningOf(text, maxTextObjectLength))])],
-  };
+export function allowRefused(text: string): View {
+  const blocks = [richText([plain(beginningOf(text, maxTextObjectLength))])];
+  const view = { type: "modal", title: plainText(allowTitle), close: plainText("Close"), blocks };
   return { response_action: "update", view };
 }

@@ -1,5 +1,7 @@
 /** A card's place, which a modal carries in its private metadata (at most 3,000 characters). */
+
 import { z } from "zod";
+import { parseJson } from "../../../lib/json.ts";
 
 export const cardPlaceSchema = z.object({
   approvalId: z.string(),
@@ -12,9 +14,5 @@ export const cardPlaceSchema = z.object({
 export type CardPlace = z.infer<typeof cardPlaceSchema>;
 
 export function readMetadata<Metadata>(metadata: string, schema: z.ZodType<Metadata>): Metadata | undefined {
-  try {
-    return schema.safeParse(JSON.parse(metadata)).data;
-  } catch {
-    return undefined;
-  }
+  return schema.safeParse(parseJson(metadata)).data;
 }

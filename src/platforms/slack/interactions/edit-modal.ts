@@ -1,81 +1,44 @@
-/** The modal of Edit…. A click carries only the approval's id, so the arguments are stored when the card is posted. */
+/** The modal of Edit…: the arguments as JSON, in as many inputs as needed. */
 import { z } from "zod";
-import type { Store } from "../../../ports/store.ts";
 import { maxInputLength } from "../limits.ts";
-import { richText } from "../outbound/rich-text.ts";
-import { beginningOf } from "../outbound/safe-text.ts";
+import { plain, richText } from "../outbound/rich-text.ts";
 import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
+import { formModal, inputBlock, inputError, readInputs, type View } from "./form-modal.ts";
 
 export const editCallback = "remora_edit";
 
 /** `joints` are the texts between one input and the next. */
 const metadataSchema = cardPlaceSchema.extend({ joints: z.array(z.string()) });
 
-const maxErrorLength = 1_500;
-const keptMs = 30 * 86_400_000;
-
-export interface EditDrafts {
-  keep(approvalId: string, json: string): Promise<void>;
-  take(approvalId: string): Promise<string | undefined>;
-  drop(approvalId: string): Promise<void>;
-}
-
-export function createEditDrafts(store: Store): EditDrafts {
-  const draftKey = (approvalId: string) => `slack:edit:${approvalId}`;
-  return {
-    keep: (approvalId, json) => store.set(draftKey(approvalId), json, keptMs),
-    async take(approvalId) {
-      const json = await store.get(draftKey(approvalId));
-      return typeof json === "string" ? json : undefined;
-    },
-    drop: (approvalId) => store.delete(draftKey(approvalId)),
-  };
-}
-
-export function editModal(place: CardPlace, json: string): Record<string, unknown> {
+export function editModal(place: CardPlace, json: string): View {
   const { texts, joints } = inputsOf(json);
-  return {
-    type: "modal",
-    callback_id: editCallback,
-    private_metadata: JSON.stringify({ ...place, joints }),
-    title: { type: "plain_text", text: "Edit the call" },
-    submit: { type: "plain_text", text: "Approve as edited" },
-    close: { type: "plain_text", text: "Cancel" },
-    blocks: [
-      richText([
-        { type: "text", text: "The arguments as JSON. Your edit is checked against the safety rules before it runs." },
-      ]),
-      ...texts.map((text, index) => ({
-        type: "input",
-        block_id: inputBlockId(index),
-        optional: index > 0,
-        label: {
-          type: "plain_text",
-          text: texts.length === 1 ? "Arguments" : `Arguments, part ${index + 1} of ${texts.length}`,
-        },
-        element: {
-          type: "plain_text_input",
-          action_id: "json",
-          multiline: true,
-          initial_value: text,
-          max_length: maxInputLength,
-        },
-      })),
-    ],
-  };
+  const note = "The arguments as JSON. Your edit is checked against the safety rules before it runs.";
+  const inputs = texts.map((text, index) => {
+    const label = texts.length === 1 ? "Arguments" : `Arguments, part ${index + 1} of ${texts.length}`;
+    const limits = { multiline: true, max_length: maxInputLength };
+    const element = { type: "plain_text_input", action_id: "json", initial_value: text, ...limits };
+    return inputBlock(inputBlockId(index), label, element, { optional: index > 0 });
+  });
+  return formModal({
+    callback: editCallback,
+    metadata: JSON.stringify({ ...place, joints }),
+    title: "Edit the call",
+    submit: "Approve as edited",
+    blocks: [richText([plain(note)]), ...inputs],
+  });
 }
 
-export function readEdit(metadata: string, values: unknown): { place: CardPlace; json: string } | undefined {
+export function readEdit(metadata: string, values: unknown): string | undefined {
   const parsed = readMetadata(metadata, metadataSchema);
   if (parsed === undefined) return undefined;
-  const { joints, ...place } = parsed;
-  const texts = Array.from({ length: joints.length + 1 }, (_, index) => textIn(values, inputBlockId(index)));
-  const json = texts.map((text, index) => (joints[index - 1] ?? "") + text).join("");
-  return { place, json };
+  const inputs = readInputs(values);
+  const { joints } = parsed;
+  const texts = Array.from({ length: joints.length + 1 }, (_, index) => inputs.get(inputBlockId(index))?.value ?? "");
+  return texts.map((text, index) => (joints[index - 1] ?? "") + text).join("");
 }
 
-export function editRefused(text: string): Record<string, unknown> {
-  return { response_action: "errors", errors: { [inputBlockId(0)]: beginningOf(text, maxErrorLength) } };
+export function editRefused(text: string): View {
+  return inputError(inputBlockId(0), text);
 }
 
 function inputBlockId(index: number): string {
@@ -103,10 +66,4 @@ function cutOf(text: string): { end: number; joint: string } {
     if (isBetweenWords) return { end, joint: "" };
   }
   return { end: maxInputLength, joint: "" };
-}
-
-function textIn(values: unknown, blockId: string): string {
-  const schema = z.record(z.string(), z.record(z.string(), z.object({ value: z.string().nullish() })));
-  const parsed = schema.safeParse(values);
-  return parsed.data?.[blockId]?.json?.value ?? "";
 }

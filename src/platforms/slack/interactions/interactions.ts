@@ -4,6 +4,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { AnswerChoice, AnswerReceipt } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
+import type { FormContents } from "../../shared/form-contents.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import type { SlackApi } from "../api/api.ts";
 import type { Identity } from "../api/identity.ts";
@@ -14,7 +15,7 @@ import { isFirstPart } from "../outbound/cards/card.ts";
 import { choiceActions, moreAction, readMore } from "../outbound/cards/card-buttons.ts";
 import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
 import { pickAction } from "../outbound/question.ts";
-import { type CardForms, type FormChoice, readSubmission, type Submission } from "./card-forms.ts";
+import { type FormChoice, openedForm, readSubmission, type Submission } from "./card-forms.ts";
 import type { CardPlace } from "./card-place.ts";
 import { createFooterClicks } from "./footer-clicks.ts";
 import { createShowDiff } from "./show-diff.ts";
@@ -25,7 +26,7 @@ export interface InteractionsOptions {
   api: SlackApi;
   identity(): Promise<Identity>;
   people: People;
-  forms: CardForms;
+  formContents: FormContents;
   ephemeral: EphemeralReplies;
   log: Log;
 }
@@ -98,7 +99,7 @@ function meaningOf({ action_id, value, selected_option: selected }: Click["actio
 }
 
 export function createInteractions(options: InteractionsOptions): Interactions {
-  const { handlers, api, identity, people, forms, ephemeral, log } = options;
+  const { handlers, api, identity, people, formContents, ephemeral, log } = options;
   const showDiff = createShowDiff(options);
   const footerClicks = createFooterClicks(options);
 
@@ -143,7 +144,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
 
   /** The trigger expires after three seconds, so the modal opens before anything else is requested. */
   async function openForm(choice: FormChoice, click: Click, place: CardPlace): Promise<AnswerReceipt | undefined> {
-    const view = await forms.view(choice, place);
+    const view = await openedForm(choice, place, formContents);
     if (view === undefined) return { accepted: false, text: noForm[choice] };
     const args = { trigger_id: click.trigger_id, view };
     await api.call("views.open", args, nothing, { isOnce: true, maxRetryMs: 0 });

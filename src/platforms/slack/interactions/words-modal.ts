@@ -1,39 +1,25 @@
 /** The modal after 👎: one optional field for what was wrong. */
-import { z } from "zod";
+import { formModal, inputBlock, readInputs, type View } from "./form-modal.ts";
 
 export const wordsCallback = "remora.footer.words";
-const fieldBlock = "words";
-const fieldAction = "text";
+const wordsBlock = "words";
 const maxWordsLength = 1_000;
 
-const valuesSchema = z.object({
-  [fieldBlock]: z.object({ [fieldAction]: z.object({ value: z.string().nullish() }) }),
-});
-
-export function wordsModal(turnId: string): Record<string, unknown> {
-  const plain = (text: string) => ({ type: "plain_text", text });
-  return {
-    type: "modal",
-    callback_id: wordsCallback,
-    private_metadata: turnId,
-    title: plain("What was wrong?"),
-    submit: plain("Send"),
-    close: plain("Skip"),
-    blocks: [
-      {
-        type: "input",
-        block_id: fieldBlock,
-        optional: true,
-        label: plain("I noted your 👎. What was wrong with this answer?"),
-        element: { type: "plain_text_input", action_id: fieldAction, multiline: true, max_length: maxWordsLength },
-      },
-    ],
-  };
+export function wordsModal(turnId: string): View {
+  const element = { type: "plain_text_input", action_id: "text", multiline: true, max_length: maxWordsLength };
+  const label = "I noted your 👎. What was wrong with this answer?";
+  return formModal({
+    callback: wordsCallback,
+    metadata: turnId,
+    title: "What was wrong?",
+    submit: "Send",
+    close: "Skip",
+    blocks: [inputBlock(wordsBlock, label, element, { optional: true })],
+  });
 }
 
 /** Returns undefined if nothing was written. */
 export function readWords(values: unknown): string | undefined {
-  const { data } = valuesSchema.safeParse(values);
-  const text = data?.[fieldBlock][fieldAction].value?.trim() ?? "";
+  const text = readInputs(values).get(wordsBlock)?.value?.trim() ?? "";
   return text === "" ? undefined : text.slice(0, maxWordsLength);
 }

@@ -15,12 +15,12 @@ import type { Progress } from "../../../ports/progress.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
+import type { FormContents } from "../../shared/form-contents.ts";
 import { platformAway } from "../../shared/platform-away.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isAway, isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
-import type { CardForms } from "../interactions/card-forms.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
 import { noteMessage } from "./cards/mention-line.ts";
 import { type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
@@ -42,7 +42,7 @@ export interface ReplyOptions {
   statuses: ThreadStatuses;
   receipts: Receipts;
   footers: Footers;
-  forms: CardForms;
+  formContents: FormContents;
   botUserId(): Promise<string>;
   /** Treats later messages in this thread as addressed to the agent. */
   joinThread(channel: string, thread: string): Promise<void>;
@@ -195,7 +195,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const { sender } = place;
     const key = `card:${card.id}`;
     if (sender.tsOf(key) === undefined) await closeSegment(place, latestText);
-    await options.forms.keep(card);
+    await options.formContents.keep(card);
     await showCard(sender, card);
     const { files } = cardMessages(card, "awaited");
     if (files.length === 0 || sender.isKept(filesKey(card))) return;
@@ -228,8 +228,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
     if (destination === undefined) return;
     const { sender } = await begin();
     if ((await sender.find(`card:${card.id}`)) === undefined) return;
-    await options.forms.keep(card);
-    await options.forms.drop(card);
+    await options.formContents.keep(card);
+    await options.formContents.drop(card);
     await showCard(sender, card).catch((thrown: unknown) => {
       // Nobody can see a deleted card, so this failure does not matter.
       if (!isSlackError(thrown, "message_not_found") && !isPlaceProblem(thrown)) throw thrown;
