@@ -15,6 +15,7 @@ import { createRequestLimits } from "../access/request-limits.ts";
 import { createOwnerCheck } from "../approvals/authority.ts";
 import { accessRules } from "../config/derive.ts";
 import { createPlatformHandlers } from "../engine/platform-handlers.ts";
+import { RemoraError } from "../lib/errors.ts";
 import type { ApprovalDesk } from "../ports/approval.ts";
 import type { Conversations } from "../ports/conversation.ts";
 import type { PlatformHandlers } from "../ports/platform.ts";
@@ -69,6 +70,8 @@ export interface AppReport {
   skills: { loaded: number; withProblems: number };
 }
 
+/** Until a stop gives up on parts that do not close, after the grace period. The next process continues, as after a crash. */
+const maxOverdueMs = 15_000;
 /** Delays the warm-up so that it does not block the first message or call. */
 const gateWarmUpDelayMs = 1_000;
 const maxConnectMs = 2_000;
@@ -88,6 +91,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   const { settings, role, log } = options;
   const { config } = settings;
   const ended = new AbortController();
+  const overdue = new AbortController();
   const isOwner: ReturnType<typeof createOwnerCheck> = (platform, person) =>
     createOwnerCheck(config.safety.owners)(platform, person);
   const late = {
@@ -142,6 +146,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       searchChat: search,
       platform: (name) => platforms.byName.get(name),
       serves: platforms.serves,
+      overdue: overdue.signal,
     }),
   );
   const { conversations, approvals, questions, context } = parts;
@@ -216,7 +221,21 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
 
   let url: string | null = null;
   let gateWarmUp: NodeJS.Timeout | undefined;
+  let overdueTimer: NodeJS.Timeout | undefined;
   let isWorkingInBackground = false;
+
+  /** After the grace period, nothing waits for a service or for Redis: the next process resumes the work. */
+  function untilOverdue(): Promise<never> {
+    return new Promise((_, reject) => {
+      overdueTimer = setTimeout(() => {
+        // Turns first, so that none takes the end of the process for an answer of the service.
+        overdue.abort();
+        platforms.hurry();
+        state.hurry();
+        overdueTimer = setTimeout(() => reject(stillOpen()), maxOverdueMs);
+      }, config.shutdown.graceMs);
+    });
+  }
 
   function startBackgroundWork(): void {
     if (isWorkingInBackground || ended.signal.aborted) return;
@@ -262,9 +281,12 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       housekeeping.stop();
       clearTimeout(gateWarmUp);
       ended.abort();
-      // After the grace period, don't wait for an unreachable Redis: the next process resumes the work.
-      const hurry = setTimeout(state.hurry, config.shutdown.graceMs);
-      await closing.run().finally(() => clearTimeout(hurry));
+      await Promise.race([closing.run(), untilOverdue()]).finally(() => clearTimeout(overdueTimer));
     },
   };
+}
+
+function stillOpen(): RemoraError {
+  const message = `some parts did not close within ${maxOverdueMs / 1_000} s after the grace period. The next start continues their work`;
+  return new RemoraError({ code: "stop.overdue", place: "stop", message });
 }

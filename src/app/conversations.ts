@@ -78,6 +78,8 @@ export interface ConversationLinks {
   services: ToolsParts["services"];
   personNow: PersonNow;
   mayRepeat: MayRepeat;
+  /** Aborts when the grace period of a stop is over. */
+  overdue: AbortSignal;
 }
 
 const minPageWaitMs = 100;
@@ -180,7 +182,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   return {
     ...{ conversations, approvals, questions, schedules, context, history, registry, reports },
     async close() {
-      await conversations.close(config.shutdown.graceMs);
+      await conversations.close(links.overdue);
       await compactor?.close();
       await approvals.whenIdle();
       context.flush();

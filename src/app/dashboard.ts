@@ -1,10 +1,12 @@
 /** Connects the dashboard's pages with the parts that they show, and keeps the history of health. */
+
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { join, relative, sep } from "node:path";
+import { join } from "node:path";
 import type { Hono } from "hono";
 import { readTurnLog } from "../audit/turn-log.ts";
 import { listSnapshots } from "../context/explain.ts";
+import { shortPath } from "../lib/short-path.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import type { StatusLine } from "../ports/health.ts";
 import type { Ratings } from "../ports/rating.ts";
@@ -67,11 +69,6 @@ export function buildDashboard(
       return await readTurnLog(join(workspace, "brain", "corpus"), wanted);
     },
   });
-}
-
-/** Paths inside of the folder from which Remora runs are shown without it. */
-function shortPath(path: string): string {
-  return path.startsWith(`${process.cwd()}${sep}`) ? relative(process.cwd(), path) : path;
 }
 
 function skillDesk({ library, switches, isIsolated }: Skills, { toolbox }: Tools): SkillDesk {

@@ -82,6 +82,7 @@ export function buildHousekeeping(
     },
     ledger,
     cleanUps: [
+      ...(takesTurns(role) ? [memory.removeLeftovers] : []),
       () => runIfDue(store, { name: "consolidation", everyMs: weekMs, work: memory.consolidate }),
       chatLog.prune,
       () => runIfDue(store, { name: "summaries", everyMs: dayMs, work: pruneSummaries }),

@@ -21,6 +21,8 @@ export interface Platforms {
   deliveries: Deliveries;
   connections: PlatformConnections;
   serves(conversationId: string): Promise<boolean>;
+  /** From now on, nothing waits for a service. */
+  hurry(): void;
   close(): Promise<void>;
 }
 
@@ -71,6 +73,9 @@ export async function buildPlatforms(options: AppOptions, state: State, links: P
     async serves(conversationId) {
       const [platform = ""] = conversationId.split(":", 1);
       return byName.has(platform) && (redis === undefined || platform !== "local" || (await pageHome.isHere()));
+    },
+    hurry() {
+      for (const platform of byName.values()) platform.hurry?.();
     },
     close: async () => void (await Promise.all([...byName.values()].map((platform) => platform.close()))),
   };

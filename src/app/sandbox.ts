@@ -1,7 +1,8 @@
 /** Builds the sandbox, its network access, and the drafts. */
-import { realpathSync } from "node:fs";
+
 import { basename, dirname, join, resolve } from "node:path";
 import { configuredFolder } from "../config/derive.ts";
+import { withoutLinks } from "../config/exposed-folders.ts";
 import type { Settings } from "../config/settings.ts";
 import { createContainment } from "../engine/turn/containment.ts";
 import type { Log } from "../lib/log.ts";
@@ -171,13 +172,5 @@ async function warnOfFolders({ config }: Settings, log: Log): Promise<void> {
   for (const folder of new Set(Object.values(config.folders))) {
     const problem = await problemOfGivenFolder(folder);
     if (problem !== undefined) log.warn({ problem }, "a configured folder can't be used as it is");
-  }
-}
-
-function withoutLinks(folder: string): string {
-  try {
-    return realpathSync(folder);
-  } catch {
-    return folder;
   }
 }

@@ -1,10 +1,12 @@
 /** `remora config` prints the settings in force and where each comes from; `config check` checks a file. */
-import { relative, resolve, sep } from "node:path";
+
+import { resolve } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { formatProblem, loadSettings } from "../config/load.ts";
 import type { SettingSource } from "../config/setting-sources.ts";
 import { closestName } from "../lib/closest-name.ts";
 import { RemoraError } from "../lib/errors.ts";
+import { shortPath } from "../lib/short-path.ts";
 import { settingsFor } from "./settings.ts";
 
 interface ShowOptions {
@@ -56,11 +58,6 @@ function unknownKey(key: string, sources: readonly SettingSource[]): RemoraError
   const meant = closestName(key, keys) ?? keys.find((one) => one.endsWith(`.${key}`));
   const hint = meant === undefined ? "For a list: remora config" : `Did you mean ${meant}?`;
   return new RemoraError({ code: "config.key", place: key, message: `is not a setting. ${hint}` });
-}
-
-/** Paths inside of the current folder are shown without it. */
-function shortPath(path: string): string {
-  return path.startsWith(`${process.cwd()}${sep}`) ? relative(process.cwd(), path) : path;
 }
 
 function printJson(value: unknown): void {

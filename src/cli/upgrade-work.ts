@@ -65,7 +65,7 @@ export function createUpgradeWork(env: Environment, root: string, git: GitChecko
     const [running] = (await readRuns(data)).filter(isAlive);
     if (running === undefined) return;
     const what = `Remora is running (process ${running.pid}). Stop it (Ctrl+C where it runs), then run this again`;
-    throw failure("running", what);
+    throw upgradeError("running", what);
   };
 
   return {
@@ -158,10 +158,10 @@ function lockOf(data: string): DataLock | undefined {
     const [who] = messageOf(thrown)
       .replace(/^\[.*?\] another /, "")
       .split(" is already");
-    throw failure("running", `${who} is running. Stop it, then run this again`);
+    throw upgradeError("running", `${who} is running. Stop it, then run this again`);
   }
 }
 
-function failure(code: string, message: string): RemoraError {
+export function upgradeError(code: string, message: string): RemoraError {
   return new RemoraError({ code: `upgrade.${code}`, place: "upgrade", message });
 }

@@ -11,9 +11,8 @@ import { createGitCheckout, type Target } from "../backup/git-checkout.ts";
 import { finishUpgrade, goBack, isTouched, upgrade } from "../backup/upgrade.ts";
 import { readNote, type UpgradeNote } from "../backup/upgrade-note.ts";
 import type { Environment } from "../config/environment.ts";
-import { RemoraError } from "../lib/errors.ts";
 import { interruptedUpgrade } from "./interrupted-upgrade.mjs";
-import { createUpgradeWork, type InstallationWork } from "./upgrade-work.ts";
+import { createUpgradeWork, type InstallationWork, upgradeError } from "./upgrade-work.ts";
 import { installedVersion } from "./version.ts";
 import { isInstalledPackage } from "./working-folder.mjs";
 
@@ -46,7 +45,7 @@ export async function upgradeCommand(env: Environment, root: string, flags: Upgr
     say(doneText(note.to.version, note.wasRunning));
     return;
   }
-  if (interrupted !== undefined) throw failure("interrupted", `${interrupted.what}. ${interrupted.todo}`);
+  if (interrupted !== undefined) throw upgradeError("interrupted", `${interrupted.what}. ${interrupted.todo}`);
   const target = await git.findTarget(installedVersion, flags.to);
   if (target === undefined) {
     say(`Remora ${installedVersion} is the newest version.`);
@@ -72,7 +71,8 @@ async function goBackCommand(
   work: InstallationWork,
   { yes }: UpgradeFlags,
 ): Promise<void> {
-  if (note === undefined || note.step === "back") throw failure("no-way-back", "there is no upgrade to go back from");
+  if (note === undefined || note.step === "back")
+    throw upgradeError("no-way-back", "there is no upgrade to go back from");
   const { from, to, wasRunning } = note;
   const data = note.isDataTouched
     ? ` This also puts back the data of ${shortTime(note.at)}; what came later is kept in folders named before-restore-….`
@@ -85,7 +85,7 @@ async function goBackCommand(
   // After an interruption, the code in place must not open the data: it could migrate it.
   const runs = wasRunning || (note.step === "done" && (await work.look().catch(() => false)));
   const problem = await goBack(folder, { ...note, wasRunning: runs }, work);
-  if (problem !== undefined) throw failure("not-ready", `Remora ${from.version} is back, but ${problem}`);
+  if (problem !== undefined) throw upgradeError("not-ready", `Remora ${from.version} is back, but ${problem}`);
   if (!isTouched(note) && !runs) return;
   say(`Remora ${from.version} is back${runs ? " and ready" : ". Start it now"}.`);
 }
@@ -126,7 +126,8 @@ function adviceOutsideCheckout(root: string): string | undefined {
 }
 
 async function ask(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) throw failure("unasked", "there is no terminal to ask on: read the above, then add --yes");
+  if (!process.stdin.isTTY)
+    throw upgradeError("unasked", "there is no terminal to ask on: read the above, then add --yes");
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(?:es)?$/i.test((await terminal.question(question)).trim());
@@ -145,8 +146,4 @@ function shortTime(at: string): string {
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
-}
-
-function failure(code: string, message: string): RemoraError {
-  return new RemoraError({ code: `upgrade.${code}`, place: "upgrade", message });
 }

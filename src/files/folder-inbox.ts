@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { lstat, readdir, readlink, realpath, rmdir, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { codeOf, RemoraError } from "../lib/errors.ts";
+import { codeOf, ifMissing, RemoraError } from "../lib/errors.ts";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import { atPlace, fileProblem, type Place } from "../lib/working-folder.ts";
 import type { FolderInbox, InboxEntry, InboxMessage, Ledger } from "../ports/ledger.ts";
@@ -137,7 +137,7 @@ async function removeFiles(root: string, { folder, files }: InboxMessage): Promi
       const opened = dirname(place.path);
       for (const file of files) await unlinkUnchanged(join(opened, file.name), file);
       for (const name of await readdir(opened))
-        if (name.startsWith(temporaryPrefix)) await unlink(join(opened, name)).catch(ignoreMissing);
+        if (name.startsWith(temporaryPrefix)) await unlink(join(opened, name)).catch(ifMissing(undefined));
     });
     await atPlace({ workingFolder: root, path: folder }, (place) => rmdir(place.path));
   } catch (thrown) {
@@ -149,12 +149,7 @@ async function removeFiles(root: string, { folder, files }: InboxMessage): Promi
 }
 
 async function unlinkUnchanged(path: string, { bytes, changedAtMs }: InboxEntry): Promise<void> {
-  const found = await lstat(path).catch(ignoreMissing);
+  const found = await lstat(path).catch(ifMissing(undefined));
   const isUnchanged = found?.isFile() && found.size === bytes && found.mtimeMs === changedAtMs;
-  if (isUnchanged) await unlink(path).catch(ignoreMissing);
-}
-
-function ignoreMissing(thrown: unknown): undefined {
-  if (codeOf(thrown) === "ENOENT") return undefined;
-  throw thrown;
+  if (isUnchanged) await unlink(path).catch(ifMissing(undefined));
 }

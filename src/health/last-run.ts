@@ -2,11 +2,12 @@
  * Remembers in the data folder that a process runs. The file is removed when it stops, so one that is left over means that
  * the process was killed, crashed, or lost its power.
  */
+
 import { rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { codeOf } from "../lib/errors.ts";
+import { isProcessAlive } from "../lib/is-process-alive.ts";
 
 const schema = z.object({ pid: z.number(), startedAt: z.number(), url: z.string().default("") });
 export type Run = z.infer<typeof schema>;
@@ -30,12 +31,7 @@ export async function readRuns(data: string): Promise<Run[]> {
 }
 
 export function isAlive({ pid }: Run): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    return codeOf(thrown) === "EPERM";
-  }
+  return isProcessAlive(pid);
 }
 
 /** A full disk must not prevent the start. */

@@ -1,9 +1,10 @@
 /** The service that `service install` has set up for a folder: whether it runs, and how to stop and start it. */
+
 import { readFile } from "node:fs/promises";
-import { RemoraError } from "../lib/errors.ts";
 import { launchdLabel, workingFolderOfPlist } from "./launchd-plist.ts";
 import type { RunProgram } from "./run-program.ts";
 import { launchdFile, systemdUnitFile, unitName } from "./service.ts";
+import { serviceError } from "./service-error.ts";
 import { type ServiceScope, workingFolderOf } from "./systemd-unit.ts";
 
 export interface InstalledService {
@@ -33,7 +34,7 @@ export async function findInstalledService(options: InstalledServiceOptions): Pr
     if (!(await isOurs(systemdUnitFile(scope, home), workingFolderOf))) continue;
     const service = systemdService(scope, run);
     if (scope === "system" && uid !== 0 && (await service.isRunning()))
-      throw failed(
+      throw serviceError(
         "Remora runs as a service of the machine, which only root can stop. Run `sudo systemctl stop remora`, this command again, and `sudo systemctl start remora`",
       );
     return service;
@@ -62,9 +63,5 @@ function launchdService(home: string, uid: number, run: RunProgram): InstalledSe
 
 async function must(run: RunProgram, name: string, args: readonly string[]): Promise<void> {
   const { code, output } = await run(name, args);
-  if (code !== 0) throw failed(`\`${name} ${args.join(" ")}\` failed: ${output}`);
-}
-
-function failed(message: string): RemoraError {
-  return new RemoraError({ code: "service.failed", place: "service", message });
+  if (code !== 0) throw serviceError(`\`${name} ${args.join(" ")}\` failed: ${output}`);
 }

@@ -1,11 +1,12 @@
 /** Installs, removes and shows Remora as a service of systemd or launchd. */
+
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { writeFileAtomic } from "../lib/atomic-write.ts";
-import { RemoraError } from "../lib/errors.ts";
 import { launchdLabel, launchdPlist } from "./launchd-plist.ts";
 import type { RunProgram } from "./run-program.ts";
+import { serviceError } from "./service-error.ts";
 import { type ServicePlan, type ServiceScope, systemdUnit, workingFolderOf } from "./systemd-unit.ts";
 
 export interface Service {
@@ -50,11 +51,12 @@ export function createSystemdService({ plan, home, uid, run, command }: ServiceO
   return {
     ...{ file, text },
     async check() {
-      if (!isUser && uid !== 0) throw failed("a system service needs root. Run it with sudo, or leave --system out");
+      if (!isUser && uid !== 0)
+        throw serviceError("a system service needs root. Run it with sudo, or leave --system out");
       // `is-system-running` answers with a code of its own, even for a machine in a bad state.
       const { code, output } = await run("systemctl", [...ofScope, "is-system-running"]);
       if (code === null || /not been booted with systemd|Failed to connect|offline/i.test(output))
-        throw failed(noSystemd(isUser, output, command));
+        throw serviceError(noSystemd(isUser, output, command));
       await refuseOther(file, plan.workingFolder);
     },
     async install() {
@@ -69,7 +71,7 @@ export function createSystemdService({ plan, home, uid, run, command }: ServiceO
       return [...lines, "Started it."];
     },
     async uninstall() {
-      if (!existsSync(file)) throw failed(`there is no ${file}, so nothing was changed`);
+      if (!existsSync(file)) throw serviceError(`there is no ${file}, so nothing was changed`);
       await refuseOther(file, plan.workingFolder);
       await systemctl("disable", "--now", unitName);
       await rm(file, { force: true });
@@ -90,7 +92,8 @@ export function createLaunchdService({ plan, home, uid, run, command }: ServiceO
   return {
     ...{ file, text },
     async check() {
-      if (plan.scope === "system") throw failed("on macOS, Remora runs as an agent of its user. Leave --system out");
+      if (plan.scope === "system")
+        throw serviceError("on macOS, Remora runs as an agent of its user. Leave --system out");
     },
     async install() {
       await mkdir(dirname(file), { recursive: true });
@@ -101,7 +104,7 @@ export function createLaunchdService({ plan, home, uid, run, command }: ServiceO
       return [`Wrote ${file}`, "It starts when you log in.", "Started it."];
     },
     async uninstall() {
-      if (!existsSync(file)) throw failed(`there is no ${file}, so nothing was changed`);
+      if (!existsSync(file)) throw serviceError(`there is no ${file}, so nothing was changed`);
       await run("launchctl", ["bootout", `${target}/${launchdLabel}`]);
       await rm(file, { force: true });
       return ["Stopped it.", `Removed ${file}`, "Settings, data and workspace are where they were."];
@@ -117,7 +120,7 @@ async function refuseOther(file: string, workingFolder: string): Promise<void> {
   const other = workingFolderOf(await readFile(file, "utf8"));
   if (other === workingFolder) return;
   const whose = other === undefined ? "was not written by Remora" : `runs Remora in ${other}`;
-  throw failed(`${file} ${whose}. Remove that service first`);
+  throw serviceError(`${file} ${whose}. Remove that service first`);
 }
 
 /** Without this, systemd ends a user's services at logout. */
@@ -130,7 +133,9 @@ async function keepAfterLogout(run: RunProgram): Promise<string[]> {
 async function must(run: RunProgram, name: string, args: readonly string[], command: string): Promise<void> {
   const { code, output } = await run(name, args);
   if (code !== 0)
-    throw failed(`\`${name} ${args.join(" ")}\` failed: ${output}. For the reason: ${command} service logs -n 50`);
+    throw serviceError(
+      `\`${name} ${args.join(" ")}\` failed: ${output}. For the reason: ${command} service logs -n 50`,
+    );
 }
 
 function noSystemd(isUser: boolean, output: string, command: string): string {
@@ -139,8 +144,4 @@ function noSystemd(isUser: boolean, output: string, command: string): string {
     ? ` In a shell without a login session, install a system service as root: ${command} service install --system.`
     : "";
   return `systemd does not answer here${why}.${way} In a container, let the container restart Remora: docs/scaling.md`;
-}
-
-function failed(message: string): RemoraError {
-  return new RemoraError({ code: "service.failed", place: "service", message });
 }

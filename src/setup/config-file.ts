@@ -1,10 +1,9 @@
 /** Changes single settings of `config/remora.yaml`. Comments and all other lines stay as they are. */
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { isNode, parseDocument, stringify } from "yaml";
 import { writeFileAtomic } from "../lib/atomic-write.ts";
-import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
-import { fileError } from "./env-file.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
+import { fileError, readText } from "./env-file.ts";
 
 export interface ConfigFile {
   path: string;
@@ -44,15 +43,6 @@ export async function openConfigFile(path: string): Promise<ConfigFile> {
       if (next !== text) await save(next);
     },
   };
-}
-
-async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (thrown) {
-    if (codeOf(thrown) === "ENOENT") return "";
-    throw fileError(path, "can't be read", thrown);
-  }
 }
 
 function valueAt(text: string, keys: readonly string[]): unknown {

@@ -23,7 +23,7 @@ export interface EnvFile {
 }
 
 export async function openEnvFile(path: string): Promise<EnvFile> {
-  let text = await readText(path);
+  let text = (await readText(path)).replace(/^\uFEFF/, "");
 
   async function change(values: Readonly<Record<string, string | undefined>>, prefix: string): Promise<void> {
     let next = text;
@@ -45,9 +45,10 @@ export async function openEnvFile(path: string): Promise<EnvFile> {
   };
 }
 
-async function readText(path: string): Promise<string> {
+/** A missing file counts as empty. */
+export async function readText(path: string): Promise<string> {
   try {
-    return (await readFile(path, "utf8")).replace(/^\uFEFF/, "");
+    return await readFile(path, "utf8");
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return "";
     throw fileError(path, "can't be read", thrown);

@@ -72,11 +72,13 @@ function mountFiles(app: Hono): void {
   const onFound = (_path: string, context: Context) => context.header("Cache-Control", "no-cache");
   app.get("/dashboard", serveStatic({ root, path: "index.html", onFound }));
   const lit = litFolder();
-  const ofLit = new Set(["", "directives/"].flatMap((folder) => scriptsIn(lit, folder)));
+  const vendor = new Map(["", "directives/"].flatMap((folder) => scriptsIn(lit, folder)).map((path) => [path, lit]));
+  vendor.set("diff-lines.js", fileURLToPath(new URL("../lib/", import.meta.url)));
   app.get("/dashboard/vendor/*", async (context, next) => {
     const path = context.req.path.slice("/dashboard/vendor/".length);
-    if (!ofLit.has(path)) return context.notFound();
-    return await serveStatic({ root: lit, path, onFound })(context, next);
+    const folder = vendor.get(path);
+    if (folder === undefined) return context.notFound();
+    return await serveStatic({ root: folder, path, onFound })(context, next);
   });
   const rewriteRequestPath = (path: string) => path.slice("/dashboard".length);
   app.get("/dashboard/*", serveStatic({ root, rewriteRequestPath, onFound }));

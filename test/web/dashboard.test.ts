@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { browserNote, launchBrowser, missingBrowser } from "../doubles/browser.ts";
+import { browserNote, createTabs, launchBrowser, missingBrowser, type Tabs } from "../doubles/browser.ts";
 import { inboundMessage } from "../doubles/records.ts";
 import {
   addTurn,
@@ -20,7 +20,15 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 test("page, files and data need the token", async () => {
-  for (const path of ["", "/data", "/data/turns", "/dashboard.js", "/pages/now.js", "/vendor/lit-html.js"]) {
+  for (const path of [
+    "",
+    "/data",
+    "/data/turns",
+    "/dashboard.js",
+    "/pages/now.js",
+    "/vendor/lit-html.js",
+    "/vendor/diff-lines.js",
+  ]) {
     expect((await world.get(`/dashboard${path}`, {})).status).toBe(401);
     expect((await world.get(`/dashboard${path}`)).status).toBe(200);
   }
@@ -122,16 +130,18 @@ describe("live turns", () => {
 
 describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () => {
   let browser: Browser;
+  let tabs: Tabs;
   let tab: Page;
   let problems: string[];
   beforeAll(async () => {
     browser = await launchBrowser();
+    tabs = createTabs(browser);
   });
   afterAll(() => browser.close());
-  afterEach(() => tab.context().close());
+  afterEach(() => tabs.closeAll());
 
   async function open(): Promise<void> {
-    tab = await (await browser.newContext()).newPage();
+    tab = await tabs.open();
     problems = [];
     tab.on("pageerror", (error) => problems.push(error.message));
     tab.on("console", (line) => line.type() === "error" && problems.push(line.text()));

@@ -1,6 +1,6 @@
 /** Shows a unified diff. A long one is shown in portions, so that a megabyte of changes does not freeze the tab. */
+import { diffLines } from "/dashboard/vendor/diff-lines.js";
 import { openDialog } from "./dialog.js";
-import { diffLines } from "./diff-lines.js";
 import { counted } from "./format.js";
 import { html, nothing } from "./lit.js";
 import { load } from "./session.js";
