@@ -1,8 +1,10 @@
 /** The chat tools use the call's chat service, which reads and writes only where the requester can. */
+
 import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import type {
   ChatLine,
   FoundLine,
@@ -12,6 +14,7 @@ import type {
   PluginContext,
   PluginResult,
 } from "../../src/plugin-sdk/plugin.ts";
+import { textIn } from "../../src/plugin-sdk/text-in.ts";
 import { atPlace, explainFileProblem, fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";
 import { fetchFile } from "./fetch-file.ts";
 
@@ -33,7 +36,7 @@ async function execute(tool: string, input: JsonObject, context: PluginContext):
   try {
     return await run(tool, input, chat, context);
   } catch (thrown) {
-    const problem = tool === "chat_upload" ? explainFileProblem(thrown, textOf(input.path)) : undefined;
+    const problem = tool === "chat_upload" ? explainFileProblem(thrown, textIn(input.path)) : undefined;
     // Return a refusal as an answer; throw a transient failure so that the queue retries the call.
     if (thrown instanceof RemoraError && !thrown.isRetryable) return failure(thrown.message);
     if (problem !== undefined) return failure(problem);
@@ -53,15 +56,15 @@ async function run(tool: string, input: JsonObject, chat: PluginChat, context: P
     case "chat_fetch_file":
       return await fetchFile(input, chat);
     case "chat_post": {
-      const { messageId } = await chat.post({ ...where, text: textOf(input.text), files: [] });
+      const { messageId } = await chat.post({ ...where, text: textIn(input.text), files: [] });
       return `Posted (message ${messageId}).`;
     }
     case "chat_react":
-      await chat.react({ ...where, ...optional("messageId", input.messageId), emoji: textOf(input.emoji) });
+      await chat.react({ ...where, ...optional("messageId", input.messageId), emoji: textIn(input.emoji) });
       return "Done.";
     case "chat_open_thread": {
       const { name, text, messageId } = input;
-      const thread = { ...where, ...optional("messageId", messageId), name: textOf(name), text: textOf(text) };
+      const thread = { ...where, ...optional("messageId", messageId), name: textIn(name), text: textIn(text) };
       return `Opened the thread (${(await chat.openThread(thread)).threadId}).`;
     }
     case "chat_upload":
@@ -76,7 +79,7 @@ async function search(input: JsonObject, chat: PluginChat): Promise<PluginResult
   if (Number.isNaN(after) || Number.isNaN(before))
     return failure("Write after and before as a date or time, such as 2026-11-01 or 2026-11-01T14:00Z.");
   const found = await chat.search({
-    ...{ text: textOf(input.query), limit: typeof input.limit === "number" ? input.limit : usualResults },
+    ...{ text: textIn(input.query), limit: typeof input.limit === "number" ? input.limit : usualResults },
     ...{ ...optional("channel", input.channel), ...optional("author", input.author) },
     ...{ ...(after === undefined ? {} : { after }), ...(before === undefined ? {} : { before }) },
   });
@@ -90,13 +93,13 @@ function foundText({ author, channel, at, link, text }: FoundLine): string {
 
 /** NaN if it is not a time. */
 function timeIn(value: unknown): number | undefined {
-  const text = textOf(value).trim();
+  const text = textIn(value).trim();
   return text === "" ? undefined : Date.parse(text);
 }
 
 async function upload(input: JsonObject, chat: PluginChat, context: PluginContext): Promise<PluginResult> {
   const { workingFolder } = context;
-  return await atPlace({ workingFolder, path: textOf(input.path) }, async (place) => {
+  return await atPlace({ workingFolder, path: textIn(input.path) }, async (place) => {
     await using handle = await openForReading(place, "file");
     const { size } = await handle.stat();
     if (size > fileCapBytes)
@@ -123,7 +126,7 @@ async function shareElsewhere(
   try {
     await mkdir(folder, { recursive: true });
     await writeFile(path, content);
-    const text = textOf(input.text) || name;
+    const text = textIn(input.text) || name;
     const message = { ...optional("channel", input.channel), text, files: [{ name, path, mimeType }] };
     return `Shared ${name} (message ${(await chat.post(message)).messageId}).`;
   } finally {
@@ -160,14 +163,6 @@ function shortened(text: string): string {
 
 function optional<K extends string>(key: K, value: unknown): { [P in K]?: string } {
   return typeof value === "string" && value !== "" ? ({ [key]: value } as { [P in K]?: string }) : {};
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function failure(error: string): PluginResult {
-  return { success: false, output: "", error };
 }
 
 const plugin: Plugin = { execute };

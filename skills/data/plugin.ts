@@ -1,7 +1,9 @@
 /** The tools of the data skill. Each opens its files and leaves the work to an isolated process (data-process.ts). */
+
 import { isAbsolute } from "node:path";
 import PQueue from "p-queue";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import { runIsolatedProcess } from "../../src/plugin-sdk/isolated-process.ts";
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
@@ -176,10 +178,6 @@ function failureOf(why: "error" | "time" | "memory", message: string, seconds: n
     default:
       return why satisfies never;
   }
-}
-
-function failure(error: string): PluginResult {
-  return { success: false, output: "", error };
 }
 
 export default createDataTools();

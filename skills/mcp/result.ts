@@ -1,7 +1,9 @@
 /** Converts any server answer for the model: keeps text, shows pictures, saves binary data as files, and describes everything else. */
+
 import { randomBytes } from "node:crypto";
 import type { PluginImage, PluginResult, ToolFile } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
+import { textIn } from "../../src/plugin-sdk/text-in.ts";
 import { atPlace, explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 
 /** In characters. The tool queue shortens the text further. */
@@ -58,23 +60,23 @@ export async function readResult(answer: Fields, place: ResultPlace): Promise<Pl
 async function readBlock(block: Fields, outputs: Outputs, place: ResultPlace): Promise<string> {
   switch (block.type) {
     case "text":
-      return textOf(block.text);
+      return textIn(block.text);
     case "image":
     case "audio":
-      return await save(block.data, textOf(block.mimeType), outputs, place);
+      return await save(block.data, textIn(block.mimeType), outputs, place);
     case "resource":
       return await readResource(asFields(block.resource), outputs, place);
     case "resource_link":
-      return `(A link: ${textOf(block.title) || textOf(block.name)} ${textOf(block.uri)} ${textOf(block.description)})`;
+      return `(A link: ${textIn(block.title) || textIn(block.name)} ${textIn(block.uri)} ${textIn(block.description)})`;
     default:
-      return `(Content of type ${JSON.stringify(textOf(block.type))}, which can't be shown.)`;
+      return `(Content of type ${JSON.stringify(textIn(block.type))}, which can't be shown.)`;
   }
 }
 
 async function readResource(resource: Fields, outputs: Outputs, place: ResultPlace): Promise<string> {
-  const uri = textOf(resource.uri);
+  const uri = textIn(resource.uri);
   if (typeof resource.text === "string") return uri === "" ? resource.text : `${uri}:\n${resource.text}`;
-  return await save(resource.blob, textOf(resource.mimeType), outputs, place, uri);
+  return await save(resource.blob, textIn(resource.mimeType), outputs, place, uri);
 }
 
 async function save(data: unknown, mimeType: string, outputs: Outputs, place: ResultPlace, uri = ""): Promise<string> {
@@ -100,8 +102,4 @@ async function save(data: unknown, mimeType: string, outputs: Outputs, place: Re
 
 function asFields(value: unknown): Fields {
   return typeof value === "object" && value !== null ? (value as Fields) : {};
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

@@ -1,6 +1,8 @@
 /** The configured servers, each with its connection. Loaded only if at least one server is configured. */
+
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import type { JsonObject, PluginContext, PluginHome, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { addressTransports } from "./address.ts";
 import { type Connection, type ConnectionOptions, createConnection } from "./connection.ts";
@@ -65,10 +67,6 @@ function toResult(outcome: CallOutcome, server: string, place: { workingFolder: 
     default:
       return outcome satisfies never;
   }
-}
-
-function failure(error: string) {
-  return { success: false, output: "", error };
 }
 
 /** By default a program runs in its own folder, because Remora's folder contains Remora's settings. */

@@ -1,5 +1,7 @@
 /** The memory tools read and write notes that outlive conversations, in the scope of the call. */
+
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import type {
   JsonObject,
   Plugin,
@@ -8,6 +10,7 @@ import type {
   PluginResult,
   RecalledNote,
 } from "../../src/plugin-sdk/plugin.ts";
+import { textIn } from "../../src/plugin-sdk/text-in.ts";
 
 const shown = { text: 1_500, title: 60 };
 const defaultLimit = 6;
@@ -28,17 +31,17 @@ async function run(tool: string, input: JsonObject, memory: PluginMemory): Promi
     case "remember":
       return await remember(memory, input);
     case "recall":
-      return await recall(memory, textOf(input.query), typeof input.limit === "number" ? input.limit : defaultLimit);
+      return await recall(memory, textIn(input.query), typeof input.limit === "number" ? input.limit : defaultLimit);
     case "forget_note":
-      return await forget(memory, textOf(input.title), input.shared === true);
+      return await forget(memory, textIn(input.title), input.shared === true);
     default:
       return failure(`The memory skill has no tool ${tool}.`);
   }
 }
 
 async function remember(memory: PluginMemory, input: JsonObject): Promise<PluginResult> {
-  const text = textOf(input.text).trim();
-  const title = textOf(input.title).trim() || firstWords(text);
+  const text = textIn(input.text).trim();
+  const title = textIn(input.title).trim() || firstWords(text);
   if (title === "") return failure("That note has no readable words: say what to save.");
   const before = await memory.remember(title, text, input.shared === true);
   const where = input.shared === true ? "for every conversation" : "for this DM or channel";
@@ -77,14 +80,6 @@ function firstWords(text: string): string {
 function shortened(text: string): string {
   const clean = text.trim();
   return clean.length <= shown.text ? clean : `${clean.slice(0, shown.text).toWellFormed()} […]`;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function failure(error: string): PluginResult {
-  return { success: false, output: "", error };
 }
 
 const plugin: Plugin = { execute };

@@ -1,5 +1,7 @@
 /** The schedule tools store what the requester wants said or done later in this conversation. */
+
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import type {
   JsonObject,
   Plugin,
@@ -8,6 +10,7 @@ import type {
   PluginSchedules,
   ShownSchedule,
 } from "../../src/plugin-sdk/plugin.ts";
+import { textIn } from "../../src/plugin-sdk/text-in.ts";
 import { readTime, shownTime } from "./time.ts";
 
 const shownCharacters = 120;
@@ -37,7 +40,7 @@ async function run(
       return all.length === 0 ? "This person has no schedules here." : all.map(line(timeZone)).join("\n");
     }
     case "schedule_remove":
-      return (await schedules.remove(textOf(input.id)))
+      return (await schedules.remove(textIn(input.id)))
         ? "Removed."
         : failure("This person has no such schedule here. schedule_list shows the existing ones.");
     default:
@@ -46,10 +49,10 @@ async function run(
 }
 
 async function add(schedules: PluginSchedules, input: JsonObject, timeZone: string): Promise<PluginResult> {
-  const read = readTime(textOf(input.when), timeZone, Date.now());
+  const read = readTime(textIn(input.when), timeZone, Date.now());
   if (read.type === "unclear") return failure(read.problem);
   const purpose = input.kind === "do" ? "do" : "remind";
-  const { id, time, nextAt } = await schedules.add({ purpose, text: textOf(input.text), time: read.time });
+  const { id, time, nextAt } = await schedules.add({ purpose, text: textIn(input.text), time: read.time });
   const again = time.type === "cron" ? `, and then again (cron ${time.expression})` : "";
   return `Scheduled as ${id}: ${shownTime(nextAt, timeZone)}${again}.`;
 }
@@ -65,15 +68,7 @@ function line(timeZone: string): (schedule: ShownSchedule) => string {
 
 function zoneOf(input: JsonObject, { config }: PluginContext): string {
   const machine = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return textOf(input.timeZone) || textOf(config.timeZone) || machine || "UTC";
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function failure(error: string): PluginResult {
-  return { success: false, output: "", error };
+  return textIn(input.timeZone) || textIn(config.timeZone) || machine || "UTC";
 }
 
 const plugin: Plugin = { execute };

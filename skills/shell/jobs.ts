@@ -1,5 +1,7 @@
 /** Describes background commands for the model. */
+
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import type { JobSummary, PluginCommands, PluginJobs, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 
 export async function startJob(commands: PluginCommands, command: string): Promise<PluginResult> {
@@ -34,8 +36,4 @@ function lineOf({ id, state, command }: JobSummary): string {
 
 function unknown(id: string): PluginResult {
   return failure(`This conversation has no job ${JSON.stringify(id)}. shell_jobs without arguments lists them.`);
-}
-
-function failure(error: string): PluginResult {
-  return { success: false, output: "", error };
 }

@@ -1,4 +1,5 @@
 /** The tools of the shell skill. The setting `skills.settings.shell.seconds` limits a foreground command. */
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { listJobs, readJob, startJob, stopJob } from "./jobs.ts";
 import { runToEnd } from "./run.ts";
@@ -19,10 +20,6 @@ async function execute(tool: string, input: JsonObject, context: PluginContext):
     return failure("The command contains a NUL character, which no shell accepts: remove it.");
   if (input.background === true) return await startJob(commands, command);
   return await runToEnd(command, commands, context);
-}
-
-function failure(error: string): PluginResult {
-  return { success: false, output: "", error };
 }
 
 const plugin: Plugin = { execute };

@@ -1,6 +1,8 @@
 /** Lists skills (list.ts), and writes instructions with a person's approval (write.ts). */
 
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
+import { textIn } from "../../src/plugin-sdk/text-in.ts";
 import { explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 import { listSkills } from "./list.ts";
 import { editSkill, writeSkill } from "./write.ts";
@@ -34,14 +36,6 @@ async function execute(tool: string, input: JsonObject, context: PluginContext):
     if (error === undefined) throw thrown;
     return failure(error);
   }
-}
-
-function textIn(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function failure(error: string): PluginResult {
-  return { success: false, output: "", error };
 }
 
 const plugin: Plugin = { execute };

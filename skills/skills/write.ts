@@ -3,8 +3,10 @@
  * from elsewhere is never replaced. A SKILL.md with a problem is refused. Fields that control code or approvals
  * (allowed.ts) must not change, and other files must not be code.
  */
+
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import type { PluginContext, PluginResult, PluginSkills } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
 import { atPlace, existingFile, openForReading, type Place } from "../../src/plugin-sdk/working-folder.ts";
@@ -83,8 +85,4 @@ function success(name: string, folder: string, file: string, skills: PluginSkill
     ? `The skill ${name} is in force from the next step on, in every conversation that may use it.`
     : `The skill ${name} is not in force.`;
   return [`Written: workspace/skills/${name}/${file}. ${state}`, ...findings.map(describe)].join("\n");
-}
-
-function failure(error: string): PluginResult {
-  return { success: false, output: "", error };
 }

@@ -2,7 +2,9 @@
  * `web_fetch` and `web_fetch_any` return a part of a page as text. They check what the address would reveal to its host
  * (disclosure.ts), download the page, read it in an isolated process, and cache it for a few minutes.
  */
+
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { decodeText } from "./decode.ts";
@@ -182,8 +184,4 @@ function addressesIn(text: string, base: string): string[] {
 
 function numberOr(value: unknown, usual: number): number {
   return typeof value === "number" ? Math.floor(value) : usual;
-}
-
-function failure(error: string): Exclude<PluginResult, string> {
-  return { success: false, output: "", error };
 }

@@ -5,6 +5,7 @@
 
 import { codeOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type AddressRule, isPublicAddress, ownAddresses } from "../../src/plugin-sdk/network-addresses.ts";
+import { untilAborted } from "../../src/plugin-sdk/until-aborted.ts";
 import type { WebSettings } from "./settings.ts";
 
 /** Rejects with the error codes of `dns.lookup`. */
@@ -82,16 +83,6 @@ function unresolved(host: string, cause: unknown): RemoraError {
       : "the host does not exist: check the spelling, or search for the page",
     isRetryable: isPassing,
     cause,
-  });
-}
-
-/** Rejects on abort without waiting for the work, because a system look-up can't be cancelled. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
 }
 

@@ -1,5 +1,7 @@
 /** Assembles the web skill. Tests may replace name resolution and the clock. */
+
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
+import { failure } from "../../src/plugin-sdk/failure.ts";
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { createDisclosure } from "./disclosure.ts";
 import { createFetch } from "./fetch.ts";
@@ -41,8 +43,4 @@ export function createWeb({ resolve, now = Date.now, reader = createPageReader()
       }
     },
   };
-}
-
-function failure(error: string): PluginResult {
-  return { success: false, output: "", error };
 }

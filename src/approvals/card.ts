@@ -47,8 +47,15 @@ export function buildCard(
     requesterName: clean(first.body.requester.name),
     approversText: clean(whoMayAnswer(rows, view.names)),
     expiresAt: first.body.expiresAt,
+    ...lastExpiryOf(rows, first),
     items: groupIdentical(rows).map((group) => groupItem(group, view, grants)),
   };
+}
+
+function lastExpiryOf(rows: ApprovalRow[], first: ApprovalRow): Pick<ApprovalCard, "lastExpiresAt"> {
+  const last = Math.max(...rows.map(({ body }) => body.expiresAt ?? Number.POSITIVE_INFINITY));
+  const lastExpiresAt = Number.isFinite(last) ? last : null;
+  return lastExpiresAt === first.body.expiresAt ? {} : { lastExpiresAt };
 }
 
 /** Lists each distinct group of approvers once, with the tools it decides on. */

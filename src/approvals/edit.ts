@@ -1,4 +1,5 @@
 /** Edits a call. An accepted edit replaces the call in its records, which keep the original too. */
+import { isJsonObject } from "../lib/json.ts";
 import { describePattern } from "../lib/text/describe-rule.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { JsonObject } from "../ports/message.ts";
@@ -65,10 +66,7 @@ function blockedBecause(matches: GateMatch[]): string {
 function parseArguments(json: string): JsonObject | string {
   try {
     const value: unknown = JSON.parse(json);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      return "The arguments must be a JSON object, in braces.";
-    }
-    return value as JsonObject;
+    return isJsonObject(value) ? value : "The arguments must be a JSON object, in braces.";
   } catch (thrown) {
     return `That is not valid JSON (${thrown instanceof Error ? thrown.message : "can't be read"}).`;
   }

@@ -2,6 +2,7 @@
  * Appends every event of this process to its own audit chain in `brain/corpus`. If a write fails, `record` rejects for
  * every waiting caller, and the next successful line counts the lost events.
  */
+
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -11,6 +12,7 @@ import type { Log } from "../lib/log.ts";
 import type { Mask } from "../lib/redact.ts";
 import type { Audit } from "../ports/audit.ts";
 import type { Events } from "../ports/events.ts";
+import { dayOf } from "../ports/usage.ts";
 import { describeStart, startEvent } from "./chain-start.ts";
 import { fileName } from "./files.ts";
 import { openHeadFile, pruneHeads } from "./heads.ts";
@@ -155,10 +157,6 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
       notes = undefined;
     },
   };
-}
-
-function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
 }
 
 function writeError(thrown: unknown): RemoraError {

@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../lib/errors.ts";
+import { ifMissing } from "../lib/errors.ts";
 import { type AuditLine, type ChainHead, hashOfBytes, parseLine } from "./line.ts";
 
 export interface AuditFile {
@@ -21,10 +21,7 @@ export function fileName(day: string, chain: string): string {
 }
 
 export async function listAuditFiles(folder: string): Promise<AuditFile[]> {
-  const names = await readdir(folder).catch((thrown: unknown) => {
-    if (codeOf(thrown) === "ENOENT") return [];
-    throw thrown;
-  });
+  const names = await readdir(folder).catch(ifMissing([]));
   return names.toSorted().flatMap((name) => {
     const [, day, chain] = namePattern.exec(name) ?? [];
     return day === undefined ? [] : [{ name, day, chain }];
@@ -33,12 +30,7 @@ export async function listAuditFiles(folder: string): Promise<AuditFile[]> {
 
 /** Undefined if another process has removed the file meanwhile, because its retention is over. */
 export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (thrown) {
-    if (codeOf(thrown) === "ENOENT") return undefined;
-    throw thrown;
-  }
+  return await reading.catch(ifMissing(undefined));
 }
 
 /** Yields lines without their line breaks. Bytes after the last line break come last, with `isTorn`. */

@@ -1,7 +1,7 @@
 /** Stores the head (last line) of each chain in the data folder, to detect missing lines at its end. */
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../lib/errors.ts";
+import { ifMissing } from "../lib/errors.ts";
 import type { EarlierChain } from "./chain-start.ts";
 
 export function headsFolderOf(data: string): string {
@@ -19,10 +19,7 @@ export async function openHeadFile(folder: string, chain: string): Promise<FileH
 }
 
 export async function readHeads(folder: string): Promise<EarlierChain[]> {
-  const names = await readdir(folder).catch((thrown: unknown) => {
-    if (codeOf(thrown) === "ENOENT") return [];
-    throw thrown;
-  });
+  const names = await readdir(folder).catch(ifMissing([]));
   const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
   return texts.flatMap((text) => {
     try {

@@ -5,9 +5,11 @@
  *   2. in each, find by bisection where the turn's time begins, and stop where it ends
  *   3. stop after a limited number of bytes or lines, and say where to continue
  */
+
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { oneLine } from "../lib/text/sanitize.ts";
+import { dayOf } from "../ports/usage.ts";
 import { listAuditFiles } from "./files.ts";
 import { type AuditLine, parseLine } from "./line.ts";
 
@@ -146,8 +148,4 @@ function fieldsText(line: AuditLine): string {
 
 function byTime(lines: TurnLogLine[]): TurnLogLine[] {
   return lines.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at));
-}
-
-function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
 }

@@ -10,6 +10,7 @@
  * So the ledger is never newer than the files, as after a crash, and the audit never lacks a line that a copied file
  * names. The archive gets its name only when it is complete and on disk.
  */
+
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
@@ -18,6 +19,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
+import { isProcessAlive } from "../lib/is-process-alive.ts";
 import { syncFolder } from "../lib/sync-folder.ts";
 import { copyDatabase, isDatabase } from "./databases.ts";
 import { type FoundEntry, findFiles } from "./find-files.ts";
@@ -231,16 +233,8 @@ async function removeLeftovers(file: string): Promise<void> {
   const prefix = `${basename(file)}.partial-`;
   for (const name of await readdir(dirname(file)).catch(() => [])) {
     const pid = Number(name.slice(prefix.length));
-    if (!name.startsWith(prefix) || !Number.isInteger(pid) || isAlive(pid)) continue;
+    if (!name.startsWith(prefix) || !Number.isInteger(pid) || (pid !== process.pid && isProcessAlive(pid))) continue;
     await rm(join(dirname(file), name), { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return pid !== process.pid && process.kill(pid, 0);
-  } catch (thrown) {
-    return codeOf(thrown) === "EPERM";
   }
 }
 

@@ -2,7 +2,7 @@
 import { open } from "node:fs/promises";
 import { backup, DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
+import { ifMissing, messageOf, RemoraError } from "../lib/errors.ts";
 
 const busyTimeoutMs = 10_000;
 /** Node wants a positive number. */
@@ -10,9 +10,7 @@ const allPages = 2 ** 31 - 1;
 const magic = "SQLite format 3\0";
 
 export async function isDatabase(path: string): Promise<boolean> {
-  const handle = await open(path, "r").catch((thrown: unknown) => {
-    if (codeOf(thrown) !== "ENOENT") throw thrown;
-  });
+  const handle = await open(path, "r").catch(ifMissing(undefined));
   if (handle === undefined) return false;
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(magic.length), 0, magic.length, 0);

@@ -1,9 +1,10 @@
 /** Finds what a backup of a folder contains, and what it leaves out. Follows no links. */
-import { lstat, readdir, readlink } from "node:fs/promises";
-import { join, posix } from "node:path";
-import { codeOf } from "../lib/errors.ts";
 
+import { lstat, readlink } from "node:fs/promises";
+import { join, posix } from "node:path";
+import { ifMissing } from "../lib/errors.ts";
 import type { LeftOut } from "./manifest.ts";
+import { namesIn } from "./names-in.ts";
 
 export type FoundEntry = { path: string; mode: number; mtimeMs: number } & (
   | { type: "file"; size: number; birthtimeMs: number }
@@ -36,7 +37,7 @@ export async function* findFiles(root: string, exclude: Exclude, leftOut: LeftOu
 
   async function entryAt(path: string): Promise<FoundEntry | string | undefined> {
     const absolute = join(root, path);
-    const stats = await lstat(absolute).catch(ifGone);
+    const stats = await lstat(absolute).catch(ifMissing(undefined));
     // It may have been deleted since its folder was read. A name that is not UTF-8 can't be found either.
     if (stats === undefined) return path.includes("\ufffd") ? "its name is not valid UTF-8" : undefined;
     const { mtimeMs, birthtimeMs, size } = stats;
@@ -45,7 +46,7 @@ export async function* findFiles(root: string, exclude: Exclude, leftOut: LeftOu
     if (stats.isDirectory()) return { ...common, type: "folder" };
     if (stats.isCharacterDevice() && stats.rdev === 0) return { ...common, type: "whiteout" };
     if (!stats.isSymbolicLink()) return "it is not a file";
-    const target = await readlink(absolute).catch(ifGone);
+    const target = await readlink(absolute).catch(ifMissing(undefined));
     if (target === undefined) return undefined;
     return isInnerLink(path, target) ? { ...common, type: "link", target } : "it is a link to a place outside";
   }
@@ -62,17 +63,4 @@ export function isInnerLink(path: string, target: string): boolean {
   if (ups !== -1 && parts.slice(ups).includes("..")) return false;
   const resolved = posix.join(posix.dirname(path), target);
   return resolved !== ".." && !resolved.startsWith("../");
-}
-
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (thrown) {
-    if (codeOf(thrown) === "ENOENT") return [];
-    throw thrown;
-  }
-}
-
-function ifGone(thrown: unknown): undefined {
-  if (codeOf(thrown) !== "ENOENT") throw thrown;
 }

@@ -2,13 +2,15 @@
  * Restores a backup, all of it or nothing: into an own folder, which gets its name last, or into the installation
  * (swap.ts). Before anything changes, everything is unpacked and checked, and today's code has opened it.
  */
+
 import { execFile } from "node:child_process";
-import { mkdir, readdir, rename, rm, rmdir } from "node:fs/promises";
+import { mkdir, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { codeOf, RemoraError } from "../lib/errors.ts";
+import { ifMissing, RemoraError } from "../lib/errors.ts";
 import { asidePrefix, stagingName } from "./left-out.ts";
 import type { BackupHeader, Part } from "./manifest.ts";
+import { namesIn } from "./names-in.ts";
 import { decideSwap, finishSwap, planSwap } from "./swap.ts";
 import { type Unpacked, unpackBackup } from "./unpack.ts";
 
@@ -65,7 +67,7 @@ async function intoFolder(options: RestoreOptions, folder: string): Promise<Rest
     const unpacked = await unpackBackup(options.file, options.version, places);
     const notes = await options.verify(places);
     await syncDisks();
-    await rmdir(folder).catch(ignoreMissing);
+    await rmdir(folder).catch(ifMissing(undefined));
     await rename(staging, folder);
     return { ...unpacked, aside: [], secrets: undefined, notes };
   } finally {
@@ -158,15 +160,4 @@ function occupied(place: string, message: string): RemoraError {
 /** The renames must not reach the disk before the files. */
 async function syncDisks(): Promise<void> {
   await promisify(execFile)("sync").catch(() => undefined);
-}
-
-async function namesIn(folder: string): Promise<string[]> {
-  return await readdir(folder).catch((thrown: unknown) => {
-    ignoreMissing(thrown);
-    return [];
-  });
-}
-
-function ignoreMissing(thrown: unknown): void {
-  if (codeOf(thrown) !== "ENOENT") throw thrown;
 }

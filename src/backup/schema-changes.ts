@@ -1,5 +1,7 @@
 /** Says which databases a newer version migrates. Both versions list theirs in `src/storage/schema-versions.json`. */
+
 import { z } from "zod";
+import { parseJson } from "../lib/json.ts";
 
 export const schemaVersionsFile = "src/storage/schema-versions.json";
 
@@ -19,9 +21,5 @@ export function describeSchemaChanges(from: string, to: string): string {
 }
 
 function versionsIn(text: string): Record<string, number> | undefined {
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  return schema.safeParse(parseJson(text)).data;
 }

@@ -9,14 +9,16 @@
  * A process that dies before step 2 has changed nothing. After it, the next start finishes the work before it opens
  * anything. Contents are moved, not the folders themselves, because a container mounts those.
  */
+
 import { existsSync, lstatSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../lib/atomic-write.ts";
-import { codeOf } from "../lib/errors.ts";
+import { ifMissing } from "../lib/errors.ts";
 import { syncFolder } from "../lib/sync-folder.ts";
 import { asidePrefix, stagingName } from "./left-out.ts";
+import { namesIn } from "./names-in.ts";
 
 const journalSchema = z.object({
   steps: z.array(z.object({ from: z.string(), to: z.string() })),
@@ -76,9 +78,7 @@ export function hasUnfinishedRestore(data: string): boolean {
 
 /** Does nothing without a journal. `nameRedisKeys` must be repeatable. */
 export async function finishSwap(data: string, nameRedisKeys: () => Promise<void>): Promise<boolean> {
-  const text = await readFile(journalFile(data), "utf8").catch((thrown: unknown) => {
-    if (codeOf(thrown) !== "ENOENT") throw thrown;
-  });
+  const text = await readFile(journalFile(data), "utf8").catch(ifMissing(undefined));
   if (text === undefined) return false;
   const { steps, staging, isRedisStaged } = journalSchema.parse(JSON.parse(text));
   const changed = new Set<string>();
@@ -103,11 +103,4 @@ function isThere(path: string): boolean {
 
 function journalFile(data: string): string {
   return join(data, stagingName, "journal.json");
-}
-
-async function namesIn(folder: string): Promise<string[]> {
-  return await readdir(folder).catch((thrown: unknown) => {
-    if (codeOf(thrown) !== "ENOENT") throw thrown;
-    return [];
-  });
 }

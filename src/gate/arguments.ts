@@ -3,6 +3,7 @@
  * turns `__proto__` into an ordinary own key. This file must not recurse. It refuses deep arguments well before
  * `JSON.stringify` overflows, so code that gets a judged input may recurse.
  */
+import { isJsonObject } from "../lib/json.ts";
 import type { JsonObject } from "../ports/message.ts";
 
 const maxArgumentBytes = 1_048_576;
@@ -26,7 +27,7 @@ export function readArguments(args: unknown): ReadArguments {
     return { type: "refused", text, why: "args-too-large" };
   }
   const input: unknown = JSON.parse(text);
-  if (!isObject(input)) return { type: "refused", text, why: "args-not-an-object" };
+  if (!isJsonObject(input)) return { type: "refused", text, why: "args-not-an-object" };
   return freezeDeeply(input) ? { type: "ok", text, input } : { type: "refused", text, why: "args-too-deep" };
 }
 
@@ -43,10 +44,6 @@ function serialise(args: unknown): string | "too-many" | undefined {
   } catch {
     return left < 0 ? "too-many" : undefined;
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function freezeDeeply(root: object): boolean {

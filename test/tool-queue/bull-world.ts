@@ -29,6 +29,7 @@ export const quickTiming: BullTiming = {
   lookAgainMs: 50,
   sweepMs: 100,
   maxStopMs: 1_000,
+  maxSuspendMs: 500,
   maxCloseMs: 500,
 };
 

@@ -1,12 +1,13 @@
 /** Records the state of real files when a draft first touches them, to detect later changes by others. */
+
 import { readFile, stat } from "node:fs/promises";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
-import { codeOf } from "../../lib/errors.ts";
+import { ifMissing } from "../../lib/errors.ts";
+import { never } from "../../lib/never.ts";
 import { type BaseStamps, findChangedBase, stampBase } from "../effects/base-stamps.ts";
 import type { EntryStamp } from "../effects/entry-state.ts";
 import type { MergePlan } from "../effects/merge-entry.ts";
 import type { RawPath } from "../effects/raw-path.ts";
-import { never } from "./never.ts";
 
 /** Reads the file system's clock, in nanoseconds, from the ctime of a new folder. */
 export async function fileSystemTime(folder: string): Promise<string> {
@@ -33,10 +34,5 @@ export async function changedSinceRecorded(file: string, folder: string): Promis
 }
 
 export async function readStamps(file: string): Promise<BaseStamps> {
-  try {
-    return JSON.parse(await readFile(file, "utf8")) as BaseStamps;
-  } catch (thrown) {
-    if (codeOf(thrown) === "ENOENT") return [];
-    throw thrown;
-  }
+  return JSON.parse(await readFile(file, "utf8").catch(ifMissing("[]"))) as BaseStamps;
 }

@@ -1,11 +1,11 @@
 /** Reads the complete diff of an open draft, in the format of `git diff`. */
+import { never } from "../../lib/never.ts";
 import type { ApprovalRecord } from "../../ports/approval.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { createDiff } from "../effects/create-diff.ts";
 import { listEffects } from "../effects/list-effects.ts";
 import { openDraftsFolder } from "./draft-folders.ts";
 import { createDraftStore } from "./draft-store.ts";
-import { never } from "./never.ts";
 
 export async function readDraftDiff(
   ledger: Ledger,

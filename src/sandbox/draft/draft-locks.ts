@@ -1,10 +1,11 @@
 /** Readers-writer locks for drafts. Hold one while a view is open: overlayfs must not see a lower layer change. */
 
 import { pause } from "../../lib/backoff.ts";
+import { never } from "../../lib/never.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { Lease, Leases } from "../../ports/cluster.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
 import { draftKey, draftKeyFromId } from "./draft-store.ts";
-import { never } from "./never.ts";
 
 export interface DraftLocks {
   use<T>(name: string, mode: "shared" | "exclusive", signal: AbortSignal, work: () => Promise<T>): Promise<T>;
@@ -118,13 +119,4 @@ export function createDraftLocks(leases: Leases): DraftLocks {
 
 function isInUse({ readers, writer }: Lock): boolean {
   return readers > 0 || writer;
-}
-
-function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }

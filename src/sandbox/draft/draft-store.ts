@@ -10,7 +10,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
-import { codeOf } from "../../lib/errors.ts";
+import { ifMissing } from "../../lib/errors.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
 import type { Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { ToolAttempt } from "../../ports/tool.ts";
@@ -74,7 +74,7 @@ export function createDraftStore(ledger: Ledger, folder: string): DraftStore {
   }
 
   async function mergedCall(id: string, callKey: string): Promise<MergedCall | undefined> {
-    const text = await readFile(callFile(id, callKey), "utf8").catch(ignoreMissing);
+    const text = await readFile(callFile(id, callKey), "utf8").catch(ifMissing(undefined));
     return text === undefined ? undefined : (JSON.parse(text) as MergedCall);
   }
 
@@ -102,7 +102,7 @@ export function createDraftStore(ledger: Ledger, folder: string): DraftStore {
       await writeFileAtomic(callFile(id, callKey), JSON.stringify(call));
     },
     async unfinished(id) {
-      const names = (await readdir(join(draftFolder(id), "joined")).catch(ignoreMissing)) ?? [];
+      const names = (await readdir(join(draftFolder(id), "joined")).catch(ifMissing(undefined))) ?? [];
       const keys = names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -".json".length));
       const calls = await Promise.all(keys.map(async (callKey) => ({ callKey, call: await mergedCall(id, callKey) })));
       const left = calls.flatMap(({ callKey, call }) => (call?.plan === undefined ? [] : [{ callKey, call }]));
@@ -121,9 +121,4 @@ export function createDraftStore(ledger: Ledger, folder: string): DraftStore {
     },
     remove: (id) => discardLayer(draftFolder(id)),
   };
-}
-
-function ignoreMissing(thrown: unknown): undefined {
-  if (codeOf(thrown) !== "ENOENT") throw thrown;
-  return undefined;
 }

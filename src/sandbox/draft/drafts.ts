@@ -1,8 +1,10 @@
 /** Combines calls, jobs, decisions and undo into drafts. To change or settle one, hold its lock (draft-locks.ts). */
+
 import { randomBytes } from "node:crypto";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../lib/log.ts";
+import { never } from "../../lib/never.ts";
 import type { Repeats } from "../../ports/access.ts";
 import type { ChangeApprovals, ChangesActions } from "../../ports/approval.ts";
 import type { Audit } from "../../ports/audit.ts";
@@ -27,7 +29,6 @@ import { createJobs, jobCallKey, jobsLeaseName } from "./jobs.ts";
 import { createDraftKeeper, type KeepLock } from "./keep-draft.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import { createCallMerger } from "./merge-call.ts";
-import { never } from "./never.ts";
 import { runAgain } from "./run-again.ts";
 import { createSettler } from "./settle.ts";
 import { startJobCommand } from "./start-job.ts";

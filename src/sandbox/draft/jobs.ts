@@ -1,9 +1,11 @@
 /** Runs background jobs over snapshots of the draft. Merges a job's changes when it ends, unless it was stopped. */
+
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { never } from "../../lib/never.ts";
 import { shorten } from "../../lib/text/shorten.ts";
 import type { DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../ports/draft.ts";
 import { type Origin, viaStore } from "../../ports/origin.ts";
@@ -13,7 +15,6 @@ import { snapshotLayer } from "../effects/snapshot-layer.ts";
 import { fileSystemTime } from "./base-state.ts";
 import { jobEndText, readJobLog, writeJobLog } from "./job-log.ts";
 import type { CallMerge } from "./merge-call.ts";
-import { never } from "./never.ts";
 
 export interface JobsOptions {
   /** Used only by this process. Each job has its own subfolder. */

@@ -1,7 +1,9 @@
 /** Keeps a draft: writes the audit record, applies the changes to the real folder, and reports the outcome. */
+
 import { stat } from "node:fs/promises";
-import { codeOf, messageOf } from "../../lib/errors.ts";
+import { ifMissing, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { never } from "../../lib/never.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
 import type { Events } from "../../ports/events.ts";
@@ -9,7 +11,6 @@ import { type KeepResult, keepEffects } from "../effects/keep-effects.ts";
 import { tooLargeReason } from "../effects/limits.ts";
 import { readStamps } from "./base-state.ts";
 import type { DraftStore } from "./draft-store.ts";
-import { never } from "./never.ts";
 
 export interface DraftKeeperOptions {
   store: DraftStore;
@@ -93,13 +94,7 @@ export function keepId({ id, changedAt }: DraftRecord): string {
 }
 
 async function isFolder(path: string): Promise<boolean> {
-  return await stat(path).then(
-    (found) => found.isDirectory(),
-    (thrown) => {
-      if (codeOf(thrown) === "ENOENT") return false;
-      throw thrown;
-    },
-  );
+  return (await stat(path).catch(ifMissing(undefined)))?.isDirectory() === true;
 }
 
 export function keepProblem(outcome: Exclude<KeepOutcome, { type: "kept" }>): string {

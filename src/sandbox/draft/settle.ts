@@ -2,8 +2,10 @@
  * Decides what happens to a draft when its turn ends, and again when people answer. Approve must apply exactly the
  * changes that the card shows. Every step can be repeated after a crash.
  */
+
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { never } from "../../lib/never.ts";
 import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
 import type { ApprovalCard } from "../../ports/card.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
@@ -19,7 +21,6 @@ import { type ChangePolicy, decide, maxUndecidedMs } from "./change-policy.ts";
 import type { DraftStore } from "./draft-store.ts";
 import { type DraftKeeper, keepId, keepProblem } from "./keep-draft.ts";
 import type { CallMerger } from "./merge-call.ts";
-import { never } from "./never.ts";
 import { describeChanges, describeKept, filesText, folderPhrase, shownEffects } from "./shown-changes.ts";
 
 export interface SettlerOptions {

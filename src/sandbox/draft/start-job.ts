@@ -1,5 +1,7 @@
 /** Starts the command of a background job: in a view over the job's snapshot, or without a sandbox. */
+
 import { realpath } from "node:fs/promises";
+import { never } from "../../lib/never.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { Sandbox } from "../../ports/sandbox.ts";
 import type { Egress } from "../egress/egress.ts";
@@ -7,7 +9,6 @@ import { startUnconfined } from "../unconfined.ts";
 import type { CallRunnerOptions } from "./call-runner.ts";
 import { networkRequester, openSession, startInView } from "./commands.ts";
 import type { JobStart, StartedJob } from "./jobs.ts";
-import { never } from "./never.ts";
 
 export interface JobStarterOptions extends Pick<CallRunnerOptions, "exposed" | "environment"> {
   sandbox: Sandbox;

@@ -1,5 +1,7 @@
 /** Undoes kept changes: a card's changes by its button, or a conversation's newest changes by a command. */
+
 import { messageOf } from "../../lib/errors.ts";
+import { never } from "../../lib/never.ts";
 import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
@@ -8,7 +10,6 @@ import type { Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { AnswerReceipt, Author, Scope } from "../../ports/message.ts";
 import type { UndoJournal, UndoResult } from "../effects/undo-journal.ts";
 import { type KeepLock, namedPaths } from "./keep-draft.ts";
-import { never } from "./never.ts";
 import { filesText, folderPhrase } from "./shown-changes.ts";
 
 export interface UndoOptions {

@@ -12,7 +12,7 @@ import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
-import { codeOf, RemoraError } from "../../lib/errors.ts";
+import { ifMissing, RemoraError } from "../../lib/errors.ts";
 import { readLines } from "../../lib/text/read-lines.ts";
 import type { EntryState } from "./entry-state.ts";
 import type { Pace } from "./pace.ts";
@@ -75,13 +75,8 @@ export async function writeEntry(journal: string, entry: JournalEntry): Promise<
 }
 
 export async function readEntryFile(journal: string, id: string): Promise<JournalEntry | undefined> {
-  try {
-    const text = await readFile(join(entryFolder(journal, id), "entry.json"), "utf8");
-    return entrySchema.parse(JSON.parse(text));
-  } catch (thrown) {
-    if (codeOf(thrown) === "ENOENT") return undefined;
-    throw thrown;
-  }
+  const text = await readFile(join(entryFolder(journal, id), "entry.json"), "utf8").catch(ifMissing(undefined));
+  return text === undefined ? undefined : entrySchema.parse(JSON.parse(text));
 }
 
 export async function writeChanges(folder: string, changes: readonly JournalChange[], pace: Pace): Promise<void> {

@@ -2,11 +2,13 @@
  * Connects to a host, which the caller must have approved. Resolves the name once. Connects only to addresses that are
  * public and not this machine's own, unless `sandbox.network.allow` covers them.
  */
+
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import PQueue from "p-queue";
 import type { AddressRule } from "../../lib/address-rule.ts";
 import { isPublicAddress, ownAddresses } from "../../lib/public-address.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { EgressOutcome } from "./connections.ts";
 import { maxConcurrentLookups, maxConnectMs, maxIdleMs, maxResolveMs } from "./limits.ts";
 
@@ -22,8 +24,14 @@ export type Dial = (host: string, port: number, signal: AbortSignal) => Promise<
 export function createDial(allow: readonly AddressRule[], resolve: Resolve = resolveWithSystem): Dial {
   const resolveShared = shareLookups(resolve);
 
+  /** Resolves to no addresses after an abort or a timeout, because the lookup itself can't be stopped. */
+  function resolveInTime(host: string, signal: AbortSignal): Promise<string[]> {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(maxResolveMs)]);
+    return untilAborted(resolveShared(host), limit).catch(() => []);
+  }
+
   return async (host, port, signal) => {
-    const addresses = isIP(host) ? [host] : await untilAborted(resolveShared(host), signal);
+    const addresses = isIP(host) ? [host] : await resolveInTime(host, signal);
     if (signal.aborted) return { type: "failed", outcome: "closed" };
     if (addresses.length === 0) return { type: "failed", outcome: "unresolved" };
     const own = ownAddresses();
@@ -52,17 +60,6 @@ function shareLookups(resolve: Resolve): Resolve {
     pending.set(host, answer);
     return answer;
   };
-}
-
-/** Resolves to no addresses after an abort or a timeout, because the lookup itself can't be stopped. */
-function untilAborted(answer: Promise<string[]>, signal: AbortSignal): Promise<string[]> {
-  return new Promise((resolve) => {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(maxResolveMs)]);
-    const giveUp = () => resolve([]);
-    if (limit.aborted) giveUp();
-    limit.addEventListener("abort", giveUp, { once: true });
-    void answer.then(resolve).finally(() => limit.removeEventListener("abort", giveUp));
-  });
 }
 
 function connectTo(addresses: readonly string[], host: string, port: number, signal: AbortSignal): Promise<Dialled> {

@@ -1,7 +1,9 @@
 /** Names and options that the queue uses in BullMQ, and the data of a job. */
+
 import type { JobsOptions, KeepJobs } from "bullmq";
 import { z } from "zod";
 import { fileNameOf } from "../../lib/file-name.ts";
+import { isJsonObject } from "../../lib/json.ts";
 import type { Author, JsonObject, Scope } from "../../ports/message.ts";
 import type { ToolJob } from "../../ports/tool.ts";
 
@@ -38,12 +40,12 @@ export function optionsOf(job: ToolJob): JobsOptions {
  */
 const toolJobSchema = z.looseObject({
   id: z.string(),
-  call: z.looseObject({ id: z.string(), name: z.string(), input: z.custom<JsonObject>(isObject) }),
+  call: z.looseObject({ id: z.string(), name: z.string(), input: z.custom<JsonObject>(isJsonObject) }),
   scope: z.looseObject({
     turnId: z.string(),
     conversationId: z.string(),
     scope: z.custom<Scope>((value) => typeof value === "string"),
-    requester: z.custom<Author>((value) => isObject(value) && typeof value.id === "string"),
+    requester: z.custom<Author>((value) => isJsonObject(value) && typeof value.id === "string"),
     workingFolder: z.string(),
   }),
   isIdempotent: z.boolean(),
@@ -53,8 +55,4 @@ const toolJobSchema = z.looseObject({
 /** Returns undefined for data that another program or an incompatible version of Remora wrote. */
 export function toolJobOf(data: unknown): ToolJob | undefined {
   return toolJobSchema.safeParse(data).data;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

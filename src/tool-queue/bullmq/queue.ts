@@ -50,6 +50,8 @@ export interface BullTiming {
   lookAgainMs: number;
   sweepMs: number;
   maxStopMs: number;
+  /** How long a turn that is suspended waits for the end of its call. */
+  maxSuspendMs: number;
   maxCloseMs: number;
 }
 
@@ -60,7 +62,8 @@ const defaultTiming: BullTiming = {
   lookAgainMs: 2_000,
   sweepMs: 5_000,
   maxStopMs: 5_000,
-  maxCloseMs: 3_000,
+  maxSuspendMs: 1_000,
+  maxCloseMs: 1_500,
 };
 
 export function createBullQueue(options: BullQueueOptions): ToolQueue {
@@ -132,8 +135,9 @@ export function createBullQueue(options: BullQueueOptions): ToolQueue {
       let waiting: AbortController | undefined;
       const onAbort = async () => {
         waiting = new AbortController();
-        const isShutdown = abortCauseOf(signal) === "shutdown" && runner?.isRunning(job.id) !== true;
-        await pause((isShutdown ? 1 : 2) * timing.maxStopMs, waiting.signal);
+        // The next start asks for the result again.
+        const isShutdown = abortCauseOf(signal) === "shutdown";
+        await pause(isShutdown ? timing.maxSuspendMs : 2 * timing.maxStopMs, waiting.signal);
         resolve(unstarted(job, "interrupted", textOf.outOfReach));
       };
       const end = () => {
