@@ -17,8 +17,18 @@ const quick = [
   "test/architecture.test.ts",
 ];
 
+/** Their files share a worker, too, but take longer than `npm run test:quick` may. */
+const shared = [
+  ...filesIn("backup health platforms/discord platforms/slack providers retention service storage transcription"),
+  ...filesIn("usage web"),
+  // In one process with others, embeddings.test.ts fails.
+  "test/memory/!(embeddings).test.ts",
+];
+
 // Every worker compiles the same packages again without it.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/compiled");
+
+const inOneWorker = { isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlobals: true };
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -31,15 +41,22 @@ class LongFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+  // Tests run modules of the page without its server, which serves this file under this path.
+  resolve: { alias: { "/local/vendor/diff-lines.js": join(import.meta.dirname, "src/lib/diff-lines.js") } },
   test: {
     projects: [
       {
         extends: true,
         test: {
-          name: "quick",
-          include: quick,
-          isolate: false,
-          ...{ restoreMocks: true, unstubEnvs: true, unstubGlobals: true },
+          ...{ name: "quick", include: quick },
+          ...inOneWorker,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          ...{ name: "shared", include: shared },
+          ...inOneWorker,
         },
       },
       {
@@ -47,7 +64,7 @@ export default defineConfig({
         test: {
           name: "whole",
           include: ["test/**/*.test.ts"],
-          exclude: [...quick, ...(process.env.CHAOS_SEEDS === undefined ? chaosOnly : [])],
+          exclude: [...quick, ...shared, ...(process.env.CHAOS_SEEDS === undefined ? chaosOnly : [])],
         },
       },
     ],
@@ -55,7 +72,7 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 240_000,
     // Most of the long ones wait: for processes, locks, clocks of services.
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: LongFirst },
     // Somebody's own tokens in a checkout's .env must never reach a test.
     env: { REMORA_ENV_FILE: "/dev/null" },

@@ -7,7 +7,7 @@
  * nothing can be skipped: `missingBrowser` stays undefined, and `launchBrowser` fails with that reason.
  */
 import { existsSync } from "node:fs";
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 const executablePath = "/usr/bin/chromium";
 const problem = existsSync(executablePath)
@@ -34,4 +34,54 @@ export async function launchBrowser(): Promise<Browser> {
       "--no-first-run",
     ],
   });
+}
+
+export interface Tabs {
+  open(options?: BrowserContextOptions): Promise<Page>;
+  /** After each test. */
+  closeAll(): Promise<void>;
+}
+
+/**
+ * Tabs for one test after another. The first tab of each test is in one context, next to a blank tab that keeps its process
+ * alive: a new context and a new process would cost more processor time than most tests. What a test stores there is gone
+ * before the next one. Further tabs, and those with options, get a context of their own.
+ */
+export function createTabs(browser: Browser, viewport = { width: 1280, height: 800 }): Tabs {
+  let blank: Page | undefined;
+  let first: Page | undefined;
+
+  async function openShared(): Promise<Page> {
+    blank ??= await (await browser.newContext({ viewport })).newPage();
+    return await blank.context().newPage();
+  }
+
+  /** Cookies are the same for all ports; everything else belongs to the origin, or is a setting of the context. */
+  async function empty(tab: Page): Promise<void> {
+    const { origin } = new URL(tab.url());
+    const context = tab.context();
+    await tab.close();
+    await context.setOffline(false);
+    await context.clearPermissions();
+    await context.clearCookies();
+    if (blank === undefined || origin === "null") return;
+    const session = await context.newCDPSession(blank);
+    await session.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
+    await session.detach();
+  }
+
+  return {
+    async open(options) {
+      if (first !== undefined || options !== undefined) {
+        return await (await browser.newContext({ viewport, ...options })).newPage();
+      }
+      first = await openShared();
+      return first;
+    },
+    async closeAll() {
+      for (const context of browser.contexts()) if (context !== blank?.context()) await context.close();
+      if (first !== undefined) await empty(first);
+      first = undefined;
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createHome, type RemoraHome } from "../doubles/remora-process.ts";
+import { createHome, environmentOf, type RemoraHome } from "../doubles/remora-process.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 let home: RemoraHome;
@@ -28,16 +28,7 @@ interface Ended {
 async function remora(given: string[], input = ""): Promise<Ended> {
   const child = spawn(process.execPath, ["src/remora.mjs", ...given], {
     cwd: project,
-    env: {
-      PATH: process.env.PATH ?? "",
-      HOME: process.env.HOME ?? "",
-      REMORA_WORKSPACE: home.workspace,
-      REMORA_DATA: home.data,
-      REMORA_ENV_FILE: "/dev/null",
-      // Another process of this machine may have the usual port.
-      REMORA_PORT: "0",
-      OLLAMA_HOST: "http://127.0.0.1:1",
-    },
+    env: environmentOf(home, {}),
   });
   const ended: Ended = { code: null, stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (ended.stdout += chunk));

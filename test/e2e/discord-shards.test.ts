@@ -18,7 +18,7 @@ const shardCount = 4;
 /** One person writes everywhere. */
 const limits = { userRequestsPerMinute: null };
 /** `npm run chaos` has as many as two processes' worth. */
-const serverCount = isWhole ? 2_600 : 100;
+const serverCount = isWhole ? 2_600 : 40;
 /** A resumed session lists no channels, so each costs a request, of which all processes send 40 a second. */
 const hearingMs = 60_000 + serverCount * 50;
 

@@ -213,19 +213,19 @@ describe("processes that start, end and start again", () => {
   });
 
   test("work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing", async () => {
-    // Commands see at once what is put into a readable folder.
+    // A command that lists a readable folder sees at once what is put there, unless it has looked for it by name.
     const [signals, config] = [join(home.data, "../signals"), join(home.data, "../remora.yaml")];
     await mkdir(signals);
     await writeFile(config, JSON.stringify({ sandbox: { readable: [signals] } }));
     remora = await start({ REMORA_CONFIG: config });
     const flag = join(signals, "go");
-    const said = mention(`run until test -e ${flag}; do sleep 0.1; done && echo finished`);
+    const said = mention(`run until ls ${signals} | grep -q go; do sleep 0.1; done && echo finished`);
     const thread = () => threadOf(said);
     await discord.until(() => discord.channel.typing().length > 0);
     // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
     expect(own(thread())).toEqual([]);
     await discord.until(
-      () => own(thread()).find(({ content }) => /-# ⏳ Running until test .* · (?:[5-9]|\d\d) s$/.test(content)),
+      () => own(thread()).find(({ content }) => /-# ⏳ Running until ls .* · (?:[5-9]|\d\d) s$/.test(content)),
       60_000,
     );
     const where = thread();
@@ -237,7 +237,7 @@ describe("processes that start, end and start again", () => {
     );
     await remora.kill();
     remora = await start({ REMORA_CONFIG: config });
-    await discord.until(() => own(thread()).find(({ content }) => /⏳ Running until test/.test(content)), 60_000);
+    await discord.until(() => own(thread()).find(({ content }) => /⏳ Running until ls/.test(content)), 60_000);
     await writeFile(flag, "");
     const isOver = () =>
       own(thread()).length === 2 && own(thread()).every(({ content }) => content !== "" && !content.includes("⏳"));

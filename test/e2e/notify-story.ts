@@ -182,7 +182,7 @@ export function tellNotifications(
       const world = await createWorld(createDriver);
       onTestFinished(world.close);
       const { cardIn, copyFor, driver, linesOf, settledIn, start, textIn } = world;
-      await start({ approvers: [driver.approver("ben"), driver.approver("cara")], expiryMinutes: 0.4 });
+      await start({ approvers: [driver.approver("ben"), driver.approver("cara")], expiryMinutes: 0.25 });
       const asked = await driver.ask(runs("again.txt"));
       const card = await cardIn(asked);
       const copy = await copyFor("cara", "again.txt");
@@ -209,7 +209,7 @@ export function tellNotifications(
 
     test.concurrent.for(process.env.CHAOS_SEEDS === undefined ? fewKills : allKills)(
       "kill -9 at %s pings nobody twice",
-      // Half of the minute passes before the kill, and the rest must be enough for a restart.
+      // Half of the time passes before the kill, and the rest must be enough for a restart.
       { timeout: 180_000 },
       async (point, { onTestFinished }) => {
         const world = await createWorld(createDriver);
@@ -218,7 +218,7 @@ export function tellNotifications(
         const isNote = point.startsWith("note");
         const safety = {
           approvers: [driver.approver("ben"), driver.approver("cara")],
-          ...(isNote ? { expiryMinutes: 1 } : {}),
+          ...(isNote ? { expiryMinutes: 0.6 } : {}),
         };
         const file = `killed-${point.replace(":", "-")}.txt`;
         const killed = await start(safety, { REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: point });

@@ -165,7 +165,8 @@ test("files restored by Undo, and long outputs of tainted calls, are marked", as
   const write = (content: string) => call("write_file", { path: "undone.md", content });
   await ann.changesFor((await runs(`${fetchPage()} then ${write("leaves at ten\n")}`)).said);
   await ann.changesFor((await runs(write("mine\n"))).said);
-  expect((await ann.command("undo")).text).toContain("Undone");
+  // The card can be there some milliseconds before its changes are on record; until then, this refuses the older ones.
+  await expect.poll(async () => (await ann.command("undo")).text).toContain("Undone");
   expect(await readFile(inFiles("undone.md"), "utf8")).toBe("leaves at ten\n");
   const read = call("read_file", { path: "undone.md" });
   expect((await asks(`${read} then ${remind("A")}`)).read).toContain("/train (by way of file undone.md)");

@@ -5,7 +5,7 @@ import { missingRedis, redisNote } from "../doubles/redis-server.ts";
 import { answerIn, createDurabilityWorld, type DurabilityWorld, eventually, newId } from "./durability-world.ts";
 
 /** Longer than a start takes, also on a busy machine. */
-const lockMs = 30_000;
+const lockMs = 15_000;
 const notServed = "another process serves the page";
 
 describe.skipIf(missingRedis !== undefined)(`The page on Redis${redisNote}`, () => {

@@ -242,8 +242,10 @@ test("web: reads an internal page that the operator allowed and no other, and a 
 
 test("chat: reads the history without the unfinished answer, and posts text and files to the right place", async () => {
   const history = await use(call("chat_history", { limit: 5 }));
-  expect(history.text).toMatch(/Ann \(ann\), message \S+ \(1 reply\): @remora call chat_history/);
+  expect(history.text).toMatch(/Ann \(ann\), message \S+: @remora call chat_history/);
   expect(history.text).not.toContain("Remora (remora)");
+  const later = await use(call("chat_history", { channel: "#general", limit: 2 }));
+  expect(later.text).toMatch(/Ann \(ann\), message \S+ \(1 reply\): @remora call chat_history/);
 
   await useAsked(
     call("chat_post", { channel: "#random", text: "The **build** is green." }),

@@ -25,6 +25,8 @@ export interface Result extends Counts, Combination {
   fault: string;
   kills: number;
   seconds: number;
+  /** Messages, turns, cards and questions that did not come to rest. */
+  open: number;
 }
 
 const restMs = 2_000;
@@ -80,7 +82,8 @@ export async function runFault(
     const seconds = Math.round((Date.now() - began) / 1_000);
     const notes = [...counts.notes, ...open.map((each) => `still open: ${each}`)];
     const trouble = notes.length === 0 ? [] : [world.logged()];
-    return { service: name, store, fault: fault.name, kills, seconds, ...counts, notes: [...notes, ...trouble] };
+    const ofRun = { service: name, store, fault: fault.name, kills, seconds, open: open.length };
+    return { ...ofRun, ...counts, notes: [...notes, ...trouble] };
   } finally {
     ended.abort();
     await crew.stop();

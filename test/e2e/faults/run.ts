@@ -42,6 +42,7 @@ const columns = [
   "misordered",
   "cards",
   "left",
+  "open",
 ] as const;
 
 const minutes = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes);
@@ -74,8 +75,8 @@ async function runOne(combination: Combination, fault: Fault): Promise<void> {
   process.stderr.write(problemsOf(result));
   row(columns.map((column) => result[column]));
   if (values.out !== undefined) await appendFile(values.out, `${JSON.stringify(result)}\n`);
-  const { lost, doubled, misordered, left } = result;
-  if (lost + doubled + misordered + left > 0) process.exitCode = 1;
+  const { lost, doubled, misordered, left, open } = result;
+  if (lost + doubled + misordered + left + open > 0) process.exitCode = 1;
 }
 
 function problemsOf({ notes }: Result): string {

@@ -18,10 +18,10 @@ import { createOracleWorld, type OracleWorld } from "./world.ts";
 /** A plain run takes the same few commands each time; `npm run oracle` generates thousands of new ones. */
 const isPlain = process.env.ORACLE_COMMANDS === undefined;
 const seed = Number(process.env.ORACLE_SEED ?? (isPlain ? 1 : Date.now() % 1_000_000));
-const count = Number(process.env.ORACLE_COMMANDS ?? 200);
+const count = Number(process.env.ORACLE_COMMANDS ?? 100);
 const runMs = 120_000 + count * 400;
-/** Small, so a violation is found near the commands that caused it. */
-const callsBetweenInspections = isPlain ? 100 : 500;
+/** Small, so a violation is found near the commands that caused it, and before a later one hides it. */
+const callsBetweenInspections = Math.min(500, Math.ceil(count / 2));
 
 let world: OracleWorld;
 let inspector: Inspector;
@@ -68,9 +68,9 @@ test(`${count} generated commands have no effect that nobody approved`, { timeou
 test("commands that match no pattern are harmless, and only the listed examples ask", {
   timeout: runMs,
 }, async () => {
-  // test/gate/gate-tables.test.ts asks the gate about all of them; a plain run runs every third.
+  // test/gate/gate-tables.test.ts asks the gate about all of them; a plain run runs every sixth.
   const harmless = [...looking, ...working, ...askedByTag]
-    .filter((_command, index) => !isPlain || index % 3 === 0)
+    .filter((_command, index) => !isPlain || index % 6 === 0)
     .map((command) => ({ command }));
   const outcomes = await runCalls(world, harmless);
   const asked = outcomes.filter(({ fate }) => fate === "asked").length;

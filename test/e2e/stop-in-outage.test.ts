@@ -1,0 +1,97 @@
+/**
+ * SIGTERM with the real process while Slack and Discord can't be reached, answer nothing, or ask to wait for an hour. The process
+ * ends soon after its grace period, and the next one answers everything once.
+ */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
+import type { Fault } from "../doubles/discord/faults.ts";
+import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import type { Failure } from "../doubles/slack/api-call.ts";
+import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+
+const patienceMs = 60_000;
+/** A request alone is tried for longer. */
+const maxStopMs = 25_000;
+const graceMs = 500;
+
+let home: RemoraHome;
+let slack: SlackDouble;
+let discord: DiscordDouble;
+let remora: RemoraProcess;
+
+async function start(): Promise<RemoraProcess> {
+  const configFile = join(home.workspace, "..", "remora.yaml");
+  await writeFile(configFile, JSON.stringify({ shutdown: { graceMs } }));
+  return await startRemora(home, {
+    ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
+    ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl, REMORA_CONFIG: configFile },
+  });
+}
+
+beforeEach(async () => {
+  [slack, discord, home] = await Promise.all([
+    createSlackDouble(),
+    createDiscordDouble({ limits: { global: "none" } }),
+    createHome(),
+  ]);
+  remora = await start();
+});
+afterEach(async () => {
+  await remora.kill();
+  await Promise.all([slack.stop(), discord.stop(), home.remove()]);
+});
+
+const withSlack = () => slack.workspace.direct(slack.ann);
+/** Resolves when Slack's message is stored. */
+const say = (text: string) => {
+  discord.ann.say(text, { in: "dm" });
+  return slack.people.say({ as: slack.ann, in: withSlack(), text }).acknowledged();
+};
+const answers = () => ({
+  slack: slack
+    .see({ in: withSlack() })
+    .filter(({ isAgents }) => isAgents)
+    .map(({ readable }) => readable),
+  discord: discord.ann
+    .dm()
+    .messages()
+    .filter(({ author }) => author.id === discord.bot.id)
+    .map(({ content }) => content),
+});
+const endsOf = (texts: string[]) => texts.flatMap((text) => /\b(?:one|two)\b/.exec(text)?.[0] ?? []);
+const answered = () => Object.values(answers()).map(endsOf);
+
+test.each<[string, Failure, Fault]>([
+  ["can't be reached", { type: "cut" }, { type: "cut", when: "before", isReset: true }],
+  ["answer nothing", { type: "delay", ms: 600_000 }, { type: "hang" }],
+  [
+    "ask to wait for an hour",
+    { type: "rate-limit", retryAfterSeconds: 3_600 },
+    { type: "rate-limit", retryAfterSeconds: 3_600 },
+  ],
+])(
+  "both services %s",
+  async (_what, failure, fault) => {
+    await say("run echo one");
+    await expect.poll(answered, { timeout: patienceMs }).toEqual([["one"], ["one"]]);
+    const back = slack.fail("*", failure);
+    const outage = discord.fail({ times: Number.POSITIVE_INFINITY }, fault);
+    await say("run echo two");
+    const isPosting = () => outage.hits.some(({ route }) => route === "messages.create");
+    await expect.poll(isPosting, { timeout: patienceMs }).toBe(true);
+
+    const late = new Promise((resolve) => setTimeout(resolve, maxStopMs, "still running").unref());
+    expect(await Promise.race([remora.stop(), late])).toBe(0);
+
+    back();
+    outage.remove();
+    remora = await start();
+    await expect.poll(answered, { timeout: patienceMs }).toEqual([
+      ["one", "two"],
+      ["one", "two"],
+    ]);
+  },
+  180_000,
+);
