@@ -30,6 +30,8 @@ export async function createModelServer(options: ModelServerOptions): Promise<Mo
   let [requestAt, lastTokenAt, requests] = [0, 0, 0];
   const server = createServer(async (request, response) => {
     const body = await text(request);
+    // A request that only opens the connection.
+    if (request.method !== "POST") return response.writeHead(404).end();
     if (!body.includes(modelCheckText)) {
       requestAt = performance.now();
       requests++;
