@@ -278,10 +278,11 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
       if (takesTurns(role)) gateWarmUp = setTimeout(skills.warmUpGate, gateWarmUpDelayMs).unref();
     },
     async close() {
-      housekeeping.stop();
+      const tidied = housekeeping.stop();
       clearTimeout(gateWarmUp);
       ended.abort();
-      await Promise.race([closing.run(), untilOverdue()]).finally(() => clearTimeout(overdueTimer));
+      const closed = Promise.all([closing.run(), tidied]);
+      await Promise.race([closed, untilOverdue()]).finally(() => clearTimeout(overdueTimer));
     },
   };
 }

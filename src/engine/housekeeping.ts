@@ -14,7 +14,8 @@ export interface HousekeepingOptions {
 
 export interface Housekeeping {
   start(): void;
-  stop(): void;
+  /** Resolves when what is being done has ended. Starts nothing more. */
+  stop(): Promise<void>;
 }
 
 const sweepIntervalMs = 2_000;
@@ -25,15 +26,13 @@ const maxKeptMs = 30 * 86_400_000;
 export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
   const { ledger, log } = options;
   const timers: NodeJS.Timeout[] = [];
-
-  let isSweeping = false;
+  let isStopped = false;
+  let sweeping: Promise<void> | undefined;
+  let cleaning: Promise<void> | undefined;
 
   async function sweep(): Promise<void> {
-    if (isSweeping) return;
-    isSweeping = true;
     for (const [what, work] of Object.entries(options.sweeps))
       await attempt(`the sweep of ${what}`, () => work(Date.now()));
-    isSweeping = false;
   }
 
   /** Keeps the posts of active turns, which may wait for approval longer than `maxKeptMs`. */
@@ -61,6 +60,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
   }
 
   async function attempt(what: string, work: () => Promise<unknown>): Promise<void> {
+    if (isStopped) return;
     try {
       await work();
     } catch (thrown) {
@@ -68,14 +68,29 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     }
   }
 
+  /** Skipped while the round before still runs. */
+  function startSweep(): void {
+    sweeping ??= sweep().finally(() => {
+      sweeping = undefined;
+    });
+  }
+
+  function startCleanUp(): void {
+    cleaning ??= attempt("the clean-up", cleanUp).finally(() => {
+      cleaning = undefined;
+    });
+  }
+
   return {
     start() {
-      timers.push(setInterval(() => void sweep(), sweepIntervalMs));
-      timers.push(setInterval(() => void attempt("the clean-up", cleanUp), cleanUpIntervalMs));
-      void attempt("the clean-up", cleanUp);
+      timers.push(setInterval(startSweep, sweepIntervalMs));
+      timers.push(setInterval(startCleanUp, cleanUpIntervalMs));
+      startCleanUp();
     },
-    stop() {
+    async stop() {
+      isStopped = true;
       for (const timer of timers) clearInterval(timer);
+      await Promise.all([sweeping, cleaning]);
     },
   };
 }

@@ -26,7 +26,7 @@ async function cleanUp(): Promise<void> {
   const housekeeping = createHousekeeping({ sweeps: {}, ledger, cleanUps, log: silentLog });
   housekeeping.start();
   await promise;
-  housekeeping.stop();
+  await housekeeping.stop();
 }
 
 test("after thirty days what was posted is forgotten, but not by a turn that still waits for a person", async () => {
@@ -44,4 +44,23 @@ test("after thirty days what was posted is forgotten, but not by a turn that sti
   const posts = await ledger.list("post", {});
   expect(posts.map(({ body }) => body.messageId)).toEqual(["message of waiting"]);
   expect((await ledger.list("turn", {})).map(({ id }) => id)).toEqual(["waiting"]);
+});
+
+test("a stop waits for the clean-up that runs, and starts no other", async () => {
+  const begun = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
+  const did: string[] = [];
+  const slow = async () => {
+    begun.resolve();
+    await end.promise;
+    did.push("slow");
+  };
+  const next = async () => void did.push("next");
+  const housekeeping = createHousekeeping({ sweeps: {}, ledger, cleanUps: [slow, next], log: silentLog });
+  housekeeping.start();
+  await begun.promise;
+  const stopped = housekeeping.stop().then(() => did.push("stopped"));
+  end.resolve();
+  await stopped;
+  expect(did).toEqual(["slow", "stopped"]);
 });

@@ -8,7 +8,7 @@
  *   gone/<n>        the removed entry, until everything is in place
  */
 import { createReadStream } from "node:fs";
-import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
+import { open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
@@ -111,8 +111,7 @@ export async function removeEntry(journal: string, id: string): Promise<void> {
 }
 
 export async function entryIds(journal: string): Promise<string[]> {
-  await mkdir(journal, { recursive: true, mode: 0o700 });
-  const names = await readdir(journal);
+  const names = await readdir(journal).catch(ifMissing([]));
   return names.filter((name) => /^[A-Za-z0-9_-]{1,100}(\.undo)?$/.test(name));
 }
 

@@ -122,3 +122,25 @@ test("a message that somebody else wrote with the same words is left alone", asy
   await bot.platform.reply(targetOf(message), posts).finish("The answer.", []);
   expect(ownIn(message).map(({ content }) => content)).toEqual(["The answer."]);
 });
+
+test("an answer whose thread was refused is edited, not posted again, if the process died after the post", async () => {
+  const message = await mentioned();
+  discord.limits.set("threads.create", { requests: 0, windowMs: 3_600_000 });
+  const posts = createPosts();
+  let isDead = false;
+  const dying: Posts = {
+    all: posts.all,
+    keep: async (key, id) => {
+      if (isDead) await new Promise(() => {});
+      await posts.keep(key, id);
+      isDead = key.startsWith("text:");
+    },
+  };
+  void bot.platform.reply(targetOf(message), dying).finish("The answer.", []);
+  const answers = () => discord.channel.messages().filter(({ content }) => content === "The answer.");
+  await discord.until(() => isDead);
+  await bot.restart();
+  discord.clock.advance(longAfterMs);
+  await bot.platform.reply(targetOf(message), posts).finish("The answer.", []);
+  expect(answers()).toHaveLength(1);
+});

@@ -94,11 +94,11 @@ test("a million files", async () => {
   expect(readdirSync(view.upper ?? "").length).toBeLessThan(200_000);
 });
 
-test("more than the layer may take, in less time than the watchdog needs to look", async () => {
-  const { limit, exitCode } = await runToLimit("fallocate -l 60M a; fallocate -l 60M b", {
+test("more than the layer may take, also if the command ends before the watchdog looks", async () => {
+  const { limit } = await runToLimit("fallocate -l 60M a; fallocate -l 60M b", {
     limits: { maxLayerBytes: 100 * mebibyte },
   });
-  expect({ limit, exitCode }).toEqual({ limit: "disk-space", exitCode: 0 });
+  expect(limit).toBe("disk-space");
 });
 
 test("a full /tmp fails the write only", async () => {

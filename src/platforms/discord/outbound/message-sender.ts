@@ -118,11 +118,11 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     return place;
   }
 
-  /** Stores a place that can't be derived from the conversation id. */
-  async function keepPlace(): Promise<void> {
-    const isKnown = place?.type === "thread" || place?.type === "dm";
-    if (place === undefined || isKnown || isKept) return;
-    await posts.keep("place", place.channelId);
+  /** Stores a place that can't be derived from the conversation id. A resumed reply would look in the thread instead. */
+  async function keepPlace({ type, channelId }: Place): Promise<void> {
+    const isUsual = conversation?.type === "guild" && conversation.thread === null;
+    if (type !== "channel" || isUsual || isKept) return;
+    await posts.keep("place", channelId);
     isKept = true;
   }
 
@@ -224,9 +224,8 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       for (;;) {
         const at = await whereToWrite();
         try {
-          const id = await postOnce(at, message, { key, retry });
-          await keepPlace();
-          return id;
+          await keepPlace(at);
+          return await postOnce(at, message, { key, retry });
         } catch (thrown) {
           // Perhaps only files or embeds are forbidden here, so let the caller try a plainer message.
           if (!isPlain(message) && isRefusal(thrown, "missingPermissions")) throw thrown;
