@@ -77,7 +77,6 @@ describe("the Keyv store on SQLite", () => {
     const path = join(folder, "store.db");
     const first = createKeyvStore({ path });
     await first.set("forgotten", 1, 1);
-    await expect.poll(() => first.get("forgotten")).toBeUndefined();
     const rows = () => {
       const database = new DatabaseSync(path, { readOnly: true });
       const count = database.prepare("SELECT count(*) AS count FROM keyv WHERE expires < ?").get(Date.now());
@@ -88,7 +87,7 @@ describe("the Keyv store on SQLite", () => {
     raw.exec("INSERT INTO keyv (key, value, namespace, expires) VALUES ('never-read', '{}', '', 1)");
     raw.close();
     await first.close();
-    expect(rows()).toBe(2);
+    await expect.poll(rows).toBe(2);
     const second = createKeyvStore({ path });
     await second.set("any", 1, 60_000);
     await second.close();
