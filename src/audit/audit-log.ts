@@ -2,7 +2,6 @@
  * Appends every event of this process to its own audit chain in `brain/corpus`. If a write fails, `record` rejects for
  * every waiting caller, and the next successful line counts the lost events.
  */
-
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";

@@ -5,7 +5,6 @@
  *   2. in each, find by bisection where the turn's time begins, and stop where it ends
  *   3. stop after a limited number of bytes or lines, and say where to continue
  */
-
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { oneLine } from "../lib/text/sanitize.ts";

@@ -4,7 +4,6 @@
  * quoted so that none can be mistaken for an entry or a marker.
  * Brain name: hippocampus.
  */
-
 import type { Redact } from "../lib/redact.ts";
 import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import type { Episode } from "../ports/memory.ts";

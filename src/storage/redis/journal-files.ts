@@ -3,7 +3,6 @@
  * write to one folder, so a file has only one writer, which created it: `2026-11-22.jsonl`, or after a restart
  * `2026-11-22.2.jsonl`. If a crash comes before the entry is a stub, the entry is written again later, and counts there.
  */
-
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
