@@ -82,6 +82,7 @@ export function threadFor(state: SlackState, channel: Channel, threadTs: string 
   const parent = state.message(channel.id, threadTs);
   const isPane = state.assistantThreads.some((one) => one.channel === channel.id && one.threadTs === threadTs);
   if (parent === undefined && !isPane) throw new SlackRefusal("thread_not_found");
+  if (parent?.isThreadLocked) throw new SlackRefusal("restricted_action_thread_locked");
   return parent?.threadTs ?? threadTs;
 }
 

@@ -80,6 +80,8 @@ export interface StoredMessage {
   blocks: JsonObject[];
   attachments: JsonObject[];
   threadTs?: string;
+  /** Nobody may post below it: `restricted_action_thread_locked`. */
+  isThreadLocked?: boolean;
   isBroadcast?: boolean;
   fileIds: string[];
   metadata?: JsonObject;

@@ -517,6 +517,19 @@ describe("nothing twice", () => {
     expect(keys()).toEqual(["text:0"]);
   });
 
+  test.each([
+    ["written by edits", edits],
+    ["streamed", {}],
+  ] as const)("an answer %s outside its locked thread is found there after a crash", async (_, how) => {
+    const message = await mentioned(how);
+    for (const each of world.slack.state.messages) each.isThreadLocked = true;
+    const posts = mortalPosts("text:0");
+    await expect(replyTo(world.platform, message, posts.before).finish("The answer.", [])).rejects.toThrow("died");
+    await world.restart();
+    await replyTo(world.platform, message, posts.after).finish("The answer.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["The answer."]);
+  });
+
   test("a stream whose ts was lost in a crash ends, even if another process asks before the text goes on", async () => {
     const message = await mentioned();
     const posts = mortalPosts("");

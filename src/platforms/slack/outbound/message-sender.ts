@@ -118,7 +118,12 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       try {
         return { ts: await start(), isFound: false };
       } catch (thrown) {
-        if (hasLeftThread(key, thrown)) continue;
+        if (hasLeftThread(key, thrown)) {
+          // An earlier process may have left the thread, too. A locked thread can still be read, so nothing told us so far.
+          const found = await lookFor(key);
+          if (found !== undefined) return { ts: found, isFound: true };
+          continue;
+        }
         if (!isSlackError(thrown, "unreachable", "http", "internal_error", "fatal_error") || tries === maxPostTries)
           throw thrown;
         options.log.info(
