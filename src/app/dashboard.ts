@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Hono } from "hono";
+import { auditFolderOf } from "../audit/files.ts";
 import { readTurnLog } from "../audit/turn-log.ts";
 import { listSnapshots } from "../context/explain.ts";
 import { shortPath } from "../lib/short-path.ts";
@@ -65,7 +66,7 @@ export function buildDashboard(
     },
     async log(wanted) {
       await auditLog.flush();
-      return await readTurnLog(join(workspace, "brain", "corpus"), wanted);
+      return await readTurnLog(auditFolderOf(workspace), wanted);
     },
   });
 }

@@ -1,5 +1,6 @@
 /** Builds the retention of stored data, for the running agent and for `remora prune`; and measures what else there is. */
 import { join } from "node:path";
+import { auditFolderOf } from "../audit/files.ts";
 import { historySettings } from "../config/derive.ts";
 import type { Settings } from "../config/settings.ts";
 import { snapshotTurn } from "../context/explain.ts";
@@ -109,7 +110,7 @@ function otherPlaces({ workspace, data, config }: Settings) {
     },
     {
       name: "audit log",
-      path: within(join(workspace, "brain", "corpus")),
+      path: within(auditFolderOf(workspace)),
       kept: keptDays(config.events.retentionDays),
     },
     { name: "log files", path: within(logsFolderOf(data)), kept: keptDays(config.log.keepDays) },

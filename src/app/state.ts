@@ -1,7 +1,7 @@
 /** Builds durable state and event recorders: ledger, store, leases, bus, events, audit and metrics. */
 import { createRequire } from "node:module";
-import { join } from "node:path";
 import { type AuditLog, createAuditLog } from "../audit/audit-log.ts";
+import { auditFolderOf } from "../audit/files.ts";
 import { headsFolderOf } from "../audit/heads.ts";
 import { maxChatLogMegabytes } from "../chat-log/chat-log.ts";
 import { redisSettings } from "../config/derive.ts";
@@ -51,7 +51,7 @@ export async function buildState(options: AppOptions, wrap: WrapPort): Promise<S
   );
   const auditLog = createAuditLog({
     ...{ events, mask, log, retentionDays: config.events.retentionDays },
-    folder: join(workspace, "brain", "corpus"),
+    folder: auditFolderOf(workspace),
     headsFolder: headsFolderOf(data),
   });
   const metrics = createMetrics(events);

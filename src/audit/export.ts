@@ -1,6 +1,7 @@
 /** Exports the valid audit lines of all chains for other systems, sorted by time within each day. */
 import { join } from "node:path";
 import { toIsoDate } from "../lib/iso-date.ts";
+import { parseJson } from "../lib/json.ts";
 import { linesOf, listAuditFiles } from "./files.ts";
 
 export async function* exportAudit(folder: string, since: number): AsyncGenerator<string> {
@@ -19,10 +20,6 @@ export async function* exportAudit(folder: string, since: number): AsyncGenerato
 }
 
 function lineTime(text: string): number {
-  try {
-    const { at } = JSON.parse(text) as { at?: unknown };
-    return typeof at === "string" ? Date.parse(at) : Number.NaN;
-  } catch {
-    return Number.NaN;
-  }
+  const line = parseJson(text) as { at?: unknown } | null | undefined;
+  return typeof line?.at === "string" ? Date.parse(line.at) : Number.NaN;
 }

@@ -16,6 +16,11 @@ const namePattern = /^(\d{4}-\d\d-\d\d)(?:\.([a-z0-9-]+))?\.jsonl$/;
 const lineEnd = 10;
 const tailBytes = 64 * 1024;
 
+/** In the agent's workspace. */
+export function auditFolderOf(workspace: string): string {
+  return join(workspace, "brain", "corpus");
+}
+
 export function fileName(day: string, chain: string): string {
   return `${day}.${chain}.jsonl`;
 }

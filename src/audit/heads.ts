@@ -2,6 +2,7 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ifMissing } from "../lib/errors.ts";
+import { parseJson } from "../lib/json.ts";
 import type { EarlierChain } from "./chain-start.ts";
 
 export function headsFolderOf(data: string): string {
@@ -22,12 +23,8 @@ export async function readHeads(folder: string): Promise<EarlierChain[]> {
   const names = await readdir(folder).catch(ifMissing([]));
   const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
   return texts.flatMap((text) => {
-    try {
-      const head = JSON.parse(text) as EarlierChain;
-      return Number.isSafeInteger(head.sequence) && typeof head.hash === "string" ? [head] : [];
-    } catch {
-      return [];
-    }
+    const head = parseJson(text) as EarlierChain | null | undefined;
+    return Number.isSafeInteger(head?.sequence) && typeof head?.hash === "string" ? [head] : [];
   });
 }
 

@@ -4,6 +4,7 @@
  *     {"chain":"mfz3k1-4f2a","sequence":2,"prev":"<SHA-256>","at":"2026-11-22T09:00:00.000Z","event":"tool.called",…}
  */
 import { createHash, randomBytes } from "node:crypto";
+import { parseJson } from "../lib/json.ts";
 import type { Mask } from "../lib/redact.ts";
 
 /** `prev` of a chain's first line. */
@@ -44,18 +45,14 @@ export function formatLine(head: LineHead, fields: object, mask: Mask): string {
 }
 
 export function parseLine(text: string): AuditLine | undefined {
-  try {
-    const value = JSON.parse(text) as Partial<AuditLine> | null;
-    const isLine =
-      typeof value?.chain === "string" &&
-      Number.isSafeInteger(value.sequence) &&
-      typeof value.prev === "string" &&
-      typeof value.at === "string" &&
-      typeof value.event === "string";
-    return isLine ? (value as AuditLine) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text) as Partial<AuditLine> | null | undefined;
+  const isLine =
+    typeof value?.chain === "string" &&
+    Number.isSafeInteger(value.sequence) &&
+    typeof value.prev === "string" &&
+    typeof value.at === "string" &&
+    typeof value.event === "string";
+  return isLine ? (value as AuditLine) : undefined;
 }
 
 export function hashOfBytes(bytes: Uint8Array | string): string {

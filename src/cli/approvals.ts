@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
 import { escapeHidden } from "../approvals/card-text.ts";
 import { createAuditLog } from "../audit/audit-log.ts";
+import { auditFolderOf } from "../audit/files.ts";
 import { headsFolderOf } from "../audit/heads.ts";
 import { approvalPolicy, redisSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
@@ -28,7 +29,6 @@ import { ledgerFile, openLedger } from "../storage/open-state.ts";
 import { createBudgetDecisions } from "../usage/budget-decisions.ts";
 import { readToken } from "../web/page-token.ts";
 import { cardJson, cardsText } from "./approval-text.ts";
-import { auditFolderOf } from "./audit.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 interface ListOptions {

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { join } from "node:path";
 import { exportAudit } from "../audit/export.ts";
+import { auditFolderOf } from "../audit/files.ts";
 import { headsFolderOf } from "../audit/heads.ts";
 import { verifyAudit } from "../audit/verify.ts";
 import type { Environment } from "../config/environment.ts";
@@ -36,8 +37,4 @@ export async function auditExportCommand(env: Environment, root: string, { since
   const { workspace } = settingsFor(env, root);
   for await (const line of exportAudit(auditFolderOf(workspace), at))
     if (!process.stdout.write(`${line}\n`)) await once(process.stdout, "drain");
-}
-
-export function auditFolderOf(workspace: string): string {
-  return join(workspace, "brain", "corpus");
 }

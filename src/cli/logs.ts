@@ -5,14 +5,13 @@
 import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { linesOf, listAuditFiles } from "../audit/files.ts";
+import { auditFolderOf, linesOf, listAuditFiles } from "../audit/files.ts";
 import type { Environment } from "../config/environment.ts";
 import { pause } from "../lib/backoff.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { toIsoDate } from "../lib/iso-date.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import { logsFolderOf } from "../storage/folders.ts";
-import { auditFolderOf } from "./audit.ts";
 import { settingsFor } from "./settings.ts";
 
 export interface LogsOptions {

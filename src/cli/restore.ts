@@ -2,6 +2,8 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { auditFolderOf } from "../audit/files.ts";
+import { headsFolderOf } from "../audit/heads.ts";
 import { verifyAudit } from "../audit/verify.ts";
 import type { BackupHeader, Part } from "../backup/manifest.ts";
 import { checkBackup, type RedisTarget, type Restored, restoreBackup } from "../backup/restore.ts";
@@ -154,7 +156,7 @@ async function verify(places: Record<Part, string>): Promise<string[]> {
     await store.close();
   }
   if (existsSync(join(data, "local.db"))) createChatStore(join(data, "local.db")).close();
-  const audit = await verifyAudit({ folder: join(workspace, "brain", "corpus"), headsFolder: join(data, "audit") });
+  const audit = await verifyAudit({ folder: auditFolderOf(workspace), headsFolder: headsFolderOf(data) });
   notes.push(
     audit.problems.length === 0
       ? `The audit log is whole: ${numbered(audit.lines, "line")}.`

@@ -1,6 +1,7 @@
 /** `remora skills enable|disable NAME` turns a skill on or off for everybody, like the switch on the dashboard. */
 import { join } from "node:path";
 import { createAuditLog } from "../audit/audit-log.ts";
+import { auditFolderOf } from "../audit/files.ts";
 import { headsFolderOf } from "../audit/heads.ts";
 import { redisSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
@@ -13,7 +14,6 @@ import { asPlain } from "../lib/text/sanitize.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
 import { createSkillSwitches } from "../skill-runtime/library/skill-switches.ts";
 import { openLedger } from "../storage/open-state.ts";
-import { auditFolderOf } from "./audit.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 export async function switchSkillCommand(

@@ -2,6 +2,7 @@
  * Tools that a request names without defining them (tool-offer.ts): the list of their names, the descriptions of those that the
  * conversation has loaded, and their earlier calls, which the model sees as it makes them.
  */
+import { parseJson } from "../lib/json.ts";
 import { describeTool } from "../lib/text/describe-tool.ts";
 import type { ModelMessage, ModelToolCall } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
@@ -57,12 +58,8 @@ function wrapped({ id, name, inputJson }: ModelToolCall): ModelToolCall {
 
 /** Malformed text stays text. */
 function inputIn(inputJson: string): unknown {
-  if (inputJson.trim() === "") return {};
-  try {
-    return JSON.parse(inputJson);
-  } catch {
-    return inputJson;
-  }
+  const input = inputJson.trim() === "" ? {} : parseJson(inputJson);
+  return input === undefined ? inputJson : input;
 }
 
 function isNamed(input: unknown): input is { name: string } {

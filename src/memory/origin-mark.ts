@@ -1,4 +1,5 @@
 /** Stores origins as a hidden comment: below a note's title, where people may remove it, or in an episode's marker. */
+import { parseJson } from "../lib/json.ts";
 import { isOrigins, type Origin } from "../ports/origin.ts";
 
 const noteMark = /^(# [^\n]*\n)<!-- from=(\S*) -->\n/;
@@ -14,13 +15,8 @@ export function encodeOrigins(origins: readonly Origin[]): string {
 
 /** If a later version or a person has written something unreadable, the text's origin is unknown. */
 export function readOrigins(json: string): Origin[] {
-  try {
-    const origins: unknown = JSON.parse(json);
-    if (isOrigins(origins)) return origins;
-  } catch {
-    // Not JSON.
-  }
-  return [{ kind: "file", name: "memory" }];
+  const origins = parseJson(json);
+  return isOrigins(origins) ? origins : [{ kind: "file", name: "memory" }];
 }
 
 export function decodeOrigins(value: string): Origin[] {

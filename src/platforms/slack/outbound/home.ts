@@ -6,6 +6,7 @@ import type { Author, InboundCommand } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import type { SlackApi } from "../api/api.ts";
+import { openDirectMessages } from "../api/direct-message.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatConversationId } from "../conversation-id.ts";
@@ -45,7 +46,6 @@ const clickSchema = z.object({
   actions: z.array(z.object({ action_id: z.string() })).min(1),
 });
 const submittedSchema = z.object({ user: z.object({ id: z.string() }) });
-const directSchema = z.object({ channel: z.object({ id: z.string() }) });
 const nothing = z.unknown();
 const maxSections = 40;
 const maxSectionLength = maxTextObjectLength - 100;
@@ -78,18 +78,18 @@ export function createHome(options: HomeOptions): Home {
 
   /** Runs the command in the person's DM, where private answers belong. */
   async function run(userId: string, name: string, rest: string): Promise<{ text: string; channel: string }> {
-    const [{ teamId: team }, by, direct] = await Promise.all([
+    const [{ teamId: team }, by, channel] = await Promise.all([
       identity(),
       people.author(userId),
-      api.call("conversations.open", { users: userId }, directSchema),
+      openDirectMessages(api, userId),
     ]);
     const command: InboundCommand = {
       platform: "slack",
-      conversationId: formatConversationId({ team, channel: direct.channel.id, thread: null }),
+      conversationId: formatConversationId({ team, channel, thread: null }),
       scope: `dm:${userId}`,
       ...{ name, rest, by, at: Date.now() },
     };
-    return { text: (await handlers.onCommand(command)).text, channel: direct.channel.id };
+    return { text: (await handlers.onCommand(command)).text, channel };
   }
 
   async function open(trigger: string, view: Record<string, unknown>): Promise<string> {
@@ -122,8 +122,7 @@ export function createHome(options: HomeOptions): Home {
 
   async function sendLate(userId: string, text: string): Promise<void> {
     try {
-      const direct = await api.call("conversations.open", { users: userId }, directSchema);
-      await ephemeral.markdown({ userId, channel: direct.channel.id, thread: null }, text);
+      await ephemeral.markdown({ userId, channel: await openDirectMessages(api, userId), thread: null }, text);
     } catch (thrown) {
       log.warn({ error: messageOf(thrown) }, "could not tell a person the result of their click in App Home");
     }

@@ -1,13 +1,11 @@
 /** Sends a file that only one person sees: in their DM, because Slack shows a file to everybody in a channel. */
-import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { SlackApi } from "../api/api.ts";
+import { openDirectMessages } from "../api/direct-message.ts";
 import { isDirect } from "../conversation-id.ts";
 import type { Recipient } from "./ephemeral-reply.ts";
 import { shareFiles, uploadFile } from "./files-out.ts";
-
-const directSchema = z.object({ channel: z.object({ id: z.string() }) });
 
 /** Resolves to a sentence that says where the file is, or why there is none. Never rejects. */
 export type SendPrivateFile = (recipient: Recipient, file: { name: string; text: string }) => Promise<string>;
@@ -17,7 +15,7 @@ export function createPrivateFiles({ api, log }: { api: SlackApi; log: Log }): S
     try {
       const place = isDirect(channel)
         ? { channel, thread }
-        : { channel: (await api.call("conversations.open", { users: userId }, directSchema)).channel.id, thread: null };
+        : { channel: await openDirectMessages(api, userId), thread: null };
       // Slack refuses empty files.
       const file = await uploadFile(api, { name, bytes: Buffer.from(text || "\n") });
       await shareFiles(api, place, [file]);

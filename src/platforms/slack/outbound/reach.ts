@@ -5,6 +5,7 @@ import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
 import { platformAway } from "../../shared/platform-away.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isAway } from "../api/api-problems.ts";
+import { openDirectMessages } from "../api/direct-message.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import {
@@ -28,7 +29,6 @@ const membersSchema = z.object({
   response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });
 const infoSchema = z.object({ channel: z.object({ name: z.string().optional() }) });
-const openSchema = z.object({ channel: z.object({ id: z.string() }) });
 
 const userPattern = /^[UW][A-Z0-9]+$/;
 const freshMs = 60_000;
@@ -79,12 +79,11 @@ export function createReach({ api, identity, people, now }: ReachOptions): Reach
     },
     roleName: (roleId) => people.groupHandle(roleId),
     async direct(userId) {
-      const opened = api.call("conversations.open", { users: userId }, openSchema);
-      const { channel } = await opened.catch((thrown: unknown) => {
+      const channel = await openDirectMessages(api, userId).catch((thrown: unknown) => {
         throw isAway(thrown) ? platformAway("slack", thrown) : thrown;
       });
       const { teamId: team } = await identity();
-      return formatConversationId({ team, channel: channel.id, thread: null });
+      return formatConversationId({ team, channel, thread: null });
     },
     async place(conversationId, messageId) {
       const place = parseConversationId(conversationId);
