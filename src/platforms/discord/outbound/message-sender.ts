@@ -18,6 +18,7 @@ import {
   codeOfRefusal,
   type DiscordApi,
   discordError,
+  isAway,
   isLimited,
   isPassing,
   isRefusal,
@@ -148,7 +149,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       if (isRefusal(thrown, "tooManyThreads") || isLimited(thrown))
         return inChannel(where, "There are too many active threads right now");
       if (isRefusal(thrown, "unknownMessage", "unknownChannel", "wrongChannelType")) return inChannel(where);
-      if (codeOfRefusal(thrown) === undefined || isPassing(thrown)) throw thrown;
+      if (codeOfRefusal(thrown) === undefined || isAway(thrown)) throw thrown;
       // For example, the server blocks a word in the thread's name.
       return inChannel(where, "Discord refused a thread for that message");
     }
@@ -188,8 +189,10 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
   ): Promise<string> {
     const found = await attempts.find(key, channelId, replyTo);
     if (found !== undefined) {
-      await posts.keep(key, found);
+      // Edited before it is kept: in a thread that was locked since, the edit fails, and the message is posted elsewhere.
+      await attempts.begin(key, message);
       await messages.edit(channelId, found, message, retry);
+      await posts.keep(key, found);
       return found;
     }
     await attempts.begin(key, message);
