@@ -3,7 +3,6 @@
  * recall@5 and @10, until nothing does. Prints the weights, and the recall on these and on the held-out conversations, to
  * standard error.
  */
-
 import { questionOf } from "../src/memory/query.ts";
 import { createRanking, defaultWeights, type Rank, type RankingWeights } from "../src/memory/ranking.ts";
 import { createSearchIndex, type SearchIndex } from "../src/memory/search-index.ts";

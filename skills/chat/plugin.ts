@@ -1,5 +1,4 @@
 /** The chat tools use the call's chat service, which reads and writes only where the requester can. */
-
 import { randomUUID } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { basename, extname, join } from "node:path";

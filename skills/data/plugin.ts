@@ -1,5 +1,4 @@
 /** The tools of the data skill. Each opens its files and leaves the work to an isolated process (data-process.ts). */
-
 import { isAbsolute } from "node:path";
 import PQueue from "p-queue";
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";

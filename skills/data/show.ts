@@ -1,5 +1,4 @@
 /** Formats rows as a Markdown table for people, and as files. */
-
 import type { SavedFormat } from "./requests.ts";
 import type { Rows, Value } from "./rows.ts";
 

@@ -1,5 +1,4 @@
 /** `edit_file` replaces a passage that occurs exactly once or, on request, all its occurrences. */
-
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";
 import { atPlace, existingFile, fileProblem, openForReading } from "../../src/plugin-sdk/working-folder.ts";

@@ -1,5 +1,4 @@
 /** Results that were too long for the model are in `/outputs`, read-only, for file tools and shell commands. */
-
 import type { PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { atPlace, type Place } from "../../src/plugin-sdk/working-folder.ts";
 

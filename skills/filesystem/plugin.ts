@@ -1,5 +1,4 @@
 /** The file tools. Each parses its arguments, works inside the working folder, and answers in text. */
-
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { explainFileProblem } from "../../src/plugin-sdk/working-folder.ts";
 import { editFile } from "./edit.ts";

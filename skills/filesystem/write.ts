@@ -1,5 +1,4 @@
 /** `write_file` creates a text file or replaces all of its content. A replaced file keeps its permissions. */
-
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
 import type { JsonObject, PluginContext } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";

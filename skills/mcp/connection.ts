@@ -3,7 +3,6 @@
  * tools again when the server reports a change. After the connection is lost, the tools stay listed for a while so that
  * a server restart goes unnoticed. Only calls to this server's tools wait for the connection, and only briefly.
  */
-
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
 import { pause } from "../../src/plugin-sdk/pause.ts";
 import type { JsonObject, Log, OfferedTool, ToolOffer } from "../../src/plugin-sdk/plugin.ts";

@@ -1,5 +1,4 @@
 /** Converts any server answer for the model: keeps text, shows pictures, saves binary data as files, and describes everything else. */
-
 import { randomBytes } from "node:crypto";
 import type { PluginImage, PluginResult, ToolFile } from "../../src/plugin-sdk/plugin.ts";
 import { replaceFile } from "../../src/plugin-sdk/replace-file.ts";

@@ -1,5 +1,4 @@
 /** The configured servers, each with its connection. Loaded only if at least one server is configured. */
-
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { failure } from "../../src/plugin-sdk/failure.ts";

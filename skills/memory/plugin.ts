@@ -1,5 +1,4 @@
 /** The memory tools read and write notes that outlive conversations, in the scope of the call. */
-
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { failure } from "../../src/plugin-sdk/failure.ts";
 import type {

@@ -1,5 +1,4 @@
 /** The schedule tools store what the requester wants said or done later in this conversation. */
-
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { failure } from "../../src/plugin-sdk/failure.ts";
 import type {

@@ -1,5 +1,4 @@
 /** Describes background commands for the model. */
-
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { failure } from "../../src/plugin-sdk/failure.ts";
 import type { JobSummary, PluginCommands, PluginJobs, PluginResult } from "../../src/plugin-sdk/plugin.ts";

@@ -1,5 +1,4 @@
 /** Runs a foreground command. None of its processes outlives it. Non-zero exit codes are answers, not failures. */
-
 import type {
   CommandEnd,
   JsonObject,

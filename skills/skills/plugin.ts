@@ -1,5 +1,4 @@
 /** Lists skills (list.ts), and writes instructions with a person's approval (write.ts). */
-
 import { failure } from "../../src/plugin-sdk/failure.ts";
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { textIn } from "../../src/plugin-sdk/text-in.ts";

@@ -3,7 +3,6 @@
  * from elsewhere is never replaced. A SKILL.md with a problem is refused. Fields that control code or approvals
  * (allowed.ts) must not change, and other files must not be code.
  */
-
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { failure } from "../../src/plugin-sdk/failure.ts";

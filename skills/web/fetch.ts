@@ -2,7 +2,6 @@
  * `web_fetch` and `web_fetch_any` return a part of a page as text. They check what the address would reveal to its host
  * (disclosure.ts), download the page, read it in an isolated process, and cache it for a few minutes.
  */
-
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { failure } from "../../src/plugin-sdk/failure.ts";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";

@@ -1,5 +1,4 @@
 /** Converts a part of a page to Markdown for a model. Does not escape text, because nobody renders the result. */
-
 import { addressOf, isHidden, nodeTypes, type PageNode, skipped, textOf, withoutInvisible } from "./page-node.ts";
 
 interface Writing {

@@ -2,7 +2,6 @@
  * Decides whether an address may be fetched, and resolves it. Every IP address of the host must be public and not
  * belong to this machine. Connect only to the addresses checked here, because a second look-up may return others.
  */
-
 import { codeOf, RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { type AddressRule, isPublicAddress, ownAddresses } from "../../src/plugin-sdk/network-addresses.ts";
 import { untilAborted } from "../../src/plugin-sdk/until-aborted.ts";

@@ -1,5 +1,4 @@
 /** Assembles the web skill. Tests may replace name resolution and the clock. */
-
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { failure } from "../../src/plugin-sdk/failure.ts";
 import type { JsonObject, Plugin, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";

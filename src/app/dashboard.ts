@@ -1,5 +1,4 @@
 /** Connects the dashboard's pages with the parts that they show, and keeps the history of health. */
-
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
 /** Builds the sandbox, its network access, and the drafts. */
-
 import { basename, dirname, join, resolve } from "node:path";
 import { configuredFolder } from "../config/derive.ts";
 import { withoutLinks } from "../config/exposed-folders.ts";

@@ -2,17 +2,16 @@
  * Appends every event of this process to its own audit chain in `brain/corpus`. If a write fails, `record` rejects for
  * every waiting caller, and the next successful line counts the lost events.
  */
-
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { messageOf, RemoraError } from "../lib/errors.ts";
+import { toIsoDate } from "../lib/iso-date.ts";
 import { type LineFile, openLineFile } from "../lib/line-file.ts";
 import type { Log } from "../lib/log.ts";
 import type { Mask } from "../lib/redact.ts";
 import type { Audit } from "../ports/audit.ts";
 import type { Events } from "../ports/events.ts";
-import { dayOf } from "../ports/usage.ts";
 import { describeStart, startEvent } from "./chain-start.ts";
 import { fileName } from "./files.ts";
 import { openHeadFile, pruneHeads } from "./heads.ts";
@@ -90,7 +89,7 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
   }
 
   async function write(lines: WaitingLine[]): Promise<void> {
-    const target = await fileFor(dayOf(now()));
+    const target = await fileFor(toIsoDate(now()));
     const first = head.sequence === 0 ? [{ at: now(), event: startEvent, fields: await describeStart(folder) }] : [];
     const lost = lostEvents === 0 ? [] : [{ at: now(), event: "audit.lost", fields: { lines: lostEvents } }];
     let next = head;
@@ -142,7 +141,7 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
     async prune() {
       const keptFrom = now() - options.retentionDays * dayMs;
       await pruneHeads(options.headsFolder, chain, keptFrom - dayMs);
-      const expired = await expiredFiles(folder, dayOf(keptFrom));
+      const expired = await expiredFiles(folder, toIsoDate(keptFrom));
       const files = await describePruning(folder, expired);
       if (files.length === 0) return;
       await append(pruneEvent, { files });

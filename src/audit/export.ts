@@ -1,9 +1,10 @@
 /** Exports the valid audit lines of all chains for other systems, sorted by time within each day. */
 import { join } from "node:path";
+import { toIsoDate } from "../lib/iso-date.ts";
 import { linesOf, listAuditFiles } from "./files.ts";
 
 export async function* exportAudit(folder: string, since: number): AsyncGenerator<string> {
-  const sinceDay = new Date(since).toISOString().slice(0, 10);
+  const sinceDay = toIsoDate(since);
   const files = (await listAuditFiles(folder)).filter(({ day }) => day >= sinceDay);
   for (const [, ofDay] of Map.groupBy(files, ({ day }) => day)) {
     const lines: { at: number; text: string }[] = [];

@@ -5,11 +5,10 @@
  *   2. in each, find by bisection where the turn's time begins, and stop where it ends
  *   3. stop after a limited number of bytes or lines, and say where to continue
  */
-
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
+import { toIsoDate } from "../lib/iso-date.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
-import { dayOf } from "../ports/usage.ts";
 import { listAuditFiles } from "./files.ts";
 import { type AuditLine, parseLine } from "./line.ts";
 
@@ -48,7 +47,7 @@ interface Wanted {
 }
 
 export async function readTurnLog(folder: string, wanted: Wanted & { after?: string }): Promise<TurnLogPart> {
-  const [first, last] = [dayOf(wanted.from), dayOf(wanted.to)];
+  const [first, last] = [toIsoDate(wanted.from), toIsoDate(wanted.to)];
   const [, afterFile = "", offset = "0"] = /^(.*):(\d+)$/.exec(wanted.after ?? "") ?? [];
   const files = (await listAuditFiles(folder)).filter(
     ({ day, name }) => day >= first && day <= last && name >= afterFile,

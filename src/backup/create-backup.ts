@@ -10,7 +10,6 @@
  * So the ledger is never newer than the files, as after a crash, and the audit never lacks a line that a copied file
  * names. The archive gets its name only when it is complete and on disk.
  */
-
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";

@@ -1,5 +1,4 @@
 /** Finds what a backup of a folder contains, and what it leaves out. Follows no links. */
-
 import { lstat, readlink } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { ifMissing } from "../lib/errors.ts";

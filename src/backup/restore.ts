@@ -2,7 +2,6 @@
  * Restores a backup, all of it or nothing: into an own folder, which gets its name last, or into the installation
  * (swap.ts). Before anything changes, everything is unpacked and checked, and today's code has opened it.
  */
-
 import { execFile } from "node:child_process";
 import { mkdir, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
 /** Says which databases a newer version migrates. Both versions list theirs in `src/storage/schema-versions.json`. */
-
 import { z } from "zod";
 import { parseJson } from "../lib/json.ts";
 

@@ -9,7 +9,6 @@
  * A process that dies before step 2 has changed nothing. After it, the next start finishes the work before it opens
  * anything. Contents are moved, not the folders themselves, because a container mounts those.
  */
-
 import { existsSync, lstatSync } from "node:fs";
 import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";

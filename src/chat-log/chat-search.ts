@@ -56,7 +56,10 @@ export function createChatSearch({ chatLog, log }: ChatSearchOptions): ChatSearc
       searchService(chat, query, named === undefined ? undefined : wanted[0]),
     ]);
     const isWanted = ({ id, channelId, at }: LoggedMessage) =>
-      channels.has(channelId) && !requests.has(id) && at >= (query.after ?? 0) && at < (query.before ?? Infinity);
+      channels.has(channelId) &&
+      !requests.has(id) &&
+      at >= (query.after ?? 0) &&
+      at < (query.before ?? Number.POSITIVE_INFINITY);
     const found = merged(logged.filter(isWanted), served.filter(isWanted)).slice(0, limit);
     return await Promise.all(found.map((message) => lineOf(message, channels.get(message.channelId) ?? "", chat)));
   };

@@ -7,6 +7,7 @@ import { redisSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
 import { RemoraError } from "../lib/errors.ts";
+import { toIsoDate } from "../lib/iso-date.ts";
 import { silentLog } from "../lib/log.ts";
 import { type DashboardRole, dashboardRoles } from "../ports/visitor.ts";
 import { makeFolders } from "../storage/folders.ts";
@@ -45,7 +46,7 @@ export async function accountsListCommand(env: Environment, root: string, { json
     if (all.length === 0)
       return say("No local accounts. Add one: npm run -s remora -- accounts add NAME --role viewer");
     for (const { name, role, createdAt } of all)
-      say(`${name.padEnd(20)} ${role.padEnd(10)} since ${new Date(createdAt).toISOString().slice(0, 10)}`);
+      say(`${name.padEnd(20)} ${role.padEnd(10)} since ${toIsoDate(createdAt)}`);
   });
 }
 

@@ -1,5 +1,4 @@
 /** `remora config` prints the settings in force and where each comes from; `config check` checks a file. */
-
 import { resolve } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { formatProblem, loadSettings } from "../config/load.ts";

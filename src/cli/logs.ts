@@ -9,6 +9,7 @@ import { linesOf, listAuditFiles } from "../audit/files.ts";
 import type { Environment } from "../config/environment.ts";
 import { pause } from "../lib/backoff.ts";
 import { RemoraError } from "../lib/errors.ts";
+import { toIsoDate } from "../lib/iso-date.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import { logsFolderOf } from "../storage/folders.ts";
 import { auditFolderOf } from "./audit.ts";
@@ -88,7 +89,7 @@ function sinceOf(text: string): number {
 /** Reads whole lines that were added since the last call. The first call begins with the day of `since`. */
 function createReader(folder: string, since: number): { newLines(): Promise<LogLine[]> } {
   const readUpTo = new Map<string, number>();
-  const firstDay = since <= 0 ? "" : new Date(since).toISOString().slice(0, 10);
+  const firstDay = since <= 0 ? "" : toIsoDate(since);
 
   async function newLinesOf(path: string): Promise<LogLine[]> {
     const start = readUpTo.get(path) ?? 0;

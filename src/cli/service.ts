@@ -1,5 +1,4 @@
 /** `remora service` installs Remora as a service of systemd or launchd, shows it, and removes it. */
-
 import { mkdir, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";

@@ -1,5 +1,4 @@
 /** Lets the model write the text of a new skill from a person's sentence. */
-
 import { z } from "zod";
 import { providerSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";

@@ -1,5 +1,6 @@
 /** `/remora context`: shows what the model would see if the last message came again, and what that would cost. */
 import { randomUUID } from "node:crypto";
+import { toIsoDate } from "../lib/iso-date.ts";
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
 import type { ContextPreview, ContextPreviews, ContextSection } from "../ports/context.ts";
@@ -84,11 +85,7 @@ function conversationText({ exchanges, summary }: ContextPreview): string {
   const full =
     shown === 0 ? [] : [counted(shown, "earlier request with its answer", "earlier requests with their answers")];
   const rest =
-    summary === undefined
-      ? []
-      : [
-          `a summary of ${number(summary.turns)} older ones, written ${new Date(summary.at).toISOString().slice(0, 10)}`,
-        ];
+    summary === undefined ? [] : [`a summary of ${number(summary.turns)} older ones, written ${toIsoDate(summary.at)}`];
   return [...full, ...rest].join(", and ");
 }
 

@@ -2,6 +2,7 @@
  * `/remora usage` shows tokens, cost and budgets of the person and the conversation. Owners also see the total, and the
  * people, channels and models with the highest cost.
  */
+import { toIsoDate } from "../lib/iso-date.ts";
 import { formatDollars } from "../lib/text/format-dollars.ts";
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
@@ -11,7 +12,6 @@ import type { TurnRecord } from "../ports/turn.ts";
 import {
   type BudgetState,
   costOfTurn,
-  dayOf,
   summed,
   tokensOf,
   type UsageCount,
@@ -45,7 +45,7 @@ export function usageCommand({ meter, ledger, limits, isOwner, now = Date.now }:
     { tokens = null, budget }: Limited = {},
   ): Promise<string[]> {
     const days = await meter.days(subject);
-    const today = days.find((count) => count.day === dayOf(now()));
+    const today = days.find((count) => count.day === toIsoDate(now()));
     if (days.length === 0 && tokens === null && budget === undefined) return [];
     const ofLimit = tokens === null ? "" : `, limit ${number(tokens)} tokens a day`;
     const all = days.length > 1 ? [`  - last ${days.length} days with use: ${countText(days.reduce(summed))}`] : [];

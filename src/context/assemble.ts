@@ -9,7 +9,6 @@
  *
  * Never calls a model. Brain name: prefrontal.
  */
-
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";

@@ -2,7 +2,6 @@
  * Remembers in the data folder that a process runs. The file is removed when it stops, so one that is left over means that
  * the process was killed, crashed, or lost its power.
  */
-
 import { rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

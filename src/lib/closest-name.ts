@@ -12,7 +12,12 @@ function typingErrors(one: string, other: string): number {
       const isSame = one[i - 1] === other[j - 1];
       const isSwapped = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
       row.push(
-        Math.min(at(1, 0) + 1, (row[j - 1] ?? 0) + 1, at(1, 1) + (isSame ? 0 : 1), isSwapped ? at(2, 2) + 1 : Infinity),
+        Math.min(
+          at(1, 0) + 1,
+          (row[j - 1] ?? 0) + 1,
+          at(1, 1) + (isSame ? 0 : 1),
+          isSwapped ? at(2, 2) + 1 : Number.POSITIVE_INFINITY,
+        ),
       );
     }
     rows.push(row);

@@ -1,6 +1,7 @@
 /** Appends lines to one file per day (UTC), so that old ones can be removed whole. Several processes may share a folder. */
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { toIsoDate } from "./iso-date.ts";
 
 const privateFile = 0o600;
 
@@ -9,7 +10,7 @@ export function createDayFiles(folder: string): { write(line: string): void } {
   let open: { day: string; descriptor: number } | undefined;
 
   function today(): number {
-    const day = new Date().toISOString().slice(0, 10);
+    const day = toIsoDate(Date.now());
     if (open?.day === day) return open.descriptor;
     if (open !== undefined) closeSync(open.descriptor);
     open = undefined;

@@ -1,5 +1,4 @@
 /** Locks a name across all processes, with the cluster's leases. */
-
 import type { Lease, Leases, WithLock } from "../ports/cluster.ts";
 import { pause } from "./backoff.ts";
 import { codeOf, RemoraError } from "./errors.ts";

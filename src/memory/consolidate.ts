@@ -6,11 +6,11 @@
 import { join } from "node:path";
 import { messageOf } from "../lib/errors.ts";
 import type { FileOrder } from "../lib/file-order.ts";
+import { toIsoDate } from "../lib/iso-date.ts";
 import type { Log } from "../lib/log.ts";
 import { dayOfFile, listDayFiles, readEditable } from "./day-files.ts";
 import { type DayEntry, parseDay } from "./episodes.ts";
 import { foldersByScope } from "./memory-files.ts";
-import { dayOf } from "./places.ts";
 
 export interface Consolidation {
   removedFiles: number;
@@ -29,14 +29,14 @@ export interface ConsolidationOptions {
 export async function consolidate(options: ConsolidationOptions): Promise<Consolidation> {
   const { workspace, inOrder, retentionDays, log, now } = options;
   const done: Consolidation = { removedFiles: 0, removedEntries: 0 };
-  const oldest = retentionDays === null ? "" : dayOf(now() - retentionDays * 86_400_000);
+  const oldest = retentionDays === null ? "" : toIsoDate(now() - retentionDays * 86_400_000);
   for (const { kind, folder } of [...foldersByScope(workspace).values()].flat()) {
     if (kind === "knowledge") continue;
     for (const path of await listDayFiles(join(workspace, folder))) {
       const day = dayOfFile(path) ?? "";
       const isOld = day < oldest;
       // Only past days, because today's entries may still change.
-      const mayRepeat = kind === "episode" && day < dayOf(now());
+      const mayRepeat = kind === "episode" && day < toIsoDate(now());
       try {
         if (!isOld && !(mayRepeat && (await withoutRepeated(path)) !== undefined)) continue;
         await inOrder(join(workspace, folder, day), async (files) => {

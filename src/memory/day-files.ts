@@ -9,9 +9,10 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import type { FileOrder, OrderedFiles } from "../lib/file-order.ts";
+import { toIsoDate } from "../lib/iso-date.ts";
 import { isLockLost } from "../lib/with-lock.ts";
 import type { MemoryScope } from "../ports/message.ts";
-import { dayOf, type MemoryKind, scopeFolder } from "./places.ts";
+import { type MemoryKind, scopeFolder } from "./places.ts";
 
 const maxPartBytes = 64 * 1024;
 /** Remora never writes larger files, so larger ones are not edited. */
@@ -44,7 +45,7 @@ export function createDayFiles(workspace: string, inOrder: FileOrder): DayFiles 
   return {
     change(change) {
       const folder = scopeFolder(workspace, change.kind, change.scope);
-      const day = dayOf(change.at);
+      const day = toIsoDate(change.at);
       const key = join(folder, day);
       return new Promise((resolve, reject) => {
         const waiting = waitingByDay.get(key);

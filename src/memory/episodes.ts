@@ -4,7 +4,7 @@
  * quoted so that none can be mistaken for an entry or a marker.
  * Brain name: hippocampus.
  */
-
+import { toIsoDate } from "../lib/iso-date.ts";
 import type { Redact } from "../lib/redact.ts";
 import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import type { Episode } from "../ports/memory.ts";
@@ -12,7 +12,7 @@ import { distinctOrigins, type Origin } from "../ports/origin.ts";
 import type { DayFiles } from "./day-files.ts";
 import { quoted, shortened, unquoted } from "./markdown-quote.ts";
 import { decodeOrigins, encodeOrigins, markerValue } from "./origin-mark.ts";
-import { dayOf, timeOf } from "./places.ts";
+import { timeOf } from "./places.ts";
 
 const limits = { headline: 80, name: 80, said: 100_000, arguments: 2_000, preview: 600 };
 
@@ -83,7 +83,7 @@ function withEntry(current: string, turnId: string, entry: string): string {
 }
 
 function titleOf(scope: string, at: number): string {
-  return `# ${dayOf(at)} (UTC) — ${oneLine(scope, limits.name)}\n`;
+  return `# ${toIsoDate(at)} (UTC) — ${oneLine(scope, limits.name)}\n`;
 }
 
 function entryOf(episode: Episode, redact: Redact): string {

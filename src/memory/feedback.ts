@@ -6,11 +6,12 @@
  * Brain name: basal ganglia.
  */
 import { createHash } from "node:crypto";
+import { toIsoDate } from "../lib/iso-date.ts";
 import type { Redact } from "../lib/redact.ts";
 import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import type { Feedback } from "../ports/memory.ts";
 import type { DayFiles } from "./day-files.ts";
-import { dayOf, timeOf } from "./places.ts";
+import { timeOf } from "./places.ts";
 
 const limits = { word: 80, summary: 300, rating: 1_300 };
 
@@ -37,7 +38,7 @@ export function createFeedbackWriter({ days, redact }: { days: DayFiles; redact:
     async record(feedback) {
       const { scope, at } = feedback;
       const line = lineOf(feedback, redact);
-      const title = `# ${dayOf(at)} (UTC) — ${oneLine(scope, limits.word)}\n\n`;
+      const title = `# ${toIsoDate(at)} (UTC) — ${oneLine(scope, limits.word)}\n\n`;
       const entry = feedback.id === undefined ? {} : { entry: { id: markOf(feedback.id), idsIn: marksIn } };
       let isNew = true;
       const edit = (current: string) => {

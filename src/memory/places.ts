@@ -52,11 +52,7 @@ function encoded(character: string): string {
   return Array.from(Buffer.from(character), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
 }
 
-/** Days and times in memory are UTC so that no hour repeats or is missing when clocks change. */
-export function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
-}
-
+/** Times in memory are UTC, like the days of its files. */
 export function timeOf(at: number): string {
   return new Date(at).toISOString().slice(11, 19);
 }

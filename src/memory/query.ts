@@ -3,7 +3,6 @@
  * words count only if there are no other words; a very long question keeps its most specific words. People's text never
  * reaches FTS5 as syntax, because each term is quoted and contains only letters, marks and digits.
  */
-
 import { type AskedTerm, askedTermsOf, emptyWords, foldText } from "../lib/text/words.ts";
 import { askedDaysOf } from "./dates.ts";
 

@@ -10,7 +10,6 @@
  * The weights were chosen on five of the ten LoCoMo conversations; bench/memory-retrieval.ts measures them on the
  * others. The weights of the fusion were set without measurements, because no embedding model was available.
  */
-
 import { foldText, wordsOf } from "../lib/text/words.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { MemoryScope } from "../ports/message.ts";

@@ -4,7 +4,6 @@
  * the first `execute`. `destroy` runs once when the plugin is replaced or the process ends, and never during a call. If
  * `execute` throws, the attempt has failed; only possibly temporary network or system errors are retried.
  */
-
 import type { Log } from "../lib/log.ts";
 import type { ChatLine, ChatQuery, FoundLine } from "./chat.ts";
 import type { PluginCommands, PluginJobs } from "./draft.ts";

@@ -1,5 +1,4 @@
 /** Finds where the text of a turn comes from: its messages and the results of its calls. */
-
 import type { EarlierLine } from "./earlier.ts";
 import type { Attachment, Author, InboundMessage, JsonObject } from "./message.ts";
 import { type Origin, originOf, originOfPerson, untrustedFor, withoutRememberedPeople } from "./origin.ts";

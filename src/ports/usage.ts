@@ -233,10 +233,6 @@ export function summed(one: UsageCount, other: UsageCount): UsageCount {
   };
 }
 
-export function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
-}
-
 /** US dollars of all calls of the turn with a price. Undefined if none has one. */
 export function costOfTurn({ steps, brokenCost }: Pick<TurnRecord, "steps" | "brokenCost">): number | undefined {
   const costs = [...steps.map((step) => step.cost), brokenCost].filter((cost) => cost !== undefined);

@@ -6,7 +6,6 @@
  * may change within a turn: people send messages, results are shortened, tools reach their limit. So the state includes
  * a hash of the input, and thinking with another hash is left out.
  */
-
 import { createHash } from "node:crypto";
 import type Anthropic from "@anthropic-ai/sdk";
 import { isJsonObject } from "../lib/json.ts";

@@ -8,7 +8,6 @@
  *
  * Brain name: thalamus.
  */
-
 import { pause } from "../lib/backoff.ts";
 import { RemoraError } from "../lib/errors.ts";
 import type { Events } from "../ports/events.ts";

@@ -2,7 +2,6 @@
  * The `fetch` function of every client library. Calls `onSent` when the request has been sent. Turns an error status, a
  * web page, or plain JSON instead of a stream into a failure, in the same way for all libraries.
  */
-
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { parseJson } from "../lib/json.ts";

@@ -3,7 +3,6 @@
  * the tools that it just called; otherwise matches the newest message against phrases (demo-phrases.ts). Except for the
  * time of day, the same request always gets the same answer.
  */
-
 import { pause } from "../lib/backoff.ts";
 import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";

@@ -1,5 +1,4 @@
 /** Embeddings from an OpenAI-compatible or an Ollama endpoint, through their client libraries. */
-
 import { RemoraError } from "../lib/errors.ts";
 import { isJsonObject } from "../lib/json.ts";
 import type { Embedder } from "../ports/embeddings.ts";

@@ -3,7 +3,6 @@
  * an answer, so `fetch` gets the signal. It skips lines that it can't parse, so lines are checked first. It takes an
  * image given as text for a file path, so images are passed as bytes.
  */
-
 import type { ChatRequest, ChatResponse, Message, Ollama, ShowResponse } from "ollama";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";

@@ -3,7 +3,6 @@
  * complete only with the answer. Some servers send several calls under one index, with different ids.
  * `reasoning_content` is sent back to the same model within the turn, because several servers refuse calls without it.
  */
-
 import type OpenAI from "openai";
 import { isJsonObject } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, Usage } from "../ports/provider.ts";

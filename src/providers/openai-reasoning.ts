@@ -2,7 +2,6 @@
  * Carries a model's reasoning from one step of a turn to the next, for OpenAI's Responses API. The service stores nothing for us, so only
  * encrypted reasoning can be sent back. It ignores reasoning that no longer matches its input.
  */
-
 import type OpenAI from "openai";
 import { isJsonObject } from "../lib/json.ts";
 import type { Json } from "../ports/message.ts";

@@ -1,5 +1,4 @@
 /** Selects the usable providers in order. The demo model counts only if settings name it or no other is ready. */
-
 import { RemoraError } from "../lib/errors.ts";
 import type { Provider } from "../ports/provider.ts";
 import { createAnthropicProvider } from "./anthropic.ts";

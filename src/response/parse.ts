@@ -7,7 +7,6 @@
  * without arguments runs with `{}` only if the tool requires none.
  * Brain name: wernicke.
  */
-
 import { RemoraError } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { describeTool } from "../lib/text/describe-tool.ts";

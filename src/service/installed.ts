@@ -1,5 +1,4 @@
 /** The service that `service install` has set up for a folder: whether it runs, and how to stop and start it. */
-
 import { readFile } from "node:fs/promises";
 import { launchdLabel, workingFolderOfPlist } from "./launchd-plist.ts";
 import type { RunProgram } from "./run-program.ts";

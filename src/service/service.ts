@@ -1,5 +1,4 @@
 /** Installs, removes and shows Remora as a service of systemd or launchd. */
-
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,5 +1,4 @@
 /** In-memory leases and bus, for a single process. */
-
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Bus, BusMessage, Leases } from "../ports/cluster.ts";

@@ -2,7 +2,6 @@
  * Turns speech into text at an OpenAI-compatible endpoint (`/audio/transcriptions`). OpenAI's client library, which is
  * loaded for the first file, streams the file from disk. An expected failure is returned as a sentence for people.
  */
-
 import { openAsBlob } from "node:fs";
 import { stat } from "node:fs/promises";
 import type OpenAI from "openai";

@@ -1,6 +1,7 @@
 /** Records in a budget what people decide about it. An addition counts once, however often it is repeated. */
+import { toIsoDate } from "../lib/iso-date.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import { type BudgetDecisions, dayOf, type UsageRecord } from "../ports/usage.ts";
+import type { BudgetDecisions, UsageRecord } from "../ports/usage.ts";
 import { emptyRecord } from "./budgets.ts";
 
 export interface BudgetDecisionsOptions {
@@ -18,7 +19,7 @@ export function createBudgetDecisions({ ledger, now = Date.now }: BudgetDecision
   async function ensure(id: string): Promise<void> {
     if ((await ledger.get("usage", id)) !== undefined) return;
     const [, day, subject] = /^(\d{4}-\d\d-\d\d) (.*)$/s.exec(id) ?? [];
-    const body = emptyRecord(day ?? dayOf(now()));
+    const body = emptyRecord(day ?? toIsoDate(now()));
     await ledger.create("usage", id, { state: "counted", body, group: subject ?? id });
   }
 

@@ -1,6 +1,7 @@
 /** Sums up usage for operators: by day, person, channel and model. Reads a bounded number of the newest entries. */
+import { toIsoDate } from "../lib/iso-date.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import { dayOf, summed, type UsageCount, type UsageOverview, type UsageRow } from "../ports/usage.ts";
+import { summed, type UsageCount, type UsageOverview, type UsageRow } from "../ports/usage.ts";
 import { emptyRecord } from "./budgets.ts";
 
 const maxEntries = 5_000;
@@ -24,7 +25,7 @@ export function createOverview({ ledger, now }: OverviewOptions): () => Promise<
   let kept: { at: number; overview: Promise<UsageOverview> } | undefined;
 
   async function read(): Promise<UsageOverview> {
-    const today = dayOf(now());
+    const today = toIsoDate(now());
     const entries = await ledger.list("usage", { order: "newest", limit: maxEntries });
     const days = new Map<string, UsageCount>();
     const rows = new Map<string, Row>();

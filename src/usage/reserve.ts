@@ -1,7 +1,8 @@
 /** Reserves what a call can use in all its limits, or in none of them, and says what holds a call back. */
+import { toIsoDate } from "../lib/iso-date.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { TurnRecord } from "../ports/turn.ts";
-import { type BudgetAsk, dayOf, type Permit, type Reservation, tokensOf, type UsageRecord } from "../ports/usage.ts";
+import { type BudgetAsk, type Permit, type Reservation, tokensOf, type UsageRecord } from "../ports/usage.ts";
 import {
   askFor,
   budgetLimit,
@@ -57,7 +58,7 @@ export function createReserver({ ledger, counter, step, now }: ReserverOptions):
       const reserved = await ledger.transition("usage", watched.id, ["counted"], "counted", change);
       if (seen !== undefined && (reserved !== undefined || seen.verdict.type !== "fits")) return seen;
       if (reserved === undefined && (await ledger.get("usage", watched.id)) === undefined) {
-        const record = emptyRecord(dayOf(now()));
+        const record = emptyRecord(toIsoDate(now()));
         const verdict = judge(record, watched);
         if (verdict.type !== "fits") return { verdict, record };
         const body = { ...record, held: [{ ...reservation, tokens: defaultCallTokens }] };

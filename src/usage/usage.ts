@@ -11,13 +11,13 @@
 import { randomUUID } from "node:crypto";
 import { pause } from "../lib/backoff.ts";
 import { messageOf } from "../lib/errors.ts";
+import { toIsoDate } from "../lib/iso-date.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import {
   type AdmittedCall,
   type BudgetAsk,
   type BudgetDecisions,
-  dayOf,
   type Permit,
   payerOf,
   type Reservation,
@@ -80,11 +80,11 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
 
   async function recordOf({ id }: Pick<Watched, "id">, turnId?: string): Promise<UsageRecord> {
     const entry = await ledger.get("usage", id);
-    return withoutLapsed(entry?.body ?? emptyRecord(dayOf(now())), now(), turnId);
+    return withoutLapsed(entry?.body ?? emptyRecord(toIsoDate(now())), now(), turnId);
   }
 
   async function admitCaller(caller: Caller, signal?: AbortSignal): Promise<Permit> {
-    const day = dayOf(now());
+    const day = toIsoDate(now());
     const all = watchedFor(caller.payer, limits, day);
     if (all.length === 0) return admitted(caller, day, all, "");
     try {
@@ -179,7 +179,7 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
     admitAside: (payer, side, signal) => admitCaller({ payer, side }, signal),
     async asks(turn) {
       const found: BudgetAsk[] = [];
-      for (const watched of watchedFor(payerOf(turn), limits, dayOf(now()))) {
+      for (const watched of watchedFor(payerOf(turn), limits, toIsoDate(now()))) {
         if (watched.dollars === undefined) continue;
         const record = await recordOf(watched);
         const ask = askFor(record, watched, step, now());
@@ -188,7 +188,7 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
       return found;
     },
     async record({ model, usage }) {
-      const day = dayOf(now());
+      const day = toIsoDate(now());
       const counted = countedCall({ model, usage, addedMs: 0 }, priceOf);
       const more = {
         ...{ day, calls: 1, ...counted.usage, addedMs: 0, cost: counted.cost ?? 0 },
@@ -198,7 +198,7 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
       await counter.add(subjects.map((subject) => ({ id: dailyId(day, subject), subject, more })));
     },
     async budgets(place) {
-      const watched = watchedFor(place, limits, dayOf(now())).filter(({ dollars }) => dollars !== undefined);
+      const watched = watchedFor(place, limits, toIsoDate(now())).filter(({ dollars }) => dollars !== undefined);
       return await Promise.all(
         watched.map(async (one) => {
           const record = await recordOf(one);

@@ -1,5 +1,4 @@
 /** Approvals on a real ledger, with a clock that the test turns and a gate whose rules the test may change. */
-
 import { createApprovals } from "../../src/approvals/approvals.ts";
 import type { ApprovalsOptions } from "../../src/approvals/context.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";

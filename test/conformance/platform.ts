@@ -2,7 +2,6 @@
  * The contract of every platform. A platform's test provides a world: the platform on a double of its service, and functions
  * for what a person does there.
  */
-
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
 /** A person on the local page, without a browser: writes, clicks and watches over the same HTTP API. */
-
 import type { StoredMessage } from "../../src/platforms/local/chat-message.ts";
 import type { AnswerChoice, AnswerReceipt } from "../../src/ports/message.ts";
 

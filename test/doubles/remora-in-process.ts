@@ -3,7 +3,6 @@
  * (remora-process.ts), for a fifth of its processor time. Not for tests of what only a process has: signals, kills, its
  * environment, its exit, and the proxies of its requests.
  */
-
 import { resolve } from "node:path";
 import { PassThrough } from "node:stream";
 import type { App } from "../../src/app/app.ts";

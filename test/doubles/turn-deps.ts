@@ -2,7 +2,6 @@
  * `TurnDeps` for tests of the turn loop: a real ledger in memory, a scripted model, and small stand-ins for parts with their
  * own tests. `reply` holds everything that a person would see.
  */
-
 import { createModelNotes } from "../../src/engine/turn/answered-by.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";

@@ -4,7 +4,6 @@
  *
  * REMORA_KILL_AT is `<point>` or `<point>:<count>`: the process dies when it passes the point for the count-th time (default 1).
  */
-
 import type { CardRecord, NotifiedPerson } from "../../src/ports/approval.ts";
 import type { PortWrappers } from "../../src/ports/port-wrappers.ts";
 import type { ModelEvent } from "../../src/ports/provider.ts";

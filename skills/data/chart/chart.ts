@@ -1,5 +1,4 @@
 /** Draws a query's rows as an SVG chart, with notes for its reader. */
-
 import { dataProblem } from "../problem.ts";
 import type { Rows } from "../rows.ts";
 import { drawBars, drawHistogram } from "./bars.ts";

@@ -1,5 +1,4 @@
 /** Converts the rows of a query to the content of a chart. Errors say what to change in the query. */
-
 import { dataProblem } from "../problem.ts";
 import type { Rows, Value } from "../rows.ts";
 import type { ChartRequest } from "./chart-request.ts";

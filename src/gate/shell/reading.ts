@@ -1,5 +1,4 @@
 /** What the gate reads from a shell command: texts to match, and tags. If a limit is exceeded, a tag says so. */
-
 import type { ShellWord, Variables } from "./words.ts";
 
 type ShellTag =

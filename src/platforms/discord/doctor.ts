@@ -1,5 +1,4 @@
 /** Checks a Discord setup without connecting to the gateway. Each problem says where to fix it. */
-
 import {
   type APIApplication,
   type APIChannel,

@@ -1,5 +1,4 @@
 /** The Slack checks of `remora doctor`: bot token and scopes, app token or signing secret, user token, and the clock. */
-
 import { z } from "zod";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";

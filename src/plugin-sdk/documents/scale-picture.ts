@@ -1,5 +1,4 @@
 /** Scales a picture to what models accept, in an isolated process, because the picture may be hostile. */
-
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import { firstDescriptor, runIsolatedProcess } from "../isolated-process.ts";
 import { contentOf, headBytes } from "./content-type.ts";

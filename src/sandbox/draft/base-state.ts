@@ -1,5 +1,4 @@
 /** Records the state of real files when a draft first touches them, to detect later changes by others. */
-
 import { readFile, stat } from "node:fs/promises";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { ifMissing } from "../../lib/errors.ts";

@@ -1,5 +1,4 @@
 /** Readers-writer locks for drafts. Hold one while a view is open: overlayfs must not see a lower layer change. */
-
 import { pause } from "../../lib/backoff.ts";
 import { never } from "../../lib/never.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";

@@ -1,5 +1,4 @@
 /** Combines calls, jobs, decisions and undo into drafts. To change or settle one, hold its lock (draft-locks.ts). */
-
 import { randomBytes } from "node:crypto";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
 /** Runs background jobs over snapshots of the draft. Merges a job's changes when it ends, unless it was stopped. */
-
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
 /** Keeps a draft: writes the audit record, applies the changes to the real folder, and reports the outcome. */
-
 import { stat } from "node:fs/promises";
 import { ifMissing, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";

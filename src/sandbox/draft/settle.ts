@@ -2,7 +2,6 @@
  * Decides what happens to a draft when its turn ends, and again when people answer. Approve must apply exactly the
  * changes that the card shows. Every step can be repeated after a crash.
  */
-
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { never } from "../../lib/never.ts";

@@ -1,5 +1,4 @@
 /** Starts the command of a background job: in a view over the job's snapshot, or without a sandbox. */
-
 import { realpath } from "node:fs/promises";
 import { never } from "../../lib/never.ts";
 import type { Audit } from "../../ports/audit.ts";

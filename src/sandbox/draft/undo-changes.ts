@@ -1,5 +1,4 @@
 /** Undoes kept changes: a card's changes by its button, or a conversation's newest changes by a command. */
-
 import { messageOf } from "../../lib/errors.ts";
 import { never } from "../../lib/never.ts";
 import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";

@@ -2,7 +2,6 @@
  * Connects to a host, which the caller must have approved. Resolves the name once. Connects only to addresses that are
  * public and not this machine's own, unless `sandbox.network.allow` covers them.
  */
-
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import PQueue from "p-queue";

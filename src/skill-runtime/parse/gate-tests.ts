@@ -7,7 +7,6 @@
  *     - { tool: shell_exec, args: { command: "rm -rf /" } }
  *     - shell_exec {"command":"mkfs /dev/sda"}
  */
-
 import { isMap, isSeq, type Node } from "yaml";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import type { JsonObject } from "../../ports/message.ts";

@@ -1,5 +1,4 @@
 /** Reads `permissions` from SKILL.md. Its plugin is denied everything else. */
-
 import { isJsonObject } from "../../lib/json.ts";
 import type { SkillPermissions } from "../../ports/skill.ts";
 import type { Notes } from "./diagnostics.ts";

@@ -1,5 +1,4 @@
 /** Converts tools to specs that every provider accepts. A plugin still gets a repaired tool's original name. */
-
 import { isMap, isSeq } from "yaml";
 import { isJsonObject } from "../../lib/json.ts";
 import type { Json, JsonObject } from "../../ports/message.ts";

@@ -3,7 +3,6 @@
  * the wait, whatever the plugin does. A replaced or removed plugin is destroyed once, after its last running call. Must
  * not throw.
  */
-
 import { join } from "node:path";
 import { pause } from "../../lib/backoff.ts";
 import { fileNameOf } from "../../lib/file-name.ts";

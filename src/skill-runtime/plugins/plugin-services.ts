@@ -2,7 +2,6 @@
  * Binds the services of a call to its conversation and requester so that no tool argument can name others. Both come
  * from the turn's record in the ledger, because the call may run in another process.
  */
-
 import { RemoraError } from "../../lib/errors.ts";
 import type { ChatActions, ChatPlace, ChatQuery, FoundLine } from "../../ports/chat.ts";
 import type { Ledger } from "../../ports/ledger.ts";

@@ -21,7 +21,8 @@ export const sqliteDriver: SqliteDriver = {
     }
 
     /** Keyv would delete the key of an expired row, even if it was set again since. `clearExpired` deletes the row. */
-    const isCurrent = (row: unknown) => ((row as { expires?: number | null }).expires ?? Infinity) > Date.now();
+    const isCurrent = (row: unknown) =>
+      ((row as { expires?: number | null }).expires ?? Number.POSITIVE_INFINITY) > Date.now();
 
     return {
       query(sql, ...values) {

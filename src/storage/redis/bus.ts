@@ -2,7 +2,6 @@
  * The bus between processes: one Redis channel. Local listeners get a message in the same tick, others when Redis
  * delivers it. A message that can't be sent immediately is dropped, because listeners also poll regularly.
  */
-
 import { randomBytes } from "node:crypto";
 import { Cluster } from "ioredis";
 import { z } from "zod";

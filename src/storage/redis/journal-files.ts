@@ -3,11 +3,11 @@
  * write to one folder, so a file has only one writer, which created it: `2026-11-22.jsonl`, or after a restart
  * `2026-11-22.2.jsonl`. If a crash comes before the entry is a stub, the entry is written again later, and counts there.
  */
-
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, RemoraError } from "../../lib/errors.ts";
+import { toIsoDate } from "../../lib/iso-date.ts";
 import { parseJson } from "../../lib/json.ts";
 import { type LineFile, openLineFile } from "../../lib/line-file.ts";
 
@@ -47,7 +47,7 @@ export function createJournalFiles(folder: string, now: () => number = Date.now)
   return {
     async append(lines) {
       if (lines.length === 0) return [];
-      const file = await fileOf(new Date(now()).toISOString().slice(0, 10));
+      const file = await fileOf(toIsoDate(now()));
       const texts = lines.map((line) => `${JSON.stringify(line)}\n`);
       let at = await file.append(texts.join(""), true);
       return texts.map((text) => {

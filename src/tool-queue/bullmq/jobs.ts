@@ -1,5 +1,4 @@
 /** Names and options that the queue uses in BullMQ, and the data of a job. */
-
 import type { JobsOptions, KeepJobs } from "bullmq";
 import { z } from "zod";
 import { fileNameOf } from "../../lib/file-name.ts";

@@ -1,5 +1,4 @@
 /** One attempt at a tool call. After a timeout or abort, the tool gets a short grace period, then is abandoned. */
-
 import { pause } from "../../lib/backoff.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { ToolAttempt, Toolbox, ToolJob } from "../../ports/tool.ts";

@@ -2,7 +2,6 @@
  * Decides what the end of an attempt means for its job, and contains every text that the model reads from the queue.
  * After a timeout, only idempotent tools are retried, because the first attempt may already have had side effects.
  */
-
 import { type Backoff, waitBeforeRetry } from "../../lib/backoff.ts";
 import type { Origin } from "../../ports/origin.ts";
 import type { ToolAttempt, ToolFile, ToolImage, ToolJob, ToolResult, ToolStatus } from "../../ports/tool.ts";

@@ -2,7 +2,6 @@
  * Renders the text of a task file. Foreign text is in code fences that are longer than any run of backticks in it.
  * Secrets are redacted and invisible characters spelled out. So none of it can look like text that Remora wrote.
  */
-
 import type { Redact } from "../../lib/redact.ts";
 import type { JsonObject } from "../../ports/message.ts";
 import { type CallRecord, callsOf, requesterOf, type TurnRecord, type TurnState } from "../../ports/turn.ts";

@@ -1,5 +1,4 @@
 /** What people do to the application itself: slash commands, clicks, choices in menus, modals. */
-
 import { PermissionFlagsBits } from "discord.js";
 import { channelAt, type MessageRef, messageAt, type Ref } from "./handles.ts";
 import { hasFailed } from "./interactions.ts";

@@ -1,5 +1,4 @@
 /** What a person sees: messages as their client shows them, and the effects of their markup. */
-
 import { elementsOf } from "./block-elements.ts";
 import { type Effect, effectsOf } from "./markup.ts";
 import type { Channel, Person, SlackState, StoredFile, StoredMessage } from "./state.ts";

@@ -1,5 +1,4 @@
 /** The platform on the Discord double, in a process that can end and start again on the same store. */
-
 import type { Log } from "../../../src/lib/log.ts";
 import { createDiscordPlatform, type DiscordPlatformOptions } from "../../../src/platforms/discord/platform.ts";
 import type { Json } from "../../../src/ports/message.ts";

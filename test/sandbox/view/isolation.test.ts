@@ -1,5 +1,4 @@
 /** What a command can't do. Where possible, a test checks the machine and not the command's output. */
-
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -18,6 +18,7 @@ import { pause } from "../../../lib/backoff.ts";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { isTransientCode } from "../../../lib/transient-errors.ts";
+import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
 import { globalRequestsPerSecond } from "../limits.ts";
 import { fatalProblem } from "./gateway-problems.ts";
@@ -116,7 +117,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
         signal: both,
       });
       // The client waits for a rate limit even if the request is aborted.
-      const answer = (await Promise.race([sent, untilAborted(both)])) as T;
+      const answer = (await untilAborted(sent, both)) as T;
       if (!withoutToken) onToken?.(undefined);
       return answer;
     } catch (thrown) {
@@ -128,6 +129,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
       throw thrown;
     } finally {
       running.delete(own);
+      // Frees `both`: with the client's listener on it, it would live as long as the caller's signal.
       own.abort();
     }
   }
@@ -153,14 +155,6 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
       rest.clearHandlerSweeper();
     },
   };
-}
-
-function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort, { once: true });
-  });
 }
 
 /** The answer that uses up a limit says how long to wait, before anything is refused. */

@@ -4,7 +4,6 @@
  * and drops a place, its `since` advances to that place's cursor: all messages before `since` count as processed. Busy
  * threads must not push out DMs, because Discord does not list those.
  */
-
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";

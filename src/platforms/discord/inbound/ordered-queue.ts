@@ -1,5 +1,4 @@
 /** Runs queues side by side, each in order. Failed work is retried until it succeeds, and blocks the work behind it. */
-
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";

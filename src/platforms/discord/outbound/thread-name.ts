@@ -1,5 +1,4 @@
 /** Names a thread by the first words of its message, as plain text. */
-
 import { shorten } from "../../../lib/text/shorten.ts";
 import { plainCell } from "./markdown-table.ts";
 

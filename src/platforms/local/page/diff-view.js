@@ -1,5 +1,4 @@
 /** A diff with coloured lines, as a block on a card or in full in a dialog. */
-
 import { diffLines } from "/local/vendor/diff-lines.js";
 import { openDialog } from "./dialog.js";
 import { element } from "./dom.js";

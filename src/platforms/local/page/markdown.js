@@ -1,5 +1,4 @@
 /** Renders the agent's Markdown as safe elements. Remote images become links: loading one contacts its server. */
-
 import DOMPurify from "/local/vendor/dompurify.js";
 import { Lexer, Marked } from "/local/vendor/marked.js";
 import { codeBox } from "./code-blocks.js";

@@ -7,7 +7,6 @@
  *   4. acknowledges a repeated click, form or command without running it: Slack sends these once, so it is a replay
  *   5. passes all other requests through Bolt, and answers 200 if the request was stored, otherwise 500
  */
-
 import type { App, Receiver } from "@slack/bolt";
 import { verifySlackRequest } from "@slack/bolt";
 import type { Context, Hono, Next } from "hono";

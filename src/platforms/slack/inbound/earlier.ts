@@ -7,6 +7,7 @@
  * has received then replace those that it can't read.
  */
 import { messageOf } from "../../../lib/errors.ts";
+import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { EarlierKind, EarlierLine, EarlierWanted } from "../../../ports/earlier.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
 import type { Platform } from "../../../ports/platform.ts";
@@ -18,7 +19,7 @@ import { parseConversationId, parseMessageId, threadOf } from "../conversation-i
 import { maxLimitedHistoryPage } from "../limits.ts";
 import { isSaid } from "./events.ts";
 import { createLineReader, linePageSchema, type RawLine } from "./lines.ts";
-import { orAborted, readThread } from "./read-thread.ts";
+import { readThread } from "./read-thread.ts";
 import type { RecentMessages } from "./recent-messages.ts";
 
 export interface EarlierOptions {
@@ -74,7 +75,7 @@ export function createEarlier({ api, identity, people, recent }: EarlierOptions)
     const newest = (lines: RawLine[]) => asKind("channel", lines.filter(isSaid).slice(-wanted.channelMessages));
     try {
       const call = api.call("conversations.history", args, linePageSchema, { maxRetryMs });
-      return { ...nothing, raws: newest((await orAborted(call, signal)).messages.reverse()) };
+      return { ...nothing, raws: newest((await untilAborted(call, signal)).messages.reverse()) };
     } catch (thrown) {
       const seen = recent.in(channel, null).filter((each) => isBetween(each.ts, oldest, ts));
       return withoutHistory(thrown, newest(seen));
@@ -93,7 +94,7 @@ export function createEarlier({ api, identity, people, recent }: EarlierOptions)
                 maxRetryMs,
               });
         try {
-          const { messages } = await orAborted(call, signal);
+          const { messages } = await untilAborted(call, signal);
           return {
             ...nothing,
             raws: asKind(
@@ -116,7 +117,7 @@ export function createEarlier({ api, identity, people, recent }: EarlierOptions)
     signal: AbortSignal,
   ): Promise<EarlierLine> {
     try {
-      const { replies: _replies, ...line } = await orAborted(readLine(channel, raw), signal);
+      const { replies: _replies, ...line } = await untilAborted(readLine(channel, raw), signal);
       return { ...line, kind };
     } catch {
       // The names could not be looked up in time, so fall back to ids.

@@ -1,4 +1,5 @@
 /** Reads the newest messages of a thread with few calls. */
+import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import { maxHistoryPage, maxLimitedHistoryPage, maxRepliesPage } from "../limits.ts";
@@ -40,7 +41,7 @@ export async function readThread(api: SlackApi, wanted: WantedReplies, signal: A
   async function page(oldest: string | undefined, limit: number) {
     const range = { ...(oldest === undefined ? {} : { oldest }), ...(before === undefined ? {} : { latest: before }) };
     const args = { channel, ts: thread, limit, ...range };
-    const { messages, has_more: hasMore = false } = await orAborted(
+    const { messages, has_more: hasMore = false } = await untilAborted(
       api.call("conversations.replies", args, linePageSchema, { maxRetryMs }),
       signal,
     );
@@ -79,14 +80,4 @@ export function isLimitedApp(thrown: unknown): boolean {
     "retryAfterMs" in thrown &&
     Number(thrown.retryAfterMs) >= minLimitedWaitMs
   );
-}
-
-/** Rejects with the signal's reason as soon as it aborts. The work itself continues. */
-export function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }

@@ -1,5 +1,4 @@
 /** Threads where messages need no mention, because the agent was mentioned or has posted. Shared by all processes. */
-
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Store } from "../../../ports/store.ts";
 

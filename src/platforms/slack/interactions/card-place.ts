@@ -1,5 +1,4 @@
 /** A card's place, which a modal carries in its private metadata (at most 3,000 characters). */
-
 import { z } from "zod";
 import { parseJson } from "../../../lib/json.ts";
 

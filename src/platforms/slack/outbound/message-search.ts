@@ -3,6 +3,7 @@
  * messages of channels that the requester can't see.
  */
 import { z } from "zod";
+import { toIsoDate } from "../../../lib/iso-date.ts";
 import { isSamePerson } from "../../../lib/text/same-person.ts";
 import type { ChatQuery, SeenChannel } from "../../../ports/chat.ts";
 import type { LoggedMessage } from "../../../ports/chat-log.ts";
@@ -28,6 +29,8 @@ const answerSchema = z.object({
 /** Short, because the agent's answer waits for this search. */
 const maxRetryMs = 3_000;
 const dayMs = 86_400_000;
+/** The latest time of a JavaScript date. */
+const maxDateMs = 8.64e15;
 
 export function createMessageSearch(api: SlackApi, people: People): MessageSearch {
   async function messageOf(match: z.infer<typeof matchSchema>): Promise<LoggedMessage> {
@@ -57,11 +60,11 @@ function slackQuery({ text, author, after, before }: ChatQuery, channel: SeenCha
     text,
     ...(userId === undefined ? [] : [`from:<@${userId}>`]),
     ...(channel === undefined ? [] : [`in:<#${channel.id}>`]),
-    ...(after === undefined ? [] : [`after:${dayOf(after - 2 * dayMs)}`]),
-    ...(before === undefined ? [] : [`before:${dayOf(before + 2 * dayMs)}`]),
+    ...(after === undefined ? [] : [`after:${dateWithin(after - 2 * dayMs)}`]),
+    ...(before === undefined ? [] : [`before:${dateWithin(before + 2 * dayMs)}`]),
   ].join(" ");
 }
 
-function dayOf(at: number): string {
-  return new Date(Math.min(Math.max(0, at), 8.64e15)).toISOString().slice(0, 10);
+function dateWithin(at: number): string {
+  return toIsoDate(Math.min(Math.max(0, at), maxDateMs));
 }

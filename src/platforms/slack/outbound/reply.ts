@@ -3,7 +3,6 @@
  * run one after the other so that nothing overtakes an earlier message. Needs only the Web API, so any process can
  * reply. The file is over 250 lines because text, cards and questions share the open segment.
  */
-
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";

@@ -1,5 +1,4 @@
 /** Shortens lines of plain text so that they fit on a card. */
-
 import { shorten } from "../../../../lib/text/shorten.ts";
 import type { CardItem } from "../../../../ports/card.ts";
 import { escapePlain } from "../plain-text.ts";

@@ -1,5 +1,4 @@
 /** The sections of a card about changes. Without enough room, a section is a single line that says what is missing. */
-
 import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
 import type { ShownChange, ShownChanges } from "../../../../ports/card.ts";
 import { codeBlock, visiblePath, withoutFences, withoutLineBreaks } from "../plain-text.ts";

@@ -1,5 +1,4 @@
 /** Changes to a folder as the text of a card's item, with only a few lines on a settled card or a report. */
-
 import { shortenStart } from "../../../../lib/text/shorten.ts";
 import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
 import { escapePlain, visiblePath } from "../plain-text.ts";

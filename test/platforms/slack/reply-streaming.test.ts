@@ -1,0 +1,277 @@
+/** How a reply grows: by a native stream or by edits, and within their limits. */
+import { describe, expect, test, vi } from "vitest";
+import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { replyTo } from "./agent.ts";
+import { agent, agents, edits, inDm, keys, mentioned, running, useReplies, world } from "./reply-world.ts";
+
+useReplies();
+
+describe("a native stream", () => {
+  test("the first words are there at once, to the person who asked, in the thread of the mention", async () => {
+    const message = await mentioned();
+    const reply = replyTo(world.platform, message);
+    await reply.write("First words");
+    const { slack } = world;
+    const [started] = slack.callsOf("chat.startStream");
+    expect(started?.args).toMatchObject({
+      recipient_user_id: slack.ann.id,
+      recipient_team_id: slack.state.team.id,
+      markdown_text: "First words",
+    });
+    expect(agents()).toMatchObject([{ readable: "First words", streaming: "in_progress" }]);
+    await reply.finish("First words, and the **last**.", []);
+    expect(agents()).toMatchObject([{ readable: "First words, and the **last**.", streaming: "completed" }]);
+    expect(slack.callsOf("chat.update")).toEqual([]);
+    expect(keys()).toEqual(["text:0"]);
+  });
+
+  test("it grows by what is new, and gathers what comes in between", async () => {
+    const message = await mentioned();
+    const reply = replyTo(world.platform, message);
+    for (const text of ["One", "One two", "One two three", "One two three four"]) await reply.write(text);
+    await world.slack.until(() => agents()[0]?.readable === "One two three four");
+    expect(world.slack.callsOf("chat.appendStream").map((call) => call.args.markdown_text)).toEqual([
+      " two three four",
+    ]);
+    await reply.finish("One two three four.", []);
+    expect(agents()).toHaveLength(1);
+  });
+
+  test("when Slack ends it after five minutes, the same message goes on by edits", async () => {
+    const message = await mentioned();
+    const reply = replyTo(world.platform, message);
+    await reply.write("A long");
+    world.slack.clock.advance(5 * 60_000 + 1);
+    expect(agents()).toMatchObject([{ streaming: "errored" }]);
+    await reply.write("A long story");
+    await world.slack.until(() => agents()[0]?.readable === "A long story");
+    await reply.finish("A long story, told.", []);
+    expect(agents()).toMatchObject([{ readable: "A long story, told." }]);
+    expect(keys()).toEqual(["text:0"]);
+  });
+
+  test("before five minutes it is ended, and the message goes on by edits", async () => {
+    let ahead = 0;
+    const message = await mentioned({ changes: { now: () => Date.now() + ahead } });
+    const reply = replyTo(world.platform, message);
+    await reply.write("A long");
+    ahead = 4.1 * 60_000;
+    await reply.write("A long story");
+    await world.slack.until(() => agents()[0]?.readable === "A long story");
+    expect(agents()).toMatchObject([{ streaming: "completed", readable: "A long story" }]);
+    await reply.finish("A long story, told.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["A long story, told."]);
+  });
+
+  test("when the person presses Slack's stop button, the final text still comes, and the session is over", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    await reply.write("I go on and");
+    const [shown] = agents();
+    if (shown === undefined) throw new Error("no stream");
+    slack.people.stopStream(slack.ann, { ts: shown.ts, channel: slack.general });
+    await reply.finish("Stopped.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["Stopped."]);
+    const thread = message.conversationId.split(":")[3] ?? "";
+    await expect.poll(() => slack.assistant.thread(slack.general, thread)?.session).toBe("active");
+  });
+
+  test("a text that was said otherwise in the end replaces what was streamed", async () => {
+    const message = await mentioned();
+    const reply = replyTo(world.platform, message);
+    await reply.write("The key is abc");
+    await reply.finish("The key is [redacted].", []);
+    expect(agents().map((each) => each.readable)).toEqual(["The key is [redacted]."]);
+  });
+
+  test("where Slack has no streams, the reply goes by edits, and they are not tried again for a while", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    slack.failNext("chat.startStream", { type: "error", error: "feature_not_enabled" });
+    for (const round of ["one", "two"]) {
+      const reply = world.platform.reply({ ...targetOf(message), turnId: round }, createPosts());
+      await reply.write(`Words ${round}`);
+      await reply.finish(`Words ${round} and more.`, []);
+    }
+    expect(slack.callsOf("chat.startStream")).toHaveLength(1);
+    expect(agents().map((each) => each.readable)).toEqual(["Words one and more.", "Words two and more."]);
+  });
+
+  test("in a DM without a thread there are no streams: the message is edited in place", async () => {
+    const message = await mentioned({}, inDm);
+    const reply = replyTo(world.platform, message);
+    await reply.write("First");
+    await reply.finish("First and last.", []);
+    expect(world.slack.callsOf("chat.startStream")).toEqual([]);
+    expect(agents()).toMatchObject([{ readable: "First and last.", threadTs: undefined }]);
+  });
+
+  test("the status stands below the thread, not in the message, and is taken away at the end", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const thread = message.conversationId.split(":")[3] ?? "";
+    const reply = replyTo(world.platform, message);
+    await reply.progress(running("Running a tool"));
+    await slack.until(() => slack.assistant.thread(slack.general, thread)?.status === "is running a tool · 1 min");
+    await reply.write("Found");
+    await reply.finish("Found it.", []);
+    expect(slack.assistant.thread(slack.general, thread)?.status).toBe("");
+    expect(agents().map((each) => each.readable)).toEqual(["Found it."]);
+  });
+
+  test("tools stand in a plan while they run, what they do can't call anybody, and the answer replaces them", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    const task = { id: "c1", title: `Reading <!channel> <@${slack.ben.id}>`, state: "running" as const };
+    const progress = { ...running("Reading a file"), tasks: [task] };
+    await reply.progress(progress);
+    await slack.until(() => agents()[0]?.blocks.some(({ type }) => type === "task_card"));
+    expect(agents()[0]?.blocks).toMatchObject([
+      { type: "plan", title: "Reading a file · 1 min" },
+      { type: "task_card", status: "in_progress" },
+    ]);
+    await reply.progress({ ...progress, tasks: [{ ...task, state: "done" }] });
+    await slack.until(() => agents()[0]?.blocks.some(({ status }) => status === "complete"));
+    expect(agents().flatMap(({ pings }) => pings)).toEqual([]);
+    await reply.write("Found");
+    await reply.finish("Found it.", []);
+    expect(agents()).toMatchObject([{ readable: "Found it.", streaming: "completed", blocks: [{ type: "markdown" }] }]);
+    expect(slack.callsOf("chat.startStream")[0]?.args).toMatchObject({ task_display_mode: "plan" });
+  });
+
+  test("where Slack takes no tasks, a line shows the work, and the text still streams later", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    slack.failNext("chat.startStream", { type: "error", error: "invalid_chunks" });
+    const reply = replyTo(world.platform, message);
+    const tasks = [{ id: "c1", title: "Reading a file", state: "running" as const }];
+    await reply.progress({ ...running("Reading a file"), tasks });
+    await slack.until(() => agents()[0]?.readable.startsWith("Reading a file · 1 min"));
+    await reply.finish("Found it.", []);
+    expect(agents()).toMatchObject([{ readable: "Found it." }]);
+    await world.platform.reply({ ...targetOf(message), turnId: "another" }, createPosts()).write("More");
+    expect(slack.callsOf("chat.startStream")).toHaveLength(2);
+  });
+
+  test("where Slack refuses the status, a line in the reply says what it does, and a parked turn leaves none", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    slack.failNext("assistant.threads.setStatus", { type: "error", error: "missing_scope" });
+    const reply = replyTo(world.platform, message);
+    await reply.progress(running("Thinking"));
+    await slack.until(async () => {
+      await reply.progress(running("Thinking"));
+      return agents()[0]?.readable.startsWith("Thinking · 1 min");
+    });
+    await reply.park();
+    expect(agents()).toEqual([]);
+  });
+
+  test("a stream that could not be stopped in between is stopped at the end, although its text stays the same", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    await reply.write("Working on it.");
+    slack.failNext("chat.appendStream", { type: "error", error: "msg_too_long" });
+    slack.failNext("chat.stopStream", { type: "http", status: 503 });
+    await reply.write("Working on it. More");
+    await slack.until(() => slack.callsOf("chat.stopStream").length > 0, 20_000);
+    await reply.finish("Working on it.", []);
+    expect(agents().map(({ readable, streaming }) => [readable, streaming === "in_progress"])).toEqual([
+      ["Working on it.", false],
+    ]);
+  });
+
+  test("in a DM without a thread, a reaction is there at once, and goes away with the answer", async () => {
+    const message = await mentioned({}, inDm);
+    const { slack } = world;
+    const reactions = () => slack.see({ in: inDm(world) }).flatMap((each) => each.reactions.map(({ name }) => name));
+    await slack.until(() => reactions().includes("hourglass_flowing_sand"));
+    slack.people.say({ as: slack.ann, in: inDm(world), text: "and this" });
+    await slack.until(() => reactions().length === 2);
+    // The second message may have joined the turn of the first one.
+    await replyTo(world.platform, message).finish("Done.", []);
+    await slack.until(() => reactions().length === 0);
+  });
+
+  test("a reaction that could not go away with the answer goes away as soon as Slack lets it, in another process too", async () => {
+    const message = await mentioned({}, inDm);
+    const { slack } = world;
+    const reactions = () => slack.see({ in: inDm(world) }).flatMap((each) => each.reactions.map(({ name }) => name));
+    await slack.until(() => reactions().includes("hourglass_flowing_sand"));
+    const back = slack.fail("reactions.remove", { type: "http", status: 503 });
+    await replyTo(world.platform, message).finish("Done.", []);
+    await vi.waitFor(async () => expect(await world.store.get("slack-reactions-to-remove")).toEqual([message.id]), {
+      timeout: 60_000,
+    });
+    expect(reactions()).toEqual(["hourglass_flowing_sand"]);
+    back();
+    await world.restart();
+    await world.platform.connect(agent.handlers, new AbortController().signal);
+    await slack.until(() => reactions().length === 0);
+    await vi.waitFor(async () => expect(await world.store.get("slack-reactions-to-remove")).toBeUndefined());
+  });
+
+  test("many at once share Slack's allowance: what is too much goes by edits, and every answer comes", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    slack.limits.rates["chat.postMessage"] = { perMinute: 6_000, burst: 100 };
+    const replies = Array.from({ length: 25 }, (_, index) =>
+      world.platform.reply({ ...targetOf(message), turnId: `turn-${index}` }, createPosts()),
+    );
+    await Promise.all(replies.map((reply, index) => reply.write(`Answer ${index}`)));
+    expect(slack.callsOf("chat.startStream").length).toBeLessThanOrEqual(20);
+    expect(slack.calls.filter((call) => call.status === 429)).toEqual([]);
+    expect(new Set(agents().map((each) => each.readable)).size).toBe(25);
+  });
+
+  test("a worker without a connection writes, streams to the right person, and the thread is the agent's", async () => {
+    const message = await mentioned();
+    await world.restart();
+    const reply = replyTo(world.platform, message);
+    await reply.write("From a worker");
+    expect(world.slack.callsOf("chat.startStream")[0]?.args).toMatchObject({ recipient_user_id: world.slack.ann.id });
+    await reply.finish("From a worker.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["From a worker."]);
+    expect(world.platform.health().isConnected).toBe(false);
+  });
+});
+
+describe("edits", () => {
+  test("partial texts keep their distance, and the final text comes at once", async () => {
+    const message = await mentioned(edits);
+    const reply = replyTo(world.platform, message);
+    for (let count = 1; count <= 50; count++) await reply.write("word ".repeat(count));
+    await reply.finish("word ".repeat(50).trim(), []);
+    expect(world.slack.callsOf("chat.update").length).toBeLessThanOrEqual(2);
+    expect(agents().map((each) => each.readable)).toEqual(["word ".repeat(50).trim()]);
+  });
+
+  test("the status is a line under the text", async () => {
+    const message = await mentioned(edits);
+    const reply = replyTo(world.platform, message);
+    await reply.write("Let me look.");
+    await reply.progress(running("Running a tool"));
+    await world.slack.until(() => /^Let me look\.\nRunning a tool · 1 min/.test(agents()[0]?.readable ?? ""));
+    await reply.finish("Let me look.", []);
+    expect(agents().map((each) => each.readable)).toEqual(["Let me look."]);
+  });
+
+  test("a partial text that Slack refuses again and again costs nothing but itself", async () => {
+    const message = await mentioned(edits);
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    await reply.write("One");
+    slack.failNext(
+      "chat.update",
+      ...Array.from({ length: 3 }, () => ({ type: "error", error: "edit_window_closed" }) as const),
+    );
+    for (const text of ["One two", "One two three"]) await reply.write(text);
+    await slack.until(() => slack.callsOf("chat.update").length === 3, 15_000);
+    await reply.write("One two three four");
+    await reply.finish("One two three four five.", []);
+    expect(agents().at(-1)?.readable).toBe("One two three four five.");
+  });
+});
