@@ -1,6 +1,5 @@
 /** A process that dies at any instant of a reply, with each way to write, wherever Slack lets the reply be written. */
 import { afterEach, expect, test } from "vitest";
-import type { ReplyTarget } from "../../../src/ports/message.ts";
 import { answersOnceAtEveryCrash, asksOnceAtEveryCrash, type CrashWorld } from "../../conformance/crash-points.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";
 import { createTestAgent } from "./agent.ts";
@@ -16,7 +15,7 @@ const ways = [
   ["edited", "edits"],
 ] as const;
 
-async function open(streaming: "native" | "edits", isLocked = false): Promise<CrashWorld> {
+async function open(streaming: "native" | "edits", locked?: "before" | "between"): Promise<CrashWorld> {
   world = await createSlackWorld({ changes: { streaming } });
   const { slack } = world;
   slack.limits.isEnforced = false;
@@ -31,12 +30,13 @@ async function open(streaming: "native" | "edits", isLocked = false): Promise<Cr
     async mention() {
       channel = slack.workspace.addChannel({ name: "another", members: [slack.ann] });
       await slack.people.say({ as: slack.ann, in: channel, text: "@Remora hello" }).acknowledged();
+      if (locked === "before") lock();
       const message = agent.kept.at(-1);
       if (message === undefined) throw new Error("nothing was heard");
       return message;
     },
     start: () => world.another(),
-    ...(isLocked ? { betweenWords: lock } : {}),
+    ...(locked === "between" ? { betweenWords: lock } : {}),
     waitLong() {},
     shown: () => own().map(({ readable }) => readable),
     buttons: () =>
@@ -52,7 +52,11 @@ test.each(ways)("an answer that is %s is shown once", async (_, streaming) => {
 });
 
 test.each(ways)("an answer that is %s in a thread that is locked in the middle is shown once", async (_, streaming) => {
-  expect(await answersOnceAtEveryCrash(await open(streaming, true))).toBeGreaterThan(3);
+  expect(await answersOnceAtEveryCrash(await open(streaming, "between"))).toBeGreaterThan(3);
+});
+
+test("an answer outside a thread that was locked before is shown once", async () => {
+  expect(await answersOnceAtEveryCrash(await open("edits", "before"))).toBeGreaterThan(3);
 });
 
 test.each(ways)("a card between answers that are %s is shown once, and ends without buttons", async (_, streaming) => {
