@@ -70,7 +70,7 @@ export interface AppReport {
   skills: { loaded: number; withProblems: number };
 }
 
-/** Until a stop gives up on parts that do not close, after the grace period. The next process continues, as after a crash. */
+/** How long a stop waits for its parts to close after the grace period. The next process continues, as after a crash. */
 const maxOverdueMs = 15_000;
 /** Delays the warm-up so that it does not block the first message or call. */
 const gateWarmUpDelayMs = 1_000;
@@ -224,11 +224,11 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   let overdueTimer: NodeJS.Timeout | undefined;
   let isWorkingInBackground = false;
 
-  /** After the grace period, nothing waits for a service or for Redis: the next process resumes the work. */
+  /** After the grace period, stops waiting for services and Redis, because the next process resumes the work. */
   function untilOverdue(): Promise<never> {
     return new Promise((_, reject) => {
       overdueTimer = setTimeout(() => {
-        // Turns first, so that none takes the end of the process for an answer of the service.
+        // First suspend the turns. Otherwise they would treat their aborted requests as answers of the service.
         overdue.abort();
         platforms.hurry();
         state.hurry();

@@ -21,7 +21,7 @@ export interface Platforms {
   deliveries: Deliveries;
   connections: PlatformConnections;
   serves(conversationId: string): Promise<boolean>;
-  /** From now on, nothing waits for a service. */
+  /** Makes all requests to the services fail at once from now on. */
   hurry(): void;
   close(): Promise<void>;
 }

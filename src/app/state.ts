@@ -34,7 +34,7 @@ export interface State extends Omit<DurableState, "close"> {
   wrap: WrapPort;
   /** Memory and the chat log search in it. */
   searchThread: Thread;
-  /** From now on, nothing waits for an unreachable Redis. */
+  /** Makes requests to an unreachable Redis fail at once from now on. */
   hurry(): void;
   close(): Promise<void>;
 }

@@ -18,10 +18,10 @@ import type { Allocation, ContextItem } from "./budget.ts";
 
 export const snapshotFolder = "brain/prefrontal/.debug";
 const maxSnapshots = 50;
-/** Leaves the time right after a request to its answer. */
+/** Delays a write, so that it does not hold up the handling of the answer. */
 const writeAfterMs = 100;
-/** After more than this many at once, most would be removed within a second. So those of a second are collected. */
-const maxUnhurried = 5;
+/** After a write of more snapshots than this, the next one waits for `burstIntervalMs`: most would soon be pruned anyway. */
+const maxPerWrite = 5;
 const burstIntervalMs = 1_000;
 
 interface SnapshotInput {
@@ -64,7 +64,7 @@ export function createSnapshots(
   function flush(): void {
     clearTimeout(timer);
     timer = undefined;
-    if (waiting.length > maxUnhurried) notBefore = performance.now() + burstIntervalMs;
+    if (waiting.length > maxPerWrite) notBefore = performance.now() + burstIntervalMs;
     const written = waiting
       .splice(0)
       .filter(({ name, head, input }) =>

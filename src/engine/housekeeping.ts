@@ -14,7 +14,7 @@ export interface HousekeepingOptions {
 
 export interface Housekeeping {
   start(): void;
-  /** Resolves when what is being done has ended. Starts nothing more. */
+  /** Starts no new work. Resolves when the running work has ended. */
   stop(): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     }
   }
 
-  /** Skipped while the round before still runs. */
+  /** Does nothing while the previous sweep is running. */
   function startSweep(): void {
     sweeping ??= sweep().finally(() => {
       sweeping = undefined;

@@ -89,8 +89,8 @@ async function isThere(path: string): Promise<boolean> {
 }
 
 /**
- * Removes what a kill in a write or in a deletion has left, at any depth: it holds the text. Follows no links. Rejects at
- * the end if a folder can't be read or a file can't be removed.
+ * Removes the temporary files that a kill during a write or a deletion left, at any depth, because they hold text. Does not
+ * follow links. Rejects at the end if a folder can't be read or a file can't be removed.
  */
 export async function removeLeftovers(folders: readonly string[], inOrder: FileOrder): Promise<void> {
   const failures: unknown[] = [];
@@ -117,7 +117,7 @@ async function fence(path: string, check: () => void): Promise<void> {
   await removeTemporary(path, check);
 }
 
-/** A path stands for all parts of a day. */
+/** Removes the temporary files of `path`. If it is a day, those of all its parts. */
 async function removeTemporary(path: string, check = () => {}): Promise<void> {
   const folder = dirname(path);
   const names = await readdir(folder).catch(() => []);

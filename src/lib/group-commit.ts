@@ -10,9 +10,9 @@ import { inTransaction, isBusy } from "./sqlite.ts";
 export interface GroupCommit {
   /** `work` must only read and write the database, because it may run again. If it throws, only its changes are undone. */
   write<T>(work: () => T): Promise<T>;
-  /** Runs at once if no change waits. Otherwise it sees the changes that wait. */
+  /** Runs at once, or after the waiting changes if there are any, so that it sees them. */
   read<T>(work: () => T): Promise<T>;
-  /** Commits what waits. */
+  /** Commits the waiting changes now. */
   flush(): void;
 }
 
@@ -49,7 +49,10 @@ export function createGroupCommit(database: DatabaseSync): GroupCommit {
     }
   }
 
-  /** Nothing of the group is on disk. Once another process has the lock, no write waits for it again. */
+  /**
+   * The group was rolled back, so each step runs alone. Once a write has waited for another process's lock in vain, the
+   * other writes fail without waiting again.
+   */
   function runEach(steps: Step[], refusal: { thrown: unknown } | undefined): void {
     for (const { isWrite, work, resolve, reject } of steps) {
       try {

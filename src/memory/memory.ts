@@ -50,7 +50,7 @@ export interface OwnedMemory extends Memory {
   exportAll(owner: MemoryOwner): Promise<ExportedFile[]>;
   consolidate(): Promise<Consolidation>;
   warmUp(): Promise<void>;
-  /** Removes the texts that a kill in a write or in a deletion has left. */
+  /** Removes the temporary files, which hold text, that a kill during a write or a deletion left. */
   removeLeftovers(): Promise<void>;
   /** Updates the index of the documents in `knowledge/`. Never rejects. */
   refreshDocuments(): Promise<DocumentsReport>;

@@ -78,7 +78,7 @@ export function ledgerConformance(name: string, createHarness: () => Promise<Led
         expect(await ledger.get("call", "a")).toMatchObject(planned);
       });
 
-      test("what a change returned can change once the transition is done, without changing the ledger", async () => {
+      test("changing a returned body after the transition does not change the ledger", async () => {
         await ledger.create("call", "a", planned);
         const live = callBody(1);
         const moved = await ledger.transition("call", "a", ["planned"], "started", () => live);

@@ -65,7 +65,7 @@ export function storeConformance(name: string, createHarness: () => Promise<Stor
       expect(await store.get("long")).toBe(1);
     });
 
-    test("reading an expired value does not delete what is set meanwhile", async () => {
+    test("reading an expired value does not delete a value set in the meantime", async () => {
       await store.set("a", 1, 20);
       await store.set("clock", 1, 40);
       await expect.poll(() => store.get("clock")).toBeUndefined();

@@ -130,7 +130,7 @@ describe("a snapshot", () => {
     expect(read(second.snapshotPath)).toMatch(/person: Zoe/);
   });
 
-  test("waits for its second in a burst, so that most need not be written", async () => {
+  test("are written once a second in a burst, so that most need not be written", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     let clock = 0;

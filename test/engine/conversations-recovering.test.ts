@@ -1,4 +1,4 @@
-/** What goes on after a crash, at the end of a process, and among several processes on one ledger. */
+/** Turns after a crash, when a process ends, and with several processes on one ledger. */
 import { describe, expect, test } from "vitest";
 import type { ConversationsOptions } from "../../src/engine/conversation/conversations.ts";
 import { saveTurn } from "../../src/engine/turn/turn-store.ts";
@@ -21,7 +21,7 @@ import {
 useLedger();
 
 describe("after a crash", () => {
-  test("running turns go on, kept messages become turns, and nothing runs twice", async () => {
+  test("running turns continue, queued messages become turns, and nothing runs twice", async () => {
     // The first process dies in the middle of a turn, with another message queued.
     const first = create({ run: () => new Promise(() => {}) });
     await first.accept(inboundMessage({ id: "1", text: "one" }));
@@ -36,7 +36,7 @@ describe("after a crash", () => {
     expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(2);
   });
 
-  test("a turn whose messages were not yet marked when the process died takes them with it", async () => {
+  test("messages not yet marked as taken when the process died stay with their turn", async () => {
     const message = inboundMessage();
     await ledger.create("message", "test:m1", { state: "queued", body: message, group: message.conversationId });
     const turn = turnRecord({ messages: [message] });
@@ -48,7 +48,7 @@ describe("after a crash", () => {
     expect(ran).toEqual([["hello"]]);
   });
 
-  test("a disk that was full between the turn and its messages makes no second turn of them", async () => {
+  test("if the disk is full when messages are marked as taken, they do not get a second turn", async () => {
     const ran: string[][] = [];
     let isFull = true;
     const failing: Ledger = {
@@ -68,7 +68,7 @@ describe("after a crash", () => {
     expect(await ledger.list("turn", {})).toHaveLength(1);
   });
 
-  test("a turn that throws is a visible failure, and the conversation goes on", async () => {
+  test("a turn that throws fails visibly, and the conversation continues", async () => {
     const shown: unknown[] = [];
     let runs = 0;
     const conversations = create({
@@ -86,7 +86,7 @@ describe("after a crash", () => {
 });
 
 describe("closing", () => {
-  test("lets running turns end, suspends those that outlast the grace, and starts nothing new", async () => {
+  test("lets running turns end, suspends those that outlast the grace period, and starts nothing new", async () => {
     const ends: string[] = [];
     const conversations = create({
       async run(_turn, signal) {
@@ -107,12 +107,12 @@ describe("closing", () => {
 describe("several processes on one ledger", () => {
   const doingNothing = { run: async () => "suspended" as const };
 
-  /** What processes share: here the same objects, as Redis is for real ones. */
+  /** What processes share through Redis: here, the same objects. */
   function shared() {
     return { leases: createInMemoryLeases(), bus: createInMemoryBus(silentLog) };
   }
 
-  test("one conversation is worked on in one of them, in order, and many are shared out", async () => {
+  test("each conversation runs in one process at a time, in order, and conversations are spread over processes", async () => {
     const common = shared();
     const ran: string[] = [];
     let inOne = 0;
@@ -137,7 +137,7 @@ describe("several processes on one ledger", () => {
     expect(ofOne).toEqual(ofOne.toSorted((one, other) => one - other));
   });
 
-  test("one that takes no turns keeps messages, and another one answers them", async () => {
+  test("a process that runs no turns stores messages, and another one answers them", async () => {
     const common = shared();
     const ran: string[] = [];
     const front = create({ ...common, takesTurns: false, run: async () => expect.fail("it takes no turns") });
@@ -155,7 +155,7 @@ describe("several processes on one ledger", () => {
     expect(await front.status()).toEqual({ running: 0, parked: 0, queued: 0 });
   });
 
-  test("a stop in one reaches the turn that runs in another", async () => {
+  test("a stop in one process reaches a turn that runs in another", async () => {
     const common = shared();
     const causes: string[] = [];
     const worker = create({
@@ -175,7 +175,7 @@ describe("several processes on one ledger", () => {
     expect(causes).toEqual(["stopped"]);
   });
 
-  test("a stop whose word is lost ends the turn when it writes next", async () => {
+  test("if the bus loses a stop, the turn ends at its next write", async () => {
     const { leases } = shared();
     const front = create({ leases, takesTurns: false, ...doingNothing });
     const seen: (string | undefined)[] = [];
@@ -199,7 +199,7 @@ describe("several processes on one ledger", () => {
     expect(seen).toEqual(["stopped"]);
   });
 
-  test("a turn whose process died goes on in another one once its lease has expired", async () => {
+  test("a turn whose process died continues in another one once its lease has expired", async () => {
     const common = shared();
     const message = inboundMessage({ id: "1", text: "left behind" });
     const dead = await common.leases.acquire(`conversation:${message.conversationId}`);
@@ -222,7 +222,7 @@ describe("several processes on one ledger", () => {
     expect(ran).toEqual(["left behind"]);
   });
 
-  test("a clock that was set back does not put it off", async () => {
+  test("a clock that was set back does not delay orphaned turns", async () => {
     const worker = create({ run: (found) => endTurn(found, "done") });
     await worker.sweep(50_000_000);
     const turn = turnRecord();
@@ -232,14 +232,14 @@ describe("several processes on one ledger", () => {
     expect((await ledger.get("turn", turn.id))?.state).toBe("done");
   });
 
-  test("a turn that goes on just while all are looked at keeps its messages", async () => {
+  test("a turn that resumes during a sweep keeps its messages", async () => {
     const message = inboundMessage({ id: "1" });
     const turn = turnRecord({ messages: [message] });
     await ledger.create("message", "test:1", { state: "taken", body: message, group: turn.conversationId });
     await ledger.create("turn", turn.id, { state: "parked", body: turn, group: turn.conversationId });
     await keepApproval(turn.id);
     const moved = createLatch();
-    // Another process takes it up between a look at those that run and one at those that are parked.
+    // Another process resumes it after the running turns were listed and before the parked ones are.
     const looked: Ledger = {
       ...ledger,
       async list(kind, options) {
@@ -254,7 +254,7 @@ describe("several processes on one ledger", () => {
     expect((await ledger.get("message", "test:1"))?.state).toBe("taken");
   });
 
-  test("a turn whose process died comes before what is said after it, whoever hears of that first", async () => {
+  test("a turn whose process died runs before later messages, even if one of those arrives before a sweep", async () => {
     const message = inboundMessage({ id: "1", text: "left behind" });
     const turn = turnRecord({ messages: [message], conversationId: message.conversationId });
     await ledger.create("turn", turn.id, { state: "running", body: turn, group: turn.conversationId });
@@ -265,7 +265,7 @@ describe("several processes on one ledger", () => {
     expect(ran).toEqual([["left behind"], ["said later"]]);
   });
 
-  test("a turn that was suspended goes on before what was said meanwhile", async () => {
+  test("a suspended turn resumes before messages that arrived in the meantime", async () => {
     const ran: string[][] = [];
     const latch = createLatch();
     const worker = create({
@@ -284,7 +284,7 @@ describe("several processes on one ledger", () => {
     expect(ran).toEqual([["one"], ["one"], ["two"]]);
   });
 
-  test("a turn whose record has disappeared fails visibly, because nobody can go on with it", async () => {
+  test("a turn whose record has disappeared fails visibly, because nothing can continue it", async () => {
     const crashed: string[] = [];
     const worker = create({
       async run(turn) {
@@ -300,14 +300,14 @@ describe("several processes on one ledger", () => {
     expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(1);
   });
 
-  test("a run that was given up for dead can't write into the turn any more", async () => {
+  test("a run that lost its turn to another process can no longer write to it", async () => {
     const turn = turnRecord();
     await ledger.create("turn", turn.id, { state: "running", body: { ...turn, owner: "the new one" }, group: "c" });
     await expect(saveTurn(ledger, { ...turn, owner: "the old one" })).rejects.toThrow("no longer claimed");
     expect((await ledger.get("turn", turn.id))?.body.owner).toBe("the new one");
   });
 
-  test("a lease that is lost while its turn is being taken up suspends it too", async () => {
+  test("a lease that is lost while the turn is being created suspends the turn", async () => {
     const lost = new AbortController();
     const leases = {
       ...createInMemoryLeases(),
@@ -334,7 +334,7 @@ describe("several processes on one ledger", () => {
     expect(causes).toEqual(["shutdown"]);
   });
 
-  test("a lost lease suspends what runs under it", async () => {
+  test("a lost lease suspends the running turn", async () => {
     const lost = new AbortController();
     const leases = {
       ...createInMemoryLeases(),

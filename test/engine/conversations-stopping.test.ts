@@ -18,7 +18,7 @@ import {
 useLedger();
 
 describe("stopping", () => {
-  test("aborts what runs and ends what is parked in this conversation, and nothing else", async () => {
+  test("ends the running and the parked turns of this conversation only", async () => {
     const aborted: string[] = [];
     const conversations = create({
       async run(turn, signal) {
@@ -37,7 +37,7 @@ describe("stopping", () => {
     expect(await ledger.list("turn", { states: ["done"] })).toHaveLength(1);
   });
 
-  test("a message that says so is known when it is delivered again, and means nothing that was said after it", async () => {
+  test("a stop message that is delivered again does not stop later messages", async () => {
     const [first, second] = [createLatch(), createLatch()];
     const ends: string[] = [];
     const conversations = create({
@@ -79,7 +79,7 @@ describe("stopping", () => {
     expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(1);
   });
 
-  test("a turn that is told to end while it is being parked ends at once", async () => {
+  test("a turn that is stopped while it parks ends at once", async () => {
     const latch = createLatch();
     const conversations = create({
       async run(turn, signal) {
@@ -97,7 +97,7 @@ describe("stopping", () => {
     expect(await ledger.list("turn", { states: ["stopped"] })).toHaveLength(1);
   });
 
-  test("a sweep ends such a turn if its process has died since", async () => {
+  test("a sweep ends a turn that was stopped while it parked, if its process died", async () => {
     const latch = createLatch();
     const first = create({
       run: (turn) =>
@@ -117,7 +117,7 @@ describe("stopping", () => {
 });
 
 describe("edits and deletions", () => {
-  test("change what is still queued; a deleted message never runs", async () => {
+  test("change queued messages; a deleted message never runs", async () => {
     const ran: string[][] = [];
     const latch = createLatch();
     const conversations = create({
@@ -138,7 +138,7 @@ describe("edits and deletions", () => {
     expect(ran).toEqual([["one"], ["edited"]]);
   });
 
-  test("in the moment in which the turn begins are in the turn as well", async () => {
+  test("reach the turn if they come while it is created", async () => {
     const ran: string[][] = [];
     const changing: Ledger = {
       ...ledger,
@@ -163,7 +163,7 @@ describe("edits and deletions", () => {
     expect(ran).toEqual([["edited"]]);
   });
 
-  test("that leave nothing to work on end the turn before it begins", async () => {
+  test("end the turn before it begins if they leave no message", async () => {
     const ran: string[][] = [];
     const removing: Ledger = {
       ...ledger,
@@ -180,7 +180,7 @@ describe("edits and deletions", () => {
     expect(await ledger.list("turn", { states: ["running"] })).toEqual([]);
   });
 
-  test("deleting the message that is being worked on stops the turn", async () => {
+  test("deleting the message of the running turn stops it", async () => {
     const conversations = create({
       async run(turn, signal) {
         await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));

@@ -1,4 +1,4 @@
-/** Messages become turns, in order; turns run, park, and take what is said meanwhile. */
+/** How messages become turns: in what order turns run, how they park, and what happens to messages during a turn. */
 import { describe, expect, test } from "vitest";
 import { statusCommand } from "../../src/commands/status-command.ts";
 import { abortCauseOf } from "../../src/lib/abort.ts";
@@ -34,7 +34,7 @@ describe("accepting", () => {
     expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(1);
   });
 
-  test("what is said while a turn runs is merged into the next one, in order", async () => {
+  test("messages that arrive during a turn are merged into the next one, in order", async () => {
     const ran: string[][] = [];
     const latch = createLatch();
     const conversations = create({
@@ -53,7 +53,7 @@ describe("accepting", () => {
     expect(ran).toEqual([["one"], ["two", "three"]]);
   });
 
-  test("what several people say becomes a turn of each, in order: nobody's rights count for another's request", async () => {
+  test("messages of several people become a turn for each person, in order, so that nobody's rights count for another's request", async () => {
     const ran: [string, string[]][] = [];
     const latch = createLatch();
     const conversations = create({
@@ -78,7 +78,7 @@ describe("accepting", () => {
     ]);
   });
 
-  test("a message that comes just as its conversation runs dry is not left lying", async () => {
+  test("a message that arrives just as its conversation becomes idle is not left behind", async () => {
     const ran: string[][] = [];
     const conversations = create({ run: (turn) => endNoting(turn, ran) });
     const texts = Array.from({ length: 300 }, (_, index) => `${index}`);
@@ -91,7 +91,7 @@ describe("accepting", () => {
     expect(ran.flat()).toEqual(texts);
   });
 
-  test("a message that is fetched after a newer one has arrived comes first all the same", async () => {
+  test("a message that is fetched after a newer one arrived still comes first", async () => {
     const ran: string[][] = [];
     const latch = createLatch();
     const conversations = create({
@@ -110,7 +110,7 @@ describe("accepting", () => {
     expect(ran).toEqual([["one"], ["two", "three"]]);
   });
 
-  test("what can't be delivered is tried again, and later messages of the conversation wait for it", async () => {
+  test("an undelivered turn is tried again, and later messages of the conversation wait for it", async () => {
     const ran: string[][] = [];
     const conversations = create({
       async run(turn) {
@@ -127,7 +127,7 @@ describe("accepting", () => {
     expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(2);
   });
 
-  test("in one conversation turns never overlap; over all at most the limit run", async () => {
+  test("turns of one conversation never overlap, and no more turns than the limit run at once", async () => {
     const running = new Map<string, number>();
     let most = 0;
     const conversations = create({
@@ -152,7 +152,7 @@ describe("accepting", () => {
 });
 
 describe("parking", () => {
-  test("a parked turn lets the conversation go on, and an answer brings it back", async () => {
+  test("a parked turn does not hold up its conversation, and an answer resumes it", async () => {
     const ran: string[] = [];
     const conversations = create({
       async run(turn) {
@@ -248,7 +248,7 @@ describe("overlap", () => {
     expect([ran, causes]).toEqual([["one", "two"], ["interrupted"]]);
   });
 
-  test("interrupt leaves the turn of somebody else alone, and steer takes nothing of what others say", async () => {
+  test("interrupt does not end somebody else's turn, and steer does not take other people's messages", async () => {
     for (const overlap of ["interrupt", "steer"] as const) {
       const latch = createLatch();
       const ran: string[][] = [];
@@ -276,7 +276,7 @@ describe("overlap", () => {
     }
   });
 
-  test("interrupt does not end the turn that the message itself has begun meanwhile in another process", async () => {
+  test("interrupt does not end the message's own turn, begun by another process", async () => {
     const latch = createLatch();
     const causes: string[] = [];
     const worker = create({
@@ -304,7 +304,7 @@ describe("overlap", () => {
     expect(causes).toEqual([]);
   });
 
-  test("steer hands what was said meanwhile to the running turn, once", async () => {
+  test("steer gives messages that arrive during a turn to that turn, once", async () => {
     const latch = createLatch();
     const taken: string[][] = [];
     const ran: string[] = [];
@@ -330,7 +330,7 @@ describe("overlap", () => {
     expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(2);
   });
 
-  test("a run that was given up for dead takes nothing of what was said meanwhile", async () => {
+  test("a run that lost its turn to another process takes no new messages", async () => {
     const [latch, tried] = [createLatch(), createLatch()];
     const [ran, taken]: [string[][], string[][]] = [[], []];
     const conversations: Conversations = create({

@@ -46,7 +46,7 @@ test("after thirty days what was posted is forgotten, but not by a turn that sti
   expect((await ledger.list("turn", {})).map(({ id }) => id)).toEqual(["waiting"]);
 });
 
-test("a stop waits for the clean-up that runs, and starts no other", async () => {
+test("a stop waits for the running clean-up and starts no other", async () => {
   const begun = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
   const did: string[] = [];

@@ -188,7 +188,7 @@ test("of two processes, one writes the line, and the turn in the other one waits
   await lease?.release();
 });
 
-test("a turn that begins while its line is opened neither waits for the line nor gets it", async () => {
+test("a turn that begins while its line is being posted does not wait for the line or show it", async () => {
   const message = said("1", "a");
   await queue(message);
   const [opening, looking] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-test("when a group has failed and another process then has the lock, only one write waits for it", async () => {
+test("after a failed group, only one write waits for another process's lock", async () => {
   const group = createGroupCommit(database);
   const insert = (name: string) => database.prepare("INSERT INTO done VALUES (?)").run(name);
   let runs = 0;

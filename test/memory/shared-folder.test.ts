@@ -142,7 +142,7 @@ test("a note is gone at once, even if the process is killed before it has remove
   expect(await stalled).toBe(true);
 });
 
-test("the text that a kill has left in a write goes at the next start, with and without locks", async () => {
+test("temporary files that a kill left are removed at the next start, with and without locks", async () => {
   const left = "brain/hippocampus/knowledge/shared/plan.md.12345678901234.part";
   const unlocked = fixture.reopen({ indexFile: join(fixture.workspace, "..", "unlocked.db") });
   for (const memory of [memories[0], unlocked]) {
@@ -152,7 +152,7 @@ test("the text that a kill has left in a write goes at the next start, with and 
   }
 });
 
-test("files that a link leads to are not ours, whatever their names, and links in a circle end", async () => {
+test("links are not followed, so the files behind them stay and circular links do no harm", async () => {
   const outside = join(fixture.workspace, "..", "outside");
   const name = "film.20261123120000.part";
   mkdirSync(outside, { recursive: true });
@@ -171,7 +171,7 @@ test("files that a link leads to are not ours, whatever their names, and links i
   expect(fixture.list("brain/hippocampus/knowledge/shared")).toEqual([]);
 });
 
-test("a folder that can't be read is named, and does not keep the text in the others", async () => {
+test("a folder that can't be read is reported, and the others are still cleaned", async () => {
   const name = "plan.md.12345678901234.part";
   const knowledge = "brain/hippocampus/knowledge";
   const scopes = ["a", "shared", "z"];

@@ -62,15 +62,17 @@ export const pipeline: Section = {
     },
     {
       says: "a conversation runs one turn at a time, and conversations run in parallel under a limit",
-      shownBy: [[conversations, "in one conversation turns never overlap; over all at most the limit run"]],
+      shownBy: [
+        [conversations, "turns of one conversation never overlap, and no more turns than the limit run at once"],
+      ],
     },
     {
       says: "messages during a turn are kept and become the next turn, in order",
       shownBy: [
-        [conversations, "what is said while a turn runs is merged into the next one, in order"],
+        [conversations, "messages that arrive during a turn are merged into the next one, in order"],
         [
           conversations,
-          "what several people say becomes a turn of each, in order: nobody's rights count for another's request",
+          "messages of several people become a turn for each person, in order, so that nobody's rights count for another's request",
         ],
       ],
       differs: "Turns of several people",
@@ -78,7 +80,7 @@ export const pipeline: Section = {
     {
       says: "`steer` hands a message to the running turn, `interrupt` ends that turn",
       shownBy: [
-        [conversations, "steer hands what was said meanwhile to the running turn, once"],
+        [conversations, "steer gives messages that arrive during a turn to that turn, once"],
         [conversations, "interrupt ends the running turn in favour of the newer message"],
       ],
     },
@@ -88,22 +90,22 @@ export const pipeline: Section = {
     },
     {
       says: "a turn that waits for a person is parked, and its conversation goes on",
-      shownBy: [[conversations, "a parked turn lets the conversation go on, and an answer brings it back"]],
+      shownBy: [[conversations, "a parked turn does not hold up its conversation, and an answer resumes it"]],
     },
     {
       says: "after a crash, running turns go on from their journal and nothing runs twice",
-      shownBy: [[recovering, "running turns go on, kept messages become turns, and nothing runs twice"]],
+      shownBy: [[recovering, "running turns continue, queued messages become turns, and nothing runs twice"]],
     },
     {
       says: "a stop aborts the turn and its approvals at once",
       shownBy: [
-        [stopping, "aborts what runs and ends what is parked in this conversation, and nothing else"],
+        [stopping, "ends the running and the parked turns of this conversation only"],
         [stopping, "a parked turn loses its approvals at once and ends as stopped; its messages count as answered"],
       ],
     },
     {
       says: "an edited message counts while it is queued, and a deleted one never runs",
-      shownBy: [[stopping, "change what is still queued; a deleted message never runs"]],
+      shownBy: [[stopping, "change queued messages; a deleted message never runs"]],
     },
     {
       says: "text is streamed as it arrives, and the answer is one message that grows",

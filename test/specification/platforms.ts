@@ -43,8 +43,14 @@ export const platforms: Section = {
     {
       says: "nobody sees a reply twice, also after a crash between posting and knowing",
       shownBy: [
-        [`${discord}replying.test.ts`, "a process that dies between posting and knowing posts nothing twice"],
-        [`${slack}reply.test.ts`, "a connection that broke after the post was made: it is found, not made again"],
+        [
+          `${discord}replying-failures.test.ts`,
+          "a process that dies between posting and storing the id posts nothing twice",
+        ],
+        [
+          `${slack}reply-failures.test.ts`,
+          "after a connection that broke once the message was posted, the message is found and not posted again",
+        ],
       ],
     },
     {
@@ -71,7 +77,7 @@ export const platforms: Section = {
           `${discord}replying.test.ts`,
           "the first words are there at once, edits come at least a second apart, the last state arrives",
         ],
-        [`${slack}reply.test.ts`, "before five minutes it is ended, and the message goes on by edits"],
+        [`${slack}reply-streaming.test.ts`, "before five minutes it is ended, and the message goes on by edits"],
       ],
     },
     {

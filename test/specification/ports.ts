@@ -71,13 +71,16 @@ export const ports: Section = {
     {
       says: "with Redis, a process can only take messages, and another one answers them",
       shownBy: [
-        [recovering, "one that takes no turns keeps messages, and another one answers them"],
-        [recovering, "one conversation is worked on in one of them, in order, and many are shared out"],
+        [recovering, "a process that runs no turns stores messages, and another one answers them"],
+        [
+          recovering,
+          "each conversation runs in one process at a time, in order, and conversations are spread over processes",
+        ],
       ],
     },
     {
       says: "when a process dies, another one goes on with its turns",
-      shownBy: [[recovering, "a turn whose process died goes on in another one once its lease has expired"]],
+      shownBy: [[recovering, "a turn whose process died continues in another one once its lease has expired"]],
     },
     {
       says: "Node runs the TypeScript as it is, and `npm start` brings the right Node",

@@ -56,7 +56,7 @@ describe.skipIf(missingRedis !== undefined)(`rate budgets in Redis${redisNote}`,
     expect(await first.take("a", { everyMs: 60_000, burst: 1 })).toBe(0);
   });
 
-  test("a Redis that is silent holds up the first call only, and is asked again when it answers", async () => {
+  test("an unresponsive Redis delays the first call only, and is asked again once it answers", async () => {
     const [first] = budgets();
     const rate = { everyMs: 600_000, burst: 1 };
     expect(await first.take("a", rate)).toBe(0);

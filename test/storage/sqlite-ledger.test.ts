@@ -245,7 +245,7 @@ describe("changes of one turn of the event loop", () => {
     expect(exec.mock.calls.filter(([sql]) => sql === "COMMIT")).toHaveLength(1);
   });
 
-  test("no promise resolves before the commit, and none of the changes is left if it fails", async () => {
+  test("no promise resolves before the commit, and no change is kept if it fails", async () => {
     const exec = vi.spyOn(DatabaseSync.prototype, "exec").mockImplementation(function (this: DatabaseSync, sql) {
       if (sql === "COMMIT") throw Object.assign(new Error("disk full"), { errcode: 13 });
       return this.prepare(sql).run() as unknown as undefined;
@@ -261,7 +261,7 @@ describe("changes of one turn of the event loop", () => {
     expect(await made("a")).toBe(true);
   });
 
-  test("what a full disk has no room for takes no other change with it", async () => {
+  test("a change that does not fit on a full disk does not undo the others", async () => {
     const { page_count: pages } = database.prepare("PRAGMA page_count").get() as { page_count: number };
     database.exec(`PRAGMA max_page_count = ${pages + 4}`);
     const large = { name: "x".repeat(100_000) };
@@ -274,7 +274,7 @@ describe("changes of one turn of the event loop", () => {
     expect((await ledger.list("call", {})).map(({ id }) => id)).toEqual(["a", "c"]);
   });
 
-  test("a change that throws takes no other with it", async () => {
+  test("a change that throws does not undo the others", async () => {
     await made("a");
     const broken = ledger.transition("call", "a", ["planned"], "done", () => {
       throw new Error("a bug in the change");
@@ -299,7 +299,7 @@ describe("changes of one turn of the event loop", () => {
     expect(after.map(({ id }) => id)).toEqual(["a"]);
   });
 
-  test("a body that the caller changes meanwhile is stored as it was", async () => {
+  test("a body is stored as it was at the call, even if the caller changes it afterwards", async () => {
     const mine = { ...body };
     const making = ledger.create("call", "a", { state: "planned", body: mine, group: "turn" });
     mine.attempts = 9;
@@ -314,7 +314,7 @@ describe("changes of one turn of the event loop", () => {
     expect(await making).toBe(true);
   });
 
-  test("are refused together while another process has the lock, and reads go on", async () => {
+  test("fail together while another process has the lock; reads continue", async () => {
     database.exec("PRAGMA busy_timeout = 0");
     const other = otherConnection();
     other.exec("BEGIN IMMEDIATE");
@@ -328,7 +328,7 @@ describe("changes of one turn of the event loop", () => {
     expect(await made("a")).toBe(true);
   });
 
-  test("what waits is committed before the ledger closes", async () => {
+  test("waiting changes are committed before the ledger closes", async () => {
     const making = made("a");
     await ledger.close();
     expect(await making).toBe(true);

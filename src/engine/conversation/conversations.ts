@@ -62,7 +62,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     ...options,
     isSteering: options.overlap === "steer",
   });
-  /** Also for turns that are only about to run. */
+  /** Aborts at a shutdown. Turns that are about to run see it as well. */
   const suspended = new AbortController();
   const run: WorkerOptions["run"] = async (turn, signal) => {
     await waitingRoom.release(turn);
@@ -290,7 +290,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       const suspend = () => suspended.abort(new TurnAbort("shutdown"));
       if (overdue.aborted) suspend();
       else overdue.addEventListener("abort", suspend, { once: true });
-      // A line about the queue may wait for its service as long as a turn.
+      // In parallel, because a queue line may wait for its service as long as a turn.
       await Promise.all([waitingRoom.close(), scheduler.close()]);
     },
   };

@@ -108,7 +108,7 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
     if (delivery === undefined) return undefined;
     const lease = await leases.acquire(leaseOf(target.turnId));
     if (lease === undefined) return undefined;
-    // The turn began while the line was opened, and may wait for this lease.
+    // The turn began while the line was being opened, and may be waiting for this lease.
     if (released.has(target.turnId)) {
       await lease.release();
       return undefined;

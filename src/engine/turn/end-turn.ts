@@ -148,7 +148,7 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
 /** The turn's outcome stands, whatever becomes of its memory. A problem is a line below the answer. */
 async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): Promise<void> {
   const { turn, deps, delivery } = run;
-  // Together, because each waits for the disk. The turn must not go on while one of them still writes.
+  // In parallel, because each waits for the disk. All must have ended before the turn continues.
   const problems = await Promise.allSettled([
     problemOf(run, () => saveEpisode(run, outcome)),
     problemOf(run, () => recordTurn(run, outcome)),

@@ -15,8 +15,8 @@ import type { ChatMessage, Person, StoredMessage } from "./chat-message.ts";
 import { type ChatSearch, createChatSearch } from "./chat-search.ts";
 
 /**
- * A read by id sees the writes that still wait, so a caller that reads and then writes without a pause misses none of this
- * process. The lists `page` and `changes` contain what is committed.
+ * A read by id also sees writes that wait for their commit, so a caller that reads and then writes without a pause misses
+ * no write of this process. The lists `page` and `changes` contain only committed writes.
  */
 export interface ChatStore {
   people(): Person[];
@@ -85,7 +85,7 @@ export function createChatStore(path: string): ChatStore {
   const group = createGroupCommit(database);
   const listeners = new Set<() => void>();
   const files = createChatFiles(database);
-  /** The messages, and their threads, with writes that wait. */
+  /** The ids of messages with waiting writes, and of their threads. */
   const waiting = new Set<string>();
   const statements = new Map<string, ReturnType<DatabaseSync["prepare"]>>();
 
@@ -111,7 +111,7 @@ export function createChatStore(path: string): ChatStore {
     });
   }
 
-  /** Commits what waits if the read needs it. Reads of other messages don't split a group. */
+  /** Commits the waiting writes first if one of them changes this message. Other reads don't split a group. */
   function reading<T>(id: string, read: () => T): T {
     if (waiting.has(id)) group.flush();
     return read();

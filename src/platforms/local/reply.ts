@@ -21,7 +21,7 @@ export interface LocalReplyOptions {
   target: ReplyTarget;
   posts: Posts;
   isOpen(conversation: LocalConversation): boolean;
-  /** The replies that are being written. Shared by all of them. */
+  /** The replies with a text in progress. All replies share this set. */
   openReplies: Set<Posts>;
   log: Log;
 }
@@ -218,7 +218,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
       isLeft = true;
       openReplies.delete(posts);
       clearTimeout(timer);
-      // What is shown from now on is another reply's.
+      // After this, another reply writes these messages, so the last write must be over.
       await lastPut?.catch(() => {});
     },
   };

@@ -38,7 +38,7 @@ export interface RedisRateBudgetOptions {
 export function createRedisRateBudget({ connection, prefix, token }: RedisRateBudgetOptions): RateBudget {
   const name = `${prefix}rate:${createHash("sha256").update(token).digest("base64url").slice(0, 16)}`;
   const waitKey = (bucket: string) => `${name}:wait:${bucket}`;
-  /** Redis has left a question unanswered, so nobody asks until it answers or the connection is lost. */
+  /** True while Redis is late with an answer. Then nobody asks until it answers or the connection is lost. */
   let isSilent = false;
 
   return {

@@ -98,7 +98,7 @@ async function openInbound(request: InboundOptions["api"]["request"], onChannel 
   return { agent, cursors, inbound, store: held.resolve };
 }
 
-test("what does not fit is left to the next process that holds the shard", async () => {
+test("messages that do not fit are left to the next process that holds the shard", async () => {
   const asked = Promise.withResolvers<string>();
   const { agent, cursors, inbound, store } = await openInbound(() => new Promise(() => {}), asked.resolve);
   const unloaded = cursors.unloaded(0);
@@ -118,7 +118,7 @@ async function pageOf({ query = {} }: { query?: { after?: string; before?: strin
   return overflow.filter(({ id }) => before === undefined || BigInt(id) < BigInt(before)).slice(-100);
 }
 
-test("what does not fit is fetched if the same process holds the shard again", async () => {
+test("messages that do not fit are fetched if the same process holds the shard again", async () => {
   const { agent, cursors, inbound, store } = await openInbound(pageOf as InboundOptions["api"]["request"]);
   const [before, late] = [overflow.slice(0, -1), overflow.slice(-1)];
   const left = cursors.unloaded(0);

@@ -58,7 +58,7 @@ describe("bad weather", () => {
     20_000,
   );
 
-  test("while the token is refused, the end is refused too, and made once later", async () => {
+  test("while the token is refused, finishing fails, and later it posts once", async () => {
     const message = await mentioned();
     const posts = createPosts();
     const body = { code: 0, message: "401: Unauthorized" };
@@ -70,7 +70,7 @@ describe("bad weather", () => {
     expect(own(threadOf(message)).map(({ content }) => content)).toEqual(["Once."]);
   });
 
-  test("what was posted before a crash, and says something else now, is changed", async () => {
+  test("a text posted before a crash is edited to the new text", async () => {
     const message = await mentioned();
     const forgetful: Posts = {
       all: async () => [],
@@ -83,7 +83,7 @@ describe("bad weather", () => {
     expect(own(threadOf(message)).map(({ content }) => content)).toEqual(["Whole."]);
   });
 
-  test("a process that dies between posting and knowing posts nothing twice", async () => {
+  test("a process that dies between posting and storing the id posts nothing twice", async () => {
     const message = await mentioned();
     const forgetful: Posts = {
       all: async () => [],

@@ -38,7 +38,7 @@ function ask(slot: ReturnType<typeof createSharedSlots>, method: string, route: 
 
 const routes = (count: number) => Array.from({ length: count }, (_, index) => `/channels/${index}/messages`);
 
-test("only the first of a thousand asks, and after a long wait they are sent one by one, not all at once", async () => {
+test("of a thousand requests, only the first asks, and after a long wait they are sent one by one", async () => {
   const slot = createSharedSlots(budget);
   const all = routes(1_000);
   for (const route of all) void ask(slot, "POST", route);
@@ -52,7 +52,7 @@ test("only the first of a thousand asks, and after a long wait they are sent one
   expect(sent).toEqual(all);
 });
 
-test("writers without end do not keep a read from its turn", async () => {
+test("a steady stream of writes does not hold back a read", async () => {
   const slot = createSharedSlots(budget);
   isFree = true;
   let written = 0;
@@ -66,7 +66,7 @@ test("writers without end do not keep a read from its turn", async () => {
   expect(written).toBeLessThan(10);
 });
 
-test("a route that has to wait holds up no other, and is sent after half a minute all the same", async () => {
+test("a route that must wait does not hold up others, and is sent after half a minute at the latest", async () => {
   const slot = createSharedSlots(budget);
   isFree = true;
   const [waits = "", other = ""] = routes(2);

@@ -47,7 +47,7 @@ test("two processes on one file never share a revision, and each sees what the o
   other.close();
 });
 
-test("whatever is written in whatever order, the changes since any revision are the newest states, each once", async () => {
+test("in any order of writes, the changes since any revision are the newest states, each once", async () => {
   const write = fc.record({ id: fc.constantFrom("a", "b", "c", "d"), text: fc.string({ unit: "binary" }) });
   await fc.assert(
     fc.asyncProperty(fc.array(write, { maxLength: 12 }), fc.nat(12), async (writes, seen) => {
@@ -71,7 +71,7 @@ test("whatever is written in whatever order, the changes since any revision are 
   );
 });
 
-test("a read by id sees what still waits to be committed, and an upload belongs to the message that waits", async () => {
+test("a read by id sees uncommitted writes, and an upload belongs to an uncommitted message", async () => {
   const { files, ...store } = createChatStore(":memory:");
   const upload = files.beginUpload({ id: "upload-1", name: "a", mimeType: "text/plain", person: "ann" });
   const file = upload?.finish();
@@ -94,7 +94,7 @@ test("a read by id sees what still waits to be committed, and an upload belongs 
   store.close();
 });
 
-test("pages go back without a gap and without an overlap", async () => {
+test("pages of older messages have no gaps and no overlaps", async () => {
   const store = createChatStore(":memory:");
   for (let index = 0; index < 25; index++) await store.put(message(`m${index}`));
   const read: string[] = [];
@@ -108,7 +108,7 @@ test("pages go back without a gap and without an overlap", async () => {
   store.close();
 });
 
-test("the message above a thread counts its replies and the cards that wait", async () => {
+test("the message above a thread counts its replies and its open cards", async () => {
   const store = createChatStore(":memory:");
   await store.put(message("root"));
   await store.put(message("reply", { thread: "root", at: 5 }));

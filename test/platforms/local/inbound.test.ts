@@ -17,7 +17,7 @@ const handlers = {
   onDeleted: async () => {},
 } as unknown as PlatformHandlers;
 
-test("an edit does not bring back a message whose deletion still waits to be committed", async () => {
+test("an edit does not bring back a message whose deletion is not committed yet", async () => {
   const inbound = createInbound({ store, handlers: () => handlers, log: silentLog });
   const { id } = await inbound.say({ person: "ann", place: "dm:ann", thread: null, text: "first", files: [] });
   const puts = vi.spyOn(store, "put");

@@ -24,7 +24,7 @@ function replyTo(turnId: string) {
 
 const shown = (turnId: string) => store.get(`r.${turnId}.text.0`)?.text;
 
-test("an answer grows every 50 ms, less often while many others grow, and its end comes at once", async () => {
+test("an answer is updated every 50 ms, less often while many others are, and its end is shown at once", async () => {
   const alone = replyTo("alone");
   await alone.write("one");
   await alone.write("one two");
@@ -58,7 +58,7 @@ test("an answer grows every 50 ms, less often while many others grow, and its en
   expect(openReplies.size).toBe(0);
 });
 
-test("a card is settled although its own write still waits", async () => {
+test("a card is settled even if its own write is not committed yet", async () => {
   const puts = vi.spyOn(store, "put");
   const reply = replyTo("t");
   const card: ApprovalCard = {
@@ -75,7 +75,7 @@ test("a card is settled although its own write still waits", async () => {
   expect(store.get("r.t.card.card-1")?.card?.approversText).toBe("nobody");
 });
 
-test("what an abandoned reply was still writing is stored before another one goes on", async () => {
+test("the last write of an abandoned reply is stored before another reply continues", async () => {
   const abandoned = replyTo("t");
   await abandoned.write("one");
   await abandoned.write("one two");

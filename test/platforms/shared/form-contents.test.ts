@@ -4,7 +4,7 @@ import { createFormContents } from "../../../src/platforms/shared/form-contents.
 import { call, hour, request, setUp } from "../../approvals/approvals-fixture.ts";
 import { createInMemoryStore } from "../../doubles/in-memory-store.ts";
 
-test("forms are kept until the last call of the card expires, whichever was asked first", async () => {
+test("forms are kept until the last call of the card expires", async () => {
   const store = createInMemoryStore();
   const set = vi.spyOn(store, "set");
   const desk = setUp({ policy: { expiryMs: hour } });

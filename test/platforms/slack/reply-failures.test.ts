@@ -8,7 +8,7 @@ import { agents, edits, keys, mentioned, running, useReplies, world } from "./re
 useReplies();
 
 describe("nothing twice", () => {
-  /** Keeps what it is told, until the process dies: then what was not kept yet is lost. */
+  /** Stores ids until the process dies at `diesAt`. Ids not stored by then are lost. */
   function mortalPosts(diesAt: string): { before: Posts; after: Posts } {
     const kept = new Map<string, string>();
     const all = async () => [...kept].map(([key, messageId]) => ({ key, messageId }));
@@ -67,7 +67,7 @@ describe("nothing twice", () => {
     expect(agents().map(({ streaming }) => streaming === "in_progress")).toEqual([false, false]);
   });
 
-  test("a line about the queue that was never posted takes no other turn's stream away", async () => {
+  test("a queue line that was never posted does not remove another turn's stream", async () => {
     const message = await mentioned();
     const answer = replyTo(world.platform, message);
     await answer.write("I am writ");
@@ -83,21 +83,21 @@ describe("nothing twice", () => {
     expect(agents().map(({ readable }) => readable)).toEqual(["I am writing."]);
   });
 
-  test("a connection that broke after the post was made: it is found, not made again", async () => {
+  test("after a connection that broke once the message was posted, the message is found and not posted again", async () => {
     const message = await mentioned(edits);
     world.slack.failNext("chat.postMessage", { type: "cut", after: true });
     await replyTo(world.platform, message).finish("Once.", []);
     expect(agents().map((each) => each.readable)).toEqual(["Once."]);
   });
 
-  test("a connection that broke before: it is made", async () => {
+  test("after a connection that broke before the message was posted, the message is posted", async () => {
     const message = await mentioned(edits);
     world.slack.failNext("chat.postMessage", { type: "cut" }, { type: "http", status: 502 });
     await replyTo(world.platform, message).finish("Once.", []);
     expect(agents().map((each) => each.readable)).toEqual(["Once."]);
   });
 
-  test("while Slack fails, the end is refused, and the same call later makes it once", async () => {
+  test("while Slack fails, finishing fails, and the same call later posts once", async () => {
     const message = await mentioned(edits);
     const posts = createPosts();
     const failure = { type: "http", status: 503 } as const;
@@ -108,7 +108,7 @@ describe("nothing twice", () => {
     expect(agents().map((each) => each.readable)).toEqual(["Once."]);
   });
 
-  test("a refused token may be taken again, so a card waits for it", async () => {
+  test("a card waits while the token is refused, because Slack may accept it again", async () => {
     const message = await mentioned(edits);
     const token = world.slack.tokens.get(world.slack.botToken);
     if (token === undefined) throw new Error("the double has no bot token");

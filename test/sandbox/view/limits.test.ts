@@ -94,7 +94,7 @@ test("a million files", async () => {
   expect(readdirSync(view.upper ?? "").length).toBeLessThan(200_000);
 });
 
-test("more than the layer may take, also if the command ends before the watchdog looks", async () => {
+test("more than the layer's limit, even if the command ends before the watchdog's check", async () => {
   const { limit } = await runToLimit("fallocate -l 60M a; fallocate -l 60M b", {
     limits: { maxLayerBytes: 100 * mebibyte },
   });
