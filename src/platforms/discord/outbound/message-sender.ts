@@ -189,8 +189,10 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
   ): Promise<string> {
     const found = await attempts.find(key, channelId, replyTo);
     if (found !== undefined) {
-      await posts.keep(key, found);
+      // Edited before it is kept: in a thread that was locked since, the edit fails, and the message is posted elsewhere.
+      await attempts.begin(key, message);
       await messages.edit(channelId, found, message, retry);
+      await posts.keep(key, found);
       return found;
     }
     await attempts.begin(key, message);
