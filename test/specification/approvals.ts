@@ -2,7 +2,10 @@
 import type { Section } from "./requirement.ts";
 
 const approvals = "approvals/approvals.test.ts";
+const editing = "approvals/editing.test.ts";
+const whoMayAnswer = "approvals/who-may-answer.test.ts";
 const attacks = "approvals/attacks.test.ts";
+const attackClicks = "approvals/attack-clicks.test.ts";
 const platform = "conformance/platform.ts";
 
 export const approvalsSection: Section = {
@@ -31,7 +34,7 @@ export const approvalsSection: Section = {
     {
       says: "an approval survives a restart, and a click after it counts once",
       shownBy: [
-        [attacks, "a pending approval survives a restart and is answered by the new process"],
+        [attackClicks, "a pending approval survives a restart and is answered by the new process"],
         ["e2e/main-job.test.ts", "a click on a card from before kill -9 still counts, and the command runs once"],
       ],
     },
@@ -40,7 +43,7 @@ export const approvalsSection: Section = {
       shownBy: [
         [approvals, "ids have 128 random bits, in base64url, and never look like an option"],
         [
-          attacks,
+          attackClicks,
           "a real id in another conversation is unknown, and so is one on another message once the card's is known",
         ],
       ],
@@ -48,24 +51,27 @@ export const approvalsSection: Section = {
     {
       says: "of simultaneous clicks exactly one decides, and everybody is told the outcome",
       shownBy: [
-        [attacks, "of 200 simultaneous clicks on one card exactly one decides, and everyone is told the same outcome"],
+        [
+          attackClicks,
+          "of 200 simultaneous clicks on one card exactly one decides, and everyone is told the same outcome",
+        ],
       ],
     },
     {
       says: "only listed approvers count: strangers, bots and webhooks change nothing and are told so",
       shownBy: [
-        [attacks, "anyone in the channel, a bot and a webhook get a refusal of their own, and nothing changes"],
+        [attackClicks, "anyone in the channel, a bot and a webhook get a refusal of their own, and nothing changes"],
       ],
     },
     {
       says: "an empty list of approvers means nobody",
-      shownBy: [[approvals, "an empty list means nobody: denied at once with a reason, and no card to post"]],
+      shownBy: [[whoMayAnswer, "an empty list means nobody: denied at once with a reason, and no card to post"]],
     },
     {
       says: "`quorum` and `not_requester` exist for the gravest tools",
       shownBy: [
-        [approvals, "with a quorum, different people must approve, and one can deny"],
-        [approvals, "with notRequester the one who asked can't approve, edit or allow, but somebody else can"],
+        [whoMayAnswer, "with a quorum, different people must approve, and one can deny"],
+        [whoMayAnswer, "with notRequester the one who asked can't approve, edit or allow, but somebody else can"],
       ],
       differs: "Spelling of settings",
     },
@@ -86,7 +92,7 @@ export const approvalsSection: Section = {
     {
       says: "Edit changes the call, which passes the gate again",
       shownBy: [
-        [approvals, "the edited call is what runs, counts as approved by that person, and the difference is kept"],
+        [editing, "the edited call is what runs, counts as approved by that person, and the difference is kept"],
       ],
     },
     {

@@ -135,14 +135,14 @@ export const gateSection: Section = {
       says: "a blocked call never runs and can't be approved; the model reads which skill blocked it",
       shownBy: [
         [
-          "engine/run-turn.test.ts",
+          "engine/run-turn-calls.test.ts",
           "blocks: the call does not run, and the model reads that it was blocked and by which skill",
         ],
       ],
     },
     {
       says: "three refusals in a turn end its tool steps",
-      shownBy: [["engine/run-turn.test.ts", "takes the tools away after three refusals in a turn"]],
+      shownBy: [["engine/run-turn-calls.test.ts", "takes the tools away after three refusals in a turn"]],
     },
     {
       says: "commands that only look run unasked",
@@ -156,7 +156,7 @@ export const gateSection: Section = {
       says: "without a sandbox, every command asks, and only owners may approve",
       shownBy: [
         [
-          "approvals/approvals.test.ts",
+          "approvals/who-may-answer.test.ts",
           "tools without their sandbox can be answered by owners only, whoever else is listed",
         ],
       ],

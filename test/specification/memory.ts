@@ -110,7 +110,7 @@ export const memorySection: Section = {
       says: "a turn without tools leaves its outcome in today's feedback file",
       shownBy: [
         [
-          "engine/run-turn.test.ts",
+          "engine/run-turn-calls.test.ts",
           "a turn without tools leaves its outcome as feedback, once, and without words of anybody",
         ],
         [memory, "of a turn without tools is a line for people: not in the preference history, and not found"],

@@ -6,6 +6,7 @@ import type { Section } from "./requirement.ts";
 
 const source = resolve(import.meta.dirname, "../../src");
 const run = "engine/run-turn.test.ts";
+const runCalls = "engine/run-turn-calls.test.ts";
 const conversations = "engine/conversations.test.ts";
 const stopping = "engine/conversations-stopping.test.ts";
 const recovering = "engine/conversations-recovering.test.ts";
@@ -27,22 +28,22 @@ export const pipeline: Section = {
     },
     {
       says: "tool calls run in the model's order, and their results go back to the model",
-      shownBy: [[run, "run in the model's order, and the model reads their results"]],
+      shownBy: [[runCalls, "run in the model's order, and the model reads their results"]],
     },
     {
       says: "after at most 8 steps with tools, one last call without tools gives an answer",
-      shownBy: [[run, "are taken away after eight steps, so that there is always an answer"]],
+      shownBy: [[runCalls, "are taken away after eight steps, so that there is always an answer"]],
     },
     {
       says: "wrong arguments and unknown tools go back to the model as errors, and never run as {}",
       shownBy: [
-        [run, "with malformed arguments or unknown names never run; the model reads why"],
+        [runCalls, "with malformed arguments or unknown names never run; the model reads why"],
         ["response/parse.test.ts", "that breaks its schema is told every reason, and nothing is converted"],
       ],
     },
     {
       says: "read-only calls of one step run in parallel",
-      shownBy: [[run, "that only read run side by side; one that acts waits for those before it"]],
+      shownBy: [[runCalls, "that only read run side by side; one that acts waits for those before it"]],
     },
     {
       says: "every brain part has an owner file that names it, and the README has the table",

@@ -95,7 +95,7 @@ export const platforms: Section = {
       says: "clicks are acknowledged within 3 s, before anything is decided",
       shownBy: [
         [
-          `${discord}cards.test.ts`,
+          `${discord}card-clicks.test.ts`,
           "are acknowledged before anything is decided, and the receipt is for the person alone",
         ],
       ],

@@ -1,25 +1,14 @@
 /** What is read of a thread or channel before a mention on Discord, and that its author could read it. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createEarlier } from "../../../src/platforms/discord/inbound/earlier.ts";
 import type { Earlier, EarlierWanted } from "../../../src/ports/earlier.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
-import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import type { ChannelHandle } from "../../doubles/discord/places.ts";
-import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
-import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts";
+import { agent, bot, discord, useConnectedBot } from "./connected-bot.ts";
 
-let bot: DiscordBot;
-let discord: DiscordDouble;
-let agent: RecordingAgent;
 const never = new AbortController().signal;
 
-beforeEach(async () => {
-  bot = await openDiscordBot();
-  discord = bot.discord;
-  agent = createRecordingAgent();
-  await bot.platform.connect(agent.handlers, never);
-});
-afterEach(() => bot.close());
+useConnectedBot();
 
 /** Ann mentions the bot. */
 async function mention(where: ChannelHandle, text = "what do you think?", more = {}): Promise<InboundMessage> {

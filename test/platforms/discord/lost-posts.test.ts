@@ -1,33 +1,16 @@
 /** A process dies after Discord has a message and before its id is stored. Then nothing is posted or pinged twice. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { ApprovalCard, CardNote } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Posts, Reply } from "../../../src/ports/platform.ts";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
-import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
-import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
-import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts";
+import { bot, discord, mentioned, useConnectedBot } from "./connected-bot.ts";
 
 /** Discord has forgotten every nonce. */
 const longAfterMs = 20 * 60_000;
 
-let bot: DiscordBot;
-let agent: RecordingAgent;
-let discord: DiscordDouble;
-
-beforeEach(async () => {
-  bot = await openDiscordBot();
-  discord = bot.discord;
-  agent = createRecordingAgent();
-  await bot.platform.connect(agent.handlers, new AbortController().signal);
-});
-afterEach(() => bot.close());
-
-async function mentioned(): Promise<InboundMessage> {
-  const said = discord.ann.say(`${discord.bot.mention} hello`, { in: discord.channel });
-  return await discord.until(() => agent.kept.find(({ id }) => id === said.id));
-}
+useConnectedBot();
 
 function ownIn(message: InboundMessage): SeenMessage[] {
   const thread = discord.channel.threads().find(({ id }) => id === message.id);

@@ -1,25 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { Attachment, InboundMessage } from "../../../src/ports/message.ts";
 import { createPosts, targetOf } from "../../conformance/platform.ts";
-import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import type { ChannelHandle } from "../../doubles/discord/places.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { openedText } from "../../doubles/opened-file.ts";
-import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
-import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts";
+import { agent, bot, discord, useConnectedBot } from "./connected-bot.ts";
 
-let bot: DiscordBot;
-let agent: RecordingAgent;
-let discord: DiscordDouble;
 const helper = { id: "" };
 
-beforeEach(async () => {
-  bot = await openDiscordBot({ isAllowedBot: (id) => id === helper.id });
-  discord = bot.discord;
-  agent = createRecordingAgent();
-  await bot.platform.connect(agent.handlers, new AbortController().signal);
-});
-afterEach(() => bot.close());
+useConnectedBot({ isAllowedBot: (id) => id === helper.id });
 
 function kept(id: string): Promise<InboundMessage> {
   return discord.until(() => agent.kept.find((message) => message.id === id));

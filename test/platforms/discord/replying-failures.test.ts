@@ -2,9 +2,10 @@
 import { describe, expect, test } from "vitest";
 import type { Posts } from "../../../src/ports/platform.ts";
 import { createCard, createPosts } from "../../conformance/platform.ts";
-import { bot, discord, mentioned, own, replyTo, threadOf, toldPrivately, useReplies } from "./replying-world.ts";
+import { bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
+import { own, threadOf, toldPrivately } from "./replying-world.ts";
 
-useReplies();
+useConnectedBot();
 
 describe("bad weather", () => {
   const storms = [

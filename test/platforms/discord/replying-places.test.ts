@@ -2,20 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
-import {
-  agent,
-  begun,
-  bot,
-  discord,
-  mentioned,
-  own,
-  replyTo,
-  threadOf,
-  toldPrivately,
-  useReplies,
-} from "./replying-world.ts";
+import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
+import { begun, own, threadOf, toldPrivately } from "./replying-world.ts";
 
-useReplies();
+useConnectedBot();
 
 describe("where it is written", () => {
   test("a mention is answered in a thread of the message, made with the first words and named after it", async () => {

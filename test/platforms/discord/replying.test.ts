@@ -5,21 +5,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createPosts, targetOf } from "../../conformance/platform.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
-import {
-  agent,
-  begun,
-  bot,
-  discord,
-  mentioned,
-  own,
-  replyTo,
-  sent,
-  threadOf,
-  toldPrivately,
-  useReplies,
-} from "./replying-world.ts";
+import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
+import { begun, own, sent, threadOf, toldPrivately } from "./replying-world.ts";
 
-useReplies();
+useConnectedBot();
 
 describe("while it grows", () => {
   test("the first words are there at once, edits come at least a second apart, the last state arrives", async () => {
