@@ -5,6 +5,7 @@ import { expect } from "vitest";
 import type { Section } from "./requirement.ts";
 
 const queue = "conformance/queue.ts";
+const interruptions = "conformance/queue-interruptions.ts";
 const retries = "skill-runtime/retries.test.ts";
 const taskFile = "tool-queue/task-file.test.ts";
 const settings = readFileSync(resolve(import.meta.dirname, "../../docs/configuration.md"), "utf8");
@@ -42,11 +43,11 @@ export const queueSection: Section = {
     },
     {
       says: "a call that may have run and is not idempotent ends as interrupted, and never runs again",
-      shownBy: [[queue, "while the tool ran leaves an unknown outcome, and the call never runs again"]],
+      shownBy: [[interruptions, "while the tool ran leaves an unknown outcome, and the call never runs again"]],
     },
     {
       says: "an interrupted idempotent call runs again",
-      shownBy: [[queue, "while an idempotent tool ran lets the next process run it again"]],
+      shownBy: [[interruptions, "while an idempotent tool ran lets the next process run it again"]],
     },
     {
       says: "a call is started in the ledger before its plugin runs",
@@ -56,13 +57,13 @@ export const queueSection: Section = {
       says: "a job requested twice runs once, and both get its result",
       shownBy: [
         [queue, "runs once and returns its result, even if the job is requested again later or elsewhere"],
-        [queue, "run a non-idempotent tool at most once, and both get the same result"],
+        [interruptions, "run a non-idempotent tool at most once, and both get the same result"],
       ],
     },
     {
       says: "every tool has a timeout, by default 120 s",
       shownBy: [
-        [queue, "stops the tool, and is a failure that states the limit"],
+        [interruptions, "stops the tool, and is a failure that states the limit"],
         [
           "skill-runtime/parse-skill.test.ts",
           "flags, timeout and shell parameters are read; the mark for shell parameters stays inside",

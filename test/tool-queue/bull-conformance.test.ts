@@ -12,7 +12,9 @@ import { createRedisConnection, type RedisConnection } from "../../src/storage/r
 import { createRedisLedger } from "../../src/storage/redis/ledger.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createBullQueue } from "../../src/tool-queue/bullmq/queue.ts";
-import { type QueueHarness, queueConformance } from "../conformance/queue.ts";
+import { queueConformance } from "../conformance/queue.ts";
+import { queueInterruptions } from "../conformance/queue-interruptions.ts";
+import type { QueueHarness } from "../conformance/queue-world.ts";
 import { createRecordedAudit } from "../doubles/audit.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 import { type RedisProxy, startRedisProxy } from "../storage/redis-proxy.ts";
@@ -30,7 +32,7 @@ describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ${redisNote}`, (
     await server.dispose();
   });
 
-  queueConformance("with the ledger on SQLite", async () => {
+  const onSqlite = async () => {
     const folder = await mkdtemp(join(tmpdir(), "remora-queue-ledger-"));
     const path = join(folder, "ledger.db");
     const ledgers = [createSqliteLedger({ path })];
@@ -48,12 +50,15 @@ describe.skipIf(missingRedis !== undefined)(`the queue on BullMQ${redisNote}`, (
         await rm(folder, { recursive: true });
       },
     };
-  });
-
-  queueConformance("with the ledger on Redis", () => {
+  };
+  const onRedis = () => {
     const prefix = `{${randomUUID()}}:`;
     return createHarness(() => createRedisLedger({ connection: direct, prefix }));
-  });
+  };
+  for (const describeQueue of [queueConformance, queueInterruptions]) {
+    describeQueue("with the ledger on SQLite", onSqlite);
+    describeQueue("with the ledger on Redis", onRedis);
+  }
 
   /**
    * The suite leaves a killed process as a queue whose tool hangs. For Redis a process is gone when its connections are, so

@@ -11,9 +11,11 @@ import type { Toolbox, ToolJob } from "../../src/ports/tool.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createEmbeddedQueue } from "../../src/tool-queue/embedded/queue.ts";
 import { queueConformance } from "../conformance/queue.ts";
+import { queueInterruptions } from "../conformance/queue-interruptions.ts";
+import type { QueueHarness } from "../conformance/queue-world.ts";
 import { createRecordedAudit } from "../doubles/audit.ts";
 
-queueConformance("the embedded queue", async () => {
+const createHarness = async (): Promise<QueueHarness> => {
   const folder = await mkdtemp(join(tmpdir(), "remora-queue-ledger-"));
   const path = join(folder, "ledger.db");
   const ledgers = [createSqliteLedger({ path })];
@@ -35,7 +37,10 @@ queueConformance("the embedded queue", async () => {
       await rm(folder, { recursive: true });
     },
   };
-});
+};
+
+queueConformance("the embedded queue", createHarness);
+queueInterruptions("the embedded queue", createHarness);
 
 describe("the embedded queue", () => {
   const never = new AbortController().signal;
