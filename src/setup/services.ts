@@ -4,7 +4,7 @@ import type { Ask } from "./ask.ts";
 import type { ConfigFile } from "./config-file.ts";
 import type { EnvFile } from "./env-file.ts";
 
-export const providerNames = ["anthropic", "openai", "ollama", "compatible"] as const;
+const providerNames = ["anthropic", "openai", "ollama", "compatible"] as const;
 export type ProviderName = (typeof providerNames)[number];
 
 export interface ModelChoice {

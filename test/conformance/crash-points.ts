@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import type { ApprovalCard } from "../../src/ports/card.ts";
 import type { InboundMessage, ReplyTarget } from "../../src/ports/message.ts";
 import type { Platform, Posts, Reply } from "../../src/ports/platform.ts";
-import { createCard, createPosts, targetOf } from "./platform.ts";
+import { createCard, createPosts, targetOf } from "./platform-world.ts";
 
 export interface CrashWorld {
   /** Says something to the agent where nothing was said before. */

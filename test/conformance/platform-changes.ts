@@ -2,19 +2,20 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../src/ports/card.ts";
 import type { AnswerChoice, InboundMessage } from "../../src/ports/message.ts";
-import type { Posts } from "../../src/ports/platform.ts";
 import {
+  agentsMessages,
   createCard,
-  createHeard,
   createPosts,
-  type Heard,
+  heard,
+  mentioned,
   type PlatformWorld,
+  replyTo,
   type ShownMessage,
-  targetOf,
-} from "./platform.ts";
+  usePlatform,
+} from "./platform-world.ts";
 
 /** What a platform's test also needs for cards about changes. Its `shown` returns `labels`. */
 export interface ChangesWorld extends PlatformWorld {
@@ -91,26 +92,10 @@ const reported: Partial<CardItem> = {
 export function describePlatformChanges(name: string, createWorld: () => Promise<ChangesWorld>): void {
   describe(`the platform port, changes: ${name}`, () => {
     let world: ChangesWorld;
-    let heard: Heard;
-    beforeEach(async () => {
+    usePlatform(async () => {
       world = await createWorld();
-      heard = createHeard();
-      await world.platform.connect(heard.handlers, new AbortController().signal);
+      return world;
     });
-    afterEach(() => world.close());
-
-    const replyTo = (message: InboundMessage, posts: Posts) => world.platform.reply(targetOf(message), posts);
-
-    async function mentioned(): Promise<InboundMessage> {
-      await world.say({ text: "hello", where: "mention" });
-      const message = heard.messages.at(-1);
-      if (message === undefined) throw new Error("nothing has come in");
-      return message;
-    }
-
-    async function agentsMessages(): Promise<ShownMessage[]> {
-      return (await world.shown()).filter((message) => message.isAgents);
-    }
 
     async function asked(shown: Partial<ShownChanges> = {}, item: Partial<CardItem> = {}) {
       const message = await mentioned();

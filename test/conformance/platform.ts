@@ -5,92 +5,26 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { InboundFooterClick } from "../../src/ports/answer-footer.ts";
-import type { ApprovalCard, CardItem } from "../../src/ports/card.ts";
-import type {
-  AnswerChoice,
-  AnswerReceipt,
-  InboundMessage,
-  InboundPick,
-  Notice,
-  ReplyTarget,
-} from "../../src/ports/message.ts";
-import type { Platform, PlatformHandlers, Posts } from "../../src/ports/platform.ts";
+import { describe, expect, test, vi } from "vitest";
+import type { InboundMessage } from "../../src/ports/message.ts";
 import type { QuestionCard } from "../../src/ports/question.ts";
-
-/** One message as people see it in a conversation. */
-export interface ShownMessage {
-  isAgents: boolean;
-  /** All readable text, including cards and status lines. */
-  text: string;
-  /** Buttons that can be clicked now. */
-  choices: AnswerChoice[];
-  /** Labels of the buttons of `choices`, in any order. */
-  labels?: string[];
-  /** For a question: options that can be chosen now. */
-  options?: string[];
-  files: { name: string; content: string }[];
-  /**
-   * Effects of markup in the message: mentions that ping, links with another text, previews. Absent if the service has no
-   * markup.
-   */
-  effects?: string[];
-}
-
-export interface Saying {
-  text: string;
-  /** `mention` starts a thread in a channel; `thread` continues the last one; `aside` addresses nobody. */
-  where: "mention" | "thread" | "dm" | "aside";
-  /** A display name; default Ann. */
-  as?: string;
-}
-
-/** One platform on a double of its service. */
-export interface PlatformWorld {
-  platform: Platform;
-  /** Resolves when the service gets the platform's acknowledgement. Rejects if it is refused or missing. */
-  say(saying: Saying): Promise<void>;
-  /** The service delivers the last message again. */
-  repeat(): Promise<void>;
-  /**
-   * Resolves to what the person who clicked is told. Accepts any id, and any choice but `part`, even if the card has no such
-   * button: services do not check what a client sends. `as` is a display name, default Ann; a second person with a name is
-   * another person. The result includes the whole text of a file that only they see: in a dialog, a private message or a DM.
-   */
-  click(approvalId: string, choice: AnswerChoice, as?: string): Promise<string>;
-  /** The same for a question's option, by index. */
-  pick(questionId: string, option: number, as?: string): Promise<string>;
-  /** The conversation of the last message, oldest first. */
-  shown(): Promise<ShownMessage[]>;
-  /** Ends the process and starts another on the same data and service. It is not yet connected. */
-  restart(): Promise<void>;
-  close(): Promise<void>;
-}
+import {
+  agentsMessages,
+  createCard,
+  createPosts,
+  heard,
+  last,
+  mentioned,
+  type PlatformWorld,
+  replyTo,
+  targetOf,
+  usePlatform,
+  world,
+} from "./platform-world.ts";
 
 export function describePlatform(name: string, createWorld: () => Promise<PlatformWorld>): void {
   describe(`the platform port: ${name}`, () => {
-    let world: PlatformWorld;
-    let heard: Heard;
-    beforeEach(async () => {
-      world = await createWorld();
-      heard = createHeard();
-      await world.platform.connect(heard.handlers, new AbortController().signal);
-    });
-    afterEach(() => world.close());
-
-    function replyTo(message: InboundMessage, posts: Posts) {
-      return world.platform.reply(targetOf(message), posts);
-    }
-
-    async function mentioned(text = "hello"): Promise<InboundMessage> {
-      await world.say({ text, where: "mention" });
-      return last(heard.messages);
-    }
-
-    async function agentsMessages(): Promise<ShownMessage[]> {
-      return (await world.shown()).filter((message) => message.isAgents);
-    }
+    usePlatform(createWorld);
 
     describe("receiving", () => {
       test("a message is acknowledged only after it is durably saved", async () => {
@@ -343,163 +277,6 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
       });
     });
 
-    describe("approvals under attack", () => {
-      async function asked(changes: Partial<CardItem> = {}) {
-        const message = await mentioned();
-        const posts = createPosts();
-        const reply = replyTo(message, posts);
-        await reply.ask(createCard(message, changes));
-        return { message, posts, reply };
-      }
-
-      async function onlyCard(): Promise<ShownMessage> {
-        const [card, ...more] = await agentsMessages();
-        if (card === undefined) throw new Error("no card is shown");
-        expect(more).toEqual([]);
-        return card;
-      }
-
-      test("a click by someone else reports who it was, and only they read the refusal", async () => {
-        await asked();
-        heard.receipt = { accepted: false, text: "This is not yours to answer." };
-        expect(await world.click("approval-1", "approve", "Mallory")).toContain("This is not yours to answer.");
-        expect(await world.click("approval-1", "approve", "Ann")).toContain("This is not yours to answer.");
-        const [stranger, requester] = heard.answers.map((answer) => answer.by);
-        expect(stranger).toMatchObject({ name: "Mallory", isBot: false });
-        expect(stranger?.id).not.toBe(requester?.id);
-        const shown = await world.shown();
-        expect(shown.map((each) => each.text).join("\n")).not.toContain("not yours to answer");
-        expect((await onlyCard()).choices.toSorted()).toEqual(["approve", "deny"]);
-      });
-
-      test("double and late clicks are each reported and answered, even on a card without buttons", async () => {
-        const { message, reply } = await asked();
-        const twice = await Promise.all([world.click("approval-1", "approve"), world.click("approval-1", "deny")]);
-        expect(twice.every((told) => told.includes("Noted."))).toBe(true);
-        await reply.settle(createCard(message, { state: "consumed", choices: [], outcome: "Approved by Ann" }));
-        heard.receipt = { accepted: false, text: "Nothing left to answer. Approved by Ann." };
-        expect(await world.click("approval-1", "deny")).toContain("Nothing left to answer. Approved by Ann.");
-        expect(heard.answers.map((answer) => answer.choice).toSorted()).toEqual(["approve", "deny", "deny"]);
-      });
-
-      test("a forged button id is reported unchanged, with the card's own conversation and message", async () => {
-        const { message } = await asked();
-        heard.receipt = { accepted: false, text: "This card is not valid any more." };
-        for (const id of ["AAAAAAAAAAAAAAAAAAAAAA", "approval-2", "__proto__", "a:b:c"]) {
-          expect(await world.click(id, "approve")).toContain("not valid any more");
-          expect(last(heard.answers)).toMatchObject({ cardOrApprovalId: id, conversationId: message.conversationId });
-        }
-        expect(new Set(heard.answers.map((answer) => answer.messageId)).size).toBe(1);
-      });
-
-      test("a click that can't be processed is answered, and is not an approval", async () => {
-        await asked();
-        heard.failure = new Error("the disk is full");
-        expect(await world.click("approval-1", "approve")).not.toBe("");
-        expect((await onlyCard()).choices.toSorted()).toEqual(["approve", "deny"]);
-      });
-
-      test.each([
-        ["denied", "Denied by Ben: not today"],
-        ["expired", "Expired: nobody answered in time"],
-        ["cancelled", "Cancelled: The turn was stopped."],
-        ["consumed", "Approved by Ann"],
-      ] as const)(
-        "a card that is %s says so and has no buttons, even when another process settles it",
-        async (state, outcome) => {
-          const { message, posts } = await asked({ choices: ["approve", "deny", "edit", "allow"], editJson: "{}" });
-          await world.restart();
-          await world.platform.connect(heard.handlers, new AbortController().signal);
-          const settledCard = createCard(message, { state, choices: [], outcome });
-          for (const _ of [1, 2]) await replyTo(message, posts).settle(settledCard);
-          const card = await onlyCard();
-          expect(card.text).toContain(outcome);
-          expect(card.choices).toEqual([]);
-        },
-      );
-
-      test("only the open rows of a card have buttons", async () => {
-        const message = await mentioned();
-        const one = createCard(message).items[0] as CardItem;
-        const settledRow: CardItem = {
-          ...one,
-          approvalId: "approval-0",
-          state: "denied",
-          choices: [],
-          outcome: "Denied by Ann",
-        };
-        await replyTo(message, createPosts()).ask({ ...createCard(message), items: [settledRow, one] });
-        const card = await onlyCard();
-        expect(card.text).toContain("Denied by Ann");
-        expect(card.choices.toSorted()).toEqual(["approve", "deny"]);
-      });
-
-      test("markup in a call, a name, a reason or an outcome is shown as text", async () => {
-        const bad =
-          "<!channel> <@U1> @everyone [safe](https://evil.example/x) *bold* ~~s~~ <b>b</b> &amp; | `tick` # h";
-        const { message, reply } = await asked({
-          callText: `shell_exec\ncommand: "${bad}"\n> quoted\n- item`,
-          reason: `Removes files (${bad}).`,
-          warning: `⚠ ${bad}`,
-        });
-        const card = await onlyCard();
-        expect(card.text.split(bad).length - 1).toBeGreaterThanOrEqual(3);
-        for (const part of ["> quoted", "- item"]) expect(card.text).toContain(part);
-        expect(card.effects ?? []).toEqual([]);
-        // A card's builder leaves no backtick but those around code.
-        const reason = bad.replaceAll("`", "'");
-        await reply.settle(createCard(message, { state: "denied", choices: [], outcome: `Ann denied it: ${reason}` }));
-        const settledCard = await onlyCard();
-        expect(settledCard.text).toContain(`Ann denied it: ${reason}`);
-        expect(settledCard.effects ?? []).toEqual([]);
-      });
-
-      test("escaped bidi, zero-width and look-alike characters arrive unchanged, with the warning", async () => {
-        const callText = 'shell_exec\ncommand: "echo \\u{202E}txt.exe\\u{200B} \\\\u{202E} C:\\dir ``\\u{60}"';
-        const warning = "Some characters are invisible or imitate others: U+202E, U+200B.";
-        await asked({ callText, warning });
-        const { text } = await onlyCard();
-        expect(text).toContain(callText.split("\n")[1]);
-        expect(text).toContain(warning);
-      });
-
-      test("a call of 60,000 characters is shown in full, on the card or in a file", async () => {
-        const callText = `shell_exec\ncommand: "${Array.from({ length: 6_000 }, (_, index) => `word ${index}`).join(" ")} && rm -rf the-tail"`;
-        await asked({ callText });
-        const shown = await agentsMessages();
-        const seen = [
-          ...shown.map((each) => each.text),
-          ...shown.flatMap((each) => each.files.map((file) => file.content)),
-        ];
-        expect(seen.some((text) => text.includes(callText.split("\n")[1] ?? "-"))).toBe(true);
-      });
-
-      test("the card shows identical calls and votes so far", async () => {
-        await asked({
-          times: 3,
-          progress: "1 of 2 approvals: Ann",
-        });
-        const { text } = await onlyCard();
-        for (const part of ["3", "1 of 2 approvals: Ann"]) expect(text).toContain(part);
-      });
-
-      test("settling a card that was never posted does not post it", async () => {
-        const message = await mentioned();
-        await replyTo(message, createPosts()).settle(createCard(message, { state: "cancelled", choices: [] }));
-        expect(await agentsMessages()).toEqual([]);
-      });
-
-      test("a card that can't be delivered is refused every time, and shown nowhere", async () => {
-        const message = await mentioned();
-        const conversationId = `${message.conversationId.split(":")[0]}:nowhere`;
-        const reply = world.platform.reply({ ...targetOf(message), conversationId }, createPosts());
-        for (const _ of [1, 2]) {
-          await expect(reply.ask(createCard(message))).rejects.toMatchObject({ code: "platform.no-route" });
-        }
-        expect(await agentsMessages()).toEqual([]);
-      });
-    });
-
     describe("resuming after a crash", () => {
       test("a text that was removed is written below what was posted in the meantime", async () => {
         const [message, posts, earlier] = [await mentioned(), createPosts(), createPosts()];
@@ -586,92 +363,6 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
   });
 }
 
-export type Heard = ReturnType<typeof createHeard>;
-
-/** The agent's side: saves messages, after `before`. */
-export function createHeard() {
-  const heard = {
-    messages: [] as InboundMessage[],
-    kept: [] as InboundMessage[],
-    answers: [] as Parameters<PlatformHandlers["onAnswer"]>[0][],
-    picks: [] as InboundPick[],
-    footerClicks: [] as InboundFooterClick[],
-    receipt: { accepted: true, text: "Noted." } as AnswerReceipt,
-    /** If set, messages are refused and their author is told this. */
-    notice: undefined as Notice | undefined,
-    /** If set, clicks can't be processed. */
-    failure: undefined as Error | undefined,
-    before: (): Promise<void> => Promise.resolve(),
-    handlers: {} as PlatformHandlers,
-  };
-  heard.handlers = {
-    async onMessage(message) {
-      heard.messages.push(message);
-      await heard.before();
-      heard.kept.push(message);
-      return heard.notice;
-    },
-    async onPick(pick) {
-      heard.picks.push(pick);
-      return heard.receipt;
-    },
-    async onAnswer(answer) {
-      heard.answers.push(answer);
-      if (heard.failure !== undefined) throw heard.failure;
-      return heard.receipt;
-    },
-    onCommand: async ({ name }) => ({ text: `You said ${name}.`, isPrivate: true }),
-    async onFooter(click) {
-      heard.footerClicks.push(click);
-      return heard.receipt;
-    },
-    onEdited: async () => {},
-    onDeleted: async () => {},
-  };
-  return heard;
-}
-
-/** Posts that survive the platform, like the ledger's. Saving a key again keeps its message. */
-export function createPosts(): Posts {
-  const kept = new Map<string, string>();
-  return {
-    all: async () => [...kept].map(([key, messageId]) => ({ key, messageId })),
-    keep: async (key, messageId) => {
-      expect(kept.get(key) ?? messageId).toBe(messageId);
-      kept.set(key, messageId);
-    },
-  };
-}
-
-export function targetOf(message: InboundMessage): ReplyTarget {
-  const { platform, conversationId, id } = message;
-  return { platform, conversationId, turnId: `turn-${id}`, messageId: id };
-}
-
-export function createCard(message: InboundMessage, changes: Partial<CardItem> = {}): ApprovalCard {
-  return {
-    id: "card-1",
-    target: targetOf(message),
-    requesterName: message.author.name,
-    approversText: `${message.author.name} may answer`,
-    expiresAt: Date.now() + 3_600_000,
-    items: [
-      {
-        approvalId: "approval-1",
-        tool: "shell_exec",
-        callText: '{\n  "command": "rm -rf ./build"\n}',
-        headline: "Run `rm -rf ./build`",
-        reason: "Asks before it deletes.",
-        why: ["Skill shell asks: it deletes. Pattern “rm ” (shell/SKILL.md, line 12)."],
-        times: 1,
-        state: "open",
-        choices: ["approve", "deny"],
-        ...changes,
-      },
-    ],
-  };
-}
-
 function createQuestion(message: InboundMessage, changes: Partial<QuestionCard> = {}): QuestionCard {
   return {
     id: "question-1",
@@ -682,10 +373,4 @@ function createQuestion(message: InboundMessage, changes: Partial<QuestionCard> 
     requesterName: message.author.name,
     ...changes,
   };
-}
-
-function last<T>(items: T[]): T {
-  const item = items.at(-1);
-  if (item === undefined) throw new Error("nothing has come in");
-  return item;
 }

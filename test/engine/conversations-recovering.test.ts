@@ -15,6 +15,7 @@ import {
   keepApproval,
   ledger,
   textsOf,
+  untilAborted,
   useLedger,
 } from "./conversations-world.ts";
 
@@ -90,7 +91,7 @@ describe("closing", () => {
     const ends: string[] = [];
     const conversations = create({
       async run(_turn, signal) {
-        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+        await untilAborted(signal);
         ends.push(abortCauseOf(signal));
         return "suspended";
       },
@@ -111,6 +112,12 @@ describe("several processes on one ledger", () => {
   function shared() {
     return { leases: createInMemoryLeases(), bus: createInMemoryBus(silentLog) };
   }
+
+  /** Leases that are lost when the signal aborts. */
+  const leasesUntil = (signal: AbortSignal) => ({
+    ...createInMemoryLeases(),
+    acquire: async () => ({ signal, release: async () => {} }),
+  });
 
   test("each conversation runs in one process at a time, in order, and conversations are spread over processes", async () => {
     const common = shared();
@@ -161,7 +168,7 @@ describe("several processes on one ledger", () => {
     const worker = create({
       ...common,
       run: async (turn, signal) => {
-        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        await untilAborted(signal);
         causes.push(abortCauseOf(signal));
         return endTurn(turn, "stopped");
       },
@@ -309,10 +316,7 @@ describe("several processes on one ledger", () => {
 
   test("a lease that is lost while the turn is being created suspends the turn", async () => {
     const lost = new AbortController();
-    const leases = {
-      ...createInMemoryLeases(),
-      acquire: async () => ({ signal: lost.signal, release: async () => {} }),
-    };
+    const leases = leasesUntil(lost.signal);
     const causes: string[] = [];
     const losing: Ledger = {
       ...ledger,
@@ -336,15 +340,12 @@ describe("several processes on one ledger", () => {
 
   test("a lost lease suspends the running turn", async () => {
     const lost = new AbortController();
-    const leases = {
-      ...createInMemoryLeases(),
-      acquire: async () => ({ signal: lost.signal, release: async () => {} }),
-    };
+    const leases = leasesUntil(lost.signal);
     const causes: string[] = [];
     const worker = create({
       leases,
       run: async (_turn, signal) => {
-        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        await untilAborted(signal);
         causes.push(abortCauseOf(signal));
         return "suspended";
       },

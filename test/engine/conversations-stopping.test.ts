@@ -6,12 +6,14 @@ import type { Ledger } from "../../src/ports/ledger.ts";
 import { inboundMessage } from "../doubles/records.ts";
 import {
   create,
+  createHeld,
   createLatch,
   endNoting,
   endTurn,
   keepApproval,
   ledger,
   textsOf,
+  untilAborted,
   useLedger,
 } from "./conversations-world.ts";
 
@@ -23,7 +25,7 @@ describe("stopping", () => {
     const conversations = create({
       async run(turn, signal) {
         if (turn.conversationId === "test:other") return endTurn(turn, "done");
-        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+        await untilAborted(signal);
         aborted.push(abortCauseOf(signal));
         return endTurn(turn, "stopped");
       },
@@ -118,24 +120,14 @@ describe("stopping", () => {
 
 describe("edits and deletions", () => {
   test("change queued messages; a deleted message never runs", async () => {
-    const ran: string[][] = [];
-    const latch = createLatch();
-    const conversations = create({
-      async run(turn) {
-        ran.push(textsOf(turn));
-        if (ran.length === 1) await latch.opened;
-        return endTurn(turn, "done");
-      },
-    });
-    await conversations.accept(inboundMessage({ id: "1", text: "one" }));
-    await expect.poll(() => ran.length).toBe(1);
+    const { conversations, ran, release } = await createHeld();
     for (const id of ["2", "3"]) await conversations.accept(inboundMessage({ id, text: `message ${id}` }));
     await conversations.edit("test:1", "too late");
     await conversations.edit("test:2", "edited");
     await conversations.remove("test:3");
-    latch.open();
+    release();
     await conversations.whenIdle();
-    expect(ran).toEqual([["one"], ["edited"]]);
+    expect(ran.map(textsOf)).toEqual([["one"], ["edited"]]);
   });
 
   test("reach the turn if they come while it is created", async () => {
@@ -183,7 +175,7 @@ describe("edits and deletions", () => {
   test("deleting the message of the running turn stops it", async () => {
     const conversations = create({
       async run(turn, signal) {
-        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+        await untilAborted(signal);
         return endTurn(turn, "stopped");
       },
     });

@@ -1,5 +1,5 @@
 /** Conversations on a ledger in memory, whose turns do what a test says. */
-import { afterEach, beforeEach } from "vitest";
+import { afterEach, beforeEach, expect } from "vitest";
 import { type ConversationsOptions, createConversations } from "../../src/engine/conversation/conversations.ts";
 import type { TurnEnd } from "../../src/engine/turn/turn-store.ts";
 import { saveTurn } from "../../src/engine/turn/turn-store.ts";
@@ -48,6 +48,26 @@ export function create(changes: Partial<ConversationsOptions> = {}): Conversatio
 export async function endTurn(turn: TurnRecord, end: TurnEnd): Promise<TurnEnd> {
   if (end !== "suspended" && end !== "undelivered") await saveTurn(ledger, turn, end);
   return end;
+}
+
+/** Conversations whose first turn has begun, with this message, and ends after `release`. `ran` has all turns as they began. */
+export async function createHeld(first = inboundMessage({ id: "1", text: "one" })) {
+  const ran: TurnRecord[] = [];
+  const latch = createLatch();
+  const conversations = create({
+    async run(turn) {
+      ran.push(structuredClone(turn));
+      if (ran.length === 1) await latch.opened;
+      return await endTurn(turn, "done");
+    },
+  });
+  await conversations.accept(first);
+  await expect.poll(() => ran.length).toBe(1);
+  return { conversations, ran, release: latch.open };
+}
+
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 /** A gate that a test opens when it has seen what it waits for. */

@@ -9,6 +9,7 @@ import { requesterOf, type TurnRecord } from "../../src/ports/turn.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
 import {
   create,
+  createHeld,
   createLatch,
   endNoting,
   endTurn,
@@ -16,6 +17,7 @@ import {
   ledger,
   messageOf,
   textsOf,
+  untilAborted,
   useLedger,
 } from "./conversations-world.ts";
 
@@ -35,41 +37,21 @@ describe("accepting", () => {
   });
 
   test("messages that arrive during a turn are merged into the next one, in order", async () => {
-    const ran: string[][] = [];
-    const latch = createLatch();
-    const conversations = create({
-      async run(turn) {
-        ran.push(textsOf(turn));
-        if (ran.length === 1) await latch.opened;
-        return endTurn(turn, "done");
-      },
-    });
-    await conversations.accept(inboundMessage({ id: "1", text: "one" }));
-    await expect.poll(() => ran.length).toBe(1);
+    const { conversations, ran, release } = await createHeld();
     await conversations.accept(inboundMessage({ id: "2", text: "two" }));
     await conversations.accept(inboundMessage({ id: "3", text: "three" }));
-    latch.open();
+    release();
     await conversations.whenIdle();
-    expect(ran).toEqual([["one"], ["two", "three"]]);
+    expect(ran.map(textsOf)).toEqual([["one"], ["two", "three"]]);
   });
 
   test("messages of several people become a turn for each person, in order, so that nobody's rights count for another's request", async () => {
-    const ran: [string, string[]][] = [];
-    const latch = createLatch();
-    const conversations = create({
-      async run(turn) {
-        ran.push([requesterOf(turn).id, textsOf(turn)]);
-        if (ran.length === 1) await latch.opened;
-        return endTurn(turn, "done");
-      },
-    });
-    await conversations.accept(inboundMessage({ id: "1", text: "one" }));
-    await expect.poll(() => ran.length).toBe(1);
+    const { conversations, ran, release } = await createHeld();
     const said = ["ann", "ben", "ben", "ann", "carl"];
     for (const [index, id] of said.entries()) await conversations.accept(messageOf(id, `${index + 2}`));
-    latch.open();
+    release();
     await conversations.whenIdle();
-    expect(ran).toEqual([
+    expect(ran.map((turn) => [requesterOf(turn).id, textsOf(turn)])).toEqual([
       ["ann", ["one"]],
       ["ann", ["2"]],
       ["ben", ["3", "4"]],
@@ -92,22 +74,12 @@ describe("accepting", () => {
   });
 
   test("a message that is fetched after a newer one arrived still comes first", async () => {
-    const ran: string[][] = [];
-    const latch = createLatch();
-    const conversations = create({
-      async run(turn) {
-        ran.push(textsOf(turn));
-        if (ran.length === 1) await latch.opened;
-        return endTurn(turn, "done");
-      },
-    });
-    await conversations.accept(inboundMessage({ id: "1", text: "one", at: 1_000 }));
-    await expect.poll(() => ran.length).toBe(1);
+    const { conversations, ran, release } = await createHeld(inboundMessage({ id: "1", text: "one", at: 1_000 }));
     await conversations.accept(inboundMessage({ id: "3", text: "three", at: 3_000 }));
     await conversations.accept(inboundMessage({ id: "2", text: "two", at: 2_000 }));
-    latch.open();
+    release();
     await conversations.whenIdle();
-    expect(ran).toEqual([["one"], ["two", "three"]]);
+    expect(ran.map(textsOf)).toEqual([["one"], ["two", "three"]]);
   });
 
   test("an undelivered turn is tried again, and later messages of the conversation wait for it", async () => {
@@ -236,7 +208,7 @@ describe("overlap", () => {
       async run(turn, signal) {
         ran.push(...textsOf(turn));
         if (ran.length > 1) return endTurn(turn, "done");
-        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+        await untilAborted(signal);
         causes.push(abortCauseOf(signal));
         return endTurn(turn, "stopped");
       },

@@ -6,7 +6,7 @@ const editing = "approvals/editing.test.ts";
 const whoMayAnswer = "approvals/who-may-answer.test.ts";
 const attacks = "approvals/attacks.test.ts";
 const attackClicks = "approvals/attack-clicks.test.ts";
-const platform = "conformance/platform.ts";
+const platform = "conformance/platform-attacks.ts";
 
 export const approvalsSection: Section = {
   title: "approvals",

@@ -1,7 +1,7 @@
 /** What happens when people click on a card or answer a question. */
 import { describe, expect, test } from "vitest";
 import type { QuestionCard } from "../../../src/ports/question.ts";
-import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { cards, chosen, clicked } from "./cards-world.ts";
 import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";

@@ -1,7 +1,7 @@
 /** Cards on the Discord double, and what people click on them. */
 import type { ApprovalCard, CardItem } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
-import { createCard } from "../../conformance/platform.ts";
+import { createCard } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { discord } from "./connected-bot.ts";
 

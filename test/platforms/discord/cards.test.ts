@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { formatButtonId, parseButtonId } from "../../../src/platforms/discord/interactions/custom-id.ts";
 import { cardMessages, cardStyles } from "../../../src/platforms/discord/outbound/cards/card.ts";
 import type { ApprovalCard, CardItem } from "../../../src/ports/card.ts";
-import { createCard, createPosts } from "../../conformance/platform.ts";
+import { createCard, createPosts } from "../../conformance/platform-world.ts";
 import { readMessage } from "../../doubles/discord/message-form.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { cardOf, cards, clicked, item, settled } from "./cards-world.ts";

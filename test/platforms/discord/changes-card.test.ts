@@ -1,6 +1,6 @@
 /** Cards about changes to a folder: what they show. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createCard } from "../../conformance/platform.ts";
+import { createCard } from "../../conformance/platform-world.ts";
 import { type ChangesWorld, files, openChangesWorld } from "./changes-world.ts";
 import { rendered, textDisplays } from "./rendering.ts";
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { cardMessages, cardStyles } from "../../../src/platforms/discord/outbound/cards/card.ts";
 import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/card.ts";
 import type { AnswerChoice } from "../../../src/ports/message.ts";
-import { createCard } from "../../conformance/platform.ts";
+import { createCard } from "../../conformance/platform-world.ts";
 import { readMessage } from "../../doubles/discord/message-form.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { type ChangesWorld, openChangesWorld } from "./changes-world.ts";

@@ -2,7 +2,7 @@
 import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/card.ts";
 import type { AnswerChoice, InboundMessage } from "../../../src/ports/message.ts";
 import type { Reply } from "../../../src/ports/platform.ts";
-import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import type { InteractionHandle } from "../../doubles/discord/people-interactions.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";

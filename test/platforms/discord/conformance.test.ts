@@ -6,8 +6,10 @@ import {
 import { moreLabel } from "../../../src/platforms/discord/interactions/more-menu.ts";
 import type { AnswerChoice } from "../../../src/ports/message.ts";
 import type { Platform } from "../../../src/ports/platform.ts";
-import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
+import { describePlatform } from "../../conformance/platform.ts";
+import { describePlatformAttacks } from "../../conformance/platform-attacks.ts";
 import { type ChangesWorld, describePlatformChanges } from "../../conformance/platform-changes.ts";
+import type { Saying, ShownMessage } from "../../conformance/platform-world.ts";
 import type { Person } from "../../doubles/discord/people.ts";
 import type { InteractionHandle } from "../../doubles/discord/people-interactions.ts";
 import type { ChannelHandle } from "../../doubles/discord/places.ts";
@@ -18,6 +20,7 @@ import { rendered } from "./rendering.ts";
 const eyes = "👀";
 
 describePlatform("discord", async () => createWorld(await openDiscordBot({ ackReaction: eyes })));
+describePlatformAttacks("discord", async () => createWorld(await openDiscordBot({ ackReaction: eyes })));
 describePlatformChanges("discord", async () => createWorld(await openDiscordBot({ ackReaction: eyes })));
 
 function createWorld(bot: DiscordBot): ChangesWorld {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach } from "vitest";
 import type { DiscordPlatformOptions } from "../../../src/platforms/discord/platform.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Posts, Reply } from "../../../src/ports/platform.ts";
-import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import type { ChannelHandle } from "../../doubles/discord/places.ts";
 import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";

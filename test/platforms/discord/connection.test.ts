@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createEvents } from "../../../src/lib/event-bus.ts";
 import type { RemoraEvent } from "../../../src/ports/events.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
-import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";
 import { createRecordingAgent, type RecordingAgent } from "./recording-agent.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { ApprovalCard, CardNote } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Posts, Reply } from "../../../src/ports/platform.ts";
-import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { bot, discord, mentioned, useConnectedBot } from "./connected-bot.ts";
 

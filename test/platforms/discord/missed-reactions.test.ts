@@ -1,7 +1,7 @@
 /** Ratings that people gave by reactions while nothing ran are read at the next start. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { InboundMessage } from "../../../src/ports/message.ts";
-import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { DiscordDouble } from "../../doubles/discord/double.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { type DiscordBot, openDiscordBot } from "./discord-bot.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Attachment, InboundMessage } from "../../../src/ports/message.ts";
-import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { ChannelHandle } from "../../doubles/discord/places.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { openedText } from "../../doubles/opened-file.ts";

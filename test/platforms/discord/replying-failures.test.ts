@@ -1,7 +1,7 @@
 /** Replies while connections break, the service fails or the process dies: nothing is lost or posted twice. */
 import { describe, expect, test } from "vitest";
 import type { Posts } from "../../../src/ports/platform.ts";
-import { createCard, createPosts } from "../../conformance/platform.ts";
+import { createCard, createPosts } from "../../conformance/platform-world.ts";
 import { bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
 import { own, threadOf, toldPrivately } from "./replying-world.ts";
 

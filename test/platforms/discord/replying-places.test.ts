@@ -1,6 +1,6 @@
 /** Where replies are written: threads and their names, channels, and what happens if a place goes away. */
 import { describe, expect, test } from "vitest";
-import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
 import { begun, own, threadOf, toldPrivately } from "./replying-world.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
 import { begun, own, sent, threadOf, toldPrivately } from "./replying-world.ts";

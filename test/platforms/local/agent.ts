@@ -9,7 +9,7 @@
 import type { ApprovalCard, CardItem } from "../../../src/ports/card.ts";
 import type { InboundAnswer, InboundMessage } from "../../../src/ports/message.ts";
 import type { Platform, PlatformHandlers, Reply } from "../../../src/ports/platform.ts";
-import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 
 export interface ScriptedAgent {
   handlers: PlatformHandlers;

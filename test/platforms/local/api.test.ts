@@ -3,7 +3,7 @@ import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts
 import type { InboundFooterClick } from "../../../src/ports/answer-footer.ts";
 import type { Attachment, CommandReceipt, InboundCommand, InboundMessage } from "../../../src/ports/message.ts";
 import type { PlatformHandlers } from "../../../src/ports/platform.ts";
-import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
 import { openedFile } from "../../doubles/opened-file.ts";
 import { type LocalPage, maxUploadBytes, openLocalPage, token } from "./local-page.ts";
 

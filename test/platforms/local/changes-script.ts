@@ -9,7 +9,7 @@
 import type { ApprovalCard, CardItem, ShownChanges } from "../../../src/ports/card.ts";
 import type { AnswerReceipt, InboundAnswer, InboundMessage } from "../../../src/ports/message.ts";
 import type { Platform, PlatformHandlers } from "../../../src/ports/platform.ts";
-import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 
 export interface ChangingAgent {
   handlers: PlatformHandlers;

@@ -1,12 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
 import type { AnswerChoice, AnswerReceipt } from "../../../src/ports/message.ts";
-import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
+import { describePlatform } from "../../conformance/platform.ts";
+import { describePlatformAttacks } from "../../conformance/platform-attacks.ts";
 import { type ChangesWorld, describePlatformChanges } from "../../conformance/platform-changes.ts";
+import type { Saying, ShownMessage } from "../../conformance/platform-world.ts";
 import { viewOf } from "./card-in-page.ts";
 import { type LocalPage, openLocalPage } from "./local-page.ts";
 
 describePlatform("local", async () => createWorld(await openLocalPage()));
+describePlatformAttacks("local", async () => createWorld(await openLocalPage()));
 describePlatformChanges("local", async () => createWorld(await openLocalPage()));
 
 function createWorld(page: LocalPage): ChangesWorld {

@@ -4,7 +4,7 @@ import { type ChatStore, createChatStore } from "../../../src/platforms/local/ch
 import { createLocalReply } from "../../../src/platforms/local/reply.ts";
 import type { ApprovalCard } from "../../../src/ports/card.ts";
 import type { Posts } from "../../../src/ports/platform.ts";
-import { createPosts } from "../../conformance/platform.ts";
+import { createPosts } from "../../conformance/platform-world.ts";
 
 const openReplies = new Set<Posts>();
 let store: ChatStore;

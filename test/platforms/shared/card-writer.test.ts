@@ -15,7 +15,7 @@ import { createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts"
 import { createRedisConnection } from "../../../src/storage/redis/connection.ts";
 import { createRedisLeases } from "../../../src/storage/redis/leases.ts";
 import { createRedisLedger } from "../../../src/storage/redis/ledger.ts";
-import { createCard, createPosts as createKeptPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard, createPosts as createKeptPosts, targetOf } from "../../conformance/platform-world.ts";
 import { inboundMessage } from "../../doubles/records.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../../doubles/redis-server.ts";
 import { openChangesWorld } from "../discord/changes-world.ts";

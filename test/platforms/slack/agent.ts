@@ -10,7 +10,7 @@ import type {
   Notice,
 } from "../../../src/ports/message.ts";
 import type { Platform, PlatformHandlers, Posts, Reply } from "../../../src/ports/platform.ts";
-import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
 
 export interface TestAgent {
   handlers: PlatformHandlers;

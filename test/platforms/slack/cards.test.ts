@@ -1,7 +1,7 @@
 /** Cards, questions, and what is clicked on them. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { InboundMessage } from "../../../src/ports/message.ts";
-import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";
 import { cardFor, createTestAgent, replyTo, type TestAgent } from "./agent.ts";
 import { createSlackWorld, type SlackWorld } from "./world.ts";

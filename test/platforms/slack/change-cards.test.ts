@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { CardItem, ShownChanges } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
-import { createCard, createPosts } from "../../conformance/platform.ts";
+import { createCard, createPosts } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";
 import { createTestAgent, replyTo } from "./agent.ts";
 import { changeCard, manyFiles, shownChanges } from "./changes.ts";

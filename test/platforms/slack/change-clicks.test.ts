@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { CardItem, ShownChanges } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
-import { createPosts } from "../../conformance/platform.ts";
+import { createPosts } from "../../conformance/platform-world.ts";
 import { readableView, type SeenMessage } from "../../doubles/slack/see.ts";
 import type { Channel, Person, StoredView } from "../../doubles/slack/state.ts";
 import { type JsonObject, objectsIn } from "../../doubles/slack/wire.ts";

@@ -1,7 +1,7 @@
 /** Cards about changes, for tests. */
 import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../../src/ports/card.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
-import { createCard } from "../../conformance/platform.ts";
+import { createCard } from "../../conformance/platform-world.ts";
 
 export function shownChanges(more: Partial<ShownChanges> = {}): ShownChanges {
   return {

@@ -1,8 +1,10 @@
 import { choiceActions, readMore } from "../../../src/platforms/slack/outbound/cards/card-buttons.ts";
 import { pickAction } from "../../../src/platforms/slack/outbound/question.ts";
 import type { AnswerChoice } from "../../../src/ports/message.ts";
-import { describePlatform, type Saying, type ShownMessage } from "../../conformance/platform.ts";
+import { describePlatform } from "../../conformance/platform.ts";
+import { describePlatformAttacks } from "../../conformance/platform-attacks.ts";
 import { type ChangesWorld, describePlatformChanges } from "../../conformance/platform-changes.ts";
+import type { Saying, ShownMessage } from "../../conformance/platform-world.ts";
 import type { Effect } from "../../doubles/slack/markup.ts";
 import type { Said } from "../../doubles/slack/people.ts";
 import { readableView, type SeenMessage } from "../../doubles/slack/see.ts";
@@ -11,7 +13,11 @@ import { type JsonObject, objectsIn } from "../../doubles/slack/wire.ts";
 import { createSlackWorld, type WorldOptions } from "./world.ts";
 
 describePlatform("Slack, Socket Mode, native streams", () => createWorld({ transport: "socket" }));
+describePlatformAttacks("Slack, Socket Mode, native streams", () => createWorld({ transport: "socket" }));
 describePlatform("Slack, HTTP, edits", () => createWorld({ transport: "http", changes: { streaming: "edits" } }));
+describePlatformAttacks("Slack, HTTP, edits", () =>
+  createWorld({ transport: "http", changes: { streaming: "edits" } }),
+);
 describePlatformChanges("Slack, Socket Mode", () => createWorld({ transport: "socket" }));
 describePlatformChanges("Slack, HTTP", () => createWorld({ transport: "http", changes: { streaming: "edits" } }));
 

@@ -1,7 +1,7 @@
 /** Replies after crashes and while Slack fails: nothing is lost or posted twice. */
 import { describe, expect, test } from "vitest";
 import type { Posts } from "../../../src/ports/platform.ts";
-import { createCard, createPosts, targetOf } from "../../conformance/platform.ts";
+import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
 import { replyTo } from "./agent.ts";
 import { agents, edits, keys, mentioned, running, useReplies, world } from "./reply-world.ts";
 

@@ -1,6 +1,6 @@
 /** How a reply grows: by a native stream or by edits, and within their limits. */
 import { describe, expect, test, vi } from "vitest";
-import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 import { replyTo } from "./agent.ts";
 import { agent, agents, edits, inDm, keys, mentioned, running, useReplies, world } from "./reply-world.ts";
 

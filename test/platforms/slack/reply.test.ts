@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createPosts, targetOf } from "../../conformance/platform.ts";
+import { createPosts, targetOf } from "../../conformance/platform-world.ts";
 import { replyTo } from "./agent.ts";
 import { agent, agents, edits, mentioned, running, useReplies, world } from "./reply-world.ts";
 
