@@ -20,10 +20,14 @@ export interface CrashWorld {
   /** Readable texts of all the agent's messages for this target, wherever they are. */
   shown(target: ReplyTarget): string[];
   buttons(target: ReplyTarget): string[];
+  /** Names of the files that the agent has shown. */
+  files(target: ReplyTarget): string[];
   until(check: () => boolean): Promise<unknown>;
 }
 
 const firstWords = "These are the first words";
+/** Any file that exists. */
+const file = { name: "data.csv", path: import.meta.filename, mimeType: "text/csv" };
 const answer = "This is the whole answer.";
 const outcome = "Ann denied this";
 const maxInstants = 120;
@@ -39,7 +43,8 @@ export async function answersOnceAtEveryCrash(world: CrashWorld): Promise<number
       await world.until(() => world.shown(target).some((text) => text.includes(firstWords)));
       world.betweenWords?.(target);
     }
-    await reply.finish(answer, []);
+    await reply.finish(answer, [file]);
+    expect(world.files(target)).toEqual([file.name]);
   });
 }
 

@@ -68,6 +68,7 @@ async function open(replyIn: "thread" | "channel", setUp: SetUp): Promise<CrashW
       own(target)
         .flatMap(({ buttons }) => buttons.map(({ label }) => label))
         .filter(isDecision),
+    files: (target) => own(target).flatMap(({ files }) => files.map(({ name }) => name)),
     until: (check) => discord.until(check),
     ...setUp(discord, threadOf),
   };

@@ -43,6 +43,7 @@ async function open(streaming: "native" | "edits", locked?: "before" | "between"
       own()
         .flatMap(({ buttons }) => buttons.map(({ label }) => label))
         .filter(isDecision),
+    files: () => own().flatMap(({ files }) => files.map(({ name }) => name)),
     until: (check) => slack.until(check),
   };
 }

@@ -1,7 +1,8 @@
 /**
- * Posts, updates and finds the messages of one turn. Posting in Slack is not idempotent, so each post leaves two
- * traces: `try:<key>` in the ledger beforehand (`try:stream:<key>` for a native stream), and metadata with turn and key on the message. After a crash or a lost
- * connection, the sender looks for these traces before it posts again.
+ * Posts, updates and finds the messages of one turn. Posting in Slack is not idempotent, so each post leaves two traces:
+ * `try:<key>` in the ledger beforehand (`try:stream:<key>` for a native stream, `try:<key>:<file id>` for files), and metadata
+ * with turn and key on the message. Files have their ids instead. After a crash or a lost connection, the sender looks for these
+ * traces before it posts again.
  */
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
@@ -11,15 +12,9 @@ import type { Posts } from "../../../ports/platform.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
-import { maxHistoryPage } from "../limits.ts";
+import { shareFiles, type UploadedFile } from "./files-out.ts";
+import { type Destination, messagesOf } from "./messages-of.ts";
 import type { MessageContent } from "./render.ts";
-
-/** No message of the turn is older than `since`. */
-export interface Destination {
-  channel: string;
-  thread: string | null;
-  since: string;
-}
 
 export interface MessageSenderOptions {
   api: SlackApi;
@@ -47,6 +42,10 @@ export interface MessageSender {
   tsOf(key: string): string | undefined;
   /** Like `tsOf`, but also finds a post whose ts was not stored. */
   find(key: string): Promise<string | undefined>;
+  /** Shows uploaded files once. Call `areShared` first: if an earlier process showed the files, nothing needs to be uploaded. */
+  share(key: string, files: readonly UploadedFile[]): Promise<void>;
+  /** True if files were shown under this key, also by a process that died before it stored this. */
+  areShared(key: string): Promise<boolean>;
   metadata(key: string): Metadata;
   isKept(key: string): boolean;
   keep(key: string, value: string): Promise<void>;
@@ -57,10 +56,11 @@ export interface Metadata {
   event_payload: { turn: string; key: string };
 }
 
+/** Of the files of a complete answer. */
+export const endFilesKey = "files:end";
 const postEvent = "remora_post";
 const postedSchema = z.object({ ts: z.string() });
 const nothing = z.unknown();
-const maxSearchPages = 5;
 const maxPostTries = 4;
 const minWaitMs = 250;
 
@@ -73,14 +73,14 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     return { event_type: postEvent, event_payload: { turn: turnId, key } };
   }
 
-  /** A card can be answered only where it was asked, so only text leaves a thread that is gone. */
+  /** A card can be answered only where it was asked, so only text and files leave a thread that is gone. */
   function placeOf(key: string): Destination {
-    return isThreadGone && key.startsWith("text:") ? { ...destination, thread: null } : destination;
+    return isThreadGone && mayLeave(key) ? { ...destination, thread: null } : destination;
   }
 
   function hasLeftThread(key: string, thrown: unknown): boolean {
     const isGone = isSlackError(thrown, "thread_not_found", "restricted_action_thread_locked");
-    if (!isGone || placeOf(key).thread === null || !key.startsWith("text:")) return false;
+    if (!isGone || placeOf(key).thread === null || !mayLeave(key)) return false;
     isThreadGone = true;
     return true;
   }
@@ -137,13 +137,18 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     }
   }
 
-  async function lookFor(key: string): Promise<string | undefined> {
+  /** Repeats `work` outside the thread if the thread is gone. */
+  async function whereOpen<T>(key: string, work: (place: Destination) => Promise<T>): Promise<T> {
     try {
-      return await lookIn(placeOf(key), key);
+      return await work(placeOf(key));
     } catch (thrown) {
       if (!hasLeftThread(key, thrown)) throw thrown;
-      return await lookIn(placeOf(key), key);
+      return await work(placeOf(key));
     }
+  }
+
+  function lookFor(key: string): Promise<string | undefined> {
+    return whereOpen(key, (place) => lookIn(place, key));
   }
 
   async function lookIn(place: Destination, key: string): Promise<string | undefined> {
@@ -160,6 +165,24 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       }
     }
     return stray;
+  }
+
+  async function areShared(key: string): Promise<boolean> {
+    if (kept.has(key)) return true;
+    const tries = [...kept].flatMap(([name, ids]) => (name.startsWith(`try:${key}:`) ? [ids] : []));
+    if (tries.length === 0) return false;
+    const found = await whereOpen(key, (place) => findFiles(place, tries));
+    if (found !== undefined) await keep(key, found);
+    return found !== undefined;
+  }
+
+  /** Returns those of `tries` that are shown there. Each is a list of file ids. */
+  async function findFiles(place: Destination, tries: string[]): Promise<string | undefined> {
+    for await (const { files } of messagesOf(api, place)) {
+      const found = tries.find((ids) => files.some(({ id }) => ids.split(",").includes(id)));
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   async function update(ts: string, key: string, content: MessageContent): Promise<void> {
@@ -208,52 +231,29 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     },
     tsOf,
     find,
+    async share(key, files) {
+      const [first] = files;
+      if (first === undefined) return;
+      const ids = files.map(({ id }) => id).join(",");
+      await keep(`try:${key}:${first.id}`, ids);
+      await whereOpen(key, async (place) => {
+        // As with text, an earlier process may have left the thread, too.
+        const isThere = isThreadGone && (await areShared(key));
+        if (!isThere) await shareFiles(api, place, files);
+      });
+      await keep(key, ids);
+    },
+    areShared,
     metadata,
     isKept: (key) => kept.has(key),
     keep,
   };
 }
 
-function streamTry(key: string): string {
-  return `try:stream:${key}`;
+function mayLeave(key: string): boolean {
+  return key.startsWith("text:") || key === endFilesKey;
 }
 
-const foundSchema = z.object({
-  messages: z
-    .array(
-      z.object({
-        ts: z.string(),
-        user: z.string().optional(),
-        streaming_state: z.string().optional(),
-        metadata: z
-          .object({
-            event_type: z.string(),
-            event_payload: z.object({ turn: z.unknown().optional(), key: z.unknown().optional() }).loose(),
-          })
-          .optional()
-          .catch(undefined),
-      }),
-    )
-    .default([]),
-  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
-});
-
-async function* messagesOf(api: SlackApi, { channel, thread, since }: Destination) {
-  const method = thread === null ? "conversations.history" : "conversations.replies";
-  let cursor = "";
-  for (let page = 0; page < maxSearchPages; page++) {
-    const { messages, response_metadata: next } = await api.call(
-      method,
-      {
-        channel,
-        ...(thread === null ? {} : { ts: thread }),
-        ...(cursor === "" ? {} : { cursor }),
-        ...{ oldest: since, limit: maxHistoryPage, include_all_metadata: true },
-      },
-      foundSchema,
-    );
-    yield* messages;
-    cursor = next?.next_cursor ?? "";
-    if (cursor === "") return;
-  }
+function streamTry(key: string): string {
+  return `try:stream:${key}`;
 }

@@ -22,10 +22,11 @@ import type { RateLimiter } from "../api/rate-limiter.ts";
 import { isDirect, parseConversationId, parseMessageId } from "../conversation-id.ts";
 import { type CardFiles, cardMessages, emptyPart } from "./cards/card.ts";
 import { noteMessage } from "./cards/mention-line.ts";
-import { type OutgoingFile, readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
+import { type OutgoingFile, readFiles, type UploadedFile, uploadFile } from "./files-out.ts";
 import type { Footers } from "./footer.ts";
 import { createLiveMessage, type LiveMessage } from "./live-message.ts";
-import { createMessageSender, type Destination, type MessageSender } from "./message-sender.ts";
+import { createMessageSender, endFilesKey, type MessageSender } from "./message-sender.ts";
+import type { Destination } from "./messages-of.ts";
 import type { Streaming } from "./native-stream-policy.ts";
 import { questionMessage } from "./question.ts";
 import type { Receipts } from "./receipts.ts";
@@ -145,7 +146,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const { sender } = place;
     const { found, notes } = await readFiles(files);
     const uploaded: UploadedFile[] = [];
-    const areShared = sender.isKept("files:end");
+    const areShared = await sender.areShared(endFilesKey);
     for (const file of areShared ? [] : found) {
       await uploadFile(options.api, file).then(
         (done) => uploaded.push(done),
@@ -159,7 +160,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     if (areShared) return;
     try {
       const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
-      await share(place, "files:end", [...whole, ...uploaded]);
+      await sender.share(endFilesKey, [...whole, ...uploaded]);
     } catch (thrown) {
       const names = [...(rest === undefined ? [] : ["answer.md"]), ...uploaded.map(({ title }) => title)];
       await sayInstead(sender, names, rest, thrown);
@@ -183,12 +184,6 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return uploadFile(options.api, file);
   }
 
-  async function share({ sender, destination }: Begun, key: string, files: UploadedFile[]): Promise<void> {
-    if (files.length === 0 || sender.isKept(key)) return;
-    await shareFiles(options.api, destination, files);
-    await sender.keep(key, files.map((file) => file.id).join(","));
-  }
-
   async function ask(card: ApprovalCard): Promise<void> {
     const place = await begin();
     const { sender } = place;
@@ -199,9 +194,11 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const { files } = cardMessages(card, "awaited");
     if (files.length === 0 || sender.isKept(filesKey(card))) return;
     try {
-      const uploaded: UploadedFile[] = [];
-      for (const { name, text } of files) uploaded.push(await uploadText(name, text));
-      await share(place, filesKey(card), uploaded);
+      if (!(await sender.areShared(filesKey(card)))) {
+        const uploaded: UploadedFile[] = [];
+        for (const { name, text } of files) uploaded.push(await uploadText(name, text));
+        await sender.share(filesKey(card), uploaded);
+      }
     } catch (thrown) {
       if (isAway(thrown)) throw thrown;
       log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not upload a card's file");
