@@ -62,11 +62,11 @@ export const platforms: Section = {
         ],
         [
           `${discord}replying.test.ts`,
-          "an answer of 20,000 characters is a file with its beginning as text, and what stood there too much is gone",
+          "an answer of 20,000 characters is a file with its beginning as text, and further messages are deleted",
         ],
         [
           `${slack}reply.test.ts`,
-          "over 12,000 characters the beginning stands in the message, and the whole in a file below it",
+          "over 12,000 characters, the message has the beginning, and a file below it has the whole text",
         ],
       ],
     },
@@ -75,18 +75,18 @@ export const platforms: Section = {
       shownBy: [
         [
           `${discord}replying.test.ts`,
-          "the first words are there at once, edits come at least a second apart, the last state arrives",
+          "the first words appear at once, edits are at least a second apart, and the last state is shown",
         ],
-        [`${slack}reply-streaming.test.ts`, "before five minutes it is ended, and the message goes on by edits"],
+        [
+          `${slack}reply-streaming.test.ts`,
+          "the stream is ended before five minutes, and the message continues by edits",
+        ],
       ],
     },
     {
       says: "nothing that is sent pings anybody or unfolds a link",
       shownBy: [
-        [
-          `${discord}replying.test.ts`,
-          "nothing that is sent or edited pings anybody or unfolds a link, whatever it says",
-        ],
+        [`${discord}replying.test.ts`, "no post or edit pings anybody or shows a link preview, whatever it contains"],
         [`${slack}reply.test.ts`, "previews are off, nobody is pinged, and the metadata name turn and key"],
       ],
       differs: "Mentions of approvers",

@@ -7,7 +7,7 @@ import { own, threadOf, toldPrivately } from "./replying-world.ts";
 
 useConnectedBot();
 
-describe("bad weather", () => {
+describe("failures of the connection and the service", () => {
   const storms = [
     ["the connection breaks before", { type: "cut", when: "before" }],
     ["the connection breaks in the middle of the answer", { type: "cut", when: "during" }],
@@ -18,7 +18,7 @@ describe("bad weather", () => {
   ] as const;
 
   test.each(storms)(
-    "%s: the answer stands there once",
+    "%s: the answer is posted once",
     async (_what, fault) => {
       const message = await mentioned();
       discord.fail({ route: "messages.create", times: 1 }, fault);
@@ -31,7 +31,7 @@ describe("bad weather", () => {
   );
 
   test.each(storms)(
-    "%s: the end of a text arrives",
+    "%s: the final text is shown",
     async (_what, fault) => {
       const message = await toldPrivately();
       const reply = replyTo(message);
@@ -44,7 +44,7 @@ describe("bad weather", () => {
   );
 
   test.each(storms)(
-    "%s: a card stands there once, and is rewritten",
+    "%s: a card is posted once, and is updated",
     async (_what, fault) => {
       const message = await toldPrivately();
       const reply = replyTo(message);

@@ -7,8 +7,8 @@ import { begun, own, threadOf, toldPrivately } from "./replying-world.ts";
 
 useConnectedBot();
 
-describe("where it is written", () => {
-  test("a mention is answered in a thread of the message, made with the first words and named after it", async () => {
+describe("where a reply is written", () => {
+  test("a mention is answered in a thread of its message, created with the first words and named after the message", async () => {
     const message = await mentioned("**Deploy** the `shop` to https://shop.example/x please\nand tell me");
     expect(discord.channel.threads()).toEqual([]);
     await begun(replyTo(message), "On it", () => threadOf(message));
@@ -18,7 +18,7 @@ describe("where it is written", () => {
     expect(own(thread).map(({ content }) => content)).toEqual(["On it"]);
   });
 
-  test("in a thread and in a DM it is answered in place, without another thread", async () => {
+  test("in a thread or a DM the answer is in the same place, without another thread", async () => {
     const thread = discord.ann.startThread(discord.channel, "plans");
     await replyTo(await mentioned("hello", thread)).finish("In the thread.", []);
     await replyTo(await toldPrivately()).finish("In the DM.", []);
@@ -27,7 +27,7 @@ describe("where it is written", () => {
     expect(discord.channel.threads().map(({ id }) => id)).toEqual([thread.id]);
   });
 
-  test("a post of a forum is a thread already: it is answered there, and its author is told there why not", async () => {
+  test("a forum post is already a thread, so answers and refusals are written in it", async () => {
     const forum = discord.guild.addChannel("help", { type: 15 });
     const post = discord.ann.post(forum, "It does not build", `${discord.bot.mention} why?`);
     const message = await discord.until(() => agent.kept.find(({ id }) => id === post.id));
@@ -40,7 +40,7 @@ describe("where it is written", () => {
     expect(own(post)[1]?.content).toBe("I can't answer.");
   });
 
-  test("where it should be the channel, it is an answer to the message", async () => {
+  test("if replies go to the channel, the reply refers to the message", async () => {
     await bot.restart({ replyIn: "channel" });
     await bot.platform.connect(agent.handlers, new AbortController().signal);
     const message = await mentioned();
@@ -49,7 +49,7 @@ describe("where it is written", () => {
     expect(discord.channel.threads()).toEqual([]);
   });
 
-  test("a process that never connects writes as well", async () => {
+  test("a process that never connects can write replies", async () => {
     const message = await mentioned();
     await bot.restart();
     await replyTo(message).finish("From a worker.", []);
@@ -57,7 +57,7 @@ describe("where it is written", () => {
     expect(discord.gateway.attempts).toHaveLength(1);
   });
 
-  test("without the right to make threads it is the channel, and the person is told why, once", async () => {
+  test("without permission to create threads, the reply is in the channel, and says why once", async () => {
     discord.channel.permit(discord.bot, { deny: ["CreatePublicThreads"] });
     const first = await mentioned();
     await replyTo(first).finish("Here, then.", []);
@@ -68,7 +68,7 @@ describe("where it is written", () => {
     expect(own(discord.channel).filter(({ content }) => content.includes("can't create"))).toHaveLength(1);
   });
 
-  test("where no more threads may be made for minutes it is the channel too", async () => {
+  test("if the limit of new threads is reached, the reply is in the channel", async () => {
     discord.limits.set("threads.create", { requests: 1, windowMs: 300_000 });
     const [first, second, third] = [await mentioned("one"), await mentioned("two"), await mentioned("three")];
     for (const message of [first, second, third]) await replyTo(message).finish(`Answer to ${message.text}.`, []);
@@ -80,7 +80,7 @@ describe("where it is written", () => {
     ]);
   });
 
-  test("and an answer to that answer goes on with the same conversation", async () => {
+  test("an answer to a reply in the channel continues the same conversation", async () => {
     discord.channel.permit(discord.bot, { deny: ["CreatePublicThreads"] });
     const first = await mentioned();
     await replyTo(first).finish("Here, then.", []);
@@ -92,7 +92,7 @@ describe("where it is written", () => {
     expect(own(discord.channel).at(-1)).toMatchObject({ content: "More.", replyTo: said.id });
   });
 
-  test("a card in the channel is answered for the conversation whose thread could not be made", async () => {
+  test("a click on a card in the channel belongs to the conversation whose thread could not be created", async () => {
     discord.channel.permit(discord.bot, { deny: ["CreatePublicThreads"] });
     const message = await mentioned();
     await replyTo(message).ask(createCard(message));
@@ -102,14 +102,14 @@ describe("where it is written", () => {
     expect(agent.answers).toMatchObject([{ conversationId: message.conversationId, messageId: card.id }]);
   });
 
-  test("where nothing may be written, nobody would see an answer or a card", async () => {
+  test("without permission to write, an answer and a card have no route", async () => {
     discord.channel.permit(discord.bot, { deny: ["SendMessages", "CreatePublicThreads"] });
     const message = await mentioned();
     await expect(replyTo(message).ask(createCard(message))).rejects.toMatchObject({ code: "platform.no-route" });
     await expect(replyTo(message).finish("The answer.", [])).rejects.toMatchObject({ code: "platform.no-route" });
   });
 
-  test("nor a question", async () => {
+  test("without permission to write, a question has no route", async () => {
     discord.channel.permit(discord.bot, { deny: ["SendMessages", "CreatePublicThreads"] });
     const message = await mentioned();
     const words = {
@@ -123,7 +123,7 @@ describe("where it is written", () => {
     expect(own(discord.ann.dm())).toEqual([]);
   });
 
-  test("nor is the second message of a card whose channel is closed after the first one", async () => {
+  test("a card whose channel is closed after its first message has no route", async () => {
     const message = await mentioned();
     const path = new RegExp(`/channels/(?:${message.id}|${discord.channel.id})/messages$`);
     const body = { code: 50_001, message: "Missing Access" };
@@ -137,7 +137,7 @@ describe("where it is written", () => {
     expect(own(discord.ann.dm())).toEqual([]);
   });
 
-  test("a person who shares no server with it any more can't be reached", async () => {
+  test("a person who no longer shares a server with the bot can't be reached", async () => {
     const message = await toldPrivately();
     discord.ann.leave(discord.guild);
     await expect(replyTo(message).ask(createCard(message))).rejects.toMatchObject({ code: "platform.no-route" });
@@ -151,7 +151,7 @@ describe("where it is written", () => {
     expect(own(discord.channel).map(({ content }) => content)).toEqual(["Too late?"]);
   });
 
-  test("an archived thread is opened again, a locked one is left for the channel", async () => {
+  test("an archived thread is reopened; instead of a locked one, the reply is in the channel", async () => {
     const message = await mentioned();
     const posts = createPosts();
     const reply = replyTo(message, posts);
@@ -167,7 +167,7 @@ describe("where it is written", () => {
     expect(answer?.content).toBe("Outside.");
   });
 
-  test("a thread that is locked in the middle: the whole answer stands in the channel", async () => {
+  test("if the thread is locked during the reply, the whole answer is in the channel", async () => {
     const message = await mentioned();
     const reply = replyTo(message);
     await begun(reply, "Half", () => threadOf(message));
@@ -178,7 +178,7 @@ describe("where it is written", () => {
     expect(answer.join(" ")).toMatch(/^Whole\.[\s\S]*End\.$/);
   });
 
-  test("a channel that is taken from the bot in the middle has no route", async () => {
+  test("a channel that the bot can no longer see during the reply has no route", async () => {
     const message = await mentioned();
     const reply = replyTo(message);
     await begun(reply, "Half", () => threadOf(message));
@@ -186,7 +186,7 @@ describe("where it is written", () => {
     await expect(reply.finish("Whole.", [])).rejects.toMatchObject({ code: "platform.no-route" });
   });
 
-  test("a thread that somebody deletes in the middle is no loss", async () => {
+  test("if the thread is deleted during the reply, the answer is still posted", async () => {
     const message = await mentioned();
     const reply = replyTo(message);
     await begun(reply, "Half", () => threadOf(message));
@@ -196,7 +196,7 @@ describe("where it is written", () => {
     expect(everywhere.map(({ content }) => content)).toEqual(["Whole."]);
   });
 
-  test("a channel that is deleted in the middle has no route", async () => {
+  test("a channel that is deleted during the reply has no route", async () => {
     const channel = discord.guild.addChannel("short-lived");
     const message = await mentioned("hello", channel);
     const reply = replyTo(message);
@@ -205,7 +205,7 @@ describe("where it is written", () => {
     await expect(reply.finish("Whole.", [])).rejects.toMatchObject({ code: "platform.no-route" });
   });
 
-  test("a post of a forum that is deleted in the middle has no route", async () => {
+  test("a forum post that is deleted during the reply has no route", async () => {
     const forum = discord.guild.addChannel("help", { type: 15 });
     const post = discord.ann.post(forum, "It does not build", `${discord.bot.mention} why?`);
     const message = await discord.until(() => agent.kept.find(({ id }) => id === post.id));
@@ -215,7 +215,7 @@ describe("where it is written", () => {
     await expect(reply.finish("Whole.", [])).rejects.toMatchObject({ code: "platform.no-route" });
   });
 
-  test("where a thread is refused for its name it is the channel", async () => {
+  test("if Discord refuses the thread's name, the reply is in the channel", async () => {
     const message = await mentioned("some bad word");
     const wrong = { _errors: [{ code: "CONTAINS_WORDS_NOT_ALLOWED", message: "Contains words not allowed" }] };
     const body = { code: 50035, message: "Invalid Form Body", errors: { name: wrong } };
@@ -226,7 +226,7 @@ describe("where it is written", () => {
     expect(answer).toMatchObject({ content: "Here, then.", replyTo: message.id });
   });
 
-  test("an answer that the server's AutoMod holds back is said to be", async () => {
+  test("an answer that AutoMod blocks is reported as blocked", async () => {
     const message = await mentioned();
     const body = { code: 200_000, message: "Message was blocked by automatic moderation" };
     discord.fail({ route: "messages.create" }, { type: "answer", status: 400, body });
@@ -234,7 +234,7 @@ describe("where it is written", () => {
     expect(own(threadOf(message)).map(({ content }) => content)).toEqual([expect.stringContaining("AutoMod")]);
   });
 
-  test("a thread that somebody has made of the message already is used", async () => {
+  test("a thread that somebody has already created from the message is used", async () => {
     const message = await mentioned();
     discord.ben.startThread({ id: message.id, channelId: discord.channel.id }, "Ben's");
     await replyTo(message).finish("There.", []);

@@ -10,8 +10,8 @@ import { begun, own, sent, threadOf, toldPrivately } from "./replying-world.ts";
 
 useConnectedBot();
 
-describe("while it grows", () => {
-  test("the first words are there at once, edits come at least a second apart, the last state arrives", async () => {
+describe("while the text grows", () => {
+  test("the first words appear at once, edits are at least a second apart, and the last state is shown", async () => {
     const reply = replyTo(await mentioned());
     let text = "";
     for (let word = 0; word < 40; word++) {
@@ -30,7 +30,7 @@ describe("while it grows", () => {
     expect(discord.channel.threads().flatMap(own).at(-1)?.content).toBe(`${text}end.`);
   });
 
-  test("a partial text that can't be shown disturbs nothing", async () => {
+  test("a partial text that can't be shown does no harm", async () => {
     const message = await toldPrivately();
     const reply = replyTo(message);
     const storm = discord.fail({ route: "messages.create", times: 1_000 }, { type: "answer", status: 503 });
@@ -55,7 +55,7 @@ describe("while it grows", () => {
     expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual(["One"]);
   });
 
-  test("what is longer than a message grows over several, with whole fences in each", async () => {
+  test("a text longer than a message continues in further ones, with complete fences in each", async () => {
     const message = await toldPrivately();
     const reply = replyTo(message);
     const text = `Look:\n\n\`\`\`ts\n${"const value = 1;\n".repeat(200)}`;
@@ -73,7 +73,7 @@ describe("while it grows", () => {
     expect(own(discord.ann.dm())).toHaveLength(2);
   });
 
-  test("an answer of 20,000 characters is a file with its beginning as text, and what stood there too much is gone", async () => {
+  test("an answer of 20,000 characters is a file with its beginning as text, and further messages are deleted", async () => {
     const message = await toldPrivately();
     const reply = replyTo(message);
     const text = Array.from({ length: 1_000 }, (_, index) => `line ${index} of the text`).join("\n");
@@ -86,7 +86,7 @@ describe("while it grows", () => {
     expect(only?.files.map(({ name, text: content }) => [name, content])).toEqual([["answer.md", text]]);
   });
 
-  test("where no file may be attached the whole is text", async () => {
+  test("without permission to attach files, a long answer is text", async () => {
     discord.channel.permit(discord.bot, { deny: ["AttachFiles"] });
     const message = await mentioned();
     const text = Array.from({ length: 800 }, (_, index) => `line ${index} of the text`).join("\n");
@@ -95,26 +95,26 @@ describe("while it grows", () => {
     expect(shown.join("\n").match(/line \d+ of the text/g)).toHaveLength(800);
   });
 
-  test("typing is shown while it works and the text is not there yet, and ends with it", async () => {
+  test("typing is shown until the text appears", async () => {
     const message = await toldPrivately();
     await discord.until(() => discord.ann.dm().typing().length === 1);
     await replyTo(message).finish("Done.", []);
     expect(discord.ann.dm().typing()).toHaveLength(1);
   });
 
-  test("one channel has one typing indicator, however many mentions wait there", async () => {
+  test("a channel has one typing indicator for any number of waiting mentions", async () => {
     const messages = [await mentioned("one"), await mentioned("two"), await mentioned("three")];
     for (const message of messages) await replyTo(message).finish("Done.", []);
     expect(discord.channel.typing()).toHaveLength(1);
   });
 
-  test("typing is shown again after the bot has posted something, which hides it", async () => {
+  test("typing is shown again after a post of the bot has hidden it", async () => {
     await replyTo(await toldPrivately()).finish("Done.", []);
     await toldPrivately();
     await discord.until(() => discord.ann.dm().typing().length === 2);
   });
 
-  test("typing ends also when another process writes the answer", async () => {
+  test("typing also ends when another process writes the answer", async () => {
     const other = discord.guild.addChannel("other");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], shouldAdvanceTime: true });
     const worker = bot.another();
@@ -136,7 +136,7 @@ describe("while it grows", () => {
     }
   });
 
-  test("a message that a moderator has deleted is written anew", async () => {
+  test("a message that a moderator deleted is posted again", async () => {
     const message = await mentioned();
     const posts = createPosts();
     const reply = replyTo(message, posts);
@@ -150,7 +150,7 @@ describe("while it grows", () => {
   });
 });
 
-test("a question that is answered while the text goes on below it leaves that text alone", async () => {
+test("answering a question does not change the text that continues below it", async () => {
   const message = await toldPrivately();
   const reply = replyTo(message);
   const question = {
@@ -169,8 +169,8 @@ test("a question that is answered while the text goes on below it leaves that te
   expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual(["", "Below the question."]);
 });
 
-describe("nobody is disturbed", () => {
-  test("nothing that is sent or edited pings anybody or unfolds a link, whatever it says", async () => {
+describe("notifications", () => {
+  test("no post or edit pings anybody or shows a link preview, whatever it contains", async () => {
     const role = discord.guild.addRole("crew", { isMentionable: true });
     discord.channel.permit(discord.bot, { allow: ["MentionEveryone"] });
     const bad = `@everyone @here ${discord.ben.mention} ${role.mention} https://evil.example/?q=secret [x](https://evil.example)`;
@@ -190,7 +190,7 @@ describe("nobody is disturbed", () => {
     for (const body of bodies) expect(body).toMatchObject({ allowed_mentions: { parse: [] } });
   });
 
-  test("every message that will be answered has the reaction that was asked for", async () => {
+  test("every message that will be answered gets the configured reaction", async () => {
     await bot.restart({ ackReaction: "👀" });
     await bot.platform.connect(agent.handlers, new AbortController().signal);
     const message = await mentioned();
@@ -213,7 +213,7 @@ describe("files", () => {
     return { name, path, mimeType: "text/plain" };
   }
 
-  test("more than a message takes go into further ones, and none twice when it is done again", async () => {
+  test("files that don't fit in a message are in further ones, and none is posted twice on a retry", async () => {
     const files = await Promise.all(Array.from({ length: 12 }, (_, index) => file(`${index}.txt`, `file ${index}`)));
     const message = await toldPrivately();
     const posts = createPosts();
@@ -225,7 +225,7 @@ describe("files", () => {
     );
   });
 
-  test("files are sent where Slack's library has loaded a newer undici, also if processes share limits", async () => {
+  test("files are sent even if Slack's library has loaded a newer undici, and if processes share limits", async () => {
     await import("undici");
     // The web server replaces it.
     vi.stubGlobal("Response", class extends Response {});
@@ -237,7 +237,7 @@ describe("files", () => {
     expect(own(discord.ann.dm())).toMatchObject([{ content: "Here.", files: [{ name: "notes.txt" }] }]);
   });
 
-  test("a file alone needs no text; one that is too large, or not there, is named", async () => {
+  test("a file needs no text; a file that is too large or missing is named", async () => {
     const message = await toldPrivately();
     await replyTo(message).finish("", [await file("alone.txt", "x")]);
     expect(own(discord.ann.dm())).toMatchObject([{ content: "", files: [{ name: "alone.txt" }] }]);
@@ -252,7 +252,7 @@ describe("files", () => {
     expect(text).toContain("`gone.txt`");
   });
 
-  test("where none may be attached the text says so", async () => {
+  test("without permission to attach files, the text says so", async () => {
     discord.channel.permit(discord.bot, { deny: ["AttachFiles"] });
     const message = await mentioned();
     await replyTo(message).finish("Here.", [await file("a.txt", "x")]);

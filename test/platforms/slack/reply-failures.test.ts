@@ -53,7 +53,7 @@ describe("nothing twice", () => {
     expect(agents().map((each) => each.readable)).toEqual(["The answer."]);
   });
 
-  test("a stream whose ts was lost in a crash ends, even if another process asks before the text goes on", async () => {
+  test("a stream whose ts was lost in a crash ends, even if another process posts a card first", async () => {
     const message = await mentioned();
     const posts = mortalPosts("");
     const dying = {

@@ -7,7 +7,7 @@ import { agent, agents, edits, inDm, keys, mentioned, running, useReplies, world
 useReplies();
 
 describe("a native stream", () => {
-  test("the first words are there at once, to the person who asked, in the thread of the mention", async () => {
+  test("the first words are streamed at once, to the person who asked, in the thread of the mention", async () => {
     const message = await mentioned();
     const reply = replyTo(world.platform, message);
     await reply.write("First words");
@@ -25,7 +25,7 @@ describe("a native stream", () => {
     expect(keys()).toEqual(["text:0"]);
   });
 
-  test("it grows by what is new, and gathers what comes in between", async () => {
+  test("only new text is appended, and text between two updates is collected", async () => {
     const message = await mentioned();
     const reply = replyTo(world.platform, message);
     for (const text of ["One", "One two", "One two three", "One two three four"]) await reply.write(text);
@@ -37,7 +37,7 @@ describe("a native stream", () => {
     expect(agents()).toHaveLength(1);
   });
 
-  test("when Slack ends it after five minutes, the same message goes on by edits", async () => {
+  test("when Slack ends the stream after five minutes, the message continues by edits", async () => {
     const message = await mentioned();
     const reply = replyTo(world.platform, message);
     await reply.write("A long");
@@ -50,7 +50,7 @@ describe("a native stream", () => {
     expect(keys()).toEqual(["text:0"]);
   });
 
-  test("before five minutes it is ended, and the message goes on by edits", async () => {
+  test("the stream is ended before five minutes, and the message continues by edits", async () => {
     let ahead = 0;
     const message = await mentioned({ changes: { now: () => Date.now() + ahead } });
     const reply = replyTo(world.platform, message);
@@ -63,7 +63,7 @@ describe("a native stream", () => {
     expect(agents().map((each) => each.readable)).toEqual(["A long story, told."]);
   });
 
-  test("when the person presses Slack's stop button, the final text still comes, and the session is over", async () => {
+  test("after a click on Slack's stop button, the final text is still shown, and the session ends", async () => {
     const message = await mentioned();
     const { slack } = world;
     const reply = replyTo(world.platform, message);
@@ -77,7 +77,7 @@ describe("a native stream", () => {
     await expect.poll(() => slack.assistant.thread(slack.general, thread)?.session).toBe("active");
   });
 
-  test("a text that was said otherwise in the end replaces what was streamed", async () => {
+  test("a different final text replaces the streamed one", async () => {
     const message = await mentioned();
     const reply = replyTo(world.platform, message);
     await reply.write("The key is abc");
@@ -85,7 +85,7 @@ describe("a native stream", () => {
     expect(agents().map((each) => each.readable)).toEqual(["The key is [redacted]."]);
   });
 
-  test("where Slack has no streams, the reply goes by edits, and they are not tried again for a while", async () => {
+  test("if Slack refuses streams, replies use edits, and streams are not tried again for a while", async () => {
     const message = await mentioned();
     const { slack } = world;
     slack.failNext("chat.startStream", { type: "error", error: "feature_not_enabled" });
@@ -107,7 +107,7 @@ describe("a native stream", () => {
     expect(agents()).toMatchObject([{ readable: "First and last.", threadTs: undefined }]);
   });
 
-  test("the status stands below the thread, not in the message, and is taken away at the end", async () => {
+  test("the status is shown below the thread, not in the message, and removed at the end", async () => {
     const message = await mentioned();
     const { slack } = world;
     const thread = message.conversationId.split(":")[3] ?? "";
@@ -120,7 +120,7 @@ describe("a native stream", () => {
     expect(agents().map((each) => each.readable)).toEqual(["Found it."]);
   });
 
-  test("tools stand in a plan while they run, what they do can't call anybody, and the answer replaces them", async () => {
+  test("running tools are shown in a plan that pings nobody, and the answer replaces it", async () => {
     const message = await mentioned();
     const { slack } = world;
     const reply = replyTo(world.platform, message);
@@ -141,7 +141,7 @@ describe("a native stream", () => {
     expect(slack.callsOf("chat.startStream")[0]?.args).toMatchObject({ task_display_mode: "plan" });
   });
 
-  test("where Slack takes no tasks, a line shows the work, and the text still streams later", async () => {
+  test("if Slack refuses tasks, a line shows the work, and the text is still streamed", async () => {
     const message = await mentioned();
     const { slack } = world;
     slack.failNext("chat.startStream", { type: "error", error: "invalid_chunks" });
@@ -155,7 +155,7 @@ describe("a native stream", () => {
     expect(slack.callsOf("chat.startStream")).toHaveLength(2);
   });
 
-  test("where Slack refuses the status, a line in the reply says what it does, and a parked turn leaves none", async () => {
+  test("if Slack refuses the status, a line in the reply shows it, and a parked turn has no line", async () => {
     const message = await mentioned();
     const { slack } = world;
     slack.failNext("assistant.threads.setStatus", { type: "error", error: "missing_scope" });
@@ -169,7 +169,7 @@ describe("a native stream", () => {
     expect(agents()).toEqual([]);
   });
 
-  test("a stream that could not be stopped in between is stopped at the end, although its text stays the same", async () => {
+  test("a stream that could not be stopped is stopped at the end, even if its text stays the same", async () => {
     const message = await mentioned();
     const { slack } = world;
     const reply = replyTo(world.platform, message);
@@ -184,7 +184,7 @@ describe("a native stream", () => {
     ]);
   });
 
-  test("in a DM without a thread, a reaction is there at once, and goes away with the answer", async () => {
+  test("in a DM without a thread, a reaction is added at once and removed with the answer", async () => {
     const message = await mentioned({}, inDm);
     const { slack } = world;
     const reactions = () => slack.see({ in: inDm(world) }).flatMap((each) => each.reactions.map(({ name }) => name));
@@ -196,7 +196,7 @@ describe("a native stream", () => {
     await slack.until(() => reactions().length === 0);
   });
 
-  test("a reaction that could not go away with the answer goes away as soon as Slack lets it, in another process too", async () => {
+  test("a reaction that could not be removed with the answer is removed later, also by another process", async () => {
     const message = await mentioned({}, inDm);
     const { slack } = world;
     const reactions = () => slack.see({ in: inDm(world) }).flatMap((each) => each.reactions.map(({ name }) => name));
@@ -214,7 +214,7 @@ describe("a native stream", () => {
     await vi.waitFor(async () => expect(await world.store.get("slack-reactions-to-remove")).toBeUndefined());
   });
 
-  test("many at once share Slack's allowance: what is too much goes by edits, and every answer comes", async () => {
+  test("many streams share Slack's limit: others use edits, and every answer is shown", async () => {
     const message = await mentioned();
     const { slack } = world;
     slack.limits.rates["chat.postMessage"] = { perMinute: 6_000, burst: 100 };
@@ -227,7 +227,7 @@ describe("a native stream", () => {
     expect(new Set(agents().map((each) => each.readable)).size).toBe(25);
   });
 
-  test("a worker without a connection writes, streams to the right person, and the thread is the agent's", async () => {
+  test("a worker without a connection can write, and streams to the right person", async () => {
     const message = await mentioned();
     await world.restart();
     const reply = replyTo(world.platform, message);
@@ -240,7 +240,7 @@ describe("a native stream", () => {
 });
 
 describe("edits", () => {
-  test("partial texts keep their distance, and the final text comes at once", async () => {
+  test("partial texts are spaced out, and the final text is shown at once", async () => {
     const message = await mentioned(edits);
     const reply = replyTo(world.platform, message);
     for (let count = 1; count <= 50; count++) await reply.write("word ".repeat(count));
@@ -259,7 +259,7 @@ describe("edits", () => {
     expect(agents().map((each) => each.readable)).toEqual(["Let me look."]);
   });
 
-  test("a partial text that Slack refuses again and again costs nothing but itself", async () => {
+  test("a partial text that Slack keeps refusing does no harm to the rest", async () => {
     const message = await mentioned(edits);
     const { slack } = world;
     const reply = replyTo(world.platform, message);

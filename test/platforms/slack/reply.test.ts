@@ -9,7 +9,7 @@ import { agent, agents, edits, mentioned, running, useReplies, world } from "./r
 
 useReplies();
 
-describe("what is posted", () => {
+describe("what a reply posts", () => {
   test("previews are off, nobody is pinged, and the metadata name turn and key", async () => {
     const message = await mentioned(edits);
     await replyTo(world.platform, message).finish(
@@ -26,7 +26,7 @@ describe("what is posted", () => {
     expect(shown?.effects.filter((effect) => effect.type !== "link" || effect.label !== undefined)).toEqual([]);
   });
 
-  test("over 12,000 characters the beginning stands in the message, and the whole in a file below it", async () => {
+  test("over 12,000 characters, the message has the beginning, and a file below it has the whole text", async () => {
     const message = await mentioned();
     const text = Array.from({ length: 900 }, (_, index) => `${index}. a line of <some> length`).join("\n");
     const reply = replyTo(world.platform, message);
@@ -56,7 +56,7 @@ describe("what is posted", () => {
     },
   );
 
-  test("an answer that can't be a file stands in messages below its beginning", async () => {
+  test("an answer that can't be a file continues in messages below its beginning", async () => {
     const message = await mentioned();
     const { slack } = world;
     for (const token of slack.tokens.values()) token.scopes = token.scopes.filter((scope) => scope !== "files:write");
@@ -69,7 +69,7 @@ describe("what is posted", () => {
     expect(all.match(/word\d+/g)).toEqual(text.split("\n"));
   });
 
-  test("a file that Slack does not show after all is named below the answer", async () => {
+  test("a file that Slack does not share is named below the answer", async () => {
     const message = await mentioned();
     const folder = await mkdtemp(join(tmpdir(), "remora-files-"));
     await writeFile(join(folder, "made.txt"), "made");
@@ -84,7 +84,7 @@ describe("what is posted", () => {
     ]);
   });
 
-  test("when Slack refuses the blocks, the whole text comes without them", async () => {
+  test("if Slack refuses the blocks, the whole text is posted without them", async () => {
     const message = await mentioned(edits);
     const text = Array.from({ length: 300 }, (_, index) => `- item ${index} of **many**`).join("\n");
     world.slack.failNext("chat.postMessage", { type: "error", error: "invalid_blocks" });
@@ -95,7 +95,7 @@ describe("what is posted", () => {
     expect(all.match(/item \d+ of \*many\*/g)).toHaveLength(300);
   });
 
-  test("a message that somebody deleted is said anew", async () => {
+  test("a message that somebody deleted is posted again", async () => {
     const message = await mentioned(edits);
     const { slack } = world;
     const reply = replyTo(world.platform, message);
@@ -115,7 +115,7 @@ describe("what is posted", () => {
     await expect(replyTo(world.platform, message).finish("hello", [])).rejects.toThrow(error);
   });
 
-  test("where the thread was deleted it is the channel", async () => {
+  test("if the thread was deleted, the reply is in the channel", async () => {
     const message = await mentioned(edits);
     const { slack } = world;
     slack.state.messages.splice(
@@ -132,7 +132,7 @@ describe("what is posted", () => {
     await expect(replyTo(world.platform, message).finish("hello", [])).rejects.toThrow(/not_in_channel.*\/invite/);
   });
 
-  test("what stands in a channel by itself begins a thread of the agent's", async () => {
+  test("a post of the agent in a channel begins a thread of the agent", async () => {
     const message = await mentioned(edits);
     const { slack } = world;
     const conversationId = message.conversationId.split(":").slice(0, 3).join(":");
@@ -146,7 +146,7 @@ describe("what is posted", () => {
     expect(agent.kept.at(-1)).toMatchObject({ isAddressed: true, text: "and to you" });
   });
 
-  test("a text that Slack finds too long all the same comes in parts", async () => {
+  test("a text that Slack finds too long is posted in parts", async () => {
     const message = await mentioned(edits);
     const text = Array.from({ length: 400 }, (_, index) => `word ${index}`).join(" ");
     world.slack.failNext("chat.postMessage", { type: "error", error: "msg_too_long" });
@@ -159,7 +159,7 @@ describe("what is posted", () => {
     ).toHaveLength(400);
   });
 
-  test("an empty end takes a status away again, and says nothing else", async () => {
+  test("an empty end removes the status and posts nothing", async () => {
     const message = await mentioned(edits);
     const reply = replyTo(world.platform, message);
     await reply.progress(running("Thinking"));
@@ -167,7 +167,7 @@ describe("what is posted", () => {
     expect(agents()).toEqual([]);
   });
 
-  test("files that Slack does not take are named in the text", async () => {
+  test("files that Slack refuses are named in the text", async () => {
     const message = await mentioned(edits);
     const folder = await mkdtemp(join(tmpdir(), "remora-slack-"));
     const path = join(folder, "data.csv");
