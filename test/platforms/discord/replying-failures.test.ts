@@ -1,5 +1,5 @@
 /** Replies while connections break, the service fails or the process dies: nothing is lost or posted twice. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Posts } from "../../../src/ports/platform.ts";
 import { createCard, createPosts } from "../../conformance/platform-world.ts";
 import { bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
@@ -69,6 +69,23 @@ describe("failures of the connection and the service", () => {
     outage.remove();
     await finish();
     expect(own(threadOf(message)).map(({ content }) => content)).toEqual(["Once."]);
+  });
+
+  test("a limit of an hour is not waited for: no more requests until it ends, and then one answer", async () => {
+    const message = await toldPrivately();
+    const posts = createPosts();
+    const limit = discord.fail(
+      { route: "messages.create", times: Number.POSITIVE_INFINITY },
+      { type: "rate-limit", retryAfterSeconds: 3_600 },
+    );
+    const finish = () => replyTo(message, posts).finish("Once.", []);
+    await expect(finish()).rejects.toMatchObject({ code: "platform.away", isRetryable: true });
+    await expect(finish()).rejects.toMatchObject({ code: "platform.away", isRetryable: true });
+    expect(limit.hits).toHaveLength(1);
+    limit.remove();
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 61 * 60_000 });
+    await finish().finally(() => vi.useRealTimers());
+    expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual(["Once."]);
   });
 
   test("a text posted before a crash is edited to the new text", async () => {

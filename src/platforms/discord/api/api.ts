@@ -7,11 +7,9 @@ import {
   DefaultRestOptions,
   DiscordAPIError,
   HTTPError,
-  type RateLimitData,
   RateLimitError,
   type RawFile,
   REST,
-  RESTEvents,
   type RouteLike,
 } from "discord.js";
 import { pause } from "../../../lib/backoff.ts";
@@ -20,9 +18,9 @@ import type { Log } from "../../../lib/log.ts";
 import { isTransientCode } from "../../../lib/transient-errors.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
-import { globalRequestsPerSecond } from "../limits.ts";
 import { fatalProblem } from "./gateway-problems.ts";
-import { bucketOf, createSharedSlots, globalBucket } from "./shared-slots.ts";
+import { createLongLimits, isLong, isNotWorthWaiting, keepGlobalRate, tellOthers } from "./rate-limits.ts";
+import { createSharedSlots } from "./shared-slots.ts";
 
 /**
  * How long to retry: not at all (`once`), for a second (`brief`), for half a minute (`lasting`), or for minutes
@@ -65,9 +63,6 @@ const defaultPauses: Record<RetryPolicy, readonly number[]> = {
   patient: [300, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000],
 };
 const timeoutMs = 15_000;
-const maxRequestsPerSecond = 500;
-const safeRateMs = 10 * 60_000;
-const maxThreadWaitMs = 5_000;
 
 /**
  * Once Slack's library or a proxy has loaded a newer undici, discord.js sends with that one, which rejects the built-in
@@ -96,6 +91,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
   keepGlobalRate(rest);
   const sharedSlot = budget && createSharedSlots(budget);
   if (budget !== undefined) tellOthers(rest, budget);
+  const limits = createLongLimits();
   const ended = new AbortController();
   const running = new Set<AbortController>();
 
@@ -106,6 +102,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
     if (ended.signal.aborted) own.abort();
     const both = signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]);
     try {
+      limits.check(method, route);
       if (!withoutToken) await sharedSlot?.(method, route, both);
       const sent = rest.request({
         method: method as never,
@@ -121,6 +118,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
       if (!withoutToken) onToken?.(undefined);
       return answer;
     } catch (thrown) {
+      limits.note(method, route, thrown);
       // Set the token again, because the client drops it after a 401 and would send nothing more.
       if (thrown instanceof DiscordAPIError && thrown.status === 401) {
         rest.setToken(token);
@@ -141,7 +139,8 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
         try {
           return await attempt<T>(request);
         } catch (thrown) {
-          if (ended.signal.aborted || signal.aborted || !isPassing(thrown)) throw thrown;
+          if (ended.signal.aborted || signal.aborted || thrown instanceof RateLimitError || !isPassing(thrown))
+            throw thrown;
           log.debug({ method, route, error: messageOf(thrown), wait }, "a Discord request failed; retrying");
           await pause(jittered(wait), AbortSignal.any([signal, ended.signal]));
         }
@@ -157,35 +156,6 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
   };
 }
 
-/** The answer that uses up a limit says how long to wait, before anything is refused. */
-function tellOthers(rest: REST, budget: RateBudget): void {
-  rest.on(RESTEvents.Response, ({ method, path }, { status, headers }) => {
-    if (status !== 429 && headers.get("x-ratelimit-remaining") !== "0") return;
-    const seconds = Number(headers.get("x-ratelimit-reset-after") ?? headers.get("retry-after"));
-    const bucket = headers.has("x-ratelimit-global") ? globalBucket : bucketOf(method, path);
-    if (seconds > 0) budget.hold(bucket, seconds * 1_000);
-  });
-}
-
-/** Ignores the limit of 50 requests a second until a 429, then obeys it, because refused requests count too. */
-function keepGlobalRate(rest: REST): void {
-  let timer: NodeJS.Timeout | undefined;
-  rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
-  rest.on(RESTEvents.Response, (_request, response) => {
-    if (response.status !== 429 || !response.headers.has("x-ratelimit-global")) return;
-    rest.options.globalRequestsPerSecond = globalRequestsPerSecond;
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
-    }, safeRateMs).unref();
-  });
-}
-
-/** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting. */
-function isNotWorthWaiting({ method, route, timeToReset }: RateLimitData): boolean {
-  return method === "POST" && route.endsWith("/threads") && timeToReset > maxThreadWaitMs;
-}
-
 function jittered(ms: number): number {
   return ms * (0.8 + Math.random() * 0.4);
 }
@@ -197,6 +167,7 @@ export function isPassing(thrown: unknown): boolean {
   if (thrown instanceof DiscordAPIError) return thrown.status >= 500 || thrown.status === 429 || thrown.status === 408;
   if (thrown instanceof HTTPError) return true;
   if (thrown instanceof RemoraError) return thrown.isRetryable;
+  if (thrown instanceof RateLimitError) return isLong(thrown);
   if (!(thrown instanceof Error)) return false;
   if (thrown.name === "AbortError" || isTransient((thrown as { code?: unknown }).code)) return true;
   // A truncated answer is not valid JSON.
@@ -210,8 +181,9 @@ export function isAway(thrown: unknown): boolean {
   return !(thrown instanceof RemoraError) && isPassing(thrown);
 }
 
+/** Discord wants no more of that kind for some minutes. */
 export function isLimited(thrown: unknown): boolean {
-  return thrown instanceof RateLimitError;
+  return thrown instanceof RateLimitError && !isLong(thrown);
 }
 
 export function codeOfRefusal(thrown: unknown): number | undefined {

@@ -1,0 +1,68 @@
+/** How requests keep Discord's rate limits, beyond what its client does: short ones are waited for, long ones are not. */
+import { type RateLimitData, RateLimitError, type REST, RESTEvents } from "discord.js";
+import type { RateBudget } from "../../../ports/rate-budget.ts";
+import { globalRequestsPerSecond } from "../limits.ts";
+import { bucketOf, globalBucket } from "./shared-slots.ts";
+
+const maxRequestsPerSecond = 500;
+const safeRateMs = 10 * 60_000;
+const maxThreadWaitMs = 5_000;
+/** Whoever waits longer tries again later, and meanwhile leaves its turn's slot to others. */
+const maxLimitWaitMs = 10 * 60_000;
+
+/** The answer that uses up a limit says how long to wait, before anything is refused. */
+export function tellOthers(rest: REST, budget: RateBudget): void {
+  rest.on(RESTEvents.Response, ({ method, path }, { status, headers }) => {
+    if (status !== 429 && headers.get("x-ratelimit-remaining") !== "0") return;
+    const seconds = Number(headers.get("x-ratelimit-reset-after") ?? headers.get("retry-after"));
+    const bucket = headers.has("x-ratelimit-global") ? globalBucket : bucketOf(method, path);
+    if (seconds > 0) budget.hold(bucket, seconds * 1_000);
+  });
+}
+
+/** Ignores the limit of 50 requests a second until a 429, then obeys it, because refused requests count too. */
+export function keepGlobalRate(rest: REST): void {
+  let timer: NodeJS.Timeout | undefined;
+  rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
+  rest.on(RESTEvents.Response, (_request, response) => {
+    if (response.status !== 429 || !response.headers.has("x-ratelimit-global")) return;
+    rest.options.globalRequestsPerSecond = globalRequestsPerSecond;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      rest.options.globalRequestsPerSecond = maxRequestsPerSecond;
+    }, safeRateMs).unref();
+  });
+}
+
+/** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting. */
+export function isNotWorthWaiting(limit: RateLimitData): boolean {
+  const isNewThread = limit.method === "POST" && limit.route.endsWith("/threads");
+  return waitOf(limit) > (isNewThread ? maxThreadWaitMs : maxLimitWaitMs);
+}
+
+function waitOf({ timeToReset, retryAfter }: RateLimitData): number {
+  return Math.max(timeToReset, retryAfter);
+}
+
+export const isLong = (limit: RateLimitData) => waitOf(limit) > maxLimitWaitMs;
+
+/** Remembers limits that nobody waits for, because each request in spite of one makes Discord's next ban likelier. */
+export function createLongLimits() {
+  const limits = new Map<string, { until: number; thrown: RateLimitError }>();
+  return {
+    /** Throws what Discord last answered while its limit lasts longer than anybody waits. */
+    check(method: string, route: string): void {
+      for (const bucket of [globalBucket, bucketOf(method, route)]) {
+        const known = limits.get(bucket);
+        if (known === undefined) continue;
+        if (known.until - Date.now() > maxLimitWaitMs) throw known.thrown;
+        limits.delete(bucket);
+      }
+    },
+    note(method: string, route: string, thrown: unknown): void {
+      if (!(thrown instanceof RateLimitError && isLong(thrown))) return;
+      const bucket = thrown.global ? globalBucket : bucketOf(method, route);
+      if (!limits.has(bucket)) limits.set(bucket, { until: Date.now() + waitOf(thrown), thrown });
+    },
+  };
+}
