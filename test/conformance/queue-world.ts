@@ -68,7 +68,9 @@ export async function open(attempt: Attempt, setup: Partial<QueueSetup> = {}) {
     },
   };
   const events = createEvents();
-  events.listen((event) => heard.push(event));
+  // The tool of a "killed" process may time out during a later test.
+  const heardByThisTest = heard;
+  events.listen((event) => heardByThisTest.push(event));
   const outputsFolder = () => join(workingFolder, "outputs");
   const rest = { backoff: [1, 2, 3], concurrency: 4, outputLimit: 30_000, outputsFolder };
   const queue = await harness.open({ toolbox, events, ...rest, ...setup });
