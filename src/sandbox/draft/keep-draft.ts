@@ -92,6 +92,10 @@ export function keepId({ id, changedAt }: DraftRecord): string {
   return `${id}-${changedAt.toString(36)}`;
 }
 
+export function draftOfKeep(keepId: string): string {
+  return keepId.slice(0, keepId.lastIndexOf("-"));
+}
+
 async function isFolder(path: string): Promise<boolean> {
   return (await stat(path).catch(ifMissing(undefined)))?.isDirectory() === true;
 }

@@ -8,7 +8,7 @@ import type { Events } from "../../ports/events.ts";
 import type { Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { AnswerReceipt, Author, Scope } from "../../ports/message.ts";
 import type { UndoJournal, UndoResult } from "../effects/undo-journal.ts";
-import { type KeepLock, namedPaths } from "./keep-draft.ts";
+import { draftOfKeep, type KeepLock, namedPaths } from "./keep-draft.ts";
 import { filesText, folderPhrase } from "./shown-changes.ts";
 
 export interface UndoOptions {
@@ -72,18 +72,22 @@ export function createUndo({ ledger, undo, keepLock, endKept, approvals, events,
     }));
   }
 
+  async function approvalOfKeep({ turnIds }: DraftRecord, undoId: string): Promise<string | undefined> {
+    for (const turnId of turnIds.toReversed()) {
+      const ofTurn = await ledger.list("approval", { group: turnId });
+      const found = ofTurn.find(({ body }) => body.changes?.undoId === undoId);
+      if (found !== undefined) return found.id;
+    }
+    return undefined;
+  }
+
   return {
     async newest(scope) {
-      const drafts = await ledger.list("draft", { states: ["kept"] });
-      const ofScope = drafts.filter(({ body }) => body.scope === scope && body.undoId !== undefined);
-      for (const { id, body } of ofScope.toSorted((one, other) => other.updatedAt - one.updatedAt)) {
-        for (const turnId of body.turnIds.toReversed()) {
-          const approvalsOfTurn = await ledger.list("approval", { group: turnId });
-          const row = approvalsOfTurn.find(
-            (approval) => approval.body.changes?.draftId === id && approval.body.changes.undoId !== undefined,
-          );
-          if (row !== undefined) return row.id;
-        }
+      // The journal knows when changes were kept; draft records also change later, for example when a turn is told.
+      for (const { id } of await undo.list()) {
+        const draft = (await ledger.get("draft", draftOfKeep(id)))?.body;
+        const approvalId = draft?.scope === scope ? await approvalOfKeep(draft, id) : undefined;
+        if (approvalId !== undefined) return approvalId;
       }
       return undefined;
     },

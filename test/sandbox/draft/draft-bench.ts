@@ -39,7 +39,7 @@ const never = new AbortController().signal;
 
 export type BenchOptions = Partial<
   Pick<DraftsOptions, "policy" | "isTainted" | "sandbox" | "unconfinedRefusal" | "redact" | "exposed">
-> & { approvals?: ApprovalPolicy; isRepeatRefused?: () => boolean };
+> & { approvals?: ApprovalPolicy; isRepeatRefused?: () => boolean; onShow?: () => void };
 
 export interface CallOptions {
   use?: FolderUse;
@@ -112,7 +112,10 @@ export async function createBench(options: BenchOptions = {}) {
     unconfinedRefusal: options.unconfinedRefusal,
     environment: {},
     exposed: options.exposed ?? (() => ({ readable: [], mounts: [] })),
-    show: async (card) => void shown.push(card),
+    show: async (card) => {
+      shown.push(card);
+      options.onShow?.();
+    },
     isTainted: options.isTainted ?? (() => false),
     repeats: createRepeats(accepted, options.isRepeatRefused),
     fileOrigins: createFileOrigins(ledger),

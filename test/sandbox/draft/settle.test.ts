@@ -2,13 +2,16 @@
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { AnswerReceipt } from "../../../src/ports/message.ts";
 import { ann, type Bench, ben, createBench, given, own } from "./draft-bench.ts";
 
 let bench: Bench;
 let isRepeatRefused = false;
+let onShow = () => {};
 beforeEach(async () => {
   isRepeatRefused = false;
-  bench = await createBench({ isRepeatRefused: () => isRepeatRefused });
+  onShow = () => {};
+  bench = await createBench({ isRepeatRefused: () => isRepeatRefused, onShow: () => onShow() });
 });
 afterEach(() => bench.close());
 
@@ -316,6 +319,28 @@ describe("undo by command", () => {
       accepted: false,
       text: "There is nothing to undo here.",
     });
+  });
+
+  test("takes back what was kept last, even if a turn was told of older changes since", async () => {
+    const turn = await bench.startTurn(given);
+    await bench.run(turn, "echo 1 > approved.txt");
+    await bench.end(turn);
+    await bench.click("approve");
+    await keepOne("echo 2 > newest.txt");
+    expect(await bench.drafts.news(await bench.startTurn(given))).toHaveLength(1);
+    expect((await bench.drafts.undoNewest("channel:c1", ann)).accepted).toBe(true);
+    expect(await namesIn()).toEqual([]);
+    expect(await namesIn(given)).toEqual(["approved.txt"]);
+  });
+
+  test("works as soon as the card is shown", async () => {
+    await keepOne("echo 1 > older.txt");
+    const undone = new Promise<AnswerReceipt>((resolve) => {
+      onShow = () => resolve(bench.drafts.undoNewest("channel:c1", ann));
+    });
+    await keepOne("echo 2 > newest.txt");
+    expect((await undone).accepted).toBe(true);
+    expect(await namesIn()).toEqual(["older.txt"]);
   });
 
   test("does nothing when something newer changed the same file, and names it", async () => {
