@@ -7,8 +7,8 @@ import { describe, expect, test, vi } from "vitest";
 import { addSkillsCommand } from "../../src/cli/skills-add.ts";
 import { skillText, writeFiles } from "../skill-runtime/folders.ts";
 import { environmentOf, remora, temporaryFolder } from "./remora-command.ts";
+import { skillsHere } from "./skills-command.ts";
 
-/** Every command is a process of its own. */
 vi.setConfig({ testTimeout: 60_000 });
 
 const project = resolve(import.meta.dirname, "../..");
@@ -23,7 +23,8 @@ async function open(files: { [path: string]: string } = {}) {
     home,
     source,
     skills,
-    add: (...given: string[]) => remora(home, "skills", "add", "--yes", ...given),
+    add: (...given: string[]) => skillsHere(home, "add", "--yes", ...given),
+    addAsProcess: (...given: string[]) => remora(home, "skills", "add", "--yes", ...given),
     visible: async () => (await readdir(skills)).filter((name) => !name.startsWith(".") && name !== "origins.json"),
   };
 }
@@ -41,13 +42,13 @@ const alpha = { "alpha/SKILL.md": skillText("alpha"), "alpha/notes/list.md": "a 
 
 describe("from a folder", () => {
   test("a skill is copied whole, and in force", async () => {
-    const { add, source, skills, home } = await open(alpha);
-    const { code, stdout, stderr } = await add(join(source, "alpha"));
+    const { addAsProcess, source, skills, home } = await open(alpha);
+    const { code, stdout, stderr } = await addAsProcess(join(source, "alpha"));
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toContain("alpha — What alpha does\n  2 files, 1 KiB\n");
     expect(await readFile(join(skills, "alpha/notes/list.md"), "utf8")).toBe("a list");
     expect((await stat(join(skills, "alpha"))).mode & 0o777).toBe(0o755);
-    expect((await remora(home, "skills", "list")).stdout).toContain("alpha — ");
+    expect((await skillsHere(home, "list")).stdout).toContain("alpha — ");
     expect(await readdir(skills)).toEqual(["alpha", "origins.json"]);
   });
 
@@ -98,7 +99,7 @@ confirm_patterns: ['^act ']`;
 
 describe("from a git repository", () => {
   test("it is cloned without running anything, also what the person's own git would run at a checkout", async () => {
-    const { add, source, skills, home } = await open({ "skills/alpha/SKILL.md": skillText("alpha") });
+    const { addAsProcess, source, skills, home } = await open({ "skills/alpha/SKILL.md": skillText("alpha") });
     const ran = join(home, "ran");
     const hook = `#!/bin/sh\ntouch ${ran}\n`;
     await writeFiles(home, {
@@ -111,7 +112,7 @@ describe("from a git repository", () => {
     await execa("git", ["clone", "--quiet", url, join(home, "clone")], { env: { HOME: home } });
     expect(existsSync(ran)).toBe(true);
     await rm(ran);
-    const { code, stdout } = await add(url);
+    const { code, stdout } = await addAsProcess(url);
     expect(code).toBe(0);
     expect(stdout).toContain(`From ${url}:`);
     expect(await readdir(join(skills, "alpha"))).toEqual(["SKILL.md"]);

@@ -1,0 +1,46 @@
+/**
+ * `remora skills …` within the test's process, with the arguments, variables and output of a process of its own
+ * (remora-command.ts), and without its start, which costs most of the processor time.
+ */
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { vi } from "vitest";
+import { addSkillCommands } from "../../src/cli/program/skills.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
+import { type Ended, environmentOf } from "./remora-command.ts";
+
+const project = resolve(import.meta.dirname, "../..");
+
+export async function skillsHere(home: string, ...given: string[]): Promise<Ended> {
+  const program = new Command("remora");
+  addSkillCommands(program, project);
+  for (const [name, value] of Object.entries(environmentOf(home))) vi.stubEnv(name, value);
+  const before = process.exitCode;
+  process.exitCode = undefined;
+  const [stdout, stderr] = [collect(process.stdout), collect(process.stderr)];
+  let refused = "";
+  try {
+    await program.parseAsync(["skills", ...given], { from: "user" });
+  } catch (thrown) {
+    // As main.ts does.
+    if (!(thrown instanceof RemoraError)) throw thrown;
+    refused = `${thrown.message}\n`;
+    process.exitCode = 1;
+  } finally {
+    stdout.stop();
+    stderr.stop();
+    vi.unstubAllEnvs();
+  }
+  const code = Number(process.exitCode ?? 0);
+  process.exitCode = before;
+  return { code, stdout: stdout.text(), stderr: stderr.text() + refused };
+}
+
+function collect(stream: NodeJS.WriteStream): { text(): string; stop(): void } {
+  let text = "";
+  const spy = vi.spyOn(stream, "write").mockImplementation((piece) => {
+    text += String(piece);
+    return true;
+  });
+  return { text: () => text, stop: () => spy.mockRestore() };
+}
