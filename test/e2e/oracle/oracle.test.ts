@@ -18,7 +18,7 @@ import { createOracleWorld, type OracleWorld } from "./world.ts";
 /** A plain run takes the same few commands each time; `npm run oracle` generates thousands of new ones. */
 const isPlain = process.env.ORACLE_COMMANDS === undefined;
 const seed = Number(process.env.ORACLE_SEED ?? (isPlain ? 1 : Date.now() % 1_000_000));
-const count = Number(process.env.ORACLE_COMMANDS ?? 100);
+const count = Number(process.env.ORACLE_COMMANDS ?? 60);
 const runMs = 120_000 + count * 400;
 /** Small, so a violation is found near the commands that caused it, and before a later one hides it. */
 const callsBetweenInspections = Math.min(500, Math.ceil(count / 2));
@@ -68,9 +68,9 @@ test(`${count} generated commands have no effect that nobody approved`, { timeou
 test("commands that match no pattern are harmless, and only the listed examples ask", {
   timeout: runMs,
 }, async () => {
-  // test/gate/gate-tables.test.ts asks the gate about all of them; a plain run runs every sixth.
+  // test/gate/gate-tables.test.ts asks the gate about all of them; a plain run runs every twelfth.
   const harmless = [...looking, ...working, ...askedByTag]
-    .filter((_command, index) => !isPlain || index % 6 === 0)
+    .filter((_command, index) => !isPlain || index % 12 === 0)
     .map((command) => ({ command }));
   const outcomes = await runCalls(world, harmless);
   const asked = outcomes.filter(({ fate }) => fate === "asked").length;
