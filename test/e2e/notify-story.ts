@@ -1,8 +1,14 @@
-/** The story of a card that finds the people who can answer it, told on each chat service with the real process. */
+/** The story of a card that finds the people who can answer it, told on each chat service. Only agents that are killed are processes. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { createHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraProcess,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 
 export interface Seen {
   id: string;
@@ -43,17 +49,28 @@ const allKills = ["card-posted", "card-kept", "copy-opened", "card-posted:2", "n
 
 type NotifyWorld = Awaited<ReturnType<typeof createWorld>>;
 
-/** A workspace of the service, a home, and the processes on them. */
+/** A workspace of the service, a home, and the agents on them. */
 async function createWorld(createDriver: () => Promise<NotifyDriver>) {
   const [driver, home] = await Promise.all([createDriver(), createHome()]);
-  const processes: RemoraProcess[] = [];
+  const running: RunningRemora[] = [];
+  let starts = 0;
 
-  async function start(safety: Record<string, unknown> = {}, env: Record<string, string> = {}): Promise<RemoraProcess> {
-    const config = join(home.data, "..", `config-${processes.length}.json`);
+  async function settingsOf(safety: Record<string, unknown>): Promise<Record<string, string>> {
+    const config = join(home.data, "..", `config-${starts++}.json`);
     await writeFile(config, JSON.stringify({ safety }));
-    const started = await startRemora(home, { ...driver.env(), REMORA_CONFIG: config, ...env });
-    processes.push(started);
+    return { ...driver.env(), REMORA_CONFIG: config };
+  }
+  async function start(safety: Record<string, unknown>): Promise<void> {
+    running.push(await startRemora(home, await settingsOf(safety)));
+  }
+  async function startToBeKilled(safety: Record<string, unknown>, point: string): Promise<RemoraProcess> {
+    const kill = { REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: point };
+    const started = await startProcess(home, { ...(await settingsOf(safety)), ...kill });
+    running.push(started);
     return started;
+  }
+  async function stop(): Promise<void> {
+    await Promise.all(running.splice(0).map((each) => each.stop()));
   }
 
   const cardIn = (asked: Asked) => driver.until(() => asked.thread().find(isCard));
@@ -72,9 +89,9 @@ async function createWorld(createDriver: () => Promise<NotifyDriver>) {
   };
 
   return {
-    ...{ driver, start, cardIn, copyFor, settledIn, textIn, linesOf },
+    ...{ driver, start, startToBeKilled, stop, cardIn, copyFor, settledIn, textIn, linesOf },
     async close() {
-      await Promise.all(processes.map((each) => each.kill()));
+      await stop();
       await driver.close();
       await home.remove();
     },
@@ -214,24 +231,24 @@ export function tellNotifications(
       async (point, { onTestFinished }) => {
         const world = await createWorld(createDriver);
         onTestFinished(world.close);
-        const { cardIn, copyFor, driver, settledIn, start, textIn } = world;
+        const { cardIn, copyFor, driver, settledIn, start, startToBeKilled, stop, textIn } = world;
         const isNote = point.startsWith("note");
         const safety = {
           approvers: [driver.approver("ben"), driver.approver("cara")],
           ...(isNote ? { expiryMinutes: 0.6 } : {}),
         };
         const file = `killed-${point.replace(":", "-")}.txt`;
-        const killed = await start(safety, { REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: point });
+        const killed = await startToBeKilled(safety, point);
         const asked = await driver.ask(runs(file));
         await killed.exited;
-        const remora = await start(safety);
+        await start(safety);
         await cardIn(asked);
         const copy = await copyFor("cara", file);
         if (isNote) await textIn(asked.thread, "till waiting for your answer");
         await driver.click("cara", copy, "Deny");
         await settledIn(() => driver.dm("cara"), copy);
         await driver.until(() => !asked.thread().some(isCard));
-        await remora.kill();
+        await stop();
         expect(pingsIn(asked.thread())).toEqual(isNote ? ["ben", "ben"] : ["ben"]);
         // She may also have read the reminder.
         const isReminder = ({ text }: Seen) => text.includes("till waiting");
