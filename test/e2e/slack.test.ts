@@ -1,10 +1,20 @@
-/** The main job through Slack, with the real process and the real Bolt: mention, stream, card, crash, click and result. */
+/**
+ * The main job through Slack, with the real agent and the real Bolt: mention, stream, card, crash, click and result. What
+ * dies or gets a signal is a process; the others run within the test's, because a start there costs a fifth.
+ */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createModelServer } from "../../bench/model-server.ts";
 import { createFailingModel } from "../doubles/failing-model.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora as startHere } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RemoraProcess,
+  type RunningRemora,
+  startRemora,
+} from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { Said } from "../doubles/slack/people.ts";
 import type { SeenMessage } from "../doubles/slack/see.ts";
@@ -19,21 +29,40 @@ function isAnswer({ metadata, streaming }: SeenMessage): boolean {
 
 describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   let home: RemoraHome;
-  let remora: RemoraProcess;
+  let remora: RunningRemora | undefined;
   let slack: SlackDouble;
   let config: string;
   /** Commands that list it see at once what a test puts there, unless they have looked for it by name. */
   let signals: string;
 
-  async function start(env: Record<string, string> = {}): Promise<void> {
+  function environment(env: Record<string, string>): Record<string, string> {
     const how =
       transport === "socket" ? { SLACK_APP_TOKEN: slack.appToken } : { SLACK_SIGNING_SECRET: slack.signingSecret };
-    const tokens = { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...how };
-    remora = await startRemora(home, { ...tokens, REMORA_CONFIG: config, ...env });
-    if (transport === "http") slack.http.target = `${remora.url}/slack/events`;
+    return { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...how, REMORA_CONFIG: config, ...env };
   }
 
-  // Sequential, because tests kill and restart the process on one workspace.
+  function use<R extends RunningRemora>(started: R): R {
+    remora = started;
+    if (transport === "http") slack.http.target = `${started.url}/slack/events`;
+    return started;
+  }
+
+  async function stop(): Promise<void> {
+    await remora?.stop();
+    remora = undefined;
+  }
+
+  async function start(env: Record<string, string> = {}): Promise<void> {
+    await stop();
+    use(await startHere(home, environment(env)));
+  }
+
+  async function startProcess(env: Record<string, string> = {}): Promise<RemoraProcess> {
+    await stop();
+    return use(await startRemora(home, environment(env)));
+  }
+
+  // Sequential, because tests kill and restart the agent on one workspace.
   beforeAll(async () => {
     slack = await createSlackDouble();
     home = await createHome();
@@ -44,7 +73,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await start();
   });
   afterAll(async () => {
-    await remora.kill();
+    await stop();
     await slack.stop();
     await home.remove();
   });
@@ -138,109 +167,6 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(await filesHere()).not.toContain("denied.txt");
   });
 
-  test("a click on a card from before kill -9 still counts, and the command runs once", async () => {
-    const said = mention("run echo ran >> once.txt with network example.com");
-    const card = await cardIn(said);
-    await remora.kill();
-    await start();
-    await press(card, "Approve");
-    await answerIn(said, "is done");
-    await reportIn(said, "once.txt");
-    const file = join(home.workspace, "files", `channel:${slack.general.id}`, "once.txt");
-    expect(await readFile(file, "utf8")).toBe("ran\n");
-    const before = agentsIn(said).length;
-    const forged = { actionId: "remora_approve", value: card.buttons[0]?.value ?? "" };
-    await slack.interactions
-      .click({ as: slack.ann, on: { channel: slack.general, ts: card.ts }, forged })
-      .acknowledged();
-    await slack.until(() =>
-      slack
-        .see({ in: slack.general, thread: said.ts, as: slack.ann })
-        .find((message) => message.readable.includes("Nothing left")),
-    );
-    expect(await readFile(file, "utf8")).toBe("ran\n");
-    expect(agentsIn(said)).toHaveLength(before);
-  });
-
-  onlyOnce("an answer cut off by kill -9 becomes one complete message after the restart", async () => {
-    await remora.kill();
-    const model = await createModelServer({ words: 60, wordMs: 40 });
-    const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
-    await start(env);
-    const said = mention("tell me a long story");
-    await slack.until(() => agentsIn(said)[0]?.readable.includes("word9"), 60_000);
-    await remora.kill();
-    expect(agentsIn(said)).toMatchObject([{ streaming: "in_progress" }]);
-    await start(env);
-    const answer = await answerIn(said, "word59");
-    await remora.kill();
-    await model.close();
-    await start();
-    expect(agentsIn(said)).toHaveLength(1);
-    expect(answer.readable.match(/word\d+/g)).toEqual(Array.from({ length: 60 }, (_, index) => `word${index}`));
-  });
-
-  onlyOnce(
-    "work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing",
-    async () => {
-      const statusIn = ({ channel, ts }: Said) => slack.assistant.thread(channel, ts)?.status ?? "";
-      const waitingLine = (said: Said) =>
-        agentsIn(said).find(({ readable }) => readable.includes("Waiting for Ann's request here to finish"));
-      const [flag, command] = [
-        join(signals, "go"),
-        `until ls ${signals} | grep -q go; do sleep 0.1; done && echo finished`,
-      ];
-      const said = mention(`run ${command}`);
-      await slack.until(() => statusIn(said).startsWith("is "));
-      // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
-      expect(agentsIn(said)).toEqual([]);
-      const plan = () => agentsIn(said).find(({ blocks }) => blocks.some(({ type }) => type === "task_card"));
-      await slack.until(() => plan()?.blocks.some(({ title }) => / · (?:[5-9]|1\d) s$/.test(String(title))), 60_000);
-      expect(plan()?.blocks).toContainEqual(
-        expect.objectContaining({
-          type: "task_card",
-          title: expect.stringMatching(/^Running until ls /),
-          status: "in_progress",
-        }),
-      );
-      slack.people.say({ as: slack.ben, in: slack.general, thread: said, text: "help" });
-      await slack.until(() => waitingLine(said), 60_000);
-      await remora.kill();
-      await start();
-      await slack.until(() => agentsIn(said).find(({ readable }) => /Running until ls/.test(readable)), 60_000);
-      await writeFile(flag, "");
-      const isOver = () =>
-        agentsIn(said).length === 2 &&
-        agentsIn(said).every((each) => isAnswer(each) && !/Waiting|Running|Thinking|Reading/.test(each.readable));
-      await slack.until(() => isOver() && statusIn(said) === "", 60_000);
-      expect(agentsIn(said).map(({ readable }) => readable)).toEqual([
-        expect.stringMatching(/finished/),
-        expect.stringMatching(/demo model/),
-      ]);
-      expect(agentsIn(said).flatMap(({ blocks }) => blocks.map(({ type }) => type))).not.toContain("task_card");
-    },
-  );
-
-  test("messages from downtime are answered once, and their thread continues", async () => {
-    const said = mention("help");
-    await answerIn(said, "demo model");
-    await said.acknowledged();
-    await remora.kill();
-    slack.redelivery.isEnabled = false;
-    const missed = mention("what time is it?");
-    const inThread = slack.people.say({ as: slack.ben, in: slack.general, thread: said, text: "and again: help" });
-    await start();
-    await slack.until(() => agentsIn(missed).some((message) => message.streaming !== "in_progress"), 60_000);
-    await slack.until(() => agentsIn(said).length === 2, 60_000);
-    expect(agentsIn(missed)).toHaveLength(1);
-    for (const delivery of [...missed.deliveries, ...inThread.deliveries]) await slack.repeat(delivery).acknowledged();
-    const last = mention("help");
-    await answerIn(last, "demo model");
-    expect(agentsIn(missed)).toHaveLength(1);
-    expect(agentsIn(said)).toHaveLength(2);
-    slack.redelivery.isEnabled = true;
-  });
-
   test("/remora works, stop stops, and Allow covers the same rule in the thread", async () => {
     slack.interactions.command({ as: slack.ann, in: slack.general, command: "/remora", text: "help" });
     const help = await slack.until(() =>
@@ -331,12 +257,111 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await expect.poll(() => feedbackLines(), { timeout: 60_000 }).toHaveLength(0);
   });
 
+  test("after kill -9, a click on an open card counts once, and missed messages are answered once", async () => {
+    const dying = await startProcess();
+    const answered = mention("help");
+    await answerIn(answered, "demo model");
+    await answered.acknowledged();
+    const said = mention("run echo ran >> once.txt with network example.com");
+    const card = await cardIn(said);
+    await said.acknowledged();
+    await dying.kill();
+    slack.redelivery.isEnabled = false;
+    const missed = mention("what time is it?");
+    const inThread = slack.people.say({ as: slack.ben, in: slack.general, thread: answered, text: "and again: help" });
+    await start();
+    await press(card, "Approve");
+    await answerIn(said, "is done");
+    await reportIn(said, "once.txt");
+    const file = join(home.workspace, "files", `channel:${slack.general.id}`, "once.txt");
+    expect(await readFile(file, "utf8")).toBe("ran\n");
+    const before = agentsIn(said).length;
+    const forged = { actionId: "remora_approve", value: card.buttons[0]?.value ?? "" };
+    await slack.interactions
+      .click({ as: slack.ann, on: { channel: slack.general, ts: card.ts }, forged })
+      .acknowledged();
+    await privately(slack.ann, "Nothing left", { in: slack.general, thread: said.ts });
+    expect(await readFile(file, "utf8")).toBe("ran\n");
+    expect(agentsIn(said)).toHaveLength(before);
+
+    await slack.until(() => agentsIn(missed).some((message) => message.streaming !== "in_progress"), 60_000);
+    await slack.until(() => agentsIn(answered).length === 2, 60_000);
+    expect(agentsIn(missed)).toHaveLength(1);
+    for (const delivery of [...missed.deliveries, ...inThread.deliveries]) await slack.repeat(delivery).acknowledged();
+    const last = mention("help");
+    await answerIn(last, "demo model");
+    expect(agentsIn(missed)).toHaveLength(1);
+    expect(agentsIn(answered)).toHaveLength(2);
+    slack.redelivery.isEnabled = true;
+  });
+
+  onlyOnce("an answer cut off by kill -9 becomes one complete message after the restart", async () => {
+    const model = await createModelServer({ words: 60, wordMs: 40 });
+    const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
+    const dying = await startProcess(env);
+    const said = mention("tell me a long story");
+    await slack.until(() => agentsIn(said)[0]?.readable.includes("word9"), 60_000);
+    await dying.kill();
+    expect(agentsIn(said)).toMatchObject([{ streaming: "in_progress" }]);
+    await start(env);
+    const answer = await answerIn(said, "word59");
+    await stop();
+    await model.close();
+    expect(agentsIn(said)).toHaveLength(1);
+    expect(answer.readable.match(/word\d+/g)).toEqual(Array.from({ length: 60 }, (_, index) => `word${index}`));
+  });
+
+  onlyOnce(
+    "work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing",
+    async () => {
+      const statusIn = ({ channel, ts }: Said) => slack.assistant.thread(channel, ts)?.status ?? "";
+      const waitingLine = (said: Said) =>
+        agentsIn(said).find(({ readable }) => readable.includes("Waiting for Ann's request here to finish"));
+      const [flag, command] = [
+        join(signals, "go"),
+        `until ls ${signals} | grep -q go; do sleep 0.1; done && echo finished`,
+      ];
+      const dying = await startProcess();
+      const said = mention(`run ${command}`);
+      await slack.until(() => statusIn(said).startsWith("is "));
+      // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
+      expect(agentsIn(said)).toEqual([]);
+      const plan = () => agentsIn(said).find(({ blocks }) => blocks.some(({ type }) => type === "task_card"));
+      await slack.until(() => plan()?.blocks.some(({ title }) => / · (?:[5-9]|1\d) s$/.test(String(title))), 60_000);
+      expect(plan()?.blocks).toContainEqual(
+        expect.objectContaining({
+          type: "task_card",
+          title: expect.stringMatching(/^Running until ls /),
+          status: "in_progress",
+        }),
+      );
+      slack.people.say({ as: slack.ben, in: slack.general, thread: said, text: "help" });
+      await slack.until(() => waitingLine(said), 60_000);
+      await dying.kill();
+      await start();
+      await slack.until(() => agentsIn(said).find(({ readable }) => /Running until ls/.test(readable)), 60_000);
+      await writeFile(flag, "");
+      const isOver = () =>
+        agentsIn(said).length === 2 &&
+        agentsIn(said).every((each) => isAnswer(each) && !/Waiting|Running|Thinking|Reading/.test(each.readable));
+      await slack.until(() => isOver() && statusIn(said) === "", 60_000);
+      expect(agentsIn(said).map(({ readable }) => readable)).toEqual([
+        expect.stringMatching(/finished/),
+        expect.stringMatching(/demo model/),
+      ]);
+      expect(agentsIn(said).flatMap(({ blocks }) => blocks.map(({ type }) => type))).not.toContain("task_card");
+    },
+  );
+
   onlyOnce("Retry starts a failed request again, once, for the person who asked", async () => {
     const model = await createFailingModel(5);
-    await remora.kill();
     const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
     // The click becomes the second message in the ledger. The process dies before its turn starts.
-    await start({ ...models, REMORA_PORT_WRAPPERS: killPointsModule, REMORA_KILL_AT: "accepted:2" });
+    const dying = await startProcess({
+      ...models,
+      REMORA_PORT_WRAPPERS: killPointsModule,
+      REMORA_KILL_AT: "accepted:2",
+    });
     const said = mention("tell me a story");
     const failure = await slack.until(() => agentsIn(said).find(({ buttons }) => buttons.length > 0), 60_000);
     expect(failure.readable).toContain("⚠️");
@@ -347,23 +372,20 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await privately(slack.ben, "Only Ann can start this again", { in: slack.general, thread: said.ts });
     model.isBroken = false;
     press(failure, "Retry").catch(() => {});
-    await remora.exited;
+    await dying.exited;
     await start(models);
     await answerIn(said, "word4");
     await expect.poll(() => press(failure, "Retry").then(() => "taken", String), { timeout: 60_000 }).toBe("taken");
     await privately(slack.ann, "already started this again", { in: slack.general, thread: said.ts });
     expect(agentsIn(said)).toHaveLength(2);
-    await remora.kill();
+    await stop();
     await model.close();
-    await start();
   });
 
   onlyOnce("a kill between the final text and its record leaves one answer with one line", async () => {
-    // A turn that a kill interrupted would pass the point right at the start.
-    await remora.stop();
-    await start({ REMORA_KILL_AT: "after-reply", REMORA_PORT_WRAPPERS: killPointsModule });
+    const dying = await startProcess({ REMORA_KILL_AT: "after-reply", REMORA_PORT_WRAPPERS: killPointsModule });
     const said = mention("run echo finished");
-    await remora.exited;
+    await dying.exited;
     await start();
     const answer = await answerIn(said, "finished");
     await slack.until(() => agentsIn(said).length === 1, 60_000);
@@ -375,8 +397,9 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   });
 
   test("SIGTERM closes the connection and ends the process with exit code 0", async () => {
+    const stopping = await startProcess();
     await answerIn(mention("help"), "demo model");
-    expect(await remora.stop()).toBe(0);
+    expect(await stopping.stop()).toBe(0);
     await slack.until(() => slack.sockets.count() === 0);
   });
 });
