@@ -7,7 +7,7 @@ import { describe, expect, test, vi } from "vitest";
 import { addSkillsCommand } from "../../src/cli/skills-add.ts";
 import { skillText, writeFiles } from "../skill-runtime/folders.ts";
 import { environmentOf, remora, temporaryFolder } from "./remora-command.ts";
-import { skillsHere } from "./skills-command.ts";
+import { remoraHere } from "./remora-here.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -23,7 +23,7 @@ async function open(files: { [path: string]: string } = {}) {
     home,
     source,
     skills,
-    add: (...given: string[]) => skillsHere(home, "add", "--yes", ...given),
+    add: (...given: string[]) => remoraHere(home, "skills", "add", "--yes", ...given),
     addAsProcess: (...given: string[]) => remora(home, "skills", "add", "--yes", ...given),
     visible: async () => (await readdir(skills)).filter((name) => !name.startsWith(".") && name !== "origins.json"),
   };
@@ -48,7 +48,7 @@ describe("from a folder", () => {
     expect(stdout).toContain("alpha — What alpha does\n  2 files, 1 KiB\n");
     expect(await readFile(join(skills, "alpha/notes/list.md"), "utf8")).toBe("a list");
     expect((await stat(join(skills, "alpha"))).mode & 0o777).toBe(0o755);
-    expect((await skillsHere(home, "list")).stdout).toContain("alpha — ");
+    expect((await remoraHere(home, "skills", "list")).stdout).toContain("alpha — ");
     expect(await readdir(skills)).toEqual(["alpha", "origins.json"]);
   });
 

@@ -8,8 +8,8 @@ import { createSkillLibrary } from "../../src/skill-runtime/library/library.ts";
 import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
 import { skillText, writeFiles } from "../skill-runtime/folders.ts";
 import { remora, temporaryFolder } from "./remora-command.ts";
+import { remoraHere } from "./remora-here.ts";
 
-/** Every command is a process of its own. */
 vi.setConfig({ testTimeout: 60_000 });
 
 describe("skills new", () => {
@@ -32,12 +32,12 @@ describe("skills new", () => {
       },
     ]);
     // Beside all that is shipped as well, where every pattern holds for every tool.
-    expect(await remora(home, "skills", "check")).toMatchObject({ code: 0, stderr: "" });
+    expect(await remoraHere(home, "skills", "check")).toMatchObject({ code: 0, stderr: "" });
   });
 
   test("and whose tools work", async () => {
     const home = await temporaryFolder();
-    await remora(home, "skills", "new", "to-do");
+    await remoraHere(home, "skills", "new", "to-do");
     const workspace = join(home, "workspace");
     const library = createSkillLibrary({ roots: [join(workspace, "skills")], log: silentLog, events: createEvents() });
     await library.reload();
@@ -64,16 +64,18 @@ describe("skills new", () => {
 
   test.each(["../x", "A", "a b", "-x", "a--b", "x".repeat(49)])("refuses the name %j", async (name) => {
     const home = await temporaryFolder();
-    const { code, stdout } = await remora(home, "skills", "new", "--", name);
+    const { code, stdout } = await remoraHere(home, "skills", "new", "--", name);
     expect([code, stdout]).toEqual([1, ""]);
     expect(await readdir(home)).toEqual([]);
   });
 
   test("refuses a name that is taken, in the workspace or elsewhere, and says by what", async () => {
     const home = await temporaryFolder();
-    expect((await remora(home, "skills", "new", "shell")).stderr).toMatch(/already exists: .*skills\/shell\/SKILL\.md/);
-    await remora(home, "skills", "new", "mine");
-    expect(await remora(home, "skills", "new", "mine")).toMatchObject({ code: 1 });
+    expect((await remoraHere(home, "skills", "new", "shell")).stderr).toMatch(
+      /already exists: .*skills\/shell\/SKILL\.md/,
+    );
+    await remoraHere(home, "skills", "new", "mine");
+    expect(await remoraHere(home, "skills", "new", "mine")).toMatchObject({ code: 1 });
   });
 });
 
@@ -84,12 +86,12 @@ describe("skills list", () => {
       "mine/SKILL.md": skillText("mine", "version: 2.0.0\ndanger_patterns: [x]"),
       "broken/SKILL.md": "no frontmatter",
     });
-    const { code, stdout, stderr } = await remora(home, "skills", "list");
+    const { code, stdout, stderr } = await remoraHere(home, "skills", "list");
     expect(code).toBe(0);
     expect(stdout).toMatch(/^mine 2\.0\.0 — What mine does\n {4}1 danger, 0 confirm · .*mine\/SKILL\.md$/m);
     expect(stdout).toMatch(/^mcp .*\n {4}more tools while running/m);
     expect(stderr).toContain("1 file with problems");
-    const listed = JSON.parse((await remora(home, "skills", "list", "--json")).stdout);
+    const listed = JSON.parse((await remoraHere(home, "skills", "list", "--json")).stdout);
     expect(listed.find(({ name }: { name: string }) => name === "shell")).toMatchObject({
       tools: ["shell_exec", "shell_jobs"],
       isDenied: false,

@@ -1,26 +1,30 @@
 /**
- * `remora skills …` within the test's process, with the arguments, variables and output of a process of its own
+ * `remora …` within the test's process, with the arguments, variables and output of a process of its own
  * (remora-command.ts), and without its start, which costs most of the processor time.
  */
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { vi } from "vitest";
+import { addDataCommands } from "../../src/cli/program/data.ts";
+import { addOperationsCommands } from "../../src/cli/program/operations.ts";
+import { addPeopleCommands } from "../../src/cli/program/people.ts";
 import { addSkillCommands } from "../../src/cli/program/skills.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
 import { type Ended, environmentOf } from "./remora-command.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 
-export async function skillsHere(home: string, ...given: string[]): Promise<Ended> {
+export async function remoraHere(home: string, ...given: string[]): Promise<Ended> {
   const program = new Command("remora");
-  addSkillCommands(program, project);
+  for (const add of [addSkillCommands, addPeopleCommands, addDataCommands, addOperationsCommands])
+    add(program, project);
   for (const [name, value] of Object.entries(environmentOf(home))) vi.stubEnv(name, value);
   const before = process.exitCode;
   process.exitCode = undefined;
   const [stdout, stderr] = [collect(process.stdout), collect(process.stderr)];
   let refused = "";
   try {
-    await program.parseAsync(["skills", ...given], { from: "user" });
+    await program.parseAsync(given, { from: "user" });
   } catch (thrown) {
     // As main.ts does.
     if (!(thrown instanceof RemoraError)) throw thrown;
