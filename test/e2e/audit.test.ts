@@ -10,11 +10,14 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { headsFolderOf } from "../../src/audit/heads.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { type Ended, remora as runRemora } from "../cli/remora-command.ts";
+import { remoraHere } from "../cli/remora-here.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import { createHome, type RemoraHome, startRemora as startProcess } from "../doubles/remora-process.ts";
 
 let home: RemoraHome;
-let remora: RemoraProcess;
+/** Ends the agent: one in this process is stopped, a process is killed. */
+let end: () => Promise<unknown>;
 let ann: ChatClient;
 let config: string;
 
@@ -22,28 +25,30 @@ beforeAll(async () => {
   home = await createHome();
   config = join(dirname(home.data), "remora.yaml");
   await writeFile(config, JSON.stringify({ safety: { shell: "ask" } }));
-  await begin();
+  await beginToBeKilled();
 });
 afterAll(async () => {
   ann.close();
-  await remora.kill();
+  await end();
   await home.remove();
 });
 
 async function begin(): Promise<void> {
-  remora = await startRemora(home, { REMORA_CONFIG: config });
-  ann = await createChatClient(remora.url, remora.token);
+  const { url, token, stop } = await startRemora(home, { REMORA_CONFIG: config });
+  end = stop;
+  ann = await createChatClient(url, token);
 }
 
-async function kill(): Promise<void> {
-  ann.close();
-  await remora.kill();
+async function beginToBeKilled(): Promise<void> {
+  const { url, token, kill } = await startProcess(home, { REMORA_CONFIG: config });
+  end = kill;
+  ann = await createChatClient(url, token);
 }
 
 const corpus = (where = dirname(home.data)) => join(where, "workspace", "brain", "corpus");
 
 function audit(command: string[], where = dirname(home.data)): Promise<Ended> {
-  return runRemora(where, "audit", ...command);
+  return remoraHere(where, "audit", ...command);
 }
 
 /** Copies the files that `verify` reads. */
@@ -124,12 +129,13 @@ test("after kill -9 during a write, verify accepts the log before and after the 
     const card = await ann.cardFor(await (said[0] as Promise<SeenMessage>));
     const rest = Promise.allSettled([...said, ann.click(card, "approve")]);
     await said[round + 1];
-    await kill();
+    ann.close();
+    await end();
     await rest;
     expect(await problems()).toEqual([]);
-    await begin();
+    await (round === 0 ? beginToBeKilled() : begin());
   }
-  const { code, stdout } = await audit(["verify"]);
+  const { code, stdout } = await runRemora(dirname(home.data), "audit", "verify");
   expect(stdout).toContain("nothing is missing or changed");
   expect(code).toBe(0);
 });
@@ -155,7 +161,7 @@ test("if the log can't be written, the effect does not happen and people read wh
 });
 
 test("verify finds removed, changed and swapped lines, with file and line number", async () => {
-  await kill();
+  await end();
   const where = await mkdtemp(join(tmpdir(), "remora-tampered-"));
   try {
     const names = (await readdir(corpus())).toSorted();
@@ -179,6 +185,5 @@ test("verify finds removed, changed and swapped lines, with file and line number
     expect(await audit(["verify"], where)).toMatchObject({ code: 1, stdout: expect.stringContaining("DELETED") });
   } finally {
     await rm(where, { recursive: true, force: true });
-    await begin();
   }
 });
