@@ -1,5 +1,5 @@
 /**
- * Text from outside keeps its origin in the real process, over turns, notes, files and kills. It makes outward calls ask, and the
+ * Text from outside keeps its origin in the real agent, over turns, notes, files and a kill. It makes outward calls ask, and the
  * card says what was read. The outward call here is a reminder, which never asks otherwise.
  */
 import { readFile, writeFile } from "node:fs/promises";
@@ -8,15 +8,22 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient, type Place, type SeenMessage } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 import { startWebSite, type WebSite } from "../doubles/web-site.ts";
 
 let home: RemoraHome;
 let model: CallingModel;
 let site: WebSite;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 let pageUrl: string;
+let beforeKill: { fetched: SeenMessage; read: string };
 
 beforeAll(async () => {
   [home, model, site] = await Promise.all([createHome(), startCallingModel(), startWebSite()]);
@@ -31,11 +38,17 @@ beforeAll(async () => {
     configPath(),
     stringify({ safety: { owners: ["user:local:ann"] }, sandbox, skills: { settings: { web } } }),
   );
-  await start();
+  // One kill serves three tests, because the start of a process costs more than most of them.
+  const killed = await startProcess(home, env());
+  await connectTo(killed);
+  beforeKill = await workBeforeKill();
+  ann.close();
+  await killed.kill();
+  await connectTo(await startRemora(home, env()));
 });
 afterAll(async () => {
   ann.close();
-  await remora.kill();
+  await remora.stop();
   await Promise.all([model.close(), site.close(), home.remove()]);
 });
 
@@ -45,16 +58,26 @@ const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(inp
 const fetchPage = () => call("web_fetch", { url: pageUrl });
 const remind = (text: string) => call("schedule_add", { text, when: "in 3 hours", kind: "remind" });
 
-async function start(): Promise<void> {
-  const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: configPath() };
-  remora = await startRemora(home, env);
+function env(): Record<string, string> {
+  return { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: configPath() };
+}
+
+async function connectTo(started: RunningRemora): Promise<void> {
+  remora = started;
   ann = await createChatClient(remora.url, remora.token);
 }
 
-async function killAndStart(): Promise<void> {
-  ann.close();
-  await remora.kill();
-  await start();
+/** Brings the page into a history, a note and a file. */
+async function workBeforeKill(): Promise<typeof beforeKill> {
+  const { said: fetched } = await runs(fetchPage());
+  const { read } = await asks(remind("Buy a ticket"), fetched);
+  await runs(
+    `${fetchPage()} then ${call("remember", { title: "Xylophone", text: "The xylophone train leaves at ten." })}`,
+  );
+  const copy = await runs(`${fetchPage()} then ${call("write_file", { path: "copy.md", content: "leaves at ten\n" })}`);
+  await ann.changesFor(copy.said);
+  await writeFile(inFiles("own.md"), "my own words\n");
+  return { fetched, read };
 }
 
 /** A new conversation, or the next turn of `after`. */
@@ -93,19 +116,13 @@ function isQuestion({ type, card, state }: SeenMessage): boolean {
 }
 
 test("a page taints the turns with it in their history, even after a kill, and no other conversation", async () => {
-  const { said } = await runs(fetchPage());
-  const { read } = await asks(remind("Buy a ticket"), said);
+  const { fetched, read } = beforeKill;
   expect(read).toContain(`web: 127.0.0.1:${site.port}/train (by way of an earlier turn)`);
-  await killAndStart();
-  expect((await asks(remind("Buy two tickets"), said)).read).toContain("/train");
+  expect((await asks(remind("Buy two tickets"), fetched)).read).toContain("/train");
   await runs(remind("Water the plants"));
 });
 
 test("a note written after reading a page does not ask, and taints turns that recall it, even after a kill", async () => {
-  await runs(
-    `${fetchPage()} then ${call("remember", { title: "Xylophone", text: "The xylophone train leaves at ten." })}`,
-  );
-  await killAndStart();
   const { said } = await runs("what about the xylophone train?");
   // Nobody asked for it by name, so it is not in the prompt and does not taint.
   expect(model.requests.at(-1)).not.toContain("leaves at ten");
@@ -113,6 +130,22 @@ test("a note written after reading a page does not ask, and taints turns that re
   await runs(remind("Feed the cat"), said);
   const { read } = await asks(`${call("recall", { query: "xylophone train" })} then ${remind("Go")}`);
   expect(read).toContain("/train (by way of recalled memory)");
+});
+
+test("a file written after reading a page taints its readers until a person changes its content", async () => {
+  expect(await readFile(inFiles("copy.md"), "utf8")).toBe("leaves at ten\n");
+  const read = (path: string) => call("read_file", { path });
+  expect((await asks(`${read("copy.md")} then ${remind("A")}`)).read).toContain("/train (by way of file copy.md)");
+  await runs(`${read("own.md")} then ${remind("B")}`);
+  const copied = await asks(`${call("shell_exec", { command: "base64 copy.md > other.txt" })} then ${remind("C")}`);
+  expect(copied.read).toContain("by way of file copy.md");
+  await ann.changesFor(copied.said);
+  const third = await runs(call("shell_exec", { command: "cp other.txt third.txt" }));
+  await ann.changesFor(third.said);
+  expect((await asks(`${read("third.txt")} then ${remind("D")}`)).read).toContain("by way of file third.txt");
+  for (const name of ["copy.md", "other.txt", "third.txt"])
+    await writeFile(inFiles(name), `${name}: my own words now\n`);
+  await runs(`${read("copy.md")} then ${call("shell_exec", { command: "cat *" })} then ${remind("E")}`);
 });
 
 test("after reading a page, an invented address is not fetched, and web_fetch_any asks", async () => {
@@ -189,24 +222,4 @@ test("the list of background jobs keeps the origins of their commands, even in a
     .toBe(true);
   const { read } = await asks(`${call("shell_jobs", {})} then ${remind("A")}`, said);
   expect(read).toContain("/train (by way of background job");
-});
-
-test("a file written after reading a page taints its readers until a person changes its content", async () => {
-  const copy = await runs(`${fetchPage()} then ${call("write_file", { path: "copy.md", content: "leaves at ten\n" })}`);
-  await ann.changesFor(copy.said);
-  await writeFile(inFiles("own.md"), "my own words\n");
-  await killAndStart();
-  expect(await readFile(inFiles("copy.md"), "utf8")).toBe("leaves at ten\n");
-  const read = (path: string) => call("read_file", { path });
-  expect((await asks(`${read("copy.md")} then ${remind("A")}`)).read).toContain("/train (by way of file copy.md)");
-  await runs(`${read("own.md")} then ${remind("B")}`);
-  const copied = await asks(`${call("shell_exec", { command: "base64 copy.md > other.txt" })} then ${remind("C")}`);
-  expect(copied.read).toContain("by way of file copy.md");
-  await ann.changesFor(copied.said);
-  const third = await runs(call("shell_exec", { command: "cp other.txt third.txt" }));
-  await ann.changesFor(third.said);
-  expect((await asks(`${read("third.txt")} then ${remind("D")}`)).read).toContain("by way of file third.txt");
-  for (const name of ["copy.md", "other.txt", "third.txt"])
-    await writeFile(inFiles(name), `${name}: my own words now\n`);
-  await runs(`${read("copy.md")} then ${call("shell_exec", { command: "cat *" })} then ${remind("E")}`);
 });
