@@ -1,4 +1,7 @@
-/** Discord with the real process: mentions, cards, clicks, a kill, and messages from downtime. */
+/**
+ * Discord with the real agent: mentions, cards, clicks, a kill, and messages from downtime. What dies or gets a signal is a
+ * process; the others run within the test's, because a start there costs a fifth.
+ */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -7,26 +10,50 @@ import type { InteractionHandle } from "../doubles/discord/people-interactions.t
 import type { ChannelHandle } from "../doubles/discord/places.ts";
 import type { SeenMessage } from "../doubles/discord/view.ts";
 import { createFailingModel } from "../doubles/failing-model.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora as startHere } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RemoraProcess,
+  type RunningRemora,
+  startRemora,
+} from "../doubles/remora-process.ts";
 import { rendered } from "../platforms/discord/rendering.ts";
 
 const killPoints = resolve(import.meta.dirname, "../faults/kill-points.ts");
 
 let discord: DiscordDouble;
 let home: RemoraHome;
-let remora: RemoraProcess;
+let remora: RunningRemora | undefined;
 
 async function openWorld(): Promise<void> {
   [discord, home] = await Promise.all([createDiscordDouble({ limits: { global: "none" } }), createHome()]);
 }
 
 async function closeWorld(): Promise<void> {
-  await remora.kill();
+  await stop();
   await Promise.all([discord.stop(), home.remove()]);
 }
 
-function start(env: Record<string, string> = {}): Promise<RemoraProcess> {
-  return startRemora(home, { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl, ...env });
+function environment(env: Record<string, string>): Record<string, string> {
+  return { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl, ...env };
+}
+
+async function stop(): Promise<void> {
+  await remora?.stop();
+  remora = undefined;
+}
+
+async function start(env: Record<string, string> = {}): Promise<void> {
+  await stop();
+  remora = await startHere(home, environment(env));
+}
+
+async function startProcess(env: Record<string, string> = {}): Promise<RemoraProcess> {
+  await stop();
+  const started = await startRemora(home, environment(env));
+  remora = started;
+  return started;
 }
 
 function own(where: ChannelHandle | undefined): SeenMessage[] {
@@ -92,10 +119,10 @@ async function command(who: typeof discord.ann, command: string, text?: string):
   );
 }
 
-describe("one process", () => {
+describe("one agent", () => {
   beforeAll(async () => {
     await openWorld();
-    remora = await start();
+    await start();
   });
   afterAll(closeWorld);
 
@@ -168,6 +195,7 @@ describe("one process", () => {
   });
 
   test("a DM denial, the commands, and a clean shutdown work", async () => {
+    const stopping = await startProcess();
     discord.ann.say("run touch denied.txt with network example.com", { in: "dm" });
     const card = await cardIn(() => discord.ann.dm());
     expect(await clicked(card, "Deny")).toContain("Denied");
@@ -179,7 +207,7 @@ describe("one process", () => {
     const asked = discord.ann.slash("remora ask", { in: discord.channel, options: { text: "help" } });
     const question = await discord.until(() => asked.reply());
     await answerIn(() => threadOf(question), /demo model/);
-    expect(await remora.stop()).toBe(0);
+    expect(await stopping.stop()).toBe(0);
   });
 });
 
@@ -188,16 +216,16 @@ describe("processes that start, end and start again", () => {
   afterEach(closeWorld);
 
   test("after a kill with an open card, the click counts once, and missed messages are answered once", async () => {
-    remora = await start();
+    const dying = await startProcess();
     discord.ben.say("help", { in: "dm" });
     await answerIn(() => discord.ben.dm(), /demo model/);
     const said = mention("run echo ran >> once.txt with network example.com");
     const card = await cardIn(() => threadOf(said));
-    await remora.kill();
+    await dying.kill();
     const missed = mention("what did I miss?");
     discord.ben.say("are you there?", { in: "dm" });
     const late = discord.ann.click(card, "Approve");
-    remora = await start();
+    await start();
     expect(late.state()).not.toBe("answered");
     expect(await clicked(card, "Approve")).toContain("Approved");
     await answerIn(() => threadOf(said), /is done|ran|finished/i);
@@ -217,7 +245,7 @@ describe("processes that start, end and start again", () => {
     const [signals, config] = [join(home.data, "../signals"), join(home.data, "../remora.yaml")];
     await mkdir(signals);
     await writeFile(config, JSON.stringify({ sandbox: { readable: [signals] } }));
-    remora = await start({ REMORA_CONFIG: config });
+    const dying = await startProcess({ REMORA_CONFIG: config });
     const flag = join(signals, "go");
     const said = mention(`run until ls ${signals} | grep -q go; do sleep 0.1; done && echo finished`);
     const thread = () => threadOf(said);
@@ -235,8 +263,8 @@ describe("processes that start, end and start again", () => {
       () => own(thread()).find(({ content }) => /Waiting for Ann's request here/.test(content)),
       60_000,
     );
-    await remora.kill();
-    remora = await start({ REMORA_CONFIG: config });
+    await dying.kill();
+    await start({ REMORA_CONFIG: config });
     await discord.until(() => own(thread()).find(({ content }) => /⏳ Running until ls/.test(content)), 60_000);
     await writeFile(flag, "");
     const isOver = () =>
@@ -252,7 +280,7 @@ describe("processes that start, end and start again", () => {
     const model = await createFailingModel(5);
     const models = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
     // The click becomes the second message in the ledger. The process dies before its turn starts.
-    remora = await start({ ...models, REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: "accepted:2" });
+    const dying = await startProcess({ ...models, REMORA_PORT_WRAPPERS: killPoints, REMORA_KILL_AT: "accepted:2" });
     const asked = mention("tell me a story");
     const failure = await discord.until(
       () => own(threadOf(asked)).find(({ buttons }) => buttons.some(({ label }) => label === "Retry")),
@@ -262,17 +290,17 @@ describe("processes that start, end and start again", () => {
     expect(await clicked(failure, "Retry", discord.ben)).toContain("Only Ann can start this again");
     model.isBroken = false;
     discord.ann.click(failure, "Retry");
-    await remora.exited;
-    remora = await start(models);
+    await dying.exited;
+    await start(models);
     await answerIn(() => threadOf(asked), /word4/);
     expect(await clicked(failure, "Retry")).toContain("already started this again");
     expect(own(threadOf(asked))).toHaveLength(2);
-    await remora.kill();
+    await stop();
     await model.close();
 
     const failed = await answerIn(() => threadOf(asked), /word4/);
     discord.ben.react(failed, "👎🏽");
-    remora = await start();
+    await start();
     await expect.poll(feedbackLines, { timeout: 60_000 }).toHaveLength(1);
     expect((await feedbackLines())[0]).toContain("answer: bad by Ben");
     discord.ben.unreact(failed, "👎🏽");
@@ -301,7 +329,7 @@ describe("processes that start, end and start again", () => {
     await mkdir(home.data, { recursive: true });
     const config = join(home.data, "remora.yaml");
     await writeFile(config, "discord:\n  access:\n    dms: pairing\n");
-    remora = await start({ REMORA_CONFIG: config });
+    await start({ REMORA_CONFIG: config });
     discord.ben.say("help", { in: "dm" });
     const { content } = await answerIn(() => discord.ben.dm(), /remora pair/);
     const text = /pair (\w+)/.exec(content)?.[1] ?? "";
