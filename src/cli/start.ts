@@ -1,6 +1,6 @@
 /** `remora start` starts the agent, prints its address and state, and stops it on SIGINT and SIGTERM. */
 import { existsSync } from "node:fs";
-import { cp } from "node:fs/promises";
+import { access, constants, cp, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type App, type AppReport, createApp } from "../app/app.ts";
@@ -9,7 +9,7 @@ import type { Environment } from "../config/environment.ts";
 import { loadSettings } from "../config/load.ts";
 import { packageFolder, type Settings } from "../config/settings.ts";
 import { createLog, type LogStream } from "../lib/create-log.ts";
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { createRedactor, followingSecrets } from "../lib/redact.ts";
 import type { PortWrappers } from "../ports/port-wrappers.ts";
@@ -41,6 +41,7 @@ export async function start(
   await finishInterruptedRestore(env, root);
   const settings = settingsFor(env, root);
   if (isInstalledPackage()) await copyShippedWorkspace(settings.workspace);
+  await checkWritable(settings.workspace);
   const token = await readToken(join(settings.data, "page-token"));
   const redact = followingSecrets(
     () => settings.secrets,
@@ -80,6 +81,16 @@ export async function start(
 async function copyShippedWorkspace(workspace: string): Promise<void> {
   if (existsSync(join(workspace, "brain"))) return;
   await cp(join(packageFolder, "workspace"), workspace, { recursive: true, force: false });
+}
+
+async function checkWritable(workspace: string): Promise<void> {
+  try {
+    await mkdir(workspace, { recursive: true });
+    await access(workspace, constants.W_OK);
+  } catch (cause) {
+    const message = `can't be written (${messageOf(cause)}). Check that its disk is not mounted read-only and that this user may write to it`;
+    throw new RemoraError({ code: "workspace.unreachable", place: `workspace ${workspace}`, message, cause });
+  }
 }
 
 /** Only tests set this variable. */

@@ -189,6 +189,16 @@ describe("within this process", () => {
   });
 });
 
+test("a start says which workspace can't be written", async () => {
+  const home = await createHome();
+  try {
+    const elsewhere = { ...home, workspace: "/dev/null/workspace" };
+    await expect(startRemora(elsewhere)).rejects.toThrow(/^\[workspace \/dev\/null\/workspace\] can't be written/);
+  } finally {
+    await home.remove();
+  }
+});
+
 describe("in a process of its own", () => {
   let remora: RemoraProcess;
   beforeAll(async () => {
