@@ -1,6 +1,7 @@
 /**
- * `remora backup` and `remora restore` with real processes: while the agent answers and remembers, killed in the middle,
- * and with Redis. What was restored is started and read.
+ * `remora backup` and `remora restore` as real processes: while the agent answers and remembers, killed in the middle,
+ * and with Redis. What was restored is started and read. The agent runs within the test's process, except once: it must
+ * end with code 0.
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -11,9 +12,16 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { environmentOf, runCommand } from "../cli/remora-command.ts";
+import { remoraHere } from "../cli/remora-here.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 /** So large that a backup or a restore takes long enough to be killed. */
@@ -21,7 +29,7 @@ const largeBytes = 48 * 1024 * 1024;
 
 let home: RemoraHome;
 let top: string;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 
 const run = (...args: string[]) => runCommand(project, environmentOf(top), ...args);
@@ -56,7 +64,7 @@ describe("on SQLite", () => {
   });
   afterAll(async () => {
     ann.close();
-    await remora.kill();
+    await remora.stop();
     await home.remove();
   });
 
@@ -73,7 +81,7 @@ describe("on SQLite", () => {
     const folder = join(top, "elsewhere");
     expect(await run("restore", join(top, "b.tar.gz"), "--into", folder)).toMatchObject({ code: 0, stderr: "" });
     await expectWhole(folder);
-    const copy = await startRemora({
+    const copy = await startProcess({
       workspace: join(folder, "workspace"),
       data: join(folder, "data"),
       remove: async () => {},
@@ -96,7 +104,7 @@ describe("on SQLite", () => {
     expect(partial()).toBe(true);
     expect(await run("backup", join(top, "c.tar.gz"), "--with-secrets")).toMatchObject({ code: 0, stderr: "" });
     expect(partial()).toBe(false);
-    expect(await run("backup", join(top, "c.tar.gz"))).toMatchObject({
+    expect(await remoraHere(top, "backup", join(top, "c.tar.gz"))).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("exists already"),
     });
@@ -109,8 +117,12 @@ describe("on SQLite", () => {
     await ann.answerTo(await ann.say("@remora hello after the backup"));
     ann.close();
     await remora.stop();
-    expect((await run("restore", file)).stderr).toContain("has content already. To restore over it, add --replace");
-    expect((await run("restore", join(top, "none.tar.gz"))).stderr).toMatch(/none\.tar\.gz\] does not exist\. Nothing/);
+    expect((await remoraHere(top, "restore", file)).stderr).toContain(
+      "has content already. To restore over it, add --replace",
+    );
+    expect((await remoraHere(top, "restore", join(top, "none.tar.gz"))).stderr).toMatch(
+      /none\.tar\.gz\] does not exist\. Nothing/,
+    );
     await killWhen(
       () => existsSync(join(home.workspace, ".remora-restore", "new", "files")),
       "restore",
@@ -172,7 +184,7 @@ describe.skipIf(missingRedis !== undefined)(`on Redis${redisNote}`, () => {
       await vi.waitFor(() => expect(ann.seen.get(card.id)?.state).not.toBe("waiting"), { timeout: 20_000 });
     } finally {
       ann.close();
-      await remora.kill();
+      await remora.stop();
       await server.dispose();
       await home.remove();
     }

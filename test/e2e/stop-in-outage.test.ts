@@ -1,13 +1,20 @@
 /**
  * SIGTERM with the real process while Slack and Discord can't be reached, answer nothing, or ask to wait for an hour. The process
- * ends soon after its grace period, and the next one answers everything once.
+ * ends soon after its grace period, and the next agent answers everything once.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import type { Fault } from "../doubles/discord/faults.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RemoraProcess,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 import type { Failure } from "../doubles/slack/api-call.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
@@ -20,14 +27,15 @@ let home: RemoraHome;
 let slack: SlackDouble;
 let discord: DiscordDouble;
 let remora: RemoraProcess;
+let next: RunningRemora | undefined;
 
-async function start(): Promise<RemoraProcess> {
+async function settings(): Promise<Record<string, string>> {
   const configFile = join(home.workspace, "..", "remora.yaml");
   await writeFile(configFile, JSON.stringify({ shutdown: { graceMs } }));
-  return await startRemora(home, {
+  return {
     ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
     ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl, REMORA_CONFIG: configFile },
-  });
+  };
 }
 
 beforeEach(async () => {
@@ -36,10 +44,12 @@ beforeEach(async () => {
     createDiscordDouble({ limits: { global: "none" } }),
     createHome(),
   ]);
-  remora = await start();
+  next = undefined;
+  remora = await startProcess(home, await settings());
 });
 afterEach(async () => {
   await remora.kill();
+  await next?.stop();
   await Promise.all([slack.stop(), discord.stop(), home.remove()]);
 });
 
@@ -87,7 +97,7 @@ test.each<[string, Failure, Fault]>([
 
     back();
     outage.remove();
-    remora = await start();
+    next = await startRemora(home, await settings());
     await expect.poll(answered, { timeout: patienceMs }).toEqual([
       ["one", "two"],
       ["one", "two"],
