@@ -42,7 +42,7 @@ async function open(files: { [path: string]: string }) {
   );
   onTestFinished(() => {
     for (const spy of written) spy.mockRestore();
-    process.exitCode = 0;
+    process.exitCode = undefined;
   });
   const env = environmentOf(home);
   const skills = join(home, "workspace/skills");

@@ -1,5 +1,5 @@
 /** The real discord.js client on a double, and plain requests for what a client would not send. */
-import { Client, type ClientOptions, GatewayIntentBits, Partials } from "discord.js";
+import { Client, type ClientOptions, DefaultRestOptions, GatewayIntentBits, Partials } from "discord.js";
 import type { DiscordDouble } from "./double.ts";
 
 const intents = [
@@ -10,12 +10,16 @@ const intents = [
   GatewayIntentBits.MessageContent,
 ];
 
+/** discord.js rejects files once another test in the process has loaded Slack's library, with its newer undici. */
+const makeRequest: typeof DefaultRestOptions.makeRequest = async (url, init) =>
+  init.body instanceof FormData ? await fetch(url, init as object) : await DefaultRestOptions.makeRequest(url, init);
+
 export function createClient(discord: DiscordDouble, options: Partial<ClientOptions> = {}): Client<true> {
   return new Client({
     intents,
     partials: [Partials.Channel, Partials.Message, Partials.Reaction],
     ...options,
-    rest: { api: discord.apiUrl, ...options.rest },
+    rest: { api: discord.apiUrl, makeRequest, ...options.rest },
   });
 }
 
