@@ -2,41 +2,44 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Whole processes take longest. Begun last, as small files are by default, the last of them would run alone. */
+/**
+ * Whole processes take longest. Begun last, as small files are by default, the last of them would run alone. A project's
+ * files stay together, because a worker ends as soon as the next file is of another project.
+ */
 const longFolders = ["/test/e2e/chaos/", "/test/e2e/", "/test/tool-queue/"];
+const projectsLongFirst = ["apart", "shared", "quick"];
 
 /** Too long for every run: `npm run chaos` runs it, with more seeds. */
 const chaosOnly = ["test/e2e/draft-kills/random.test.ts"];
 
 const filesIn = (folders: string) => folders.split(" ").map((folder) => `test/${folder}/**/*.test.ts`);
 
-/** They start few processes. Their files share a worker, because importing the code takes longer than most of them do. */
+/** They start few processes, and take no longer than `npm run test:quick` may. */
 const quick = [
   ...filesIn("access approvals audit chat-log commands config context engine files gate lib ports questions response"),
   ...filesIn("skill-runtime tracing turn-report"),
   "test/architecture.test.ts",
 ];
 
-/** Their files share a worker, too, but take longer than `npm run test:quick` may. */
-const shared = [
-  ...filesIn("backup health platforms/discord platforms/slack providers retention service storage transcription"),
-  ...filesIn("usage web"),
-  // In one process with others, embeddings.test.ts fails.
-  "test/memory/!(embeddings).test.ts",
-];
+/** Each has a process of its own: it changes what the others of a process would see, or fails in one with others. */
+const apart = ["test/memory/embeddings.test.ts", "test/proxy/clients.test.ts"];
 
 // Every worker compiles the same packages again without it.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/compiled");
 
+/** Files share a worker, because importing the code takes longer than most of them do. */
 const inOneWorker = { isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlobals: true };
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => {
-      const place = longFolders.findIndex((folder) => moduleId.includes(folder));
-      return place < 0 ? longFolders.length : place;
+    const ranks = ({ moduleId, project }: TestSpecification) => {
+      const folder = longFolders.findIndex((name) => moduleId.includes(name));
+      return [projectsLongFirst.indexOf(project.name), folder < 0 ? longFolders.length : folder] as const;
     };
-    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
+    return (await super.sort(files)).toSorted((one, other) => {
+      const [[project, folder], [otherProject, otherFolder]] = [ranks(one), ranks(other)];
+      return project - otherProject || folder - otherFolder;
+    });
   }
 }
 
@@ -55,17 +58,14 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          ...{ name: "shared", include: shared },
+          ...{ name: "shared", include: ["test/**/*.test.ts"] },
+          exclude: [...quick, ...apart, ...(process.env.CHAOS_SEEDS === undefined ? chaosOnly : [])],
           ...inOneWorker,
         },
       },
       {
         extends: true,
-        test: {
-          name: "whole",
-          include: ["test/**/*.test.ts"],
-          exclude: [...quick, ...shared, ...(process.env.CHAOS_SEEDS === undefined ? chaosOnly : [])],
-        },
+        test: { name: "apart", include: apart },
       },
     ],
     // For busy machines: whole processes and browsers are started.
