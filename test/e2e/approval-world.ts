@@ -20,9 +20,13 @@ export let remora: RunningRemora;
 export let ann: ChatClient;
 export let ben: ChatClient;
 
-/** Starts the agent, on the same home each time. */
+/** Another file of the same process has removed its home. */
+let hasHome = false;
+
+/** Starts the agent, on the same home until the end. */
 export async function begin(approvers: string[] = listed, start = startRemora): Promise<void> {
-  home ??= await createHome();
+  if (!hasHome) home = await createHome();
+  hasHome = true;
   remora = await start(home, { REMORA_CONFIG: await configFile(home, { approvers, shell: "ask" }, withCloudKey) });
   [ann, ben] = await Promise.all([
     createChatClient(remora.url, remora.token),
@@ -38,6 +42,7 @@ export async function end(): Promise<void> {
   leave();
   await remora.stop();
   await home.remove();
+  hasHome = false;
 }
 
 /** JSON is YAML. */
