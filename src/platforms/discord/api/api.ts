@@ -19,7 +19,7 @@ import { isTransientCode } from "../../../lib/transient-errors.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
 import { fatalProblem } from "./gateway-problems.ts";
-import { createLongLimits, isLong, isNotWorthWaiting, keepGlobalRate, tellOthers } from "./rate-limits.ts";
+import { createLongLimits, isLikeOutage, isNotWorthWaiting, keepGlobalRate, tellOthers } from "./rate-limits.ts";
 import { createSharedSlots } from "./shared-slots.ts";
 
 /**
@@ -167,7 +167,7 @@ export function isPassing(thrown: unknown): boolean {
   if (thrown instanceof DiscordAPIError) return thrown.status >= 500 || thrown.status === 429 || thrown.status === 408;
   if (thrown instanceof HTTPError) return true;
   if (thrown instanceof RemoraError) return thrown.isRetryable;
-  if (thrown instanceof RateLimitError) return isLong(thrown);
+  if (thrown instanceof RateLimitError) return isLikeOutage(thrown);
   if (!(thrown instanceof Error)) return false;
   if (thrown.name === "AbortError" || isTransient((thrown as { code?: unknown }).code)) return true;
   // A truncated answer is not valid JSON.
@@ -181,9 +181,8 @@ export function isAway(thrown: unknown): boolean {
   return !(thrown instanceof RemoraError) && isPassing(thrown);
 }
 
-/** Discord wants no more of that kind for some minutes. */
 export function isLimited(thrown: unknown): boolean {
-  return thrown instanceof RateLimitError && !isLong(thrown);
+  return thrown instanceof RateLimitError && !isLikeOutage(thrown);
 }
 
 export function codeOfRefusal(thrown: unknown): number | undefined {

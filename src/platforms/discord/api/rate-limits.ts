@@ -34,17 +34,23 @@ export function keepGlobalRate(rest: REST): void {
   });
 }
 
-/** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting. */
 export function isNotWorthWaiting(limit: RateLimitData): boolean {
-  const isNewThread = limit.method === "POST" && limit.route.endsWith("/threads");
-  return waitOf(limit) > (isNewThread ? maxThreadWaitMs : maxLimitWaitMs);
+  return waitOf(limit) > (isForThreads(limit) ? maxThreadWaitMs : maxLimitWaitMs);
+}
+
+/** A channel accepts 50 new threads in five minutes. Answering elsewhere is better than waiting. */
+function isForThreads({ global, method, route }: RateLimitData): boolean {
+  return !global && method === "POST" && route.endsWith("/threads");
 }
 
 function waitOf({ timeToReset, retryAfter }: RateLimitData): number {
   return Math.max(timeToReset, retryAfter);
 }
 
-export const isLong = (limit: RateLimitData) => waitOf(limit) > maxLimitWaitMs;
+/** As if Discord were away, and nothing else would help. */
+export function isLikeOutage(limit: RateLimitData): boolean {
+  return waitOf(limit) > maxLimitWaitMs && !isForThreads(limit);
+}
 
 /** Remembers limits that nobody waits for, because each request in spite of one makes Discord's next ban likelier. */
 export function createLongLimits() {
@@ -60,7 +66,7 @@ export function createLongLimits() {
       }
     },
     note(method: string, route: string, thrown: unknown): void {
-      if (!(thrown instanceof RateLimitError && isLong(thrown))) return;
+      if (!(thrown instanceof RateLimitError) || waitOf(thrown) <= maxLimitWaitMs) return;
       const bucket = thrown.global ? globalBucket : bucketOf(method, route);
       if (!limits.has(bucket)) limits.set(bucket, { until: Date.now() + waitOf(thrown), thrown });
     },
