@@ -70,7 +70,8 @@ const answers = () => ({
     .filter(({ author }) => author.id === discord.bot.id)
     .map(({ content }) => content),
 });
-const endsOf = (texts: string[]) => texts.flatMap((text) => /\b(?:one|two)\b/.exec(text)?.[0] ?? []);
+/** Of finished answers, which count their actions. */
+const endsOf = (texts: string[]) => texts.flatMap((text) => /\b(one|two)\b.*\b1 action\b/s.exec(text)?.[1] ?? []);
 const answered = () => Object.values(answers()).map(endsOf);
 
 test.each<[string, Failure, Fault]>([

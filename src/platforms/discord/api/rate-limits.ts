@@ -67,6 +67,8 @@ export function createLongLimits() {
     },
     note(method: string, route: string, thrown: unknown): void {
       if (!(thrown instanceof RateLimitError) || waitOf(thrown) <= maxLimitWaitMs) return;
+      // discord.js leaves the message empty. Its own route has no ids and tokens.
+      thrown.message = `The rate limit of ${method} ${thrown.route} was reached. Wait ${Math.ceil(waitOf(thrown) / 1_000)} s.`;
       const bucket = thrown.global ? globalBucket : bucketOf(method, route);
       if (!limits.has(bucket)) limits.set(bucket, { until: Date.now() + waitOf(thrown), thrown });
     },
