@@ -6,7 +6,7 @@ import { type Kind, kinds } from "./tasks.ts";
 
 const testMs = 600_000;
 const sharesOfSteps = 12;
-/** In a plain run one chain of processes has the few steps of all kinds. */
+/** In a plain run one chain of processes has the few steps, of whichever kinds. */
 const chains: readonly (readonly Kind[])[] = isWhole ? kinds.map((kind) => [kind]) : [kinds];
 
 function livesOf(kind: Kind): Life[] {

@@ -96,13 +96,13 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
   const running = new Set<AbortController>();
 
   async function attempt<T>({ method, route, body, files, query, withoutToken, signal }: ApiRequest): Promise<T> {
+    if (!withoutToken) limits.check(method, route);
     // One controller per request, because the client never removes its listener from the signal it is given.
     const own = new AbortController();
     running.add(own);
     if (ended.signal.aborted) own.abort();
     const both = signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]);
     try {
-      limits.check(method, route);
       if (!withoutToken) await sharedSlot?.(method, route, both);
       const sent = rest.request({
         method: method as never,

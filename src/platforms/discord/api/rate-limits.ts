@@ -7,7 +7,7 @@ import { bucketOf, globalBucket } from "./shared-slots.ts";
 const maxRequestsPerSecond = 500;
 const safeRateMs = 10 * 60_000;
 const maxThreadWaitMs = 5_000;
-/** Whoever waits longer tries again later, and meanwhile leaves its turn's slot to others. */
+/** With a longer wait, the request fails, so that its turn frees its slot and tries again later. */
 const maxLimitWaitMs = 10 * 60_000;
 
 /** The answer that uses up a limit says how long to wait, before anything is refused. */
