@@ -36,7 +36,7 @@ function createEmbeddingMeter(model: string, usage: () => Pick<UsageMeter, "admi
       // A token has at least one character.
       const permit = await usage().admitAside(payer, { model, promptTokens: characters, waits: false });
       if (permit.type !== "admitted") return undefined;
-      return { count: async (tokens) => void (await permit.count(used(tokens))), end: permit.end };
+      return { count: (tokens) => permit.count(used(tokens)).written, end: permit.end };
     },
     count: (tokens) => void usage().record(used(tokens)),
   };

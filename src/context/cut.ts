@@ -1,10 +1,12 @@
 /** Shortens text to a token limit. Keeps the start and the end, with a note between them about how much is missing. */
-import { estimateTokens } from "./tokens.ts";
+import { estimateTokens, maxTokensPerCharacter } from "./tokens.ts";
 
 const noteTokens = 40;
 
 /** Shortens text to `limit` tokens (estimated), or to the note alone. `hint` says how to get the missing text. */
 export function cutToTokens(text: string, limit: number, hint = ""): string {
+  // Most texts are far below their limit, and need no estimate.
+  if (text.length * maxTokensPerCharacter <= limit) return text;
   const tokens = estimateTokens(text);
   if (tokens <= limit) return text;
   let characters = Math.floor((text.length * Math.max(0, limit - noteTokens)) / tokens);

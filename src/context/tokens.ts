@@ -32,6 +32,9 @@ const otherRate = 1;
 const minOpaqueLength = 28;
 const opaqueRate = 0.64;
 
+/** No text costs more: a word of one letter is the most expensive character. */
+export const maxTokensPerCharacter = 1.07;
+
 export function estimateTokens(text: string): number {
   let tokens = 0;
   let index = 0;
@@ -92,7 +95,7 @@ function spaceCost(length: number, next: Kind): number {
 }
 
 function wordCost(length: number): number {
-  if (length <= 8) return 1.07;
+  if (length <= 8) return maxTokensPerCharacter;
   return length <= 12 ? 1.22 : 1.22 + (length - 12) * 0.3;
 }
 

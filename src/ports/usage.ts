@@ -123,7 +123,8 @@ export interface AdmittedCall {
   declinedBy?: string;
   /** Admitted although a budget is used up, because the model is free. No other model may answer instead. */
   isWithoutFallback?: boolean;
-  count(call: ModelCall): Promise<CountedCall>;
+  /** `written` resolves once the count is in the ledger. It never rejects. */
+  count(call: ModelCall): CountedCall & { written: Promise<void> };
   /** Releases what is left of the reservation. Calling it again does no harm. */
   end(): Promise<void>;
 }

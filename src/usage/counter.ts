@@ -44,10 +44,14 @@ export function createCounter(ledger: Ledger, log: Log): Counter {
         ...(held.length === 0 ? {} : { held }),
       };
     };
-    while ((await ledger.transition("usage", id, ["counted"], "counted", change)) === undefined) {
-      if (more === undefined) return;
-      const body = { ...more, ...(name === undefined ? {} : { name }) };
-      if (await ledger.create("usage", id, { state: "counted", body, group: subject })) return;
+    const body = more === undefined ? undefined : { ...more, ...(name === undefined ? {} : { name }) };
+    for (;;) {
+      // Both at once, because the ledger runs them in order and in one commit: the second does nothing after the first.
+      const [changed, isCreated] = await Promise.all([
+        ledger.transition("usage", id, ["counted"], "counted", change),
+        body !== undefined && ledger.create("usage", id, { state: "counted", body, group: subject }),
+      ]);
+      if (changed !== undefined || body === undefined || isCreated) return;
     }
   }
 

@@ -33,7 +33,8 @@ export function createPaidTranscription(options: PaidTranscriptionOptions): Tran
       return { problem: `I did not listen to this recording. ${permit.sentence} Send it again later, or write.` };
     try {
       const { isHeard, seconds, ...said } = await listen(file, signal);
-      if (isHeard) await permit.count({ model, usage: noTokens, addedMs: 0, ...costOf(seconds ?? file.seconds) });
+      const call = { model, usage: noTokens, addedMs: 0, ...costOf(seconds ?? file.seconds) };
+      if (isHeard) await permit.count(call).written;
       return said;
     } finally {
       await permit.end();

@@ -160,12 +160,11 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
     return {
       type: "admitted",
       asks: [],
-      async count(call) {
+      count(call) {
         isOver = true;
         const counted = countedCall(call, priceOf);
         const used = { ...call, ...counted, day };
-        await counter.add(additionsOf(caller, used, held, reservationId));
-        return counted;
+        return { ...counted, written: counter.add(additionsOf(caller, used, held, reservationId)) };
       },
       async end() {
         if (!isOver && held.length > 0) await release(held, reservationId);

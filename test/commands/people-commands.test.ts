@@ -173,7 +173,7 @@ describe("usage", () => {
     for (const model of ["a/one", "a/two"]) {
       const permit = await meter.admit(turn);
       const usage = { ...noUsage, inputTokens: 1_000, outputTokens: 100, cacheReadTokens: 20 };
-      if (permit.type === "admitted") await permit.count({ model, usage, addedMs: 4 });
+      if (permit.type === "admitted") await permit.count({ model, usage, addedMs: 4 }).written;
     }
     const said = await run();
     expect(said).toMatch(/\*\*you\*\*, today: 2 model calls, 2,240 tokens \(2,000 in, 200 out, 40 from cache\)/);

@@ -75,9 +75,9 @@ export const hanging = () =>
 export function admittedCall(onCount: (call: ModelCall) => void = () => {}): AdmittedCall {
   return {
     ...{ type: "admitted", asks: [] },
-    async count(call) {
+    count(call) {
       onCount(call);
-      return { usage: call.usage };
+      return { usage: call.usage, written: Promise.resolve() };
     },
     end: async () => {},
   };

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { Tiktoken } from "js-tiktoken/lite";
 import ranks from "js-tiktoken/ranks/o200k_base";
 import { describe, expect, test } from "vitest";
-import { estimateTokens } from "../../src/context/tokens.ts";
+import { estimateTokens, maxTokensPerCharacter } from "../../src/context/tokens.ts";
 
 const tokenizer = new Tiktoken(ranks);
 
@@ -54,7 +54,7 @@ describe("the token estimate", () => {
         const tokens = estimateTokens(text);
         expect(Number.isInteger(tokens)).toBe(true);
         expect(tokens).toBeGreaterThanOrEqual(1);
-        expect(tokens).toBeLessThanOrEqual(text.length * 1.1 + 1);
+        expect(tokens).toBeLessThanOrEqual(Math.ceil(text.length * maxTokensPerCharacter));
       }),
     );
   });

@@ -60,7 +60,7 @@ async function spend(meter: Meter, turn: TurnRecord, dollars: number): Promise<s
   const permit = await meter.admit(turn);
   if (permit.type !== "admitted") return permit.type;
   const usage = { ...noUsage, outputTokens: Math.round(dollars * 1_000_000) };
-  await permit.count({ model: "a/one", usage, addedMs: 0 });
+  await permit.count({ model: "a/one", usage, addedMs: 0 }).written;
   await permit.end();
   return permit.asks.length > 0 ? "nearly" : "admitted";
 }
@@ -168,7 +168,7 @@ test("a free model answers after a budget is used up, and then no paid model may
   if (before.type !== "admitted") throw new Error(before.type);
   expect(before.isWithoutFallback).toBeUndefined();
   // The free model has failed, and the paid one has answered.
-  await before.count({ model: "b/paid", usage: { ...noUsage, outputTokens: 1_000_000 }, addedMs: 0 });
+  await before.count({ model: "b/paid", usage: { ...noUsage, outputTokens: 1_000_000 }, addedMs: 0 }).written;
   expect(await meter([]).budgets({ ...place, turnId: turn.id })).toMatchObject([
     { kind: "turn", used: 1 },
     { used: 1 },
@@ -204,7 +204,7 @@ describe("bad input", () => {
     const permit = await meter.admit(turnOf());
     if (permit.type !== "admitted") throw new Error("the call was refused");
     time = noon + 13 * 3_600_000;
-    await permit.count({ model: "a/one", usage: { ...noUsage, outputTokens: 2_000_000 }, addedMs: 0 });
+    await permit.count({ model: "a/one", usage: { ...noUsage, outputTokens: 2_000_000 }, addedMs: 0 }).written;
     expect(await meter.budgets(place)).toMatchObject([{ used: 0 }]);
     time = noon;
     expect(await askOf(meter)).toMatchObject({ used: 2 });
@@ -216,7 +216,9 @@ describe("bad input", () => {
     const permit = await meter.admit(turnOf());
     if (permit.type !== "admitted") throw new Error("the call was refused");
     const silent = { model: "a/one", usage: noUsage, addedMs: 0, promptTokens: 1_000, answerCharacters: 300 };
-    expect(await permit.count(silent)).toEqual({
+    const { written, ...counted } = permit.count(silent);
+    await written;
+    expect(counted).toEqual({
       usage: { ...noUsage, inputTokens: 1_000, outputTokens: 100 },
       ...{ cost: 0.0011, isEstimated: true },
     });
@@ -265,7 +267,7 @@ describe("bad input", () => {
           running = running.filter((other) => other !== one);
           if (one.kind === "step") stepping.delete(one.turn);
           const usage = { ...noUsage, outputTokens: Math.floor(share * 500_000) };
-          await one.permit.count({ model: "a/one", usage, promptTokens: 0, addedMs: 0 });
+          await one.permit.count({ model: "a/one", usage, promptTokens: 0, addedMs: 0 }).written;
         };
         for (const action of actions) {
           if ("ends" in action) {

@@ -16,7 +16,7 @@ test("sums up by day, person, channel and model, the highest cost first, and sta
     const author = { id, name: id.toUpperCase(), isBot: false, roles: [] };
     const permit = await meter.admit(turnRecord({ messages: [inboundMessage({ author })], scope: "channel:c1" }));
     const usage = { ...noUsage, outputTokens: dollars * 1_000_000 };
-    if (permit.type === "admitted") await permit.count({ model, usage, addedMs: 0 });
+    if (permit.type === "admitted") await permit.count({ model, usage, addedMs: 0 }).written;
   };
   await use("ann", 1);
   time += 86_400_000;

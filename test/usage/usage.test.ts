@@ -49,7 +49,7 @@ async function use(
 ): Promise<string | undefined> {
   const permit = await meter.admit(turn);
   if (permit.type !== "admitted") return permit.sentence;
-  await permit.count({ model: "test/one", usage: { ...noUsage, inputTokens }, addedMs: 2 });
+  await permit.count({ model: "test/one", usage: { ...noUsage, inputTokens }, addedMs: 2 }).written;
   await permit.end();
   return undefined;
 }

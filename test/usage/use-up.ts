@@ -27,7 +27,8 @@ export async function useUp(ledger: Ledger, name: string): Promise<number[]> {
       if (permit.type !== "admitted") return;
       const outputTokens = 1 + Math.floor(Math.random() * 100_000);
       await new Promise((resolve) => setImmediate(resolve));
-      const { cost = 0 } = await permit.count({ model, usage: { ...noUsage, outputTokens }, addedMs: 0 });
+      const { cost = 0, written } = permit.count({ model, usage: { ...noUsage, outputTokens }, addedMs: 0 });
+      await written;
       spent.push(cost);
     }
   }

@@ -82,7 +82,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     durationMs: Date.now() - began,
   });
   const answerCharacters = text.length + answer.calls.reduce((sum, { raw }) => sum + raw.inputJson.length, 0);
-  const counted = await permit.count({ model, usage, addedMs, promptTokens: built.estimatedTokens, answerCharacters });
+  const call = { model, usage, addedMs, promptTokens: built.estimatedTokens, answerCharacters };
+  const { written, ...counted } = permit.count(call);
   const calls = tools.length === 0 ? [] : callRecords(answer.calls, deps.limits.callsPerStep);
   const requestedModel = built.request.preferredModel ?? deps.provider.model;
   const seenMessages = turn.messages.length;
@@ -91,7 +92,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const instead = insteadBecause === undefined ? {} : { insteadBecause };
   const asked = { seenMessages, untrusted, model, requestedModel, ...instead, ...counted, at: Date.now() };
   turn.steps.push({ text, calls, ...kept, stop, ...asked });
-  await run.save();
+  // Together, so that the ledger writes both in one commit.
+  await Promise.all([run.save(), written]);
   return undefined;
 }
 
@@ -106,7 +108,8 @@ async function countBroken(
   if (text === "") return;
   const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   const call = { model, usage, addedMs: 0, promptTokens, answerCharacters: text.length, isBroken: true };
-  const { cost } = await permit.count(call);
+  const { cost, written } = permit.count(call);
+  await written;
   if (cost !== undefined) run.turn.brokenCost = (run.turn.brokenCost ?? 0) + cost;
 }
 
