@@ -37,6 +37,8 @@ try {
   if (interrupted?.rescue !== undefined) process.stderr.write(`[upgrade] ${interrupted.what}. ${interrupted.rescue}\n`);
   throw thrown;
 }
+// Node does so when a process ends by itself. After a start that is killed later, the next one would compile everything again.
+nodeModule.flushCompileCache();
 
 /** Moves `--env-file` into a variable, because Node itself reads the file of an argument `--env-file=…`. */
 function takeEnvFile() {

@@ -4,9 +4,12 @@
  *   - Waiting for a condition ends when it holds, so patience costs nothing. Limits given by a test are lower bounds.
  *   - Properties always get the same inputs. PROPERTY_SEED=random draws new ones; a failure prints its seed.
  *   - A property ends after two minutes, because shrinking a failure could take hours.
+ *
+ * And what the page's server serves can be imported (doubles/served-files.ts).
  */
 import fc from "fast-check";
 import { expect, vi } from "vitest";
+import "./doubles/served-files.ts";
 
 const patienceMs = 90_000;
 const maxPropertyMs = 120_000;

@@ -5,6 +5,7 @@
  */
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { createGate } from "../../../src/gate/gate.ts";
 import { gateRules } from "../../../src/skill-runtime/library/library.ts";
 import { loadSkills } from "../../../src/skill-runtime/library/load.ts";
@@ -30,6 +31,7 @@ export interface RunOptions {
 }
 
 const batchMs = 240_000;
+const maxLogDelayMs = 60_000;
 const project = resolve(import.meta.dirname, "../../..");
 
 export async function runCalls(
@@ -50,7 +52,10 @@ export async function runCalls(
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await runTurn(world, next.batch);
   };
   await Promise.all(Array.from({ length: conversations }, work));
-  const fates = await readFates(world.places.WORKSPACE);
+  const ids = turns.flatMap(({ steps, batch }) =>
+    steps.flatMap((step, stepIndex) => step.map((_, index) => callIdOf(batch, stepIndex, index))),
+  );
+  const fates = await readFates(world.places.WORKSPACE, ids);
   return turns.flatMap(({ steps, batch }) =>
     steps.flatMap((step, stepIndex) =>
       step.map((call, index): CallOutcome => {
@@ -113,12 +118,23 @@ const fateOf: Readonly<Record<string, CallFate>> = {
   "tool.failed": "ran",
 };
 
-async function readFates(workspace: string): Promise<Map<string, CallFate>> {
-  const folder = join(workspace, "brain/corpus");
+/** The log is written in the background, so what happened last may not be there yet. A call that is lost never is. */
+async function readFates(workspace: string, ids: readonly string[]): Promise<Map<string, CallFate>> {
+  const end = Date.now() + maxLogDelayMs;
+  for (;;) {
+    const fates = await readLog(join(workspace, "brain/corpus"));
+    if (ids.every((id) => fates.has(id)) || Date.now() > end) return fates;
+    await pause(50);
+  }
+}
+
+async function readLog(folder: string): Promise<Map<string, CallFate>> {
   const fates = new Map<string, CallFate>();
   for (const name of (await readdir(folder)).filter((each) => each.endsWith(".jsonl"))) {
-    for (const line of (await readFile(join(folder, name), "utf8")).split("\n")) {
-      const { event = "", callId } = line === "" ? {} : (JSON.parse(line) as Partial<LoggedEvent>);
+    const lines = (await readFile(join(folder, name), "utf8")).split("\n");
+    // After the last line break is a line that is still being written, or nothing.
+    for (const line of lines.slice(0, -1)) {
+      const { event = "", callId } = JSON.parse(line) as Partial<LoggedEvent>;
       const fate = fateOf[event];
       if (callId !== undefined && fate !== undefined) fates.set(callId, fate);
     }
