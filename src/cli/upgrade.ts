@@ -3,6 +3,7 @@
  * and checks it, and goes back if something fails. Elsewhere it says how to upgrade. Everything is imported at the start, because the code is
  * replaced while this runs.
  */
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
@@ -11,6 +12,7 @@ import { createGitCheckout, type Target } from "../backup/git-checkout.ts";
 import { finishUpgrade, goBack, isTouched, upgrade } from "../backup/upgrade.ts";
 import { readNote, type UpgradeNote } from "../backup/upgrade-note.ts";
 import type { Environment } from "../config/environment.ts";
+import { upperFirst } from "../lib/text/sentence.ts";
 import { interruptedUpgrade } from "./interrupted-upgrade.mjs";
 import { createUpgradeWork, type InstallationWork, upgradeError } from "./upgrade-work.ts";
 import { installedVersion } from "./version.ts";
@@ -39,7 +41,7 @@ export async function upgradeCommand(env: Environment, root: string, flags: Upgr
   }
   const interrupted = interruptedUpgrade(root);
   if (interrupted !== undefined && note?.step === "start") {
-    say(`${capitalized(interrupted.what)}. Finishing it.`);
+    say(`${upperFirst(interrupted.what)}. Finishing it.`);
     await work.look();
     await finishUpgrade(folder, note, work);
     say(doneText(note.to.version, note.wasRunning));
@@ -134,10 +136,6 @@ async function ask(question: string): Promise<boolean> {
   } finally {
     terminal.close();
   }
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function shortTime(at: string): string {
