@@ -10,7 +10,7 @@ import type { Reach, ReachedPerson } from "../../ports/reach.ts";
 import { maxNamedApprovers, waitingEntries } from "../approver-names.ts";
 import { isDashboardEntry } from "../authority.ts";
 import type { ApprovalRow } from "../card.ts";
-import { type ApprovalsContext, cardRows, settle } from "../context.ts";
+import { type ApprovalsContext, cardRows, endRow } from "../context.ts";
 import { type Approver, approverOf, audienceOf } from "./audience.ts";
 import type { NotifyOptions } from "./options.ts";
 
@@ -138,9 +138,7 @@ function hasRole(approvers: Approver[]): boolean {
 async function refuse(context: ApprovalsContext, cardId: string, rows: ApprovalRow[]): Promise<void> {
   const affected = rows.filter((row) => audienceOf([row]).approvers.length > 0);
   await context.notices.around(cardId, [], false, async () => {
-    const denied = affected.map((row) =>
-      settle(context, row, ["open"], "denied", (body) => ({ ...body, reason: nobodyLeft, decidedAt: context.now() })),
-    );
+    const denied = affected.map((row) => endRow(context, row, ["open"], "denied", nobodyLeft));
     return (await Promise.all(denied)).filter((row) => row !== undefined);
   });
 }
