@@ -178,7 +178,7 @@ export async function cardOfTurn(context: ApprovalsContext, cardId: string, turn
   return card;
 }
 
-export function announce({ records }: ApprovalsContext, row: ApprovalRow): void {
+function announce({ records }: ApprovalsContext, row: ApprovalRow): void {
   const decision = decisionsOf(row).at(-1);
   if (decision !== undefined) records.announce(decision);
 }
