@@ -13,6 +13,7 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { createGunzip } from "node:zlib";
 import type { z } from "zod";
+import { compareVersions } from "../lib/compare-versions.ts";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import { checkDatabase } from "./databases.ts";
 import { isInnerLink } from "./find-files.ts";
@@ -28,7 +29,6 @@ import {
   parts,
 } from "./manifest.ts";
 import { DamagedArchive, readTar, type TarEntry } from "./tar.ts";
-import { isNewerVersion } from "./version.ts";
 
 export interface Unpacked {
   header: BackupHeader;
@@ -189,7 +189,7 @@ class NoBackup extends Error {}
 class OtherVersion extends Error {}
 
 function checkVersion({ format, remora }: BackupHeader, version: string): void {
-  if (format > formatVersion || isNewerVersion(remora, version))
+  if (format > formatVersion || compareVersions(remora, version) > 0)
     throw new OtherVersion(`Remora ${remora} wrote it, and this is ${version}. Upgrade Remora first`);
 }
 
