@@ -9,8 +9,8 @@ import { readEnvFile } from "../config/env-file.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
 import { RemoraError } from "../lib/errors.ts";
-import { silentLog } from "../lib/log.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
+import { openCopy } from "./open-state.ts";
 import { settingsFor } from "./settings.ts";
 import { installedVersion } from "./version.ts";
 
@@ -43,14 +43,7 @@ export async function backUp(settings: Settings, root: string, written: string, 
   const config = await readConfig(settings, hasSecrets, leftOut);
   const secrets = hasSecrets ? await readSecrets(settings, root) : [];
   const redis = redisSettings(settings);
-  const source =
-    redis === null
-      ? undefined
-      : await (await import("../storage/redis/copy.ts")).openRedisCopy(
-          redis,
-          silentLog,
-          AbortSignal.timeout(redis.waitMs),
-        );
+  const source = redis === null ? undefined : await openCopy(redis);
   try {
     return await createBackup({
       ...{ file, data, workspace, config, hasSecrets, secrets, leftOut },

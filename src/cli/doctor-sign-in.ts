@@ -1,12 +1,10 @@
 /** Whether people can sign in to the dashboard: accounts, roles, the proxy, and the public address. */
-import { redisSettings } from "../config/derive.ts";
 import type { Settings } from "../config/settings.ts";
 import { isAlive, readRuns } from "../health/last-run.ts";
 import { messageOf } from "../lib/errors.ts";
-import { silentLog } from "../lib/log.ts";
 import type { HealthCheck } from "../ports/health.ts";
-import { openLedger } from "../storage/open-state.ts";
 import { createLocalAccounts } from "../web/accounts/local-accounts.ts";
+import { withLedger } from "./open-state.ts";
 
 const name = "sign-in";
 const answerMs = 5_000;
@@ -32,10 +30,7 @@ export async function checkSignIn(settings: Settings): Promise<HealthCheck[]> {
 /** Zero if the ledger can't be read, which another check says. */
 async function countAccounts(settings: Settings): Promise<number> {
   try {
-    const ledger = await openLedger({ data: settings.data, redis: redisSettings(settings), log: silentLog });
-    const accounts = await createLocalAccounts(ledger).list();
-    await ledger.close();
-    return accounts.length;
+    return await withLedger(settings, async (ledger) => (await createLocalAccounts(ledger).list()).length);
   } catch {
     return 0;
   }

@@ -1,13 +1,13 @@
 /** `remora prune` removes what is older than its retention, as the agent does once a day. It may run beside the agent. */
-import { existsSync } from "node:fs";
 import { openRetention } from "../app/retention.ts";
 import { redisSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
-import { messageOf, RemoraError } from "../lib/errors.ts";
+import { messageOf } from "../lib/errors.ts";
 import { type Log, silentLog } from "../lib/log.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import type { KindReport } from "../retention/retention.ts";
-import { ledgerFile, openRecords } from "../storage/open-state.ts";
+import { openRecords } from "../storage/open-state.ts";
+import { requireLedger } from "./open-state.ts";
 import { settingsFor } from "./settings.ts";
 
 interface PruneOptions {
@@ -17,17 +17,9 @@ interface PruneOptions {
 
 export async function pruneCommand(env: Environment, root: string, { dryRun, json }: PruneOptions): Promise<void> {
   const settings = settingsFor(env, root);
-  const redis = redisSettings(settings);
-  if (redis === null && !existsSync(ledgerFile(settings.data))) {
-    throw new RemoraError({
-      code: "prune.no-ledger",
-      place: ledgerFile(settings.data),
-      message:
-        "there is no ledger, so no agent has used this data folder yet. Set REMORA_DATA to the agent's data folder",
-    });
-  }
+  requireLedger(settings, "prune");
   const isDryRun = dryRun === true;
-  const records = await openRecords({ data: settings.data, redis, log: silentLog });
+  const records = await openRecords({ data: settings.data, redis: redisSettings(settings), log: silentLog });
   try {
     const reports = await openRetention(settings, records, problemLog()).prune(isDryRun);
     process.stdout.write(json === true ? `${JSON.stringify(reports, null, 1)}\n` : pruneText(reports, isDryRun));

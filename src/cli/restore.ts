@@ -19,6 +19,7 @@ import type { RedisCopy } from "../storage/redis/copy.ts";
 import { lockData } from "../storage/sqlite/data-lock.ts";
 import { shortened } from "./backup.ts";
 import { finishRestore, placesOf, redisSettingsOf } from "./finish-restore.ts";
+import { openCopy } from "./open-state.ts";
 import { installedVersion } from "./version.ts";
 
 export interface RestoreFlags {
@@ -77,11 +78,7 @@ export async function restoreHere(
       const settings = redisSettingsOf(env, root);
       checkStorage(header, settings !== null, file);
       if (settings === null) return undefined;
-      copy = await (await import("../storage/redis/copy.ts")).openRedisCopy(
-        settings,
-        silentLog,
-        AbortSignal.timeout(settings.waitMs),
-      );
+      copy = await openCopy(settings);
       await copy.checkEmpty();
       return copy;
     };
