@@ -9,6 +9,7 @@ import { readEnvFile } from "../config/env-file.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
 import { RemoraError } from "../lib/errors.ts";
+import { counted } from "../lib/text/counted.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import { openCopy } from "./open-state.ts";
 import { settingsFor } from "./settings.ts";
@@ -104,7 +105,7 @@ function describe({ file, bytes, manifest }: BackupSummary, settings: Settings, 
   const left = manifest.leftOut.map(({ path, reason }) => `  ${path}: ${reason}`);
   const outside = Object.values(settings.config.folders);
   return [
-    `Saved ${count === 1 ? "1 file" : `${count} files`} to ${file} (${formatBytes(bytes)}).`,
+    `Saved ${counted(count, "file")} to ${file} (${formatBytes(bytes)}).`,
     flags.withSecrets
       ? "It contains secrets. Everybody who can read it can act as your bot."
       : "Tokens and keys are not in it. To include them, add --with-secrets.",

@@ -4,6 +4,7 @@ import { redisSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
 import { messageOf } from "../lib/errors.ts";
 import { type Log, silentLog } from "../lib/log.ts";
+import { counted } from "../lib/text/counted.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import type { KindReport } from "../retention/retention.ts";
 import { openRecords } from "../storage/open-state.ts";
@@ -41,13 +42,13 @@ function problemLog(): Log {
 
 export function pruneText(reports: readonly KindReport[], isDryRun: boolean): string {
   const lines = reports.map(({ name, days, items, bytes }) => {
-    const kept = days === null ? "kept until people delete them" : `older than ${days} ${days === 1 ? "day" : "days"}`;
+    const kept = days === null ? "kept until people delete them" : `older than ${counted(days, "day")}`;
     const size = bytes === 0 ? "" : `, ${formatBytes(bytes)}`;
     return `${name} (${kept}): ${items}${size}\n`;
   });
   const items = reports.reduce((sum, report) => sum + report.items, 0);
   const bytes = reports.reduce((sum, report) => sum + report.bytes, 0);
   if (items === 0) return `${lines.join("")}Nothing is old enough.\n`;
-  const total = `${items} ${items === 1 ? "item" : "items"}, ${formatBytes(bytes)}`;
+  const total = `${counted(items, "item")}, ${formatBytes(bytes)}`;
   return `${lines.join("")}${isDryRun ? `${total} would be removed. Nothing was changed.` : `${total} removed.`}\n`;
 }

@@ -4,6 +4,7 @@ import { toolboxSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
 import { messageOf } from "../lib/errors.ts";
+import { counted } from "../lib/text/counted.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill } from "../ports/skill.ts";
 import { createSkillAccess } from "../skill-runtime/library/allowed.ts";
@@ -43,9 +44,7 @@ export async function listSkillsCommand(
   process.stdout.write(options.json ? `${JSON.stringify(listed, null, 1)}\n` : describe(listed));
   const files = new Set(diagnostics.map(({ path }) => path)).size;
   if (files > 0)
-    process.stderr.write(
-      `${files} ${files === 1 ? "file" : "files"} with problems. For details: npm run -s remora -- skills check\n`,
-    );
+    process.stderr.write(`${counted(files, "file")} with problems. For details: npm run -s remora -- skills check\n`);
 }
 
 /** Without a ledger nothing is off. One that can't be read is reported, and the list goes on. */

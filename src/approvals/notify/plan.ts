@@ -4,6 +4,7 @@
  * the calls are refused.
  */
 import { messageOf } from "../../lib/errors.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Reach, ReachedPerson } from "../../ports/reach.ts";
@@ -144,10 +145,5 @@ async function refuse(context: ApprovalsContext, cardId: string, rows: ApprovalR
 }
 
 async function inTime<T>(work: Promise<T> | undefined): Promise<T | undefined> {
-  if (work === undefined) return undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_done, fail) => {
-    timer = setTimeout(() => fail(new Error(`no answer within ${maxLookUpMs} ms`)), maxLookUpMs);
-  });
-  return await Promise.race([work, late]).finally(() => clearTimeout(timer));
+  return work && (await untilAborted(work, AbortSignal.timeout(maxLookUpMs)));
 }

@@ -8,6 +8,7 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { join, resolve, sep } from "node:path";
 import PQueue from "p-queue";
 import { codeOf, messageOf } from "../../lib/errors.ts";
+import { isInside } from "../../lib/is-inside.ts";
 import type { SkillDiagnostic } from "../../ports/skill.ts";
 import { createDiagnostics, diagnosticOf } from "../parse/diagnostics.ts";
 
@@ -157,9 +158,4 @@ async function pluginIn(folder: string, real: string, names: string[], realRoot:
 /** Accepts regular files only, because opening a pipe could block forever. */
 async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isFile() === true;
-}
-
-/** Both paths must have their links resolved. */
-export function isInside(path: string, root: string): boolean {
-  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }
