@@ -3,7 +3,7 @@
  * beyond JavaScript's safe range are kept exactly, as 64-bit numbers or as text. Nested values become JSON text.
  */
 import { messageOf } from "../../src/plugin-sdk/errors.ts";
-import { bytesAt, encodingOf, textOf } from "./csv.ts";
+import { encodingOf, textOf } from "./csv.ts";
 import { columnNames } from "./names.ts";
 import { dataProblem } from "./problem.ts";
 import type { DataFile } from "./requests.ts";
@@ -37,11 +37,9 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
   isRawJSON(value: unknown): value is { rawJSON: string };
 };
 
-export async function readJson(file: DataFile): Promise<JsonRows> {
+export function readJson(file: DataFile): JsonRows {
   if (file.size > maxBytes) throw dataProblem(file.name, "is larger than 64 MiB: use CSV, or a part of it");
-  const encoding = encodingOf(file, bytesAt(file, 0, Math.min(2, file.size)));
-  let text = "";
-  for await (const part of textOf(file, encoding)) text += part;
+  const text = [...textOf(file, encodingOf(file))].join("");
   if (file.format === "json-lines") return rowsOf(linesOf(text, file.name), file.name, []);
   const { items, notes } = itemsOf(parse(text, file.name), file.name);
   return rowsOf(items, file.name, notes);

@@ -37,14 +37,14 @@ export async function loadTables(database: DatabaseSync, { files, csv }: Source)
     const name = tableName(file.name, taken);
     taken.add(name.toLowerCase());
     tables.push(
-      file.format === "csv" ? await loadCsv(database, file, name, csv) : await loadJson(database, file, name),
+      file.format === "csv" ? await loadCsv(database, file, name, csv) : loadJson(database, file, name),
     );
   }
   return tables;
 }
 
-async function loadJson(database: DatabaseSync, file: DataFile, name: string): Promise<Table> {
-  const { columns, rows, notes } = await readJson(file);
+function loadJson(database: DatabaseSync, file: DataFile, name: string): Table {
+  const { columns, rows, notes } = readJson(file);
   createTable(database, name, columns);
   insertAll(database, name, columns.length, rows);
   const reading = file.format === "json" ? "JSON" : "JSON Lines";

@@ -19,7 +19,7 @@ const maxShownPeople = 1_000;
 export async function answerAs(
   context: ApprovalsContext,
   person: AnsweringPerson,
-  { cardOrApprovalId: id, choice, reason, parts }: OperatorDecision,
+  { cardOrApprovalId: id, ...decision }: OperatorDecision,
 ): Promise<AnswerReceipt> {
   const row = await context.ledger.get("approval", id);
   const target = row?.body.target ?? (await cardRows(context.ledger, id))?.rows[0]?.body.target;
@@ -32,11 +32,7 @@ export async function answerAs(
     return refused("Could not check whether you may answer this, so nothing was changed. Try again in a moment.");
   }
   if (by === undefined) return refused(hasLeft);
-  return await answerCard(context, {
-    ...{ id, choice, by, isOperator: false, platform: person.platform },
-    ...(reason === undefined ? {} : { reason }),
-    ...(parts === undefined ? {} : { parts }),
-  });
+  return await answerCard(context, { ...decision, id, by, isOperator: false, platform: person.platform });
 }
 
 /**

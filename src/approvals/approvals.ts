@@ -4,7 +4,6 @@
  */
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { ApprovalDesk, ApprovalRecord } from "../ports/approval.ts";
-import type { ApprovalCard } from "../ports/card.ts";
 import { answerCard } from "./answer.ts";
 import { answerAs, createAnswerable } from "./answer-as.ts";
 import { expiryMsOf } from "./authority.ts";
@@ -16,13 +15,14 @@ import { finishChanges, mayTakeBack, openChanges, redeemChanges, replaceChanges 
 import {
   type ApprovalsContext,
   type ApprovalsOptions,
+  cardOfTurn,
   cardRows,
   cardsOf,
+  endRow,
   expireDue,
   hashOfCall,
   isExpired,
   recordCard,
-  settle,
 } from "./context.ts";
 import { createDecisionOutbox } from "./decision-outbox.ts";
 import { endGrant } from "./end-grant.ts";
@@ -72,10 +72,8 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
   }
 
   async function cancelRows(rows: ApprovalRow[], reason: string): Promise<ApprovalRow[]> {
-    const at = now();
-    const change = (body: ApprovalRecord) => ({ ...body, reason, decidedAt: at });
     const cancelled = await Promise.all(
-      rows.map((row) => settle(context, row, ["open", "approved"], "cancelled", change)),
+      rows.map((row) => endRow(context, row, ["open", "approved"], "cancelled", reason)),
     );
     return cancelled.filter((row) => row !== undefined);
   }
@@ -98,45 +96,17 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     if (expiryMs !== null) await ledger.prune("card", ["made"], before - expiryMs);
   }
 
-  /** The card as it is now, for the same turn. */
-  async function cardOfTurn(card: ApprovalCard): Promise<ApprovalCard> {
-    const found = await cardsOf(context, card.id);
-    return found.find(({ target }) => target.turnId === card.target.turnId) ?? card;
-  }
-
   return {
     async open(request) {
       const inOrder = () => openApprovals(context, request);
       const opened = await context.serial(`open ${request.target.conversationId}`, inOrder);
       await planNotify(context, opened.card.id);
-      return { ...opened, card: await cardOfTurn(opened.card) };
+      return { ...opened, card: await cardOfTurn(context, opened.card.id, request.turnId) };
     },
-    answer: ({
-      platform,
-      conversationId,
-      messageId,
-      cardOrApprovalId: id,
-      choice,
-      by,
-      reason,
-      editedJson,
-      parts,
-      to,
-    }) =>
-      answerCard(context, {
-        ...{ id, choice, by, isOperator: false },
-        from: { platform, conversationId, ...(messageId === undefined ? {} : { messageId }) },
-        ...(reason === undefined ? {} : { reason }),
-        ...(editedJson === undefined ? {} : { editedJson }),
-        ...(parts === undefined ? {} : { parts }),
-        ...(to === undefined ? {} : { to }),
-      }),
-    decide: ({ cardOrApprovalId: id, choice, reason, parts }) =>
-      answerCard(context, {
-        ...{ id, choice, by: operator, isOperator: true },
-        ...(reason === undefined ? {} : { reason }),
-        ...(parts === undefined ? {} : { parts }),
-      }),
+    answer: ({ platform, conversationId, messageId, cardOrApprovalId: id, ...answer }) =>
+      answerCard(context, { ...answer, id, isOperator: false, from: { platform, conversationId, messageId } }),
+    decide: ({ cardOrApprovalId: id, ...decision }) =>
+      answerCard(context, { ...decision, id, by: operator, isOperator: true }),
     decideAs: (person, decision) => answerAs(context, person, decision),
     answerable: createAnswerable(context),
     redeem: (approvalId, call, workingFolder) => redeemApproval(context, approvalId, call, workingFolder),
@@ -147,7 +117,11 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
       await planNotify(context, opened.card.id);
       const state = (await ledger.get("approval", opened.approvalId))?.state;
       const isRefused = opened.state === "open" && state === "denied";
-      return { ...opened, card: await cardOfTurn(opened.card), ...(isRefused ? { state } : {}) };
+      return {
+        ...opened,
+        card: await cardOfTurn(context, opened.card.id, request.turnId),
+        ...(isRefused ? { state } : {}),
+      };
     },
     redeemChanges: (approvalId) => redeemChanges(context, approvalId),
     finishChanges: (approvalId, outcome) => finishChanges(context, approvalId, outcome),

@@ -1,8 +1,8 @@
 /** Records answers in the audit log before they take effect: who decided what, for whom, and what the card showed. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { messageOf } from "../lib/errors.ts";
 import { describeRule } from "../lib/text/describe-rule.ts";
-import type { ApprovalRecord } from "../ports/approval.ts";
+import type { ApprovalRecord, GrantRecord } from "../ports/approval.ts";
 import type { AuditMap, ShownCard } from "../ports/audit.ts";
 import type { CardItem } from "../ports/card.ts";
 import type { Author } from "../ports/message.ts";
@@ -35,6 +35,24 @@ export async function recordAnswer(
   }
 }
 
+/**
+ * The record as approved by the giver of these grants. Undefined without any, and if that can't be recorded: then people
+ * are asked.
+ */
+export async function grantedRecord(
+  context: ApprovalsContext,
+  record: ApprovalRecord,
+  grants: readonly GrantRecord[] | undefined,
+): Promise<ApprovalRecord | undefined> {
+  const by = grants?.[0]?.by;
+  if (grants === undefined || by === undefined) return undefined;
+  const { createdAt: at } = record;
+  const votes = [{ by, at, isOperator: false }];
+  const body = { ...record, votes, grantIds: grants.map(({ id }) => id), decidedBy: by, decidedAt: at };
+  const unrecorded = await recordAnswer(context, [{ body }], { choice: "grant", by, isOperator: false });
+  return unrecorded === undefined ? body : undefined;
+}
+
 function answerFields(
   context: ApprovalsContext,
   row: Pick<ApprovalRow, "body">,
@@ -58,7 +76,7 @@ function personOf({ id, name }: Author): Pick<Author, "id" | "name"> {
 
 function shownCard(context: ApprovalsContext, { body }: Pick<ApprovalRow, "body">): ShownCard {
   const text = itemText(openItem(body, context), body);
-  return { text, hash: createHash("sha256").update(text).digest("hex") };
+  return { text, hash: hash("sha256", text) };
 }
 
 function itemText({ headline, callText, why, warning, facts = [], changes }: CardItem, record: ApprovalRecord): string {

@@ -4,7 +4,7 @@
  * also counts in the others, as far as their own rules allow it to the same people. An addition counts once, however
  * often it is applied.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { formatDollars } from "../lib/text/format-dollars.ts";
 import type { ApprovalRecord, BudgetRequest, OpenedBudget } from "../ports/approval.ts";
 import type { AnswerReceipt, JsonObject } from "../ports/message.ts";
@@ -14,7 +14,7 @@ import { type AnswerRule, budgetRule, budgetTool, expiryMsOf, impossibilityOf } 
 import { answerElsewhere, applyContinue, openTwins } from "./budget-twins.ts";
 import type { ApprovalRow } from "./card.ts";
 import type { Click } from "./click.ts";
-import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, settle } from "./context.ts";
+import { type ApprovalsContext, cardOfTurn, changeRow, endRow, expireDue, isExpired, saveRecord } from "./context.ts";
 import { approve, deny } from "./decide.ts";
 import { createApprovalId } from "./hash.ts";
 import { saveCard } from "./save-card.ts";
@@ -67,9 +67,7 @@ async function opened(context: ApprovalsContext, { state, body }: ApprovalRow): 
   const who = by === undefined ? {} : { by };
   switch (state) {
     case "open": {
-      const card = (await cardsOf(context, body.cardId)).find(({ target }) => target.turnId === body.turnId);
-      if (card === undefined) throw new TypeError(`card ${body.cardId} was written and is not there`);
-      return { type: "open", card };
+      return { type: "open", card: await cardOfTurn(context, body.cardId, body.turnId) };
     }
     case "approved":
     case "consumed":
@@ -87,8 +85,8 @@ async function opened(context: ApprovalsContext, { state, body }: ApprovalRow): 
 async function create(context: ApprovalsContext, request: BudgetRequest, rule: AnswerRule): Promise<ApprovalRow> {
   const { turnId, target, scope, requester, workingFolder, ask, isBlocking } = request;
   const at = context.now();
-  const hash = hashOfAsk(ask);
-  const open = await openTwins(context, hash);
+  const callHash = hashOfAsk(ask);
+  const open = await openTwins(context, callHash);
   const shared = open.find(
     ({ body }) => body.conversationId === target.conversationId && body.target.platform === target.platform,
   );
@@ -99,17 +97,11 @@ async function create(context: ApprovalsContext, request: BudgetRequest, rule: A
   const record: ApprovalRecord = {
     ...{ id: createApprovalId(), cardId, turnId, conversationId: target.conversationId, scope, target, requester },
     call: { id: `budget:${ask.id}:${ask.addition}`, name: budgetTool, input: shownInput(ask) },
-    ...{ callHash: hash, requestedHash: hash, workingFolder, matches: [], extraTags: [], ...rule },
+    ...{ callHash, requestedHash: callHash, workingFolder, matches: [], extraTags: [], ...rule },
     ...{ votes: [], grantIds: [], createdAt: at, budget: { ...ask, isBlocking } },
     expiresAt: expiries.length === 0 ? null : Math.min(...expiries),
   };
-  const save = async () => {
-    await context.ledger.create("approval", record.id, { state: "open", body: record, group: turnId });
-    const row = await context.ledger.get("approval", record.id);
-    if (row === undefined) throw new TypeError(`approval ${record.id} was written and is not there`);
-    announce(context, row);
-    return [row];
-  };
+  const save = async () => [await saveRecord(context, "open", record)];
   const [row] =
     shared === undefined
       ? await context.notices.quietly(cardId, save)
@@ -120,9 +112,7 @@ async function create(context: ApprovalsContext, request: BudgetRequest, rule: A
 
 /** Neither the amount used nor the turn is part of the hash, so all turns that meet the budget share one card. */
 function hashOfAsk({ id, addition }: BudgetAsk): string {
-  return createHash("sha256")
-    .update(JSON.stringify([budgetTool, id, addition]))
-    .digest("hex");
+  return hash("sha256", JSON.stringify([budgetTool, id, addition]));
 }
 
 function shownInput({ kind, used, limit, step }: BudgetAsk): JsonObject {
@@ -160,13 +150,5 @@ export async function closeBudgets(context: ApprovalsContext, turnId: string): P
   const rows = await context.ledger.list("approval", { states: ["open"], group: turnId });
   const own = rows.filter(({ body }) => body.budget?.endsAt === null);
   for (const row of own)
-    await context.notices.around(row.body.cardId, [], false, async () => {
-      const reason = "the request has ended";
-      const closed = await settle(context, row, ["open"], "cancelled", (body) => ({
-        ...body,
-        reason,
-        decidedAt: context.now(),
-      }));
-      return closed === undefined ? [] : [closed];
-    });
+    await changeRow(context, row, () => endRow(context, row, ["open"], "cancelled", "the request has ended"));
 }

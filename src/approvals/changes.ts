@@ -7,13 +7,15 @@ import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest } fr
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { Author } from "../ports/message.ts";
-import { recordAnswer } from "./audit.ts";
-import { fits, impossibilityOf, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
+import { grantedRecord } from "./audit.ts";
+import { impossibilityOf, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
 import { areChangesMasked } from "./changes-card.ts";
-import { type ApprovalsContext, announce, cardsOf, expireDue, isExpired, ruleNow, settle } from "./context.ts";
+import { type ApprovalsContext, cardOfTurn, changeRow, endRow, expireDue, isExpired, saveRecord } from "./context.ts";
 import { createApprovalId } from "./hash.ts";
+import { mayAnswer } from "./may-answer.ts";
 import { problemWithVotes } from "./redeem.ts";
+import { saveCard } from "./save-card.ts";
 
 /** Stands in for a tool name in approval rules: `safety.tools.keep_changes` can name separate approvers. */
 const keepChangesTool = "keep_changes";
@@ -33,8 +35,7 @@ export async function openChanges(context: ApprovalsContext, request: ChangesReq
     if (body.changes?.draftId === changes.draftId && id !== known?.id)
       await replaceChanges(context, id, continuedBelow);
   const row = known ?? (await create(context, request));
-  const card = (await cardsOf(context, row.body.cardId)).find((one) => one.target.turnId === target.turnId);
-  if (card === undefined) throw new TypeError(`card ${row.body.cardId} was written and is not there`);
+  const card = await cardOfTurn(context, row.body.cardId, target.turnId);
   return { card, approvalId: row.id, state: openingState(row.state) };
 }
 
@@ -47,19 +48,11 @@ function isSameDraft({ changes }: ApprovalRecord, { draftId, hash, kind }: Chang
 }
 
 async function create(context: ApprovalsContext, request: ChangesRequest): Promise<ApprovalRow> {
-  const { turnId, target, changes } = request;
   const cardId = createApprovalId();
   const record = await changesRecord(context, request, cardId);
-  const body = { platform: target.platform, conversationId: target.conversationId, turnIds: [turnId], messages: [] };
-  await context.ledger.create("card", cardId, { state: "made", body, group: target.conversationId });
-  return await context.notices.quietly(cardId, async () => {
-    const state = changes.kind === "report" ? "consumed" : initialState(record);
-    await context.ledger.create("approval", record.id, { state, body: record, group: turnId });
-    const row = await context.ledger.get("approval", record.id);
-    if (row === undefined) throw new TypeError(`approval ${record.id} was written and is not there`);
-    if (changes.kind === "ask") announce(context, row);
-    return row;
-  });
+  await saveCard(context, request, cardId);
+  const state = request.changes.kind === "report" ? "consumed" : initialState(record);
+  return await context.notices.quietly(cardId, () => saveRecord(context, state, record));
 }
 
 function initialState({ reason, grantIds }: ApprovalRecord): ApprovalState {
@@ -106,22 +99,11 @@ async function isHidingSecrets(
 }
 
 async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Promise<ApprovalRecord> {
-  const { target, conversationId, matches, quorum, approvers, notRequester, createdAt } = record;
+  const { target, conversationId, matches, quorum, approvers, notRequester } = record;
   const rule = { quorum, approvers, notRequester };
   const requester = requesterOf(record);
   const place = { platform: target.platform, conversationId, matches, requester, rule };
-  const grants = await context.grants.covering(place);
-  const giver = grants?.[0]?.by;
-  if (grants === undefined || giver === undefined) return record;
-  const votes = [{ by: giver, at: createdAt, isOperator: false }];
-  const granted = { ...record, votes, grantIds: grants.map(({ id }) => id), decidedBy: giver, decidedAt: createdAt };
-  // A grant that can't be recorded does not count, so people are asked.
-  const unrecorded = await recordAnswer(context, [{ body: granted }], {
-    choice: "grant",
-    by: giver,
-    isOperator: false,
-  });
-  return unrecorded === undefined ? granted : record;
+  return (await grantedRecord(context, record, await context.grants.covering(place))) ?? record;
 }
 
 export async function redeemChanges(context: ApprovalsContext, approvalId: string): Promise<ChangesOutcome> {
@@ -155,13 +137,7 @@ function deniedText({ decidedBy, reason }: ApprovalRecord): string {
 async function consume(context: ApprovalsContext, row: ApprovalRow): Promise<ChangesOutcome> {
   const problem = await problemWithVotes(context, row.body);
   if (problem !== undefined) {
-    await change(context, row, () =>
-      settle(context, row, ["approved"], "cancelled", (body) => ({
-        ...body,
-        reason: problem,
-        decidedAt: context.now(),
-      })),
-    );
+    await changeRow(context, row, () => endRow(context, row, ["approved"], "cancelled", problem));
     return await redeemChanges(context, row.id);
   }
   const consumed = await context.ledger.transition("approval", row.id, ["approved"], "consumed");
@@ -178,17 +154,6 @@ async function expire(context: ApprovalsContext, row: ApprovalRow): Promise<void
   await context.notices.around(row.body.cardId, [], false, () => expireDue(context, [row], context.now()));
 }
 
-async function change(
-  context: ApprovalsContext,
-  { body }: ApprovalRow,
-  step: () => Promise<ApprovalRow | undefined>,
-): Promise<void> {
-  await context.notices.around(body.cardId, [], false, async () => {
-    const changed = await step();
-    return changed === undefined ? [] : [changed];
-  });
-}
-
 /** Adds the outcome without changing the record's state. */
 export async function finishChanges(
   context: ApprovalsContext,
@@ -197,7 +162,7 @@ export async function finishChanges(
 ): Promise<void> {
   const row = await context.ledger.get("approval", approvalId);
   if (row === undefined) return;
-  await change(context, row, () =>
+  await changeRow(context, row, () =>
     context.ledger.transition("approval", row.id, [row.state], row.state, (body) => {
       if (body.changes === undefined) return undefined;
       const { undoId: _undo, mayRunAgain: _again, ...changes } = body.changes;
@@ -210,9 +175,7 @@ export async function finishChanges(
 export async function replaceChanges(context: ApprovalsContext, approvalId: string, reason: string): Promise<void> {
   const row = await context.ledger.get("approval", approvalId);
   if (row === undefined) return;
-  await change(context, row, () =>
-    settle(context, row, ["open", "approved"], "cancelled", (body) => ({ ...body, reason, decidedAt: context.now() })),
-  );
+  await changeRow(context, row, () => endRow(context, row, ["open", "approved"], "cancelled", reason));
 }
 
 /** The requester and everybody who could approve then and can now. */
@@ -223,8 +186,6 @@ export function mayTakeBack(
   isOperator: boolean,
 ): boolean {
   if (isOperator) return true;
-  const requester = requesterOf(record);
-  const person = { platform: requester.platform, by };
-  if (by.isBot || requester.by.id === by.id) return !by.isBot;
-  return [record, ruleNow(context, record)].every((rule) => fits(rule, person, requester, "deny"));
+  if (by.isBot || record.requester.id === by.id) return !by.isBot;
+  return mayAnswer(context, { body: record }, { by, isOperator: false, choice: "deny" });
 }

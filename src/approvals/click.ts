@@ -8,7 +8,7 @@ export interface Click {
   isOperator: boolean;
   /** Where `by` is an identity, if the answer was given on the dashboard. It then needs no `from`. */
   platform?: string;
-  from?: { platform: string; conversationId: string; messageId?: string };
+  from?: { platform: string; conversationId: string; messageId: string | undefined };
   reason?: string;
   editedJson?: string;
   /** Indexes of the files to keep, present only with `part`. Later resolved to the paths in `chosen`. */

@@ -134,7 +134,51 @@ export async function settle(
   return settled;
 }
 
-export function announce({ records }: ApprovalsContext, row: ApprovalRow): void {
+/** Changes one row and its card. Wakes no turn. */
+export async function changeRow(
+  { notices }: ApprovalsContext,
+  { body }: ApprovalRow,
+  step: () => Promise<ApprovalRow | undefined>,
+  turnIds: string[] = [],
+): Promise<void> {
+  await notices.around(body.cardId, turnIds, false, async () => {
+    const changed = await step();
+    return changed === undefined ? [] : [changed];
+  });
+}
+
+/** Settles a row that no person has decided. */
+export async function endRow(
+  context: ApprovalsContext,
+  row: ApprovalRow,
+  from: ApprovalState[],
+  to: "cancelled" | "denied",
+  reason: string,
+): Promise<ApprovalRow | undefined> {
+  const decidedAt = context.now();
+  return await settle(context, row, from, to, (body) => ({ ...body, reason, decidedAt }));
+}
+
+export async function saveRecord(
+  context: ApprovalsContext,
+  state: ApprovalState,
+  body: ApprovalRecord,
+): Promise<ApprovalRow> {
+  await context.ledger.create("approval", body.id, { state, body, group: body.turnId });
+  const row = await context.ledger.get("approval", body.id);
+  if (row === undefined) throw new TypeError(`approval ${body.id} was written and is not there`);
+  announce(context, row);
+  return row;
+}
+
+/** The card as the turn shows it, which must have been written. */
+export async function cardOfTurn(context: ApprovalsContext, cardId: string, turnId: string): Promise<ApprovalCard> {
+  const card = (await cardsOf(context, cardId)).find(({ target }) => target.turnId === turnId);
+  if (card === undefined) throw new TypeError(`card ${cardId} was written and is not there`);
+  return card;
+}
+
+function announce({ records }: ApprovalsContext, row: ApprovalRow): void {
   const decision = decisionsOf(row).at(-1);
   if (decision !== undefined) records.announce(decision);
 }

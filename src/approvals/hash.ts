@@ -1,5 +1,5 @@
 /** Creates unguessable ids, and the hash that ties an approval to one call. */
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import type { Json } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 
@@ -20,7 +20,7 @@ export interface CallPlace {
 /** Hashes are equal if and only if tool, arguments (in any key order), working folder and skill file are equal. */
 export function hashOf(call: Pick<ToolCall, "name" | "input">, place: CallPlace): string {
   const parts = [call.name, canonicalJson(call.input), place.workingFolder, place.skillFile];
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+  return hash("sha256", JSON.stringify(parts));
 }
 
 /** JSON with sorted keys. Avoids recursion, because arguments can be nested thousands of levels deep. */

@@ -3,11 +3,9 @@
  * nothing. Denies calls that nobody may approve or that exceed the limit of open cards, and approves calls that a grant
  * covers. Puts the others on one card: an existing one with identical open calls in the conversation, or a new one.
  */
-import { RemoraError } from "../lib/errors.ts";
 import type { ApprovalRecord, ApprovalRequest, GrantRecord } from "../ports/approval.ts";
-import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
-import type { Author } from "../ports/message.ts";
-import { recordAnswer } from "./audit.ts";
+import type { ApprovalCard } from "../ports/card.ts";
+import { grantedRecord } from "./audit.ts";
 import {
   type AnswerRule,
   expiryMsOf,
@@ -17,7 +15,7 @@ import {
   ruleFor,
 } from "./authority.ts";
 import { type ApprovalRow, hidesSecrets } from "./card.ts";
-import { type ApprovalsContext, announce, cardsOf, hashOfCall, isExpired } from "./context.ts";
+import { type ApprovalsContext, cardOfTurn, hashOfCall, isExpired, saveRecord } from "./context.ts";
 import { createApprovalId } from "./hash.ts";
 import { saveCard } from "./save-card.ts";
 
@@ -43,12 +41,7 @@ export async function openApprovals(
   const opened = missing.length === 0 ? [] : await openMissing(context, request, missing, existingCardId);
   const approvalIds = rows.map((row) => row?.id ?? opened.shift()?.id ?? "");
   const cardId = existingCardId ?? (await cardIdFor(context, approvalIds[0] ?? ""));
-  const card = (await cardsOf(context, cardId)).find(({ target }) => target.turnId === request.turnId);
-  if (card === undefined) {
-    const message = "the approval card disappeared right after it was created; check the ledger, then ask again";
-    throw new RemoraError({ code: "approvals.no-card", place: `turn ${request.turnId}`, message });
-  }
-  return { card, approvalIds };
+  return { card: await cardOfTurn(context, cardId, request.turnId), approvalIds };
 }
 
 async function cardIdFor(context: ApprovalsContext, approvalId: string): Promise<string> {
@@ -181,30 +174,10 @@ async function create(
   { impossibility, grants }: PendingCall,
   isFull: boolean,
 ): Promise<ApprovalRow> {
-  if (impossibility !== undefined) return await save(context, "denied", { ...record, reason: impossibility });
-  const giver = grants?.[0];
-  if (grants !== undefined && giver !== undefined) {
-    const { createdAt: at } = record;
-    const votes = [{ by: giver.by, at, isOperator: false }];
-    const grantIds = grants.map((grant) => grant.id);
-    const approved = { ...record, votes, grantIds, decidedBy: giver.by, decidedAt: at };
-    // A grant that can't be recorded does not count, so people are asked.
-    if (await isGrantRecorded(context, approved, giver.by)) return await save(context, "approved", approved);
-  }
-  if (!isFull) return await save(context, "open", record);
+  if (impossibility !== undefined) return await saveRecord(context, "denied", { ...record, reason: impossibility });
+  const granted = await grantedRecord(context, record, grants);
+  if (granted !== undefined) return await saveRecord(context, "approved", granted);
+  if (!isFull) return await saveRecord(context, "open", record);
   const reason = `${maxOpenCards(context)} approval cards are already open in this conversation and must be answered first.`;
-  return await save(context, "denied", { ...record, reason });
-}
-
-async function isGrantRecorded(context: ApprovalsContext, body: ApprovalRecord, by: Author): Promise<boolean> {
-  const row = { body };
-  return (await recordAnswer(context, [row], { choice: "grant", by, isOperator: false })) === undefined;
-}
-
-async function save(context: ApprovalsContext, state: ApprovalState, body: ApprovalRecord): Promise<ApprovalRow> {
-  await context.ledger.create("approval", body.id, { state, body, group: body.turnId });
-  const row = await context.ledger.get("approval", body.id);
-  if (row === undefined) throw new TypeError(`approval ${body.id} was written and is not there`);
-  announce(context, row);
-  return row;
+  return await saveRecord(context, "denied", { ...record, reason });
 }

@@ -1,6 +1,8 @@
 /** What became of an approval, in one line: on its card, and in a receipt for a late click. */
+
 import type { Mask } from "../lib/redact.ts";
 import { namesText } from "../lib/text/names-text.ts";
+import { sentence } from "../lib/text/sentence.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import type { ApprovalRecord } from "../ports/approval.ts";
 import type { LedgerEntry } from "../ports/ledger.ts";
@@ -61,11 +63,6 @@ function approvedText({ original, ask }: ApprovalRecord, headline: string, what:
   if (original === undefined) return `approved ${what}`;
   const before = named(callHeadline(original, ask, mask).text);
   return before === named(headline) ? `edited and approved ${what}` : `changed ${before} to ${what} and approved it`;
-}
-
-function sentence(text: string): string {
-  const whole = `${text.charAt(0).toLocaleUpperCase("en")}${text.slice(1)}`;
-  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
 
 /** A command speaks for itself; other headlines are quoted. */

@@ -6,9 +6,9 @@ import { messageOf } from "../lib/errors.ts";
 import type { ApprovalOutcome, ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
-import { type AnswerRule, fits, requesterOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
-import { type ApprovalsContext, expireDue, hashOfCall, isExpired, ruleNow, settle } from "./context.ts";
+import { type ApprovalsContext, changeRow, endRow, expireDue, hashOfCall, isExpired, ruleNow } from "./context.ts";
+import { mayAnswer } from "./may-answer.ts";
 import { cancelledLate } from "./record.ts";
 
 export async function redeemApproval(
@@ -118,19 +118,12 @@ async function authorityProblem(context: ApprovalsContext, record: ApprovalRecor
   for (const vote of record.votes) {
     const by = await lookUp(context, vote, record);
     if (typeof by === "string") return by;
-    if (by !== undefined && mayApprove(record, rule, { ...vote, by }))
+    if (by !== undefined && mayAnswer(context, { body: record }, { ...vote, by, choice: "approve" }))
       valid.add(`${vote.isOperator}:${vote.platform ?? ""}:${by.id}`);
   }
   if (valid.size >= Math.max(record.quorum, rule.quorum, 1)) return undefined;
   const names = [...new Set(record.votes.map((vote) => vote.by.name))].join(", ");
   return `The approval by ${names === "" ? "nobody" : names} no longer counts: the right to approve this call is gone.`;
-}
-
-function mayApprove(record: ApprovalRecord, rule: AnswerRule, vote: ApprovalVote): boolean {
-  if (vote.isOperator) return rule.approvers.length > 0;
-  const requester = requesterOf(record);
-  const person = { platform: vote.platform ?? requester.platform, by: vote.by };
-  return fits(record, person, requester, "approve") && fits(rule, person, requester, "approve");
 }
 
 /** Resolves to an error message if the look-up fails. The approval then does not count. */
@@ -163,15 +156,7 @@ async function expire(context: ApprovalsContext, row: ApprovalRow): Promise<Appr
 }
 
 async function cancel(context: ApprovalsContext, row: ApprovalRow, reason: string): Promise<ApprovalOutcome> {
-  await context.notices.around(row.body.cardId, [row.body.turnId], false, async () => {
-    const at = context.now();
-    const cancelled = await settle(context, row, ["approved"], "cancelled", (body) => ({
-      ...body,
-      reason,
-      decidedAt: at,
-    }));
-    return cancelled === undefined ? [] : [cancelled];
-  });
+  await changeRow(context, row, () => endRow(context, row, ["approved"], "cancelled", reason), [row.body.turnId]);
   return await outcomeNow(context, row);
 }
 

@@ -1,6 +1,8 @@
 /** Why a call asks: as plain sentences for its card, and as rules on request. Also says what Allow would allow. */
+
 import { basename, dirname } from "node:path";
 import { describePattern, describeRule } from "../lib/text/describe-rule.ts";
+import { sentence } from "../lib/text/sentence.ts";
 import type { ApprovalRecord } from "../ports/approval.ts";
 import { riskLead } from "../ports/card.ts";
 import { reachesNetwork } from "../ports/containment.ts";
@@ -20,12 +22,6 @@ export function reasonSentences(matches: readonly GateMatch[], facts: readonly s
   const text = [...shown, ...(more > 0 ? [`And ${more} more ${more === 1 ? "reason" : "reasons"}.`] : [])].join(" ");
   // Only skills warn of risks. Remora itself also asks because of the settings.
   return shownMatches.some(({ file, reason }) => file !== "" && reason !== undefined) ? `${riskLead} ${text}` : text;
-}
-
-function sentence(text: string): string {
-  const [first = "", ...rest] = text;
-  const whole = `${first.toLocaleUpperCase("en")}${rest.join("")}`;
-  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
 
 /** One line for each rule that asks: its skill, file, line and pattern. */

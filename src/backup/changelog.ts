@@ -1,5 +1,5 @@
 /** Reads what a changelog says about the versions after one. The format is that of Keep a Changelog. */
-import { compareVersions } from "./version.ts";
+import { compareVersions } from "../lib/compare-versions.ts";
 
 interface ChangesOptions {
   /** Only newer versions count. */

@@ -32,7 +32,7 @@ import {
   manifestName,
   type Part,
 } from "./manifest.ts";
-import { type TarEntry, writeTar } from "./tar-write.ts";
+import { type TarEntry, writeTar } from "./tar.ts";
 
 export interface BackupOptions {
   /** Must not exist. */

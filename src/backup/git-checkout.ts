@@ -4,9 +4,9 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { compareVersions } from "../lib/compare-versions.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { describeSchemaChanges, schemaVersionsFile } from "./schema-changes.ts";
-import { compareVersions } from "./version.ts";
 
 export interface Target {
   /** A tag, or the upstream branch. */

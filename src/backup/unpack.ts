@@ -13,6 +13,7 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { createGunzip } from "node:zlib";
 import type { z } from "zod";
+import { compareVersions } from "../lib/compare-versions.ts";
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import { checkDatabase } from "./databases.ts";
 import { isInnerLink } from "./find-files.ts";
@@ -27,8 +28,7 @@ import {
   type Part,
   parts,
 } from "./manifest.ts";
-import { DamagedArchive, type ReadEntry, readTar } from "./tar-read.ts";
-import { isNewerVersion } from "./version.ts";
+import { DamagedArchive, readTar, type TarEntry } from "./tar.ts";
 
 export interface Unpacked {
   header: BackupHeader;
@@ -68,7 +68,7 @@ export function checkExists(file: string): void {
 }
 
 async function unpackEntries(
-  entries: AsyncGenerator<ReadEntry>,
+  entries: AsyncGenerator<TarEntry>,
   version: string,
   places: Record<Part, string> | undefined,
 ): Promise<Unpacked> {
@@ -129,7 +129,7 @@ function placeOf(name: string, places: Record<Part, string> | undefined): string
   return places && join(places[part], ...path);
 }
 
-async function unpackFile(entry: ReadEntry & { type: "file" }, path: string | undefined): Promise<Files[number]> {
+async function unpackFile(entry: TarEntry & { type: "file" }, path: string | undefined): Promise<Files[number]> {
   const hash = createHash("sha256");
   if (path === undefined) {
     for await (const chunk of entry.content) hash.update(chunk);
@@ -148,14 +148,14 @@ async function unpackFile(entry: ReadEntry & { type: "file" }, path: string | un
   return { path: entry.name, size: entry.size, sha256: hash.digest("hex") };
 }
 
-async function setAttributes(path: string, { mode, mtimeMs }: ReadEntry): Promise<void> {
+async function setAttributes(path: string, { mode, mtimeMs }: TarEntry): Promise<void> {
   await chmod(path, mode);
   await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
 }
 
-async function ownEntry<T>(entry: ReadEntry | undefined, name: string, schema: z.ZodType<T>): Promise<T> {
+async function ownEntry<T>(entry: TarEntry | undefined, name: string, schema: z.ZodType<T>): Promise<T> {
   if (entry?.type !== "file" || entry.name !== name || entry.size > maxOwnEntryBytes) throw new NoBackup();
-  const chunks: Buffer[] = [];
+  const chunks: Uint8Array[] = [];
   for await (const chunk of entry.content) chunks.push(chunk);
   try {
     return schema.parse(JSON.parse(Buffer.concat(chunks).toString()));
@@ -189,7 +189,7 @@ class NoBackup extends Error {}
 class OtherVersion extends Error {}
 
 function checkVersion({ format, remora }: BackupHeader, version: string): void {
-  if (format > formatVersion || isNewerVersion(remora, version))
+  if (format > formatVersion || compareVersions(remora, version) > 0)
     throw new OtherVersion(`Remora ${remora} wrote it, and this is ${version}. Upgrade Remora first`);
 }
 

@@ -3,15 +3,12 @@
  * for without showing them, or read from standard input: they are never arguments, which other programs can see.
  */
 import { password as askPassword, isCancel } from "@clack/prompts";
-import { redisSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { toIsoDate } from "../lib/iso-date.ts";
-import { silentLog } from "../lib/log.ts";
 import { type DashboardRole, dashboardRoles } from "../ports/visitor.ts";
 import { makeFolders } from "../storage/folders.ts";
-import { openLedger } from "../storage/open-state.ts";
 import {
   accountName,
   accountNameHelp,
@@ -20,6 +17,7 @@ import {
 } from "../web/accounts/local-accounts.ts";
 import { passwordProblem } from "../web/accounts/passwords.ts";
 import { createSessions, type Sessions } from "../web/accounts/sessions.ts";
+import { withLedger } from "./open-state.ts";
 import { settingsFor } from "./settings.ts";
 
 interface Desk {
@@ -90,12 +88,9 @@ async function withDesk(
 ): Promise<void> {
   const settings = settingsFor(env, root);
   await makeFolders(settings.workspace, settings.data);
-  const ledger = await openLedger({ data: settings.data, redis: redisSettings(settings), log: silentLog });
-  try {
-    await work({ accounts: createLocalAccounts(ledger), sessions: createSessions(ledger) }, settings);
-  } finally {
-    await ledger.close();
-  }
+  await withLedger(settings, (ledger) =>
+    work({ accounts: createLocalAccounts(ledger), sessions: createSessions(ledger) }, settings),
+  );
 }
 
 /** With `port: 0`, only the start says which port it is. */

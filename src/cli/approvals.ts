@@ -2,14 +2,10 @@
  * `remora approvals` settles records in the ledger, even if no agent is running. A running agent shows the result
  * within seconds, otherwise the next start does. The agent makes all checks again before the call runs.
  */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createApprovals } from "../approvals/approvals.ts";
 import { escapeHidden } from "../approvals/card-text.ts";
-import { createAuditLog } from "../audit/audit-log.ts";
-import { auditFolderOf } from "../audit/files.ts";
-import { headsFolderOf } from "../audit/heads.ts";
-import { approvalPolicy, redisSettings } from "../config/derive.ts";
+import { approvalPolicy } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
 import { createGate } from "../gate/gate.ts";
@@ -25,10 +21,10 @@ import { readDraftDiff } from "../sandbox/draft/draft-diff.ts";
 import { draftsFolderOf } from "../sandbox/draft/draft-folders.ts";
 import { contentOf, gateRules } from "../skill-runtime/library/library.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
-import { ledgerFile, openLedger } from "../storage/open-state.ts";
 import { createBudgetDecisions } from "../usage/budget-decisions.ts";
 import { readToken } from "../web/page-token.ts";
 import { cardJson, cardsText } from "./approval-text.ts";
+import { requireLedger, withAudit, withLedger } from "./open-state.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 interface ListOptions {
@@ -84,33 +80,12 @@ export async function approvalsDiffCommand(env: Environment, root: string, writt
 }
 
 async function withDesk<T>(settings: Settings, work: (desk: ApprovalDesk) => Promise<T>): Promise<T> {
-  const path = ledgerFile(settings.data);
-  const redis = redisSettings(settings);
-  if (redis === null && !existsSync(path)) {
-    throw new RemoraError({
-      code: "approvals.no-ledger",
-      place: path,
-      message:
-        "there is no ledger, so no agent has used this data folder yet. Set REMORA_DATA to the agent's data folder",
-    });
-  }
-  const ledger = await openLedger({ data: settings.data, redis, log: silentLog });
-  const { workspace, data, config } = settings;
-  const mask = createMasker([
-    ...settings.secrets,
-    { name: "token of the page", value: await readToken(join(data, "page-token")) },
-  ]);
-  const audit = createAuditLog({
-    ...{ events: createEvents(), mask, log: silentLog, retentionDays: config.events.retentionDays },
-    folder: auditFolderOf(workspace),
-    headsFolder: headsFolderOf(data),
-  });
-  try {
-    return await work(await createDesk(settings, ledger, mask, audit));
-  } finally {
-    await audit.close();
-    await ledger.close();
-  }
+  requireLedger(settings, "approvals");
+  const pageToken = await readToken(join(settings.data, "page-token"));
+  const mask = createMasker([...settings.secrets, { name: "token of the page", value: pageToken }]);
+  return await withLedger(settings, (ledger) =>
+    withAudit(settings, mask, async (audit) => await work(await createDesk(settings, ledger, mask, audit))),
+  );
 }
 
 const onlyAgent = { accepted: false, text: "Only the agent can do that. Use the card or the dashboard." };

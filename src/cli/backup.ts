@@ -9,8 +9,9 @@ import { readEnvFile } from "../config/env-file.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
 import { RemoraError } from "../lib/errors.ts";
-import { silentLog } from "../lib/log.ts";
+import { counted } from "../lib/text/counted.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
+import { openCopy } from "./open-state.ts";
 import { settingsFor } from "./settings.ts";
 import { installedVersion } from "./version.ts";
 
@@ -43,14 +44,7 @@ export async function backUp(settings: Settings, root: string, written: string, 
   const config = await readConfig(settings, hasSecrets, leftOut);
   const secrets = hasSecrets ? await readSecrets(settings, root) : [];
   const redis = redisSettings(settings);
-  const source =
-    redis === null
-      ? undefined
-      : await (await import("../storage/redis/copy.ts")).openRedisCopy(
-          redis,
-          silentLog,
-          AbortSignal.timeout(redis.waitMs),
-        );
+  const source = redis === null ? undefined : await openCopy(redis);
   try {
     return await createBackup({
       ...{ file, data, workspace, config, hasSecrets, secrets, leftOut },
@@ -111,7 +105,7 @@ function describe({ file, bytes, manifest }: BackupSummary, settings: Settings, 
   const left = manifest.leftOut.map(({ path, reason }) => `  ${path}: ${reason}`);
   const outside = Object.values(settings.config.folders);
   return [
-    `Saved ${count === 1 ? "1 file" : `${count} files`} to ${file} (${formatBytes(bytes)}).`,
+    `Saved ${counted(count, "file")} to ${file} (${formatBytes(bytes)}).`,
     flags.withSecrets
       ? "It contains secrets. Everybody who can read it can act as your bot."
       : "Tokens and keys are not in it. To include them, add --with-secrets.",

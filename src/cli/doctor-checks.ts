@@ -19,13 +19,13 @@ import { installProxies } from "../proxy/install.ts";
 import { problemOfGivenFolder } from "../sandbox/draft/given-folders.ts";
 import { createSandbox } from "../sandbox/view/sandbox.ts";
 import { checkSkills } from "../skill-runtime/library/load.ts";
-import { openLedger } from "../storage/open-state.ts";
 import { damagedText, quickCheck, unreadableRecords } from "../storage/sqlite/quick-check.ts";
 import { createPriceList } from "../usage/prices.ts";
 import { checkService } from "./doctor-service.ts";
 import { checkSignIn } from "./doctor-sign-in.ts";
 import { interruptedUpgrade } from "./interrupted-upgrade.mjs";
 import { openMemory } from "./open-memory.ts";
+import { withLedger } from "./open-state.ts";
 import { skillRootsOf } from "./settings.ts";
 
 const platformTimeoutMs = 20_000;
@@ -136,15 +136,16 @@ async function checkLedger(settings: Settings): Promise<HealthCheck[]> {
   const name = "ledger";
   const redis = redisSettings(settings);
   try {
-    const ledger = await openLedger({ data: settings.data, redis, log: silentLog });
-    const [running, parked] = await Promise.all([
-      ledger.list("turn", { states: ["running"] }),
-      ledger.list("turn", { states: ["parked"] }),
-    ]);
-    const shared = redis === null ? [] : await checkSharing({ workspace: settings.workspace, ledger });
-    await ledger.close();
-    const what = `${running.length} turns running, ${parked.length} waiting for approval`;
-    return [{ name, state: "ok", what }, ...(redis === null ? [] : await checkRedis(redis)), ...shared];
+    return await withLedger(settings, async (ledger) => {
+      const turns = await ledger.list("turn", { states: ["running", "parked"] });
+      const parked = turns.filter(({ state }) => state === "parked").length;
+      const what = `${turns.length - parked} turns running, ${parked} waiting for approval`;
+      const ofRedis =
+        redis === null
+          ? []
+          : [...(await checkRedis(redis)), ...(await checkSharing({ workspace: settings.workspace, ledger }))];
+      return [{ name, state: "ok", what }, ...ofRedis];
+    });
   } catch (thrown) {
     return [{ name, state: "broken", what: messageOf(thrown) }];
   }

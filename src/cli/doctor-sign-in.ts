@@ -1,12 +1,11 @@
 /** Whether people can sign in to the dashboard: accounts, roles, the proxy, and the public address. */
-import { redisSettings } from "../config/derive.ts";
 import type { Settings } from "../config/settings.ts";
 import { isAlive, readRuns } from "../health/last-run.ts";
 import { messageOf } from "../lib/errors.ts";
-import { silentLog } from "../lib/log.ts";
+import { counted } from "../lib/text/counted.ts";
 import type { HealthCheck } from "../ports/health.ts";
-import { openLedger } from "../storage/open-state.ts";
 import { createLocalAccounts } from "../web/accounts/local-accounts.ts";
+import { withLedger } from "./open-state.ts";
 
 const name = "sign-in";
 const answerMs = 5_000;
@@ -18,7 +17,13 @@ export async function checkSignIn(settings: Settings): Promise<HealthCheck[]> {
   const count = await countAccounts(settings);
   if (publicUrl === null) {
     if (count === 0) return [];
-    return [{ name, state: "ok", what: `${counted(count)}, at this machine only: web.publicUrl is not set` }];
+    return [
+      {
+        name,
+        state: "ok",
+        what: `${counted(count, "account")} with a password, at this machine only: web.publicUrl is not set`,
+      },
+    ];
   }
   const problems = [
     ...checkRoles(settings, publicUrl, count),
@@ -26,16 +31,19 @@ export async function checkSignIn(settings: Settings): Promise<HealthCheck[]> {
     ...(await checkAddress(settings, publicUrl)),
   ];
   if (problems.length > 0) return problems;
-  return [{ name, state: "ok", what: `at ${publicUrl}, with ${[counted(count), ...servicesOf(settings)].join(", ")}` }];
+  return [
+    {
+      name,
+      state: "ok",
+      what: `at ${publicUrl}, with ${[`${counted(count, "account")} with a password`, ...servicesOf(settings)].join(", ")}`,
+    },
+  ];
 }
 
 /** Zero if the ledger can't be read, which another check says. */
 async function countAccounts(settings: Settings): Promise<number> {
   try {
-    const ledger = await openLedger({ data: settings.data, redis: redisSettings(settings), log: silentLog });
-    const accounts = await createLocalAccounts(ledger).list();
-    await ledger.close();
-    return accounts.length;
+    return await withLedger(settings, async (ledger) => (await createLocalAccounts(ledger).list()).length);
   } catch {
     return 0;
   }
@@ -86,8 +94,4 @@ function servicesOf({ config: { web } }: Settings): string[] {
     ...(discord === null ? [] : ["Discord"]),
     ...(oidc === null ? [] : [oidc.name]),
   ];
-}
-
-function counted(count: number): string {
-  return count === 1 ? "1 account with a password" : `${count} accounts with a password`;
 }

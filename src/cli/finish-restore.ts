@@ -7,8 +7,8 @@ import { finishSwap, hasUnfinishedRestore } from "../backup/swap.ts";
 import { redisSettings } from "../config/derive.ts";
 import { readEnvFile } from "../config/env-file.ts";
 import { type Environment, readVariable } from "../config/environment.ts";
-import { silentLog } from "../lib/log.ts";
 import { lockData } from "../storage/sqlite/data-lock.ts";
+import { openCopy } from "./open-state.ts";
 import { settingsFor } from "./settings.ts";
 
 /** The caller must hold the lock of the data folder. */
@@ -18,11 +18,7 @@ export async function finishRestore(env: Environment, root: string): Promise<boo
   return await finishSwap(data, async () => {
     const settings = redisSettingsOf(env, root);
     if (settings === null) throw new Error("set REDIS_URL, because the restore includes what Redis held");
-    const copy = await (await import("../storage/redis/copy.ts")).openRedisCopy(
-      settings,
-      silentLog,
-      AbortSignal.timeout(settings.waitMs),
-    );
+    const copy = await openCopy(settings);
     await copy.name();
     await copy.close();
   });

@@ -6,13 +6,10 @@ import { parse } from "yaml";
 import { z } from "zod";
 import type { Environment } from "../config/environment.ts";
 import { loadSettings } from "../config/load.ts";
-import { checkDiscordToken } from "../health/discord-token.ts";
 import { isAlive, readRuns } from "../health/last-run.ts";
 import { checkModelCall } from "../health/model-call.ts";
-import { checkSlackAppToken, checkSlackBotToken } from "../health/slack-token.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { inviteUrl } from "../platforms/discord/api/permissions.ts";
-import { readManifest } from "../platforms/slack/api/manifest.ts";
 import { createAnthropicProvider } from "../providers/anthropic.ts";
 import { createOllamaProvider, defaultOllamaHost, probeOllama } from "../providers/ollama.ts";
 import { createOpenAiChatProvider } from "../providers/openai-chat.ts";
@@ -33,19 +30,22 @@ export async function setupServices({
   config,
   root,
 }: Pick<Setup, "environment" | "envFile" | "config"> & { root: string }): Promise<SetupServices> {
-  const { botScopes } = await readManifest();
   const named = (name: string) => environment[name] || envFile.get(name);
-  const slackUrl = () => ({ apiUrl: named("SLACK_API_URL") });
+  const slack = () => import("../platforms/slack/doctor-tokens.ts");
+  const slackPlace = () => ({ apiUrl: named("SLACK_API_URL") });
   return {
     defaultModels: { anthropic: "claude-sonnet-5-5", openai: "gpt-5.4-mini", ollama: "", compatible: "" },
     checkModel: (choice) => checkModel(choice, named, config),
     listOllamaModels: (url) => probeOllama(url ?? defaultOllamaHost, AbortSignal.timeout(probeTimeoutMs)),
     listCompatibleModels,
     slackLink: await slackLink(),
-    checkSlackBot: (token) => checkSlackBotToken(token, { neededScopes: botScopes, ...slackUrl() }),
-    checkSlackApp: (token, appId) => checkSlackAppToken(token, { appId, ...slackUrl() }),
+    checkSlackBot: async (token) => (await slack()).checkBotToken(token, slackPlace()),
+    checkSlackApp: async (token, appId) => (await slack()).checkAppToken(token, appId, slackPlace()),
     listSlackPeople: (token) => listSlackPeople(token, named("SLACK_API_URL")),
-    checkDiscord: (token) => checkDiscordToken(token, { apiUrl: named("DISCORD_API_URL") }),
+    checkDiscord: async (token) => {
+      const { checkToken } = await import("../platforms/discord/doctor-token.ts");
+      return await checkToken(token, { apiUrl: named("DISCORD_API_URL") });
+    },
     discordInvite: inviteUrl,
     problemOfFolder,
     takenPort: () => takenPort(environment, root, named),

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Environment } from "../config/environment.ts";
 import { readProxies } from "../config/proxies.ts";
+import { untilAborted } from "../lib/until-aborted.ts";
 import { installProxies } from "../proxy/install.ts";
 import { startAgent } from "../setup/agent-process.ts";
 import { type Ask, SetupCancelled } from "../setup/ask.ts";
@@ -46,7 +47,7 @@ export async function initCommand(env: Environment, root: string, options: InitO
     });
     if (agent === undefined && !stopping.signal.aborted) return;
     if (agent === undefined) throw new SetupCancelled();
-    await Promise.race([agent.ended, aborted(stopping.signal)]);
+    await untilAborted(agent.ended, stopping.signal).catch(() => {});
     await agent.stop();
     process.stdout.write("Stopped. npm start starts it again.\n");
   } catch (thrown) {
@@ -55,13 +56,6 @@ export async function initCommand(env: Environment, root: string, options: InitO
     // A service that does not answer must not hold the process.
     process.exit(cancelledExitCode);
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    if (signal.aborted) done();
-    signal.addEventListener("abort", () => done(), { once: true });
-  });
 }
 
 async function startChild(env: Environment, root: string, signal: AbortSignal) {

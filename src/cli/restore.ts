@@ -11,6 +11,7 @@ import { checkExists, type Unpacked } from "../backup/unpack.ts";
 import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { silentLog } from "../lib/log.ts";
+import { counted } from "../lib/text/counted.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import { createChatStore } from "../platforms/local/chat-store.ts";
 import { createKeyvStore } from "../storage/keyv/store.ts";
@@ -19,6 +20,7 @@ import type { RedisCopy } from "../storage/redis/copy.ts";
 import { lockData } from "../storage/sqlite/data-lock.ts";
 import { shortened } from "./backup.ts";
 import { finishRestore, placesOf, redisSettingsOf } from "./finish-restore.ts";
+import { openCopy } from "./open-state.ts";
 import { installedVersion } from "./version.ts";
 
 export interface RestoreFlags {
@@ -77,11 +79,7 @@ export async function restoreHere(
       const settings = redisSettingsOf(env, root);
       checkStorage(header, settings !== null, file);
       if (settings === null) return undefined;
-      copy = await (await import("../storage/redis/copy.ts")).openRedisCopy(
-        settings,
-        silentLog,
-        AbortSignal.timeout(settings.waitMs),
-      );
+      copy = await openCopy(settings);
       await copy.checkEmpty();
       return copy;
     };
@@ -144,7 +142,7 @@ async function verify(places: Record<Part, string>): Promise<string[]> {
       const requests = running.length + parked.length;
       if (requests > 0)
         notes.push(
-          `${numbered(requests, "request")} ${requests === 1 ? "was" : "were"} under way when the backup was made (${numbered(waiting.length, "approval")} open). The next start continues ${requests === 1 ? "it" : "them"}.`,
+          `${counted(requests, "request")} ${requests === 1 ? "was" : "were"} under way when the backup was made (${counted(waiting.length, "approval")} open). The next start continues ${requests === 1 ? "it" : "them"}.`,
         );
     } finally {
       await ledger.close();
@@ -159,8 +157,8 @@ async function verify(places: Record<Part, string>): Promise<string[]> {
   const audit = await verifyAudit({ folder: auditFolderOf(workspace), headsFolder: headsFolderOf(data) });
   notes.push(
     audit.problems.length === 0
-      ? `The audit log is whole: ${numbered(audit.lines, "line")}.`
-      : `The audit log has ${numbered(audit.problems.length, "problem")}. To see them: npm run -s remora -- audit verify`,
+      ? `The audit log is whole: ${counted(audit.lines, "line")}.`
+      : `The audit log has ${counted(audit.problems.length, "problem")}. To see them: npm run -s remora -- audit verify`,
   );
   return notes;
 }
@@ -178,7 +176,7 @@ function describeChecked(unpacked: Unpacked): string {
 function contentOf({ header, manifest }: Unpacked): string {
   const bytes = manifest.files.reduce((sum, { size }) => sum + size, 0);
   const at = header.createdAt.slice(0, 16).replace("T", " ");
-  return `${numbered(manifest.files.length, "file")} (${formatBytes(bytes)}), saved by Remora ${header.remora} on ${at} UTC`;
+  return `${counted(manifest.files.length, "file")} (${formatBytes(bytes)}), saved by Remora ${header.remora} on ${at} UTC`;
 }
 
 function missingIn({ header, manifest }: Unpacked, hasEnvFile = false): string[] {
@@ -188,8 +186,4 @@ function missingIn({ header, manifest }: Unpacked, hasEnvFile = false): string[]
     ...(header.hasSecrets ? [] : [`Tokens and keys are not in it. ${todo}`]),
     ...(left.length === 0 ? [] : ["The backup left out:", ...shortened(left)]),
   ];
-}
-
-function numbered(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -14,9 +14,10 @@ import { RemoraError } from "../lib/errors.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill, SkillSet } from "../ports/skill.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
+import { askFor, isAgreed } from "./ask-on-terminal.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 import { describeFacts, mustBeSeen } from "./skills-facts.ts";
-import { askOnTerminal, describeState, type Prepared, prepare, putInPlace } from "./skills-install.ts";
+import { describeState, type Prepared, prepare, putInPlace } from "./skills-install.ts";
 import { digestOf, saveOrigins } from "./skills-origins.ts";
 import { openSource, type SkillSource } from "./skills-source.ts";
 
@@ -34,7 +35,7 @@ export async function addSkillsCommand(
   root: string,
   written: string,
   options: AddOptions,
-  ask: (question: string) => Promise<string> = askOnTerminal,
+  ask = askFor("skills add"),
 ): Promise<void> {
   const settings = settingsFor(env, root);
   const roots = skillRootsOf(settings);
@@ -50,7 +51,7 @@ export async function addSkillsCommand(
     refuseClashes(prepared, options);
     refuseUnseen(prepared, options);
     const what = prepared.length === 1 ? "this skill" : `these ${prepared.length} skills`;
-    if (!options.yes && !/^y(?:es)?$/i.test((await ask(`Add ${what}? [y/N] `)).trim())) {
+    if (!options.yes && !(await isAgreed(`Add ${what}?`, ask))) {
       process.stdout.write("Nothing was added.\n");
       process.exitCode = 1;
       return;

@@ -1,4 +1,5 @@
 /** Describes a skill on the terminal before it is added. Nothing in the skill can hide or change this text. */
+import { counted } from "../lib/text/counted.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill, SkillDiagnostic } from "../ports/skill.ts";
 import { describePermissions } from "../skill-runtime/parse/permissions.ts";
@@ -20,10 +21,9 @@ export function describeFacts({ skill, files, diagnostics, replaces }: SkillFact
     rules.filter((rule) => rule.kind === kind).map(({ pattern }) => pattern);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const code = files.filter((file) => file.isExecutable || codeEnding.test(file.path)).map(({ path }) => path);
-  const plural = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
   const lines = [
     `${skill.name}${skill.version === null ? "" : ` ${skill.version}`} — ${skill.description}`,
-    `  ${plural(files.length, "file")}, ${Math.ceil(bytes / 1024)} KiB`,
+    `  ${counted(files.length, "file")}, ${Math.ceil(bytes / 1024)} KiB`,
     ...list(
       "Tools",
       tools.map(({ name, description }) => `${name}: ${description}`),

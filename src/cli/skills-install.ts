@@ -2,7 +2,6 @@
 import { existsSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
 import { basename, join, relative, sep } from "node:path";
-import { createInterface } from "node:readline/promises";
 import { RemoraError } from "../lib/errors.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill, SkillSet } from "../ports/skill.ts";
@@ -81,19 +80,6 @@ function replacedBy(skill: Skill, folder: string, { skills }: SkillSet): string[
     return `It replaces the skill ${name} at ${path}${lost}`;
   });
   return [...sentences, ...tools];
-}
-
-export async function askOnTerminal(question: string): Promise<string> {
-  if (!process.stdin.isTTY) {
-    const message = "there is no terminal to ask on: read the above, then use --yes";
-    throw new RemoraError({ code: "skills.unasked", place: "skills add", message });
-  }
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return await terminal.question(question);
-  } finally {
-    terminal.close();
-  }
 }
 
 /** Renames the folder so that the agent never sees half a skill. */

@@ -1,17 +1,16 @@
 /** `remora skills list`. With `--conversation`, shows which skills that conversation may use. */
-import { existsSync } from "node:fs";
 import { relative } from "node:path";
-import { redisSettings, toolboxSettings } from "../config/derive.ts";
+import { toolboxSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
 import { messageOf } from "../lib/errors.ts";
-import { silentLog } from "../lib/log.ts";
+import { counted } from "../lib/text/counted.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill } from "../ports/skill.ts";
 import { createSkillAccess } from "../skill-runtime/library/allowed.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
 import { createSkillSwitches } from "../skill-runtime/library/skill-switches.ts";
-import { ledgerFile, openLedger } from "../storage/open-state.ts";
+import { hasLedger, withLedger } from "./open-state.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 
 interface ListedSkill {
@@ -45,25 +44,18 @@ export async function listSkillsCommand(
   process.stdout.write(options.json ? `${JSON.stringify(listed, null, 1)}\n` : describe(listed));
   const files = new Set(diagnostics.map(({ path }) => path)).size;
   if (files > 0)
-    process.stderr.write(
-      `${files} ${files === 1 ? "file" : "files"} with problems. For details: npm run -s remora -- skills check\n`,
-    );
+    process.stderr.write(`${counted(files, "file")} with problems. For details: npm run -s remora -- skills check\n`);
 }
 
 /** Without a ledger nothing is off. One that can't be read is reported, and the list goes on. */
 async function readSwitches(settings: Settings): Promise<(skill: Skill) => boolean> {
-  const { data } = settings;
-  const redis = redisSettings(settings);
-  if (redis === null && !existsSync(ledgerFile(data))) return () => false;
+  if (!hasLedger(settings)) return () => false;
   try {
-    const ledger = await openLedger({ data, redis, log: silentLog });
-    try {
+    return await withLedger(settings, async (ledger) => {
       const switches = createSkillSwitches(ledger);
       await switches.refresh();
       return (skill) => !switches.isOn(skill);
-    } finally {
-      await ledger.close();
-    }
+    });
   } catch (thrown) {
     process.stderr.write(`Which skills are turned off is not known: ${messageOf(thrown)}\n`);
     return () => false;

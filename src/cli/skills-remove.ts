@@ -3,9 +3,9 @@ import { basename, dirname, join, relative } from "node:path";
 import type { Environment } from "../config/environment.ts";
 import { RemoraError } from "../lib/errors.ts";
 import { asPlain } from "../lib/text/sanitize.ts";
-import { loadSkills } from "../skill-runtime/library/load.ts";
-import { settingsFor, skillRootsOf } from "./settings.ts";
-import { askOnTerminal, moveToBackup } from "./skills-install.ts";
+import { askFor, isAgreed } from "./ask-on-terminal.ts";
+import { findSkill, settingsFor } from "./settings.ts";
+import { moveToBackup } from "./skills-install.ts";
 import { saveOrigins } from "./skills-origins.ts";
 
 export async function removeSkillCommand(
@@ -13,26 +13,18 @@ export async function removeSkillCommand(
   root: string,
   name: string,
   options: { yes?: boolean },
-  ask: (question: string) => Promise<string> = askOnTerminal,
+  ask = askFor("skills remove"),
 ): Promise<void> {
   const settings = settingsFor(env, root);
   const skills = join(settings.workspace, "skills");
-  const { skills: known } = await loadSkills(skillRootsOf(settings));
-  const found = known.find((skill) => skill.name === name || skill.aliases.includes(name));
   const place = `skills remove ${asPlain(name)}`;
-  if (found === undefined)
-    throw new RemoraError({
-      code: "skills.unknown",
-      place,
-      message: "there is no skill of this name. To see all: npm run -s remora -- skills list",
-    });
+  const found = await findSkill(settings, name, place);
   if (dirname(found.folder) !== skills) {
     const message = `it is not in the workspace, but at ${relative(process.cwd(), found.folder)}. To turn it off: skills disable ${asPlain(name)}`;
     throw new RemoraError({ code: "skills.not-here", place, message });
   }
   const patterns = found.rules.length === 0 ? "" : ` Its ${found.rules.length} patterns no longer apply then.`;
-  const question = `Remove ${asPlain(found.name)}?${patterns} [y/N] `;
-  if (options.yes !== true && !/^y(?:es)?$/i.test((await ask(question)).trim())) {
+  if (options.yes !== true && !(await isAgreed(`Remove ${asPlain(found.name)}?${patterns}`, ask))) {
     process.stdout.write("Nothing was removed.\n");
     process.exitCode = 1;
     return;

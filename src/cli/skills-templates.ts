@@ -1,5 +1,7 @@
 /** What `remora skills new` writes: a skill of instructions, a skeleton of one, or a working example with a tool. */
+
 import { stringify } from "yaml";
+import { upperFirst } from "../lib/text/sentence.ts";
 
 export interface SkillContent {
   /** What it does, and when to use it. */
@@ -23,7 +25,7 @@ export function instructionsText(name: string, content: SkillContent): string {
 
 function skeleton(name: string): string {
   const title = name.replaceAll("-", " ");
-  return `# ${title.charAt(0).toUpperCase()}${title.slice(1)}
+  return `# ${upperFirst(title)}
 
 ## Before you begin
 

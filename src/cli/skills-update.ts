@@ -11,9 +11,10 @@ import { asPlain } from "../lib/text/sanitize.ts";
 import type { Skill } from "../ports/skill.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { loadSkills } from "../skill-runtime/library/load.ts";
+import { type AskQuestion, askFor, isAgreed } from "./ask-on-terminal.ts";
 import { settingsFor, skillRootsOf } from "./settings.ts";
 import { describeFacts, mustBeSeen, type SkillFacts } from "./skills-facts.ts";
-import { askOnTerminal, type Prepared, prepare, putInPlace } from "./skills-install.ts";
+import { type Prepared, prepare, putInPlace } from "./skills-install.ts";
 import { digestOf, filesIn, readOrigins, type SkillOrigin, saveOrigins } from "./skills-origins.ts";
 import { openSource } from "./skills-source.ts";
 
@@ -35,7 +36,7 @@ export async function updateSkillsCommand(
   root: string,
   names: string[],
   options: UpdateOptions,
-  ask: (question: string) => Promise<string> = askOnTerminal,
+  ask = askFor("skills update"),
 ): Promise<void> {
   const settings = settingsFor(env, root);
   const skills = join(settings.workspace, "skills");
@@ -72,7 +73,7 @@ interface Place {
   skills: string;
   roots: string[];
   options: UpdateOptions;
-  ask(question: string): Promise<string>;
+  ask: AskQuestion;
 }
 
 async function update({ folder, origin }: Installed, { skills, roots, options, ask }: Place): Promise<void> {
@@ -163,7 +164,7 @@ async function isAllowed(
   next: Prepared,
   old: Skill | undefined,
   { yes }: UpdateOptions,
-  ask: Place["ask"],
+  ask: AskQuestion,
 ): Promise<boolean> {
   const rights = newRights(next, old).map(asPlain);
   for (const line of rights) process.stdout.write(`! ${line}\n`);
@@ -173,7 +174,7 @@ async function isAllowed(
       "the new version may do more than the old one, so --yes is refused. Leave it out, and answer on a terminal";
     throw new RemoraError({ code: "skills.unseen", place: "skills update", message });
   }
-  return /^y(?:es)?$/i.test((await ask(`Update ${asPlain(next.skill.name)}? [y/N] `)).trim());
+  return await isAgreed(`Update ${asPlain(next.skill.name)}?`, ask);
 }
 
 async function describeUpdate(next: Prepared, target: string, old: Skill | undefined): Promise<string> {

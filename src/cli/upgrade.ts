@@ -3,14 +3,16 @@
  * and checks it, and goes back if something fails. Elsewhere it says how to upgrade. Everything is imported at the start, because the code is
  * replaced while this runs.
  */
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline/promises";
 import { changesSince } from "../backup/changelog.ts";
 import { createGitCheckout, type Target } from "../backup/git-checkout.ts";
 import { finishUpgrade, goBack, isTouched, upgrade } from "../backup/upgrade.ts";
 import { readNote, type UpgradeNote } from "../backup/upgrade-note.ts";
 import type { Environment } from "../config/environment.ts";
+import { upperFirst } from "../lib/text/sentence.ts";
+import { askFor, isAgreed } from "./ask-on-terminal.ts";
 import { interruptedUpgrade } from "./interrupted-upgrade.mjs";
 import { createUpgradeWork, type InstallationWork, upgradeError } from "./upgrade-work.ts";
 import { installedVersion } from "./version.ts";
@@ -39,7 +41,7 @@ export async function upgradeCommand(env: Environment, root: string, flags: Upgr
   }
   const interrupted = interruptedUpgrade(root);
   if (interrupted !== undefined && note?.step === "start") {
-    say(`${capitalized(interrupted.what)}. Finishing it.`);
+    say(`${upperFirst(interrupted.what)}. Finishing it.`);
     await work.look();
     await finishUpgrade(folder, note, work);
     say(doneText(note.to.version, note.wasRunning));
@@ -58,7 +60,7 @@ export async function upgradeCommand(env: Environment, root: string, flags: Upgr
     "\nThis stops the service, backs up everything, installs the new version, tries it on a copy of your data, and starts it.",
   );
   say("If a step fails, code and data are put back.");
-  if (!(flags.yes || (await ask("Upgrade now? [y/N] ")))) return;
+  if (!(flags.yes || (await isAgreed("Upgrade now?", askFor("upgrade"))))) return;
   const wasRunning = await work.look();
   const from = { commit: await git.commit(), version: installedVersion };
   await upgrade(folder, { from, to: { commit: target.commit, version: target.version }, wasRunning }, work);
@@ -80,7 +82,7 @@ async function goBackCommand(
   if (isTouched(note)) {
     await work.checkStoppable();
     say(`Remora ${to.version} → ${from.version}.${data}`);
-    if (!(yes || (await ask("Go back now? [y/N] ")))) return;
+    if (!(yes || (await isAgreed("Go back now?", askFor("upgrade"))))) return;
   } else say("The upgrade was interrupted before it changed anything.");
   // After an interruption, the code in place must not open the data: it could migrate it.
   const runs = wasRunning || (note.step === "done" && (await work.look().catch(() => false)));
@@ -123,21 +125,6 @@ function adviceOutsideCheckout(root: string): string | undefined {
       "  npm install -g remora@latest && remora doctor",
     ].join("\n");
   return `${root} is not a git checkout, so it can't be upgraded. Clone Remora again, and restore a backup there.`;
-}
-
-async function ask(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY)
-    throw upgradeError("unasked", "there is no terminal to ask on: read the above, then add --yes");
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(?:es)?$/i.test((await terminal.question(question)).trim());
-  } finally {
-    terminal.close();
-  }
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function shortTime(at: string): string {

@@ -1,10 +1,11 @@
 /** Asks a model for one word, because only an answer proves that the key, the model's name and the account work. */
 import type { RemoraError } from "../lib/errors.ts";
+import { sentence } from "../lib/text/sentence.ts";
 import { withoutPlace } from "../lib/text/without-place.ts";
-import type { CheckResult } from "../ports/check.ts";
+import type { CheckProblem, CheckResult } from "../ports/check.ts";
 import type { ModelRequest, Provider, Usage } from "../ports/provider.ts";
-import { defaultCheckTimeoutMs, problem } from "./check-result.ts";
 
+const maxCheckMs = 15_000;
 /** OpenAI refuses less. */
 const maxOutputTokens = 16;
 /** Counted if the model does not say what it used. */
@@ -21,7 +22,7 @@ const request: ModelRequest = {
 /** `provider` is one of src/providers, with the key and the model to check. Never rejects. */
 export async function checkModelCall(
   provider: Provider,
-  { signal = AbortSignal.timeout(defaultCheckTimeoutMs) }: { signal?: AbortSignal | undefined } = {},
+  { signal = AbortSignal.timeout(maxCheckMs) }: { signal?: AbortSignal | undefined } = {},
 ): Promise<CheckResult<{ model: string; milliseconds: number; usage: Usage }>> {
   const from = performance.now();
   const answered = (usage: Usage = atMost) => ({
@@ -42,40 +43,30 @@ function isCutByLimit(error: RemoraError): boolean {
   return error.code === "provider.empty" || /max_tokens or model output limit was reached/i.test(error.message);
 }
 
-function problemFor(error: RemoraError, model: string) {
+function problemFor(error: RemoraError, model: string): CheckProblem {
   const said = withoutPlace(error.message);
+  const problem = (text: string, fix: string): CheckProblem => ({ ok: false, code: error.code, problem: text, fix });
   switch (error.code) {
     case "provider.wrong-key":
       return problem(
-        error.code,
         `The service does not accept this key for ${model} (401).`,
         "Copy the key again, or create a new one.",
       );
     case "provider.no-credit":
       return problem(
-        error.code,
         `The account of this key has no credit, so ${model} does not answer.`,
         "Add credit, or use a key of another account.",
       );
     case "provider.forbidden":
-      return problem(error.code, `This key may not use ${model} (403).`, "Choose another model, or use another key.");
+      return problem(`This key may not use ${model} (403).`, "Choose another model, or use another key.");
     case "provider.unknown-model":
       return problem(
-        error.code,
         `The service has no model ${model.slice(model.indexOf("/") + 1)}.`,
         "Check the model's name and the address.",
       );
     case "provider.aborted":
-      return problem(
-        error.code,
-        `${model} did not answer in time.`,
-        "Check the network and the service, and try again.",
-      );
+      return problem(`${model} did not answer in time.`, "Check the network and the service, and try again.");
     default:
-      return problem(
-        error.code,
-        `${model} does not answer.`,
-        `${/^https?:/.test(said) ? said : said.charAt(0).toUpperCase() + said.slice(1).replace(/\.$/, "")}.`,
-      );
+      return problem(`${model} does not answer.`, /^https?:/.test(said) ? `${said}.` : sentence(said));
   }
 }

@@ -1,5 +1,7 @@
 /** What owners read in a direct message when something breaks, and when it works again. */
+
 import { oneLine } from "../lib/text/sanitize.ts";
+import { upperFirst } from "../lib/text/sentence.ts";
 import { withoutPlace } from "../lib/text/without-place.ts";
 import { checkText, type HealthCheck } from "../ports/health.ts";
 
@@ -38,7 +40,7 @@ export function worksText({ name }: OwnerProblem): string {
   const kind = kindOf(name);
   switch (kind) {
     case "service":
-      return `✅ I'm back on ${serviceName(name)}.`;
+      return `✅ I'm back on ${upperFirst(name)}.`;
     case "disk":
       return "✅ There is room on the disk again, so I take messages again.";
     case "model":
@@ -58,7 +60,7 @@ function consequenceOf(name: string): string {
   const kind = kindOf(name);
   switch (kind) {
     case "service":
-      return `I can't work on ${serviceName(name)}`;
+      return `I can't work on ${upperFirst(name)}`;
     case "disk":
       return "I can't take new messages";
     case "model":
@@ -72,10 +74,6 @@ function consequenceOf(name: string): string {
 function kindOf(name: string): "service" | "disk" | "model" | "other" {
   if (name === "slack" || name === "discord") return "service";
   return name === "disk" || name === "model" ? name : "other";
-}
-
-function serviceName(name: string): string {
-  return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
 function shortened(text: string): string {

@@ -11,6 +11,7 @@ import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readlink, realpath } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
 import { codeOf, ifMissing, messageOf, RemoraError } from "./errors.ts";
+import { isInside } from "./is-inside.ts";
 
 export interface Place {
   /** As people and the model see it, relative to the working folder; `.` is the folder itself. */
@@ -64,7 +65,7 @@ export async function atPlace<T>(opening: Opening, work: (place: Place) => Promi
 export async function leadsOut({ workingFolder, path }: Opening): Promise<boolean> {
   const { root, shownRoot } = await rootOf(workingFolder);
   const bases = [shownRoot ?? workingFolder, shownRoot ?? root].map((base) => resolve(base));
-  return !bases.some((base) => isBelow(resolve(base, path), base));
+  return !bases.some((base) => isInside(resolve(base, path), base));
 }
 
 /** For a draft, the working folder is an open descriptor of a process in the view; its link names the real folder. */
@@ -142,16 +143,12 @@ function partsOf(written: string, workingFolder: string, root = workingFolder): 
   if (written.length > maxPathCharacters)
     throw fileProblem(shown, `the path is longer than ${maxPathCharacters} characters: choose a shorter one`);
   if (written.includes("\0")) throw fileProblem(shown, "a path can't contain a NUL character: remove it");
-  const base = isBelow(resolve(workingFolder, written), resolve(workingFolder)) ? resolve(workingFolder) : root;
+  const base = isInside(resolve(workingFolder, written), resolve(workingFolder)) ? resolve(workingFolder) : root;
   const path = resolve(base, written);
-  if (!isBelow(path, base)) throw outside(shown);
+  if (!isInside(path, base)) throw outside(shown);
   return relative(base, path)
     .split(sep)
     .filter((part) => part !== "");
-}
-
-function isBelow(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
 function outside(shown: string): RemoraError {
@@ -163,7 +160,7 @@ function outside(shown: string): RemoraError {
 
 async function checkInside(handle: FileHandle, path: string, root: string, shown: string): Promise<void> {
   const real = hasDescriptorPaths ? await readlink(`/proc/self/fd/${handle.fd}`) : await realpath(path);
-  if (!isBelow(real, root)) throw outside(shown);
+  if (!isInside(real, root)) throw outside(shown);
 }
 
 function ignoreExisting(thrown: unknown): void {

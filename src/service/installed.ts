@@ -1,7 +1,7 @@
 /** The service that `service install` has set up for a folder: whether it runs, and how to stop and start it. */
 import { readFile } from "node:fs/promises";
 import { launchdLabel, workingFolderOfPlist } from "./launchd-plist.ts";
-import type { RunProgram } from "./run-program.ts";
+import { must, type RunProgram } from "./run-program.ts";
 import { launchdFile, systemdUnitFile, unitName } from "./service.ts";
 import { serviceError } from "./service-error.ts";
 import { type ServiceScope, workingFolderOf } from "./systemd-unit.ts";
@@ -58,9 +58,4 @@ function launchdService(home: string, uid: number, run: RunProgram): InstalledSe
     stop: () => must(run, "launchctl", ["bootout", `${target}/${launchdLabel}`]),
     start: () => must(run, "launchctl", ["bootstrap", target, launchdFile(home)]),
   };
-}
-
-async function must(run: RunProgram, name: string, args: readonly string[]): Promise<void> {
-  const { code, output } = await run(name, args);
-  if (code !== 0) throw serviceError(`\`${name} ${args.join(" ")}\` failed: ${output}`);
 }

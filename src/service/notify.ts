@@ -2,8 +2,9 @@
  * Tells systemd that Remora is ready, alive or stopping. Node has no datagram sockets of the local kind, so the program
  * `systemd-notify` writes the message. Does nothing without NOTIFY_SOCKET.
  */
-import { spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import type { Log } from "../lib/log.ts";
 
 export interface ServiceNotifier {
@@ -62,11 +63,7 @@ export function createServiceNotifier({ env, isAlive, log, send }: ServiceNotifi
   };
 }
 
-function runNotify(message: string, socket: string): Promise<void> {
-  return new Promise((done, fail) => {
-    const env = { PATH: process.env.PATH ?? "", NOTIFY_SOCKET: socket };
-    const child = spawn("systemd-notify", [message], { env, stdio: "ignore" });
-    child.once("error", fail);
-    child.once("close", (code) => (code === 0 ? done() : fail(new Error(`systemd-notify ended with ${code}`))));
-  });
+async function runNotify(message: string, socket: string): Promise<void> {
+  const env = { PATH: process.env.PATH ?? "", NOTIFY_SOCKET: socket };
+  await promisify(execFile)("systemd-notify", [message], { env });
 }

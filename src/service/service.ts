@@ -4,7 +4,7 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { writeFileAtomic } from "../lib/atomic-write.ts";
 import { launchdLabel, launchdPlist } from "./launchd-plist.ts";
-import type { RunProgram } from "./run-program.ts";
+import { must, type RunProgram } from "./run-program.ts";
 import { serviceError } from "./service-error.ts";
 import { type ServicePlan, type ServiceScope, systemdUnit, workingFolderOf } from "./systemd-unit.ts";
 
@@ -45,7 +45,7 @@ export function createSystemdService({ plan, home, uid, run, command }: ServiceO
   const folder = dirname(file);
   const text = systemdUnit(plan);
   const ofScope = isUser ? ["--user"] : [];
-  const systemctl = (...args: string[]) => must(run, "systemctl", [...ofScope, ...args], command);
+  const systemctl = (...args: string[]) => must(run, "systemctl", [...ofScope, ...args], logsHint(command));
 
   return {
     ...{ file, text },
@@ -76,7 +76,7 @@ export function createSystemdService({ plan, home, uid, run, command }: ServiceO
       await rm(file, { force: true });
       await systemctl("daemon-reload");
       await run("systemctl", [...ofScope, "reset-failed", unitName]);
-      return ["Stopped it.", `Removed ${file}`, "Settings, data and workspace are where they were."];
+      return removedLines(file);
     },
     status: async () => (await run("systemctl", [...ofScope, "status", "--no-pager", unitName], "show")).code ?? 1,
     logs: async (args) =>
@@ -99,19 +99,23 @@ export function createLaunchdService({ plan, home, uid, run, command }: ServiceO
       await mkdir(dirname(logFile), { recursive: true });
       await run("launchctl", ["bootout", `${target}/${launchdLabel}`]);
       await writeFileAtomic(file, text);
-      await must(run, "launchctl", ["bootstrap", target, file], command);
+      await must(run, "launchctl", ["bootstrap", target, file], logsHint(command));
       return [`Wrote ${file}`, "It starts when you log in.", "Started it."];
     },
     async uninstall() {
       if (!existsSync(file)) throw serviceError(`there is no ${file}, so nothing was changed`);
       await run("launchctl", ["bootout", `${target}/${launchdLabel}`]);
       await rm(file, { force: true });
-      return ["Stopped it.", `Removed ${file}`, "Settings, data and workspace are where they were."];
+      return removedLines(file);
     },
     status: async () => (await run("launchctl", ["print", `${target}/${launchdLabel}`], "show")).code ?? 1,
     logs: async (args) =>
       (await run("tail", [...(args.length === 0 ? ["-n", "100"] : args), logFile], "show")).code ?? 1,
   };
+}
+
+function removedLines(file: string): string[] {
+  return ["Stopped it.", `Removed ${file}`, "Settings, data and workspace are where they were."];
 }
 
 async function refuseOther(file: string, workingFolder: string): Promise<void> {
@@ -129,12 +133,8 @@ async function keepAfterLogout(run: RunProgram): Promise<string[]> {
   return [`It stops when you log out (${output}). To change that, run: sudo loginctl enable-linger $USER`];
 }
 
-async function must(run: RunProgram, name: string, args: readonly string[], command: string): Promise<void> {
-  const { code, output } = await run(name, args);
-  if (code !== 0)
-    throw serviceError(
-      `\`${name} ${args.join(" ")}\` failed: ${output}. For the reason: ${command} service logs -n 50`,
-    );
+function logsHint(command: string): string {
+  return `. For the reason: ${command} service logs -n 50`;
 }
 
 function noSystemd(isUser: boolean, output: string, command: string): string {

@@ -6,6 +6,7 @@
  */
 import { mkdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { isInside } from "../lib/is-inside.ts";
 import type { Log } from "../lib/log.ts";
 import type { Redact } from "../lib/redact.ts";
 import type { CallFolder, Drafts } from "../ports/draft.ts";
@@ -23,7 +24,6 @@ import {
 } from "../ports/tool.ts";
 import { originsOfTool } from "../ports/turn-origins.ts";
 import { createSkillAccess, type SkillAccess } from "./library/allowed.ts";
-import { isInside } from "./library/find.ts";
 import type { SkillLibrary } from "./library/library.ts";
 import { loadSkillSpec, runLoadSkill } from "./library/load-skill.ts";
 import { toolsInForce } from "./library/precedence.ts";

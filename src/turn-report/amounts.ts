@@ -12,7 +12,3 @@ export function duration(ms: number): string {
 export function clock(at: number): string {
   return `${new Date(at).toISOString().slice(11, 16)} UTC`;
 }
-
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
-}

@@ -1,8 +1,9 @@
 /** The quiet line under an answer, such as `4 actions · 1 approved by Ben · 9 s, waited 3 s for Ben · $0.03`. */
+import { counted } from "../lib/text/counted.ts";
 import { formatDollars } from "../lib/text/format-dollars.ts";
 import { namesText } from "../lib/text/names-text.ts";
 import type { CallReport, TurnReport } from "../ports/turn-report.ts";
-import { counted, duration } from "./amounts.ts";
+import { duration } from "./amounts.ts";
 
 export interface FooterSettings {
   /** `auto` leaves the line out under a quick answer for which nothing was done. */

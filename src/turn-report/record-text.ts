@@ -2,12 +2,13 @@
  * Tells what a turn did, as Markdown for people. `readers` may read the conversation, but results can come from elsewhere, such
  * as a channel that only the requester sees. So only the requester and the operator see results.
  */
+import { counted } from "../lib/text/counted.ts";
 import { formatDollars } from "../lib/text/format-dollars.ts";
 import { namesText } from "../lib/text/names-text.ts";
 import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import { headlineParts } from "../ports/card.ts";
 import type { CallReport, ChangesReport, TurnReport } from "../ports/turn-report.ts";
-import { clock, counted, duration } from "./amounts.ts";
+import { clock, duration } from "./amounts.ts";
 
 export interface RecordView {
   withResults: boolean;

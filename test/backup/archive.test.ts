@@ -1,8 +1,7 @@
 /** The archive's format: everything that is written is read again, `tar` reads it too, and hostile archives are refused. */
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { type ReadEntry, readTar } from "../../src/backup/tar-read.ts";
-import { type TarEntry, writeTar } from "../../src/backup/tar-write.ts";
+import { readTar, type TarEntry, writeTar } from "../../src/backup/tar.ts";
 
 const at = { mode: 0o640, mtimeMs: 1_790_000_000_000 };
 const file = (name: string, text: string): TarEntry => ({
@@ -27,12 +26,12 @@ async function* pieces(bytes: Buffer, size = 100): AsyncGenerator<Buffer> {
 }
 
 async function read(bytes: Buffer, size?: number) {
-  const seen: (Pick<ReadEntry, "name" | "type" | "mode" | "mtimeMs"> & { text?: string; target?: string })[] = [];
+  const seen: (Pick<TarEntry, "name" | "type" | "mode" | "mtimeMs"> & { text?: string; target?: string })[] = [];
   for await (const entry of readTar(pieces(bytes, size))) {
     const { name, type, mode, mtimeMs } = entry;
     if (entry.type === "link") seen.push({ name, type, mode, mtimeMs, target: entry.target });
     else if (entry.type === "file") {
-      const chunks: Buffer[] = [];
+      const chunks: Uint8Array[] = [];
       for await (const chunk of entry.content) chunks.push(chunk);
       seen.push({ name, type, mode, mtimeMs, text: Buffer.concat(chunks).toString() });
     } else seen.push({ name, type, mode, mtimeMs });
@@ -72,15 +71,19 @@ test("tar lists the same names", async () => {
   ).toEqual(entries().map(({ name }) => name));
 });
 
-test.each(["../x", "/etc/passwd", "data/../../x", "data//x", "./data", "data/\0x"])(
-  "refuses the name %j",
-  async (name) => {
-    await expect(read(await written([file(name, "x")]))).rejects.toThrow("not a name");
-  },
-);
+test.each(["../x", "/etc/passwd", "data/../../x", "data//x", "./data"])("refuses the name %j", async (name) => {
+  await expect(read(await written([file(name, "x")]))).rejects.toThrow("not a name");
+});
+
+test("a name ends at a zero byte, so none can hide behind it", async () => {
+  for (const name of ["data/a\0/../../x", "data/é\0x"]) {
+    const [found] = await read(await written([file(name, "x")]));
+    expect(found?.name).toBe(name.split("\0", 1)[0]);
+  }
+});
 
 test("refuses hard links, other devices and fifos", async () => {
-  for (const flag of ["1", "4", "6", "g", "L"]) {
+  for (const flag of ["1", "4", "6"]) {
     const bytes = await written([file("data/x", "x")]);
     bytes.write(flag, 156, "latin1");
     const sum = bytes

@@ -21,7 +21,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BackupOptions, createBackup } from "../../src/backup/create-backup.ts";
 import { checkBackup, type RestoreOptions, restoreBackup } from "../../src/backup/restore.ts";
-import { type TarEntry, writeTar } from "../../src/backup/tar-write.ts";
+import { type TarEntry, writeTar } from "../../src/backup/tar.ts";
 
 let home: string;
 let data: string;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { changesSince } from "../../src/backup/changelog.ts";
 import { createGitCheckout } from "../../src/backup/git-checkout.ts";
-import { compareVersions } from "../../src/backup/version.ts";
+import { compareVersions } from "../../src/lib/compare-versions.ts";
 
 let home: string;
 let origin: string;

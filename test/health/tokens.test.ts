@@ -1,8 +1,8 @@
 /** The checks of tokens and models that setup, doctor and readiness share. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { checkDiscordToken } from "../../src/health/discord-token.ts";
 import { checkModelCall } from "../../src/health/model-call.ts";
-import { checkSlackAppToken, checkSlackBotToken } from "../../src/health/slack-token.ts";
+import { checkToken } from "../../src/platforms/discord/doctor-token.ts";
+import { checkAppToken, checkBotToken } from "../../src/platforms/slack/doctor-tokens.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import { closedPort, type ModelDouble, startModelDouble } from "../doubles/model.ts";
@@ -14,9 +14,8 @@ describe("Slack's tokens", () => {
     slack = await createSlackDouble();
     return () => slack.stop();
   });
-  const bot = (token: string, neededScopes = ["chat:write", "users:read"]) =>
-    checkSlackBotToken(token, { apiUrl: slack.apiUrl, neededScopes });
-  const app = (token: string, appId?: string) => checkSlackAppToken(token, { apiUrl: slack.apiUrl, appId });
+  const bot = (token: string) => checkBotToken(token, { apiUrl: slack.apiUrl });
+  const app = (token: string, appId?: string) => checkAppToken(token, appId, { apiUrl: slack.apiUrl });
 
   test("a bot token says who and where the bot is", async () => {
     const checked = await bot(slack.botToken);
@@ -62,12 +61,9 @@ describe("Slack's tokens", () => {
 
   test("an address that does not answer, or answers with a page, is a problem of the network", async () => {
     const dead = `http://127.0.0.1:${await closedPort()}/`;
-    const neededScopes: string[] = [];
-    expect(await checkSlackBotToken("xoxb-1", { apiUrl: dead, neededScopes })).toMatchObject({
-      code: "slack.unreachable",
-    });
-    slack.failNext("auth.test", { type: "http", status: 502, body: "<html>" });
-    expect(await bot(slack.botToken)).toMatchObject({ code: "slack.bad-answer" });
+    expect(await checkBotToken("xoxb-1", { apiUrl: dead })).toMatchObject({ code: "slack.unreachable" });
+    slack.failNext("auth.test", { type: "http", status: 404, body: "<html>" });
+    expect(await bot(slack.botToken)).toMatchObject({ code: "slack.http" });
   });
 });
 
@@ -77,14 +73,13 @@ describe("Discord's token", () => {
     discord = await createDiscordDouble();
   });
   afterAll(() => discord.stop());
-  const check = (token: string) => checkDiscordToken(token, { apiUrl: discord.apiUrl });
+  const check = (token: string) => checkToken(token, { apiUrl: discord.apiUrl });
 
   test("names the application, its owner and its servers", async () => {
     expect(await check(`Bot ${discord.token}`)).toMatchObject({
       ok: true,
       token: discord.token,
       applicationId: discord.bot.id,
-      intents: { messageContent: true },
       owner: { id: expect.stringMatching(/^\d+$/) },
       servers: [{ id: discord.guild.id }],
     });
@@ -95,7 +90,7 @@ describe("Discord's token", () => {
     expect(await check(discord.token)).toMatchObject({ code: "discord.intents" });
     discord.portal.messageContent = true;
     expect(await check("aaa.bbb.ccc")).toMatchObject({ code: "discord.token" });
-    expect(await check("")).toMatchObject({ code: "discord.empty" });
+    expect(await check("")).toMatchObject({ problem: "There is no token." });
     expect(await check(discord.bot.id)).toMatchObject({ problem: expect.stringContaining("an id") });
     expect(await check("xoxb-1")).toMatchObject({ problem: expect.stringContaining("Slack") });
     expect(await check("A".repeat(32))).toMatchObject({ problem: expect.stringContaining("client secret") });

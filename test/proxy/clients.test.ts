@@ -8,9 +8,7 @@ import { join } from "node:path";
 import { getGlobalDispatcher } from "undici";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createWeb } from "../../skills/web/web.ts";
-import { checkDiscordToken } from "../../src/health/discord-token.ts";
 import { checkModelCall } from "../../src/health/model-call.ts";
-import { checkSlackBotToken } from "../../src/health/slack-token.ts";
 import { messageOf } from "../../src/lib/errors.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import type { CheckResult } from "../../src/ports/check.ts";
@@ -232,9 +230,10 @@ describe.each<[string, ProxyManner, string]>([
   });
 
   test("the checks of Slack's and Discord's tokens", async () => {
-    const slackOptions = { apiUrl: "https://slack.test/api/", neededScopes: [] };
-    await expectNamed(() => fixOf(checkSlackBotToken("xoxb-1-2-abcdefghijkl", slackOptions)));
-    await expectNamed(() => fixOf(checkDiscordToken(discord.token, { apiUrl: "https://discord.test/api" })));
+    const { checkToken } = await import("../../src/platforms/discord/doctor-token.ts");
+    const { checkBotToken } = await import("../../src/platforms/slack/doctor-tokens.ts");
+    await expectNamed(() => fixOf(checkBotToken("xoxb-1-2-abcdefghijkl", { apiUrl: "https://slack.test/api/" })));
+    await expectNamed(() => fixOf(checkToken(discord.token, { apiUrl: "https://discord.test/api" })));
   });
 
   test("downloads", async () => {

@@ -2,9 +2,9 @@ import { mkdir, symlink } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
+import { compareVersions } from "../../src/lib/compare-versions.ts";
 import { gateRules } from "../../src/skill-runtime/library/library.ts";
 import { checkSkills, loadSkills } from "../../src/skill-runtime/library/load.ts";
-import { compareVersions } from "../../src/skill-runtime/library/precedence.ts";
 import { skillFolder, skillText, temporaryFolder, writeFiles } from "./folders.ts";
 
 const namesIn = async (...roots: string[]) => (await loadSkills(roots)).skills.map(({ name }) => name);

@@ -7,12 +7,12 @@ import type { NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
 import type { AnswerReceipt, Author } from "../../ports/message.ts";
 import type { ReachedPerson } from "../../ports/reach.ts";
 import { accepted, notYoursText, refused } from "../answer-text.ts";
-import { fits, requesterOf } from "../authority.ts";
 import type { ApprovalRow } from "../card.ts";
 import { cleaner } from "../card-text.ts";
 import type { Click } from "../click.ts";
-import { type ApprovalsContext, ruleNow } from "../context.ts";
+import type { ApprovalsContext } from "../context.ts";
 import { votersHere } from "../has-voted.ts";
+import { mayAnswer } from "../may-answer.ts";
 import { changeRecord } from "./record.ts";
 
 /** Each one pings somebody. */
@@ -72,13 +72,7 @@ async function lookUp(
 }
 
 function mayApprove(context: ApprovalsContext, row: ApprovalRow, by: Author): boolean {
-  const requester = requesterOf(row.body);
-  const person = { platform: requester.platform, by };
-  return (
-    !votersHere(row).includes(by.id) &&
-    fits(row.body, person, requester, "approve") &&
-    fits(ruleNow(context, row.body), person, requester, "approve")
-  );
+  return !votersHere(row).includes(by.id) && mayAnswer(context, row, { by, isOperator: false, choice: "approve" });
 }
 
 async function recordHandOver(

@@ -4,13 +4,14 @@
  * the calls are refused.
  */
 import { messageOf } from "../../lib/errors.ts";
+import { untilAborted } from "../../lib/until-aborted.ts";
 import type { NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
 import type { Reach, ReachedPerson } from "../../ports/reach.ts";
 import { maxNamedApprovers, waitingEntries } from "../approver-names.ts";
 import { isDashboardEntry } from "../authority.ts";
 import type { ApprovalRow } from "../card.ts";
-import { type ApprovalsContext, cardRows, settle } from "../context.ts";
+import { type ApprovalsContext, cardRows, endRow } from "../context.ts";
 import { type Approver, approverOf, audienceOf } from "./audience.ts";
 import type { NotifyOptions } from "./options.ts";
 
@@ -138,18 +139,11 @@ function hasRole(approvers: Approver[]): boolean {
 async function refuse(context: ApprovalsContext, cardId: string, rows: ApprovalRow[]): Promise<void> {
   const affected = rows.filter((row) => audienceOf([row]).approvers.length > 0);
   await context.notices.around(cardId, [], false, async () => {
-    const denied = affected.map((row) =>
-      settle(context, row, ["open"], "denied", (body) => ({ ...body, reason: nobodyLeft, decidedAt: context.now() })),
-    );
+    const denied = affected.map((row) => endRow(context, row, ["open"], "denied", nobodyLeft));
     return (await Promise.all(denied)).filter((row) => row !== undefined);
   });
 }
 
 async function inTime<T>(work: Promise<T> | undefined): Promise<T | undefined> {
-  if (work === undefined) return undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_done, fail) => {
-    timer = setTimeout(() => fail(new Error(`no answer within ${maxLookUpMs} ms`)), maxLookUpMs);
-  });
-  return await Promise.race([work, late]).finally(() => clearTimeout(timer));
+  return work && (await untilAborted(work, AbortSignal.timeout(maxLookUpMs)));
 }

@@ -54,10 +54,14 @@ export async function checkDiscord(
 
 const notInvited = warning("I'm not in any server yet. Open the link below and choose one.");
 
-function intentFinding({ flags }: APIApplication): Finding {
-  const isOn =
-    ((flags ?? 0) & (ApplicationFlags.GatewayMessageContent | ApplicationFlags.GatewayMessageContentLimited)) !== 0;
-  return isOn
+export function hasContentIntent({ flags }: APIApplication): boolean {
+  return (
+    ((flags ?? 0) & (ApplicationFlags.GatewayMessageContent | ApplicationFlags.GatewayMessageContentLimited)) !== 0
+  );
+}
+
+function intentFinding(application: APIApplication): Finding {
+  return hasContentIntent(application)
     ? ok("The Message Content Intent is on.")
     : error(
         "The Message Content Intent is off, so I can't connect. Open discord.com/developers/applications, choose your application, then Bot > Privileged Gateway Intents, and turn on Message Content Intent.",

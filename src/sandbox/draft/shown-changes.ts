@@ -1,6 +1,8 @@
 /** Describes the effects of a draft for a card: counts, files, the commands of its turns, and a short diff. */
+
 import { basename } from "node:path";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import { upperFirst } from "../../lib/text/sentence.ts";
 import { shorten, shortenStart } from "../../lib/text/shorten.ts";
 import { maxShownFiles, type ShownChange, type ShownChanges } from "../../ports/card.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
@@ -87,7 +89,7 @@ function todoText({ totals }: Pick<Effects, "totals">): string {
   const parts = counts.map(([count, verb]) => `${verb} ${count.toLocaleString("en")}`);
   const last = parts.pop() ?? "change";
   const list = parts.length === 0 ? last : `${parts.join(", ")} and ${last}`;
-  return `${list.charAt(0).toUpperCase()}${list.slice(1)} ${counts.at(-1)?.[0] === 1 ? "file" : "files"}`;
+  return `${upperFirst(list)} ${counts.at(-1)?.[0] === 1 ? "file" : "files"}`;
 }
 
 export function filesText(count: number): string {

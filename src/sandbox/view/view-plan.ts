@@ -2,6 +2,7 @@
 import { stat } from "node:fs/promises";
 import { isAbsolute, normalize, sep } from "node:path";
 import { RemoraError } from "../../lib/errors.ts";
+import { isInside } from "../../lib/is-inside.ts";
 import type { ViewMount, ViewOptions } from "../../ports/sandbox.ts";
 import { mountPoints } from "./machine-facts.ts";
 import { maxLayers } from "./mount-steps.ts";
@@ -19,12 +20,12 @@ export async function surroundingMounts(options: ViewOptions, hidden: readonly s
   for (const path of [folder, ...readable, ...mounts.map(({ at }) => at)]) checkPath(path);
   const added: ViewMount[] = [...readable.map((path) => ({ from: path, at: path })), ...mounts];
   const points = added.length > 0 ? await mountPoints() : [];
-  const wanted = added.filter(({ at }) => !isWithin(at, folder));
+  const wanted = added.filter(({ at }) => !isInside(at, folder));
   const existing = await Promise.all(
     wanted.map(async (mount): Promise<ExtraMount[]> => {
       const found = await stat(mount.from).catch(() => undefined);
       if (!found?.isDirectory()) return [];
-      const hasSubmounts = points.some((point) => point !== mount.from && isWithin(point, mount.from));
+      const hasSubmounts = points.some((point) => point !== mount.from && isInside(point, mount.from));
       const { from, at } = mount;
       if (mount.isWritable === true) return [{ kind: "writable", from, at }];
       return [{ kind: "readable", hasSubmounts, from, at }];
@@ -42,7 +43,7 @@ export function inMountOrder(mounts: readonly ExtraMount[]): ExtraMount[] {
 function checkPath(path: string): void {
   if (!isAbsolute(path) || normalize(path) !== path || path.endsWith(sep) || path.includes("\0"))
     throw refused(path, "it is not a plain absolute path");
-  const taken = reserved.find((one) => path === one || (one !== "/" && isWithin(path, one)));
+  const taken = reserved.find((one) => path === one || (one !== "/" && isInside(path, one)));
   if (taken !== undefined) throw refused(path, `${taken} is the view's own`);
 }
 
@@ -52,8 +53,4 @@ function refused(path: string, why: string): RemoraError {
     place: "sandbox",
     message: `${JSON.stringify(path)} can't be part of a view: ${why}; choose another folder`,
   });
-}
-
-function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }

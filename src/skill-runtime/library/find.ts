@@ -8,8 +8,9 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { join, resolve, sep } from "node:path";
 import PQueue from "p-queue";
 import { codeOf, messageOf } from "../../lib/errors.ts";
+import { isInside } from "../../lib/is-inside.ts";
 import type { SkillDiagnostic } from "../../ports/skill.ts";
-import { createDiagnostics } from "../parse/diagnostics.ts";
+import { createDiagnostics, diagnosticOf } from "../parse/diagnostics.ts";
 
 export interface SkillFile {
   path: string;
@@ -41,9 +42,8 @@ export async function findSkills(root: string): Promise<FoundSkills> {
   const realRoot = await realpath(top).catch(() => undefined);
   if (realRoot === undefined) {
     if (isConventional(top)) return found;
-    const notes = createDiagnostics(top);
-    notes.warn(0, "no-folder", "this folder of skills does not exist: create it, or remove it from the settings");
-    return { files: [], diagnostics: notes.list };
+    const message = "this folder of skills does not exist: create it, or remove it from the settings";
+    return { files: [], diagnostics: [diagnosticOf(top, "warning", "no-folder", message)] };
   }
   const queue = new PQueue({ concurrency: maxOpenFolders });
   const seen = new Set<string>();
@@ -56,12 +56,13 @@ export async function findSkills(root: string): Promise<FoundSkills> {
       if (look.type === "skill") found.files.push(look.file);
       if (look.type === "folders") below.push(...look.below);
       if (look.type !== "skill") searched += 1;
-      if (look.type === "passed-over") note(found, level[index] ?? top, look.code, look.message);
+      if (look.type === "passed-over")
+        found.diagnostics.push(diagnosticOf(level[index] ?? top, "error", look.code, look.message));
     }
     level = below;
     const limit = limitReached(depth, searched);
     if (limit === undefined) continue;
-    for (const folder of level) note(found, folder, limit.code, limit.message);
+    found.diagnostics.push(...level.map((folder) => diagnosticOf(folder, "error", limit.code, limit.message)));
     break;
   }
   found.files.sort((one, other) => (one.path < other.path ? -1 : 1));
@@ -71,12 +72,6 @@ export async function findSkills(root: string): Promise<FoundSkills> {
 /** `.agents/skills` may be missing, because it belongs to other programs too. */
 function isConventional(root: string): boolean {
   return root.endsWith(join(sep, ".agents", "skills"));
-}
-
-function note(found: FoundSkills, folder: string, code: string, message: string): void {
-  const notes = createDiagnostics(folder);
-  notes.error(0, code, message);
-  found.diagnostics.push(...notes.list);
 }
 
 function limitReached(depth: number, searched: number): { code: string; message: string } | undefined {
@@ -122,13 +117,8 @@ async function foldersIn(folder: string, entries: Dirent[]): Promise<string[]> {
   const below: string[] = [];
   for (const entry of candidates) {
     const path = join(folder, entry.name);
-    const isFolder = entry.isSymbolicLink()
-      ? await stat(path).then(
-          (found) => found.isDirectory(),
-          () => false,
-        )
-      : entry.isDirectory();
-    if (isFolder) below.push(path);
+    const target = entry.isSymbolicLink() ? await stat(path).catch(() => undefined) : entry;
+    if (target?.isDirectory()) below.push(path);
   }
   return below.sort();
 }
@@ -167,13 +157,5 @@ async function pluginIn(folder: string, real: string, names: string[], realRoot:
 
 /** Accepts regular files only, because opening a pipe could block forever. */
 async function isFile(path: string): Promise<boolean> {
-  return await stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-}
-
-/** Both paths must have their links resolved. */
-export function isInside(path: string, root: string): boolean {
-  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+  return (await stat(path).catch(() => undefined))?.isFile() === true;
 }

@@ -5,6 +5,7 @@
 import { open, readdir, realpath, stat } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
 import { codeOf, messageOf } from "../../lib/errors.ts";
+import { isInside } from "../../lib/is-inside.ts";
 import { describeTool } from "../../lib/text/describe-tool.ts";
 import type { JsonObject } from "../../ports/message.ts";
 import type { Skill } from "../../ports/skill.ts";
@@ -12,7 +13,6 @@ import type { ToolAttempt, ToolSpec } from "../../ports/tool.ts";
 import { loadSkillName, offerOf } from "../../ports/tool-offer.ts";
 import { maxBodyBytes } from "../parse/parse-skill.ts";
 import { failed, refused } from "../plugins/failure.ts";
-import { isInside } from "./find.ts";
 import { byAnyName, toolsInForce } from "./precedence.ts";
 
 export const loadSkillSpec: ToolSpec = {

@@ -3,7 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import PQueue from "p-queue";
 import { codeOf, messageOf } from "../../lib/errors.ts";
 import type { Skill, SkillDiagnostic, SkillSet, SkillVerdict } from "../../ports/skill.ts";
-import { createDiagnostics } from "../parse/diagnostics.ts";
+import { diagnosticOf } from "../parse/diagnostics.ts";
 import { type ParsedSkill, parseSkill } from "../parse/parse-skill.ts";
 import { findSkills, type SkillFile } from "./find.ts";
 import { chooseSkills, type LoadedSkill } from "./precedence.ts";
@@ -97,13 +97,10 @@ async function read(file: SkillFile, memory: LoadOptions["memory"]): Promise<Par
   const lastGood = fresh.parsed.skill ?? known?.lastGood;
   memory?.set(file.path, { ...fresh, lastGood });
   if (fresh.parsed.skill !== undefined || lastGood === undefined) return fresh.parsed;
-  const notes = createDiagnostics(file.path);
-  notes.warn(
-    0,
-    "last-good-kept",
-    "since its last change the file can't be read as a skill: its previous content stays in force until you fix it",
-  );
-  return { skill: lastGood, diagnostics: [...fresh.parsed.diagnostics, ...notes.list] };
+  const message =
+    "since its last change the file can't be read as a skill: its previous content stays in force until you fix it";
+  const kept = diagnosticOf(file.path, "warning", "last-good-kept", message);
+  return { skill: lastGood, diagnostics: [...fresh.parsed.diagnostics, kept] };
 }
 
 async function readFresh(
@@ -117,20 +114,21 @@ async function readFresh(
     if (known?.stamp === stamp) return known;
     return { stamp, parsed: await readSized(file, found.isFile(), found.size) };
   } catch (thrown) {
-    const notes = createDiagnostics(file.path);
     const why = codeOf(thrown) ?? messageOf(thrown);
-    notes.error(0, "unreadable-file", `the file can't be read (${why}): check its permissions`);
-    return { stamp: "", parsed: { diagnostics: notes.list } };
+    const message = `the file can't be read (${why}): check its permissions`;
+    return { stamp: "", parsed: unusable(file, "unreadable-file", message) };
   }
 }
 
 async function readSized(file: SkillFile, isFile: boolean, bytes: number): Promise<ParsedSkill> {
   if (isFile && bytes <= maxFileBytes) return parseSkill(await readFile(file.path), file.path, file.plugin);
-  const notes = createDiagnostics(file.path);
-  if (isFile)
-    notes.error(0, "file-too-large", "the file is over 1 MiB: move parts of it into other files of the skill");
-  else notes.error(0, "no-file", "SKILL.md is not a regular file");
-  return { diagnostics: notes.list };
+  return isFile
+    ? unusable(file, "file-too-large", "the file is over 1 MiB: move parts of it into other files of the skill")
+    : unusable(file, "no-file", "SKILL.md is not a regular file");
+}
+
+function unusable({ path }: SkillFile, code: string, message: string): ParsedSkill {
+  return { diagnostics: [diagnosticOf(path, "error", code, message)] };
 }
 
 function candidatesOf(files: ReadFile[]): LoadedSkill[] {

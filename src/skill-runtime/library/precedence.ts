@@ -3,9 +3,10 @@
  * Skills whose `requires` are missing or form a cycle are dropped. If two skills have tools with the same name, the
  * later skill's tool wins. Everything dropped is reported.
  */
+import { compareVersions } from "../../lib/compare-versions.ts";
 import type { Skill, SkillDiagnostic } from "../../ports/skill.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
-import { createDiagnostics } from "../parse/diagnostics.ts";
+import { diagnosticOf } from "../parse/diagnostics.ts";
 
 export interface LoadedSkill {
   skill: Skill;
@@ -35,9 +36,8 @@ function oneOfEachName(candidates: LoadedSkill[]): Chosen {
     if (wins) winners.set(name, candidate);
     if (other === undefined) continue;
     const [winner, loser] = wins ? [candidate.skill, other.skill] : [other.skill, candidate.skill];
-    const notes = createDiagnostics(loser.path);
-    notes.warn(0, "name-taken", `not in force: another skill named ${name} takes precedence, ${winner.path}`);
-    diagnostics.push(...notes.list);
+    const message = `not in force: another skill named ${name} takes precedence, ${winner.path}`;
+    diagnostics.push(diagnosticOf(loser.path, "warning", "name-taken", message));
   }
   return {
     skills: candidates.map(({ skill }) => skill).filter((skill) => winners.get(skill.name)?.skill === skill),
@@ -50,32 +50,11 @@ function beats(later: LoadedSkill, earlier: LoadedSkill): boolean {
   return compareVersions(later.skill.version, earlier.skill.version) > 0;
 }
 
-/** Compares by semantic versioning as far as the versions follow it. A missing version is the lowest. */
-export function compareVersions(one: string | null, other: string | null): number {
-  const [left, right] = [versionParts(one), versionParts(other)];
-  for (let index = 0; index < Math.max(left.numbers.length, right.numbers.length); index += 1) {
-    const difference = (left.numbers[index] ?? 0) - (right.numbers[index] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  if (left.preview === right.preview) return 0;
-  if (left.preview === "" || right.preview === "") return left.preview === "" ? 1 : -1;
-  return left.preview.localeCompare(right.preview, "en", { numeric: true });
-}
-
-function versionParts(version: string | null): { numbers: number[]; preview: string } {
-  if (version === null) return { numbers: [-1], preview: "" };
-  const [, numbers = "", preview = ""] = /^v?(\d+(?:\.\d+)*)(?:-([^+]*))?/i.exec(version.trim()) ?? [];
-  return { numbers: numbers === "" ? [-1] : numbers.split(".").map(Number), preview };
-}
-
 /** Repeatedly removes skills with missing requirements, then removes skills that require themselves. */
 function withRequirements(skills: Skill[]): Chosen {
   const diagnostics: SkillDiagnostic[] = [];
-  const refuse = (skill: Skill, code: string, message: string) => {
-    const notes = createDiagnostics(skill.path);
-    notes.error(0, code, message);
-    diagnostics.push(...notes.list);
-  };
+  const refuse = ({ path }: Skill, code: string, message: string) =>
+    diagnostics.push(diagnosticOf(path, "error", code, message));
   let kept = skills;
   for (let before = -1; before !== kept.length; ) {
     before = kept.length;
@@ -128,10 +107,8 @@ function repeatedTools(skills: Skill[]): SkillDiagnostic[] {
       const earlier = owners.get(tool.name);
       owners.set(tool.name, skill);
       if (earlier === undefined) return [];
-      const notes = createDiagnostics(earlier.path);
       const message = `its tool ${tool.name} is not in force: the skill ${skill.name} (${skill.path}) has a tool with that name and comes after ${earlier.name}`;
-      notes.warn(0, "tool-taken", message);
-      return notes.list;
+      return [diagnosticOf(earlier.path, "warning", "tool-taken", message)];
     }),
   );
 }

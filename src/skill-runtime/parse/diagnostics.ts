@@ -22,6 +22,16 @@ export function createDiagnostics(path: string): Notes {
   return { list, warn: add("warning"), error: add("error") };
 }
 
+/** A problem of a whole file or folder. */
+export function diagnosticOf(
+  path: string,
+  severity: SkillDiagnostic["severity"],
+  code: string,
+  message: string,
+): SkillDiagnostic {
+  return { path, line: 0, severity, code: `skill.${code}`, message };
+}
+
 export function describeDiagnostic({ path, line, message }: SkillDiagnostic): string {
   return `${path}${line === 0 ? "" : `:${line}`}: ${message}`;
 }

@@ -1,6 +1,6 @@
 /** The folders from which a result may include files. */
 import { relative } from "node:path";
-import { isInside } from "../library/find.ts";
+import { isInside } from "../../lib/is-inside.ts";
 
 /**
  * A result may include files only from these folders, because the call can write only there and people see the files.

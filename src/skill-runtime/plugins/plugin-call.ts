@@ -1,12 +1,12 @@
 /** Runs one call in a loaded plugin. */
 import { realpath } from "node:fs/promises";
 import { relative } from "node:path";
+import { isInside } from "../../lib/is-inside.ts";
 import type { CallFolder } from "../../ports/draft.ts";
 import type { JsonObject } from "../../ports/message.ts";
 import { isFromOutside } from "../../ports/origin.ts";
 import type { PluginContext } from "../../ports/plugin.ts";
 import type { Skill } from "../../ports/skill.ts";
-import { isInside } from "../library/find.ts";
 import { beforeStart } from "./failure.ts";
 import type { LoadedPlugin, PluginHostOptions } from "./loaded-plugin.ts";
 import type { BoundCall } from "./plugin-services.ts";

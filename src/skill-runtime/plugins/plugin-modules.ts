@@ -9,7 +9,7 @@ import { realpath, stat } from "node:fs/promises";
 import { createRequire, type ModuleHooks, registerHooks } from "node:module";
 import { relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { isInside } from "../library/find.ts";
+import { isInside } from "../../lib/is-inside.ts";
 
 export interface PluginModules {
   /** The version changes with the file and with the skill's files that it imports. Rejects if the file is missing. */
