@@ -72,14 +72,8 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
       if (done.has(signature)) return context.body(null, 200);
       done.set(signature, true);
     }
-    const retryNum = Number(context.req.header("x-slack-retry-num"));
-    const retryReason = context.req.header("x-slack-retry-reason");
     try {
-      const answer = await dispatch(app, {
-        body,
-        ...(Number.isNaN(retryNum) ? {} : { retryNum }),
-        ...(retryReason === undefined ? {} : { retryReason }),
-      });
+      const answer = await dispatch(app, body);
       if (answer === undefined || answer === "") return context.body(null, 200);
       return typeof answer === "string" ? context.text(answer) : context.json(answer);
     } catch (thrown) {
