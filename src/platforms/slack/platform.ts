@@ -133,22 +133,12 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       receipts.give(message);
     };
     const shared = { handlers, api, identity, people, ephemeral, log };
-    const inbound = recent.watch(
-      createInbound({
-        ...{
-          ...shared,
-          describeFiles: files.describe,
-          isGroupDm: createGroupDms(api),
-          threads,
-          cursors,
-          authors,
-          onTaken,
-        },
-        isAllowedBot: options.isAllowedBot,
-        onRefused: (channel) => catchUp.fetchSoon(channel),
-        sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
-      }),
-    );
+    const inbound = createInbound({
+      ...{ ...shared, threads, recent, cursors, authors, onTaken },
+      ...{ describeFiles: files.describe, isGroupDm: createGroupDms(api), isAllowedBot: options.isAllowedBot },
+      onRefused: (channel) => catchUp.fetchSoon(channel),
+      sendNotice: (message, notice) => sendNotice(ephemeral, message, notice),
+    });
     const catchUp = createCatchUp({
       ...{ api, rateLimiter, cursors, take: inbound.message, log, signal: ended.signal },
       onProgress: (report) => {
@@ -269,7 +259,10 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent }),
     openFile: files.open,
-    chat: createChatActions({ api, identity, people, threads, search, log, signal: ended.signal }),
+    chat: createChatActions({
+      ...{ api, identity, people, access: chatAccess, threads, search, log },
+      signal: ended.signal,
+    }),
     async probe() {
       await compareScopes((await api.call("auth.test", {}, scopesSchema, { maxRetryMs: 0 })).response_metadata?.scopes);
     },

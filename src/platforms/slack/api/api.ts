@@ -4,7 +4,7 @@
  * (api-problems.ts). Refusals that concern the entire app (tokens, scopes) are also reported to `onProblem`.
  */
 import { webApi } from "@slack/bolt";
-import type { z } from "zod";
+import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
 import type { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
@@ -42,6 +42,9 @@ export interface SlackApi {
   /** Slack's clock minus ours, from its last answer; undefined before the first answer. */
   clockSkewMs(): number | undefined;
 }
+
+/** For calls whose answer says nothing more than that they succeeded. */
+export const anyAnswer = z.unknown();
 
 const defaultMaxRetryMs = 60_000;
 /** Slack counts calls per minute, so it may ask to wait for one or several minutes. */

@@ -112,10 +112,17 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
   };
 }
 
-function attachmentOf(file: File, author: string): Attachment {
+/** Slack may give only the id. The details are then looked up when the file is opened. */
+export function fileAttachments(raw: unknown): Attachment[] {
+  const { data } = fileSchema.safeParse(raw);
+  return data === undefined ? [] : [attachmentOf(data)];
+}
+
+/** Without an author, no file counts as a voice note. */
+function attachmentOf(file: File, author?: string): Attachment {
   const problem = refusalOf(file);
   const url = urlOf(file);
-  const isVoice = file.subtype === "slack_audio" && file.user === author;
+  const isVoice = file.subtype === "slack_audio" && author !== undefined && file.user === author;
   return {
     name: file.name ?? file.title ?? file.id,
     mimeType: file.mimetype ?? "application/octet-stream",

@@ -28,6 +28,7 @@ import { type Cursors, compare } from "./cursors.ts";
 import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessage } from "./events.ts";
 import type { IsGroupDm } from "./group-dms.ts";
 import { mentions, readText } from "./readable-text.ts";
+import type { RecentMessages } from "./recent-messages.ts";
 import type { Threads } from "./threads.ts";
 
 export interface InboundOptions {
@@ -37,6 +38,7 @@ export interface InboundOptions {
   describeFiles: SlackFiles["describe"];
   isGroupDm: IsGroupDm;
   threads: Threads;
+  recent: RecentMessages;
   cursors: Cursors;
   authors: LruMap<string>;
   isAllowedBot(id: string): boolean;
@@ -58,7 +60,7 @@ const maxKnownMessages = 20_000;
 const maxKnownChanges = 2_000;
 
 export function createInbound(options: InboundOptions): Inbound {
-  const { handlers, identity, people, threads, cursors, authors, log } = options;
+  const { handlers, identity, people, threads, recent, cursors, authors, log } = options;
   /** Stored messages, and whether they were for the agent. */
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
   const told = createLruMap<true>(maxKnownMessages);
@@ -224,6 +226,7 @@ export function createInbound(options: InboundOptions): Inbound {
 
   return {
     async message(event) {
+      if (isSaid(event)) recent.add(event);
       const self = known ?? (await knowSelf());
       if (!isSaid(event) || isOurs(event, self)) return;
       cursors.heard(event.channel, event.ts, threadOf(event.ts, event.thread_ts));
@@ -234,6 +237,8 @@ export function createInbound(options: InboundOptions): Inbound {
       const parsed = changedSchema.safeParse(event);
       if (!parsed.success) return;
       const { channel, message, previous_message: previous } = parsed.data;
+      if (message.subtype === "tombstone") recent.remove(channel, message.ts);
+      else recent.change(channel, message);
       const self = known ?? (await knowSelf());
       if (isOurs(message, self)) return;
       const id = formatMessageId({ channel, ts: message.ts });
@@ -247,6 +252,7 @@ export function createInbound(options: InboundOptions): Inbound {
       const parsed = deletedSchema.safeParse(event);
       if (!parsed.success) return;
       const { channel, deleted_ts: ts, previous_message: previous } = parsed.data;
+      recent.remove(channel, ts);
       const id = formatMessageId({ channel, ts });
       await inOrder(channel, previous ?? { ts }, () => takeDeletion(id));
     },
