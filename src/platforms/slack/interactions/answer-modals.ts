@@ -1,9 +1,11 @@
 /** The modals behind Deny with reason…, Allow… and Hand over…. Who may answer is checked when they are submitted. */
+
+import type { View } from "../api/views.ts";
 import { maxInputLength, maxTextObjectLength } from "../limits.ts";
 import { plain, richText } from "../outbound/rich-text.ts";
 import { beginningOf } from "../outbound/safe-text.ts";
 import type { CardPlace } from "./card-place.ts";
-import { formModal, inputBlock, inputError, plainText, readInputs, type View } from "./form-modal.ts";
+import { formModal, inputBlock, inputError, plainText, readInputs } from "./form-modal.ts";
 
 export const reasonCallback = "remora_reason";
 export const allowCallback = "remora_allow_form";

@@ -6,7 +6,7 @@ import type { LruMap } from "../../../lib/lru-map.ts";
 import type { Author, InboundCommand, InboundMessage } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { askText } from "../../shared/ask-text.ts";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
@@ -41,7 +41,6 @@ const schema = z.object({
 const maxShownQuestionLength = 10_000;
 const maxNotificationLength = 1_000;
 const postedSchema = z.object({ ts: z.string() });
-const nothing = z.unknown();
 
 export function createCommands(options: CommandsOptions): Commands {
   const { handlers, api, identity, people, threads, authors, ephemeral, log } = options;
@@ -65,10 +64,10 @@ export function createCommands(options: CommandsOptions): Commands {
       if (!isDm) await threads.join(channel, ts);
       const notice = await handlers.onMessage(message);
       if (notice === undefined) return options.onTaken(message);
-      await api.call("chat.delete", { channel, ts }, nothing);
+      await api.call("chat.delete", { channel, ts }, anyAnswer);
       await ephemeral.markdown(recipient, notice.text);
     } catch (thrown) {
-      await api.call("chat.delete", { channel, ts }, nothing).catch(() => {});
+      await api.call("chat.delete", { channel, ts }, anyAnswer).catch(() => {});
       throw thrown;
     }
   }

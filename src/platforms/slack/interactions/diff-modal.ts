@@ -1,5 +1,6 @@
 /** The modal of Show diff: the text in code boxes, split at line ends. */
 import type { AnswerReceipt } from "../../../ports/message.ts";
+import type { View } from "../api/views.ts";
 import { maxTextObjectLength, maxViewBytes } from "../limits.ts";
 import type { Block } from "../outbound/render.ts";
 import { italic, plain, preformatted, richText } from "../outbound/rich-text.ts";
@@ -11,11 +12,11 @@ const maxBoxes = 40;
 const maxModalBytes = maxViewBytes - 50_000;
 const maxNoteLength = maxTextObjectLength;
 
-export function waitingModal(): Record<string, unknown> {
+export function waitingModal(): View {
   return modal([richText([italic("One moment…")])]);
 }
 
-export function noteModal(text: string): Record<string, unknown> {
+export function noteModal(text: string): View {
   return modal([richText([plain(beginningOf(text, maxNoteLength) || "There is nothing to show.")])]);
 }
 
@@ -27,7 +28,7 @@ export function diffModal({ text: note, file }: AnswerReceipt & { file: { text: 
   return jsonBytes(view) > maxModalBytes ? undefined : view;
 }
 
-export function beginningModal(note: string, text: string): Record<string, unknown> {
+export function beginningModal(note: string, text: string): View {
   const { boxes } = boxesOf(text);
   for (let count = boxes.length; ; count = Math.floor(count / 2)) {
     const view = modal([...notes(note, "It starts like this:"), ...boxes.slice(0, count).map(preformatted)]);
@@ -39,7 +40,7 @@ function notes(...texts: string[]): Block[] {
   return texts.filter(Boolean).map((text) => richText([plain(beginningOf(text, maxNoteLength))]));
 }
 
-function modal(blocks: Block[]): Record<string, unknown> {
+function modal(blocks: Block[]): View {
   const close = { type: "plain_text", text: "Close" };
   return { type: "modal", title: { type: "plain_text", text: "Diff" }, close, blocks };
 }
@@ -65,7 +66,7 @@ function lastLineEnd(text: string, from: number, most: number): number {
 }
 
 /** Counts the bytes of the JSON text. Every non-ASCII UTF-16 unit counts as a `\u` escape: six bytes. */
-function jsonBytes(view: Record<string, unknown>): number {
+function jsonBytes(view: View): number {
   return [...JSON.stringify(view)].reduce(
     (sum, character) => sum + (character < "\u0080" ? 1 : 6 * character.length),
     0,

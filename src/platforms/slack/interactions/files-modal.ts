@@ -2,13 +2,14 @@
 import { z } from "zod";
 import type { ShownChange } from "../../../ports/card.ts";
 import type { FileChoice } from "../../shared/form-contents.ts";
+import type { View } from "../api/views.ts";
 import { maxButtonLabelLength, maxCheckboxes, maxOptionLength } from "../limits.ts";
 import { changeActions, changeHeadings, counted } from "../outbound/cards/change-blocks.ts";
 import type { Block } from "../outbound/render.ts";
 import { italic, plain, richText } from "../outbound/rich-text.ts";
 import { beginningOf, endOf, middleCut } from "../outbound/safe-text.ts";
 import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
-import { formModal, inputBlock, inputError, readInputs, type View } from "./form-modal.ts";
+import { formModal, inputBlock, inputError, readInputs } from "./form-modal.ts";
 
 export const filesCallback = "remora_files";
 

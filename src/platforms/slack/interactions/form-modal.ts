@@ -1,9 +1,8 @@
 /** Modals with inputs: what they look like, what people entered, and what to correct. */
 import { z } from "zod";
+import type { View } from "../api/views.ts";
 import type { Block } from "../outbound/render.ts";
 import { beginningOf } from "../outbound/safe-text.ts";
-
-export type View = Record<string, unknown>;
 
 const maxErrorLength = 1_500;
 

@@ -9,6 +9,7 @@ import { withTimeout } from "../../shared/with-timeout.ts";
 import type { SlackApi } from "../api/api.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
+import { openView } from "../api/views.ts";
 import { formatConversationId, formatMessageId, threadOf } from "../conversation-id.ts";
 import { maxAnswerMs } from "../limits.ts";
 import { isFirstPart } from "../outbound/cards/card.ts";
@@ -66,7 +67,6 @@ const submissionSchema = z.object({
   }),
 });
 
-const nothing = z.unknown();
 const choices = new Map(Object.entries(choiceActions).map(([choice, action]) => [action, choice as AnswerChoice]));
 const notTaken = "That didn't work, so nothing changed. Try again in a moment.";
 const takesLonger = "Got it. This is taking longer than usual; I'll tell you the result.";
@@ -146,8 +146,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   async function openForm(choice: FormChoice, click: Click, place: CardPlace): Promise<AnswerReceipt | undefined> {
     const view = await openedForm(choice, place, formContents);
     if (view === undefined) return { accepted: false, text: noForm[choice] };
-    const args = { trigger_id: click.trigger_id, view };
-    await api.call("views.open", args, nothing, { isOnce: true, maxRetryMs: 0 });
+    await openView(api, click.trigger_id, view);
     return undefined;
   }
 

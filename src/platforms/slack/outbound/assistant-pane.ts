@@ -6,7 +6,7 @@ import { createLruMap } from "../../../lib/lru-map.ts";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatConversationId, isDirect, parseConversationId, scopeOf } from "../conversation-id.ts";
@@ -31,7 +31,6 @@ export interface AssistantPane {
 const openedSchema = z.object({ assistant_thread: z.object({ channel_id: z.string(), thread_ts: z.string() }) });
 const tabSchema = z.object({ channel: z.string(), tab: z.literal("messages") });
 const stoppedSchema = z.object({ channel: z.string(), user: z.string(), thread_ts: z.string().optional() });
-const nothing = z.unknown();
 const maxTitleLength = 60;
 const minSuggestIntervalMs = 3_600_000;
 
@@ -54,7 +53,7 @@ export function createAssistantPane({
 
   async function suggest(place: { channel_id: string; thread_ts?: string }): Promise<void> {
     const args = { ...place, prompts };
-    await api.call("assistant.threads.setSuggestedPrompts", args, nothing).catch((thrown: unknown) => {
+    await api.call("assistant.threads.setSuggestedPrompts", args, anyAnswer).catch((thrown: unknown) => {
       log.info({ error: messageOf(thrown) }, "could not set the suggested prompts");
     });
   }
@@ -98,7 +97,7 @@ export function createAssistantPane({
       const title = shorten(text.replace(/\s+/g, " ").trim(), maxTitleLength);
       if (title === "") return;
       const args = { channel_id: place.channel, thread_ts: place.thread, title };
-      api.call("assistant.threads.setTitle", args, nothing).catch((thrown: unknown) => {
+      api.call("assistant.threads.setTitle", args, anyAnswer).catch((thrown: unknown) => {
         log.info({ error: messageOf(thrown) }, "could not set the title of an assistant thread");
       });
     },
@@ -109,5 +108,5 @@ export function createAssistantPane({
 export async function endSession(api: SlackApi, channel: string, thread: string | null): Promise<void> {
   if (thread === null) return;
   const args = { channel_id: channel, thread_ts: thread, status: "active" };
-  await api.call("agents.sessions.setStatus", args, nothing, { maxRetryMs: 0 }).catch(() => {});
+  await api.call("agents.sessions.setStatus", args, anyAnswer, { maxRetryMs: 0 }).catch(() => {});
 }

@@ -6,7 +6,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { formatBytes } from "../../../lib/text/format-bytes.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import { attachmentNote } from "../../shared/attachment-note.ts";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 
 export interface OutgoingFile {
   name: string;
@@ -19,7 +19,6 @@ export interface UploadedFile {
 }
 
 const addressSchema = z.object({ upload_url: z.string(), file_id: z.string() });
-const nothing = z.unknown();
 const maxFileBytes = 100 * 1024 * 1024;
 const maxUploadMs = 120_000;
 
@@ -61,5 +60,5 @@ export async function shareFiles(
 ): Promise<void> {
   const thread = place.thread === null ? {} : { thread_ts: place.thread };
   const args = { files, channel_id: place.channel, ...thread };
-  await api.call("files.completeUploadExternal", args, nothing, { isOnce: true });
+  await api.call("files.completeUploadExternal", args, anyAnswer, { isOnce: true });
 }

@@ -5,10 +5,11 @@ import type { Log } from "../../../lib/log.ts";
 import type { Author, InboundCommand } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
+import { openView, updateView } from "../api/views.ts";
 import { formatConversationId } from "../conversation-id.ts";
 import { maxAnswerMs, maxTextObjectLength, maxViewTitleLength } from "../limits.ts";
 import type { EphemeralReplies } from "./ephemeral-reply.ts";
@@ -46,7 +47,6 @@ const clickSchema = z.object({
   actions: z.array(z.object({ action_id: z.string() })).min(1),
 });
 const submittedSchema = z.object({ user: z.object({ id: z.string() }) });
-const nothing = z.unknown();
 const maxSections = 40;
 const maxSectionLength = maxTextObjectLength - 100;
 
@@ -73,7 +73,7 @@ export function createHome(options: HomeOptions): Home {
       header("Commands"),
       ...sections(commands.join("\n")),
     ];
-    await api.call("views.publish", { user_id: userId, view: { type: "home", blocks } }, nothing);
+    await api.call("views.publish", { user_id: userId, view: { type: "home", blocks } }, anyAnswer);
   }
 
   /** Runs the command in the person's DM, where private answers belong. */
@@ -92,17 +92,11 @@ export function createHome(options: HomeOptions): Home {
     return { text: (await handlers.onCommand(command)).text, channel };
   }
 
-  async function open(trigger: string, view: Record<string, unknown>): Promise<string> {
-    const schema = z.object({ view: z.object({ id: z.string() }) });
-    const opened = await api.call("views.open", { trigger_id: trigger, view }, schema, { isOnce: true, maxRetryMs: 0 });
-    return opened.view.id;
-  }
-
   /** The trigger expires after three seconds, so the modal opens before its text is ready. */
   async function show(trigger: string, userId: string, name: string): Promise<void> {
-    const id = await open(trigger, modal("What I remember", "One moment…"));
+    const id = await openView(api, trigger, modal("What I remember", "One moment…"));
     const text = await run(userId, name, "").then((done) => done.text, failureText);
-    await api.call("views.update", { view_id: id, view: modal("What I remember", text) }, nothing);
+    await updateView(api, id, modal("What I remember", text));
   }
 
   async function send(userId: string): Promise<void> {
@@ -147,7 +141,7 @@ export function createHome(options: HomeOptions): Home {
           case homeActions.export:
             return await send(user.id);
           case homeActions.forget:
-            await open(trigger, forgetModal());
+            await openView(api, trigger, forgetModal());
         }
       } catch (thrown) {
         log.warn({ error: messageOf(thrown) }, "an App Home button failed");

@@ -7,6 +7,7 @@ import type { SlackApi } from "../api/api.ts";
 import { isAway } from "../api/api-problems.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
 import type { Identity } from "../api/identity.ts";
+import { pagesOf } from "../api/pages.ts";
 import type { People } from "../api/people.ts";
 import {
   formatConversationId,
@@ -24,10 +25,7 @@ export interface ReachOptions {
   now(): number;
 }
 
-const membersSchema = z.object({
-  members: z.array(z.string()).default([]),
-  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
-});
+export const membersSchema = z.object({ members: z.array(z.string()).default([]) });
 const infoSchema = z.object({ channel: z.object({ name: z.string().optional() }) });
 
 const userPattern = /^[UW][A-Z0-9]+$/;
@@ -51,13 +49,10 @@ export function createReach({ api, identity, people, now }: ReachOptions): Reach
 
   async function search(channel: string, wanted: Set<string>): Promise<Set<string>> {
     const found = new Set<string>();
-    let cursor = "";
-    for (let page = 0; page < maxPages && found.size < wanted.size; page++) {
-      const args = { channel, limit: maxListPage, ...(cursor === "" ? {} : { cursor }) };
-      const { members, response_metadata: next } = await api.call("conversations.members", args, membersSchema);
+    const args = { channel, limit: maxListPage };
+    for await (const { members } of pagesOf(api, "conversations.members", args, membersSchema, maxPages)) {
       for (const id of members) if (wanted.has(id)) found.add(id);
-      cursor = next?.next_cursor ?? "";
-      if (cursor === "") break;
+      if (found.size === wanted.size) break;
     }
     return found;
   }

@@ -4,11 +4,10 @@
  * on. In each thread, one call runs at a time and the newest status wins. A status is optional: a failure is logged once, and
  * replies show a line in their message instead for a while.
  */
-import { z } from "zod";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { statusLifetimeMs } from "../limits.ts";
@@ -43,7 +42,6 @@ interface State {
   refusedUntil: number;
 }
 
-const nothing = z.unknown();
 const restMs = 10 * 60_000;
 const minRestMs = 30_000;
 const maxThreads = 2_000;
@@ -78,7 +76,7 @@ export function createThreadStatuses({ api, rateLimiter, log, now }: ThreadStatu
       Object.assign(state, { shown: status, shownAt: now() });
       try {
         const maxRetryMs = status === "" ? maxClearMs : 0;
-        await api.call("assistant.threads.setStatus", { ...place, status }, nothing, { maxRetryMs });
+        await api.call("assistant.threads.setStatus", { ...place, status }, anyAnswer, { maxRetryMs });
       } catch (thrown) {
         refused(state, thrown);
         return;

@@ -208,20 +208,11 @@ function packed(rows: Block[][], extra: Block[]): Block[][] {
   for (const row of rows) {
     const last = groups.at(-1) ?? [];
     const together = [...last, ...row, ...extra];
-    const fits = together.length <= maxBlocks && sizeOf(together) <= maxCardLength;
+    const fits = together.length <= maxBlocks && textLength(together, blockOverhead) <= maxCardLength;
     if (fits || last.length === 0) last.push(...row);
     else groups.push([...row]);
   }
   return groups;
-}
-
-function sizeOf(value: unknown): number {
-  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + sizeOf(item) + blockOverhead, 0);
-  if (typeof value !== "object" || value === null) return 0;
-  return Object.entries(value).reduce(
-    (sum, [key, item]) => sum + (key === "text" && typeof item === "string" ? item.length : sizeOf(item)),
-    0,
-  );
 }
 
 /** Counts characters as Slack does, as far as measured. */
@@ -229,11 +220,13 @@ function charactersOf(blocks: Block[]): number {
   return blocks.reduce((sum, block) => sum + blockOverhead + textLength(block), 0);
 }
 
-function textLength(value: unknown): number {
-  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + textLength(item), 0);
+/** Adds `perItem` for each item of an array, at every level. */
+function textLength(value: unknown, perItem = 0): number {
+  const lengthOf = (item: unknown) => textLength(item, perItem);
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + lengthOf(item) + perItem, 0);
   if (typeof value !== "object" || value === null) return 0;
   return Object.entries(value).reduce(
-    (sum, [key, item]) => sum + (key === "text" && typeof item === "string" ? item.length : textLength(item)),
+    (sum, [key, item]) => sum + (key === "text" && typeof item === "string" ? item.length : lengthOf(item)),
     0,
   );
 }
