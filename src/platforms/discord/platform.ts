@@ -40,7 +40,6 @@ import { createInteractions, type Interactions } from "./interactions/interactio
 import { createAcknowledgements } from "./outbound/acknowledgement.ts";
 import { createChatAccess } from "./outbound/chat-access.ts";
 import { createChatActions } from "./outbound/chat-actions.ts";
-import { createMayRead } from "./outbound/may-read.ts";
 import { createMessageSender, type Origin } from "./outbound/message-sender.ts";
 import { createMessages, nonceOf } from "./outbound/messages.ts";
 import { createReach } from "./outbound/reach.ts";
@@ -274,7 +273,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     },
     lookUp: people.lookUp,
     isRatedByReaction: true,
-    mayRead: createMayRead(api, access),
+    mayRead: access.mayReadConversation,
     reach: createReach({ api, channels, people, access, roleName }),
     earlier: createEarlier({ api, channels, access, ownId }),
     openFile: createFileOpener(api, options.apiUrl),

@@ -6,7 +6,7 @@ import { type APIAttachment, type APIMessage, Routes } from "discord.js";
 import { z } from "zod";
 import type { Platform } from "../../../ports/platform.ts";
 import { deletedFile, fileError, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
-import { type DiscordApi, isRefusal } from "../api/api.ts";
+import { type DiscordApi, hidden, unlessRefused } from "../api/api.ts";
 
 const sourceSchema = z.object({ channel: z.string(), message: z.string(), id: z.string(), url: z.string() });
 type FileSource = z.infer<typeof sourceSchema>;
@@ -30,16 +30,11 @@ export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): N
   }
 
   async function freshUrl({ channel, message, id }: FileSource, signal: AbortSignal): Promise<string> {
-    try {
-      const route = Routes.channelMessage(channel, message);
-      const found = await api.request<APIMessage>({ method: "GET", route, signal });
-      const file = filesOf(found).find((each) => each.id === id);
-      if (file === undefined) throw deletedFile("discord");
-      return file.url;
-    } catch (thrown) {
-      const isGone = isRefusal(thrown, "unknownMessage", "unknownChannel", "missingAccess", "missingPermissions");
-      throw isGone ? deletedFile("discord") : thrown;
-    }
+    const route = Routes.channelMessage(channel, message);
+    const found = await unlessRefused(api.request<APIMessage>({ method: "GET", route, signal }), ...hidden);
+    const file = found && filesOf(found).find((each) => each.id === id);
+    if (file === undefined) throw deletedFile("discord");
+    return file.url;
   }
 
   return async ({ source }, signal) => {

@@ -23,6 +23,7 @@ import {
   isPassing,
   isRefusal,
   type RetryPolicy,
+  unlessRefused,
 } from "../api/api.ts";
 import type { Channels } from "../api/channels.ts";
 import type { OwnId } from "../api/own-id.ts";
@@ -254,10 +255,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     async find(key) {
       if (!(await attempts.isTried(key))) return undefined;
       const { channelId, replyTo } = await whereToWrite();
-      const found = await attempts.find(key, channelId, replyTo).catch((thrown: unknown) => {
-        if (isRefusal(thrown, ...closedDoors)) return undefined;
-        throw thrown;
-      });
+      const found = await unlessRefused(attempts.find(key, channelId, replyTo), ...closedDoors);
       if (found !== undefined) await posts.keep(key, found);
       return found;
     },
