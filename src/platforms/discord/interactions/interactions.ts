@@ -185,10 +185,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     if (meaning.type === "reason") return reasonForm(approvalId, place);
     if (meaning.type === "answer" && meaning.choice === "part") {
       const choice = await formContents.files(approvalId);
-      return choice === undefined || choice.files.length === 0 ? undefined : fileForm({ approvalId, ...place, choice });
+      return choice === undefined || choice.files.length === 0 ? undefined : fileForm(approvalId, place, choice);
     }
     const json = await formContents.arguments(approvalId);
-    return json === undefined ? undefined : editForm({ approvalId, ...place, json });
+    return json === undefined ? undefined : editForm(approvalId, place, json);
   }
 
   async function submit(interaction: APIModalSubmitInteraction): Promise<void> {

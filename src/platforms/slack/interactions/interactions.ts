@@ -13,7 +13,7 @@ import { openView } from "../api/views.ts";
 import { formatConversationId, formatMessageId, threadOf } from "../conversation-id.ts";
 import { maxAnswerMs } from "../limits.ts";
 import { isFirstPart } from "../outbound/cards/card.ts";
-import { choiceActions, moreAction, readMore } from "../outbound/cards/card-buttons.ts";
+import { choiceOf, moreAction, readMore } from "../outbound/cards/card-buttons.ts";
 import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
 import { pickAction } from "../outbound/question.ts";
 import { type FormChoice, openedForm, readSubmission, type Submission } from "./card-forms.ts";
@@ -67,7 +67,6 @@ const submissionSchema = z.object({
   }),
 });
 
-const choices = new Map(Object.entries(choiceActions).map(([choice, action]) => [action, choice as AnswerChoice]));
 const notTaken = "That didn't work, so nothing changed. Try again in a moment.";
 const takesLonger = "Got it. This is taking longer than usual; I'll tell you the result.";
 const noForm: Record<FormChoice, string> = {
@@ -93,7 +92,7 @@ function meaningOf({ action_id, value, selected_option: selected }: Click["actio
       return { form: choice, id: approvalId };
     return choice === undefined ? { id: approvalId } : { choice, id: approvalId };
   }
-  const choice = choices.get(action_id);
+  const choice = choiceOf(action_id);
   if (choice === "edit" || choice === "part" || choice === "handover") return { form: choice, id: value };
   return choice === undefined ? { id: value } : { choice, id: value };
 }
@@ -190,7 +189,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
         thread,
         ...(responseUrl === undefined ? {} : { responseUrl }),
       };
-      if (choices.get(click.actions[0]?.action_id ?? "") === "diff") {
+      if (choiceOf(click.actions[0]?.action_id) === "diff") {
         const answer = async () => (await handInSafely(click)) ?? { accepted: false, text: notTaken };
         return await showDiff({ recipient, trigger: click.trigger_id, answer }).catch((thrown: unknown) =>
           log.warn({ person: user.id, error: messageOf(thrown) }, "could not show a person a diff"),

@@ -8,7 +8,7 @@ import { maxBlocksLength, maxMessageBlocks, maxTextObjectLength } from "../../li
 import type { Block, MessageContent } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
 import { beginningOf, endOf, escapeText } from "../safe-text.ts";
-import { button, choiceActions, choiceBlock, withoutConsent } from "./card-buttons.ts";
+import { actionOf, button, choiceBlock, withoutConsent } from "./card-buttons.ts";
 import { headlineElements, settledBlocks } from "./card-line.ts";
 import { askingChangeBlocks, reportBlocks } from "./change-blocks.ts";
 import { factBlocks } from "./facts-block.ts";
@@ -102,8 +102,8 @@ function allBlock({ id }: ApprovalCard, open: number): Block {
   return {
     type: "actions",
     elements: [
-      { ...button(`Approve all ${open}`, choiceActions.approve, id), confirm: dialog },
-      button(`Deny all ${open}`, choiceActions.deny, id),
+      { ...button(`Approve all ${open}`, actionOf("approve"), id), confirm: dialog },
+      button(`Deny all ${open}`, actionOf("deny"), id),
     ],
   };
 }

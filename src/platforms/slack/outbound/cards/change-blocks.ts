@@ -1,9 +1,9 @@
 /** A turn's changes to its folder, as blocks. Whatever does not fit is behind Show diff or in a file, never dropped. */
 import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/card.ts";
+import { choiceLabel } from "../../../shared/card-choices.ts";
 import type { Block } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
 import { beginningOf, endOf, middleCut } from "../safe-text.ts";
-import { choiceLabel } from "./card-buttons.ts";
 import { headlineElements } from "./card-line.ts";
 
 type Files = { name: string; text: string }[];
