@@ -13,15 +13,7 @@ import type { Attachment, Author, InboundMessage, Notice } from "../../../ports/
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
-import {
-  formatConversationId,
-  formatMessageId,
-  isDirect,
-  messageLink,
-  scopeOf,
-  threadOf,
-  timeOf,
-} from "../conversation-id.ts";
+import { formatMessageId, isDirect, messageLink, placeOf, threadOf, timeOf } from "../conversation-id.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
 import type { SlackFiles } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
@@ -115,10 +107,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const conversation = { team: self.teamId, channel, thread: thread ?? (isDm ? null : ts) };
     const message: InboundMessage = {
       id: formatMessageId({ channel, ts }),
-      platform: "slack",
-      conversationId: formatConversationId(conversation),
-      scope: scopeOf(channel, author.id),
-      ...(isDm ? {} : { channelId: channel, spaceId: self.teamId }),
+      ...placeOf(conversation, author.id),
       author,
       ...(await renderMessage(event, self, isAddressed)),
       isAddressed,

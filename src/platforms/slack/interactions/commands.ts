@@ -3,14 +3,14 @@ import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { LruMap } from "../../../lib/lru-map.ts";
-import type { Author, InboundCommand, InboundMessage } from "../../../ports/message.ts";
+import type { Author, InboundMessage } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { askText } from "../../shared/ask-text.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
-import { formatConversationId, formatMessageId, isDirect, scopeOf, timeOf } from "../conversation-id.ts";
+import { formatMessageId, isDirect, placeOf, timeOf } from "../conversation-id.ts";
 import { readText } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
 import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
@@ -53,10 +53,7 @@ export function createCommands(options: CommandsOptions): Commands {
     const isDm = isDirect(channel);
     const message: InboundMessage = {
       id: formatMessageId({ channel, ts }),
-      platform: "slack",
-      conversationId: formatConversationId({ team: self.teamId, channel, thread: isDm ? null : ts }),
-      scope: scopeOf(channel, author.id),
-      ...(isDm ? {} : { channelId: channel, spaceId: self.teamId }),
+      ...placeOf({ team: self.teamId, channel, thread: isDm ? null : ts }, author.id),
       ...{ author, text, attachments: [], isAddressed: true, isDirect: isDm, at: timeOf(ts) },
     };
     authors.set(message.id, author.id);
@@ -88,14 +85,8 @@ export function createCommands(options: CommandsOptions): Commands {
 
   async function run(channel: string, by: Author, name: string, rest: string, recipient: Recipient): Promise<void> {
     const { teamId: team } = await identity();
-    const command: InboundCommand = {
-      platform: "slack",
-      conversationId: formatConversationId({ team, channel, thread: null }),
-      scope: scopeOf(channel, by.id),
-      ...(isDirect(channel) ? {} : { channelId: channel, spaceId: team }),
-      ...{ name, rest, by, at: Date.now() },
-    };
-    const { text, file } = await handlers.onCommand(command);
+    const place = placeOf({ team, channel, thread: null }, by.id);
+    const { text, file } = await handlers.onCommand({ ...place, name, rest, by, at: Date.now() });
     const note = file === undefined ? [] : [await sendFile(recipient, file)];
     await ephemeral.markdown(recipient, [text, ...note].join("\n\n"));
   }

@@ -9,7 +9,7 @@ import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
-import { formatConversationId, isDirect, parseConversationId, scopeOf } from "../conversation-id.ts";
+import { parseConversationId, placeOf } from "../conversation-id.ts";
 
 export interface AssistantPaneOptions {
   api: SlackApi;
@@ -80,13 +80,8 @@ export function createAssistantPane({
       if (!parsed.success) return;
       const { channel, user, thread_ts: thread } = parsed.data;
       const [{ teamId: team }, by] = await Promise.all([identity(), people.author(user)]);
-      await handlers.onCommand({
-        platform: "slack",
-        conversationId: formatConversationId({ team, channel, thread: thread ?? null }),
-        scope: scopeOf(channel, user),
-        ...(isDirect(channel) ? {} : { channelId: channel, spaceId: team }),
-        ...{ name: "stop", rest: "", by, at: now() },
-      });
+      const place = placeOf({ team, channel, thread: thread ?? null }, user);
+      await handlers.onCommand({ ...place, name: "stop", rest: "", by, at: now() });
       await endSession(api, channel, thread ?? null);
     },
     said({ conversationId, text }) {
