@@ -2,16 +2,17 @@
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
-import type { Author, InboundCommand } from "../../../ports/message.ts";
+import type { Author } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
-import { openView, updateView } from "../api/views.ts";
-import { formatConversationId } from "../conversation-id.ts";
-import { maxAnswerMs, maxTextObjectLength, maxViewTitleLength } from "../limits.ts";
+import { openView, updateView, type View } from "../api/views.ts";
+import { placeOf } from "../conversation-id.ts";
+import { maxAnswerMs, maxTextObjectLength } from "../limits.ts";
+import { button, modal, plainText } from "./blocks.ts";
 import type { EphemeralReplies } from "./ephemeral-reply.ts";
 import { type Block, renderMrkdwn } from "./render.ts";
 
@@ -34,7 +35,7 @@ export interface HomeOptions {
 export interface Home {
   opened(event: unknown): Promise<void>;
   click(body: unknown): Promise<void>;
-  forget(body: unknown): Promise<Record<string, unknown>>;
+  forget(body: unknown): Promise<View>;
 }
 
 export const homeActions = { memory: "home_memory", export: "home_export", forget: "home_forget" } as const;
@@ -67,7 +68,7 @@ export function createHome(options: HomeOptions): Home {
         elements: [
           button("Show it", homeActions.memory),
           button("Send it to me", homeActions.export),
-          { ...button("Forget me…", homeActions.forget), style: "danger" },
+          button("Forget me…", homeActions.forget, undefined, "danger"),
         ],
       },
       header("Commands"),
@@ -83,20 +84,16 @@ export function createHome(options: HomeOptions): Home {
       people.author(userId),
       openDirectMessages(api, userId),
     ]);
-    const command: InboundCommand = {
-      platform: "slack",
-      conversationId: formatConversationId({ team, channel, thread: null }),
-      scope: `dm:${userId}`,
-      ...{ name, rest, by, at: Date.now() },
-    };
-    return { text: (await handlers.onCommand(command)).text, channel };
+    const place = placeOf({ team, channel, thread: null }, userId);
+    const { text } = await handlers.onCommand({ ...place, name, rest, by, at: Date.now() });
+    return { text, channel };
   }
 
   /** The trigger expires after three seconds, so the modal opens before its text is ready. */
   async function show(trigger: string, userId: string, name: string): Promise<void> {
-    const id = await openView(api, trigger, modal("What I remember", "One moment…"));
+    const id = await openView(api, trigger, note("What I remember", "One moment…"));
     const text = await run(userId, name, "").then((done) => done.text, failureText);
-    await updateView(api, id, modal("What I remember", text));
+    await updateView(api, id, note("What I remember", text));
   }
 
   async function send(userId: string): Promise<void> {
@@ -153,10 +150,8 @@ export function createHome(options: HomeOptions): Home {
       const forgetting = forgetNow(user.id);
       const text = await withTimeout(maxAnswerMs, forgetting);
       if (text === undefined) void forgetting.then((late) => sendLate(user.id, late));
-      return {
-        response_action: "update",
-        view: modal("Forget me", text ?? "Working on it. I'll message you when it's done."),
-      };
+      const view = note("Forget me", text ?? "Working on it. I'll message you when it's done.");
+      return { response_action: "update", view };
     },
   };
 }
@@ -165,31 +160,19 @@ function failureText(thrown: unknown): string {
   return `That didn't work: ${messageOf(thrown)}`;
 }
 
-function forgetModal(): Record<string, unknown> {
+function forgetModal(): View {
   const text =
     "This deletes our DM from my memory. In channels, it deletes the exchanges you took part in and the decisions you made, with their history. You can't undo it.";
-  return {
-    ...modal("Forget me", text),
-    callback_id: forgetCallback,
-    submit: { type: "plain_text", text: "Forget me" },
-    close: { type: "plain_text", text: "Cancel" },
-  };
+  const view = modal("Forget me", sections(text), "Cancel");
+  return { ...view, callback_id: forgetCallback, submit: plainText("Forget me") };
 }
 
-function modal(title: string, markdown: string): Record<string, unknown> {
-  return {
-    type: "modal",
-    title: { type: "plain_text", text: title.slice(0, maxViewTitleLength) },
-    blocks: sections(markdown),
-  };
+function note(title: string, markdown: string): View {
+  return modal(title, sections(markdown));
 }
 
 function header(text: string): Block {
-  return { type: "header", text: { type: "plain_text", text } };
-}
-
-function button(text: string, action: string): Block {
-  return { type: "button", action_id: action, text: { type: "plain_text", text } };
+  return { type: "header", text: plainText(text) };
 }
 
 function sections(markdown: string): Block[] {

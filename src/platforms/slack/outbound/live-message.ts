@@ -14,6 +14,7 @@ import { createProgressLine } from "../../shared/progress-line.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { maxMarkdownLength } from "../limits.ts";
+import { smallLine } from "./blocks.ts";
 import type { Footers } from "./footer.ts";
 import type { MessageSender } from "./message-sender.ts";
 import { type Stream, settledPart } from "./native-stream.ts";
@@ -251,11 +252,10 @@ function headOf(text: string): string {
 }
 
 function partial({ text, line: words }: Visible): MessageContent {
-  const line: Block = { type: "context", elements: [{ type: "plain_text", text: words || " ", emoji: false }] };
   const content = text === "" ? { text: "", blocks: [] } : renderMessage(text);
   return {
     text: content.text === "" ? shortText(words) : content.text,
-    blocks: words === "" ? content.blocks : [...content.blocks, line],
+    blocks: words === "" ? content.blocks : [...content.blocks, smallLine(words)],
   };
 }
 

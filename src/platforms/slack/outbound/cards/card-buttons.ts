@@ -5,7 +5,8 @@
 import { type CardItem, moreChoices } from "../../../../ports/card.ts";
 import { type AnswerChoice, answerChoices } from "../../../../ports/message.ts";
 import { type CardChoice, choiceLabel, isConsent } from "../../../shared/card-choices.ts";
-import { maxButtonLabelLength, maxOptionLength } from "../../limits.ts";
+import { maxOptionLength } from "../../limits.ts";
+import { button, plainText } from "../blocks.ts";
 import type { Block } from "../render.ts";
 import { beginningOf } from "../safe-text.ts";
 
@@ -38,7 +39,7 @@ function moreMenu(item: CardItem): Block | undefined {
   if (item.choices.includes("deny")) choices.splice(choices.indexOf("why") === -1 ? choices.length : -1, 0, "reason");
   if (choices.length === 0) return undefined;
   const options = choices.map((choice) => ({
-    text: { type: "plain_text", text: beginningOf(choiceLabel(choice, item), maxOptionLength), emoji: false },
+    text: plainText(beginningOf(choiceLabel(choice, item), maxOptionLength)),
     value: `${choice}|${item.approvalId}`,
   }));
   return { type: "overflow", action_id: moreAction, options };
@@ -63,14 +64,4 @@ function withoutConsentOptions(menu: Block): Block {
     ({ value }) => !isConsent(readMore(value)?.choice ?? "reason"),
   );
   return { ...menu, options };
-}
-
-export function button(label: string, action: string, value: string, style?: "primary" | "danger"): Block {
-  return {
-    type: "button",
-    action_id: action,
-    text: { type: "plain_text", text: beginningOf(label, maxButtonLabelLength), emoji: false },
-    value,
-    ...(style === undefined ? {} : { style }),
-  };
 }

@@ -5,10 +5,11 @@
  */
 import { type ApprovalCard, type CardItem, openCountText, reasonParts } from "../../../../ports/card.ts";
 import { maxBlocksLength, maxMessageBlocks, maxTextObjectLength } from "../../limits.ts";
+import { button, plainText } from "../blocks.ts";
 import type { Block, MessageContent } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
 import { beginningOf, endOf, escapeText } from "../safe-text.ts";
-import { actionOf, button, choiceBlock, withoutConsent } from "./card-buttons.ts";
+import { actionOf, choiceBlock, withoutConsent } from "./card-buttons.ts";
 import { headlineElements, settledBlocks } from "./card-line.ts";
 import { askingChangeBlocks, reportBlocks } from "./change-blocks.ts";
 import { factBlocks } from "./facts-block.ts";
@@ -94,10 +95,10 @@ function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
 /** Approve all looks like no other button, and asks once more, because a slip would approve everything. */
 function allBlock({ id }: ApprovalCard, open: number): Block {
   const dialog = {
-    title: { type: "plain_text", text: `Approve all ${open}?` },
-    text: { type: "plain_text", text: "Every action on this card will run." },
-    confirm: { type: "plain_text", text: `Approve all ${open}` },
-    deny: { type: "plain_text", text: "Back" },
+    title: plainText(`Approve all ${open}?`),
+    text: plainText("Every action on this card will run."),
+    confirm: plainText(`Approve all ${open}`),
+    deny: plainText("Back"),
   };
   return {
     type: "actions",
@@ -113,10 +114,7 @@ const divider: Block = { type: "divider" };
 /** Who asks, who can answer, and until when, in one small line. */
 function whoBlock({ requesterName, approversText, expiresAt }: ApprovalCard): Block {
   const who = beginningOf(`Asked by ${requesterName} · ${approversText}`, maxTextObjectLength);
-  const elements = [
-    { type: "plain_text", text: who, emoji: false },
-    ...(expiresAt === null ? [] : [{ type: "mrkdwn", text: expiryText(expiresAt) }]),
-  ];
+  const elements = [plainText(who), ...(expiresAt === null ? [] : [{ type: "mrkdwn", text: expiryText(expiresAt) }])];
   return { type: "context", elements };
 }
 
