@@ -1,6 +1,6 @@
 /**
  * Caches a service's answers for a while, so that a page that refreshes often causes few requests. Concurrent requests
- * share one answer. A rejection is cached too.
+ * share one answer. A rejection is cached too, unless it is to be forgotten.
  */
 import { createLruMap } from "./lru-map.ts";
 
@@ -9,16 +9,22 @@ export type TimedCache<Value> = (key: string, load: () => Promise<Value>) => Pro
 export interface TimedCacheOptions {
   keepMs: number;
   maxEntries: number;
+  forgetsRejections?: boolean;
   now?: () => number;
 }
 
-export function createTimedCache<Value>({ keepMs, maxEntries, now = Date.now }: TimedCacheOptions): TimedCache<Value> {
+export function createTimedCache<Value>(options: TimedCacheOptions): TimedCache<Value> {
+  const { keepMs, maxEntries, forgetsRejections = false, now = Date.now } = options;
   const kept = createLruMap<{ value: Promise<Value>; until: number }>(maxEntries);
   return (key, load) => {
     const known = kept.get(key);
     if (known !== undefined && now() < known.until) return known.value;
-    const value = load();
-    kept.set(key, { value, until: now() + keepMs });
-    return value;
+    const made = { value: load(), until: now() + keepMs };
+    kept.set(key, made);
+    if (forgetsRejections)
+      made.value.catch(() => {
+        made.until = 0;
+      });
+    return made.value;
   };
 }

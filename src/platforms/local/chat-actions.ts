@@ -1,10 +1,10 @@
 /** What tools may do in the local chat. Everybody on the page can see the channels; only its person can see a DM. */
 import { createHash } from "node:crypto";
-import { RemoraError } from "../../lib/errors.ts";
 import type { ChatActions, ChatPlace } from "../../ports/chat.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { ToolFile } from "../../ports/tool.ts";
-import { agent, type ChatMessage, type StoredMessage } from "./chat-message.ts";
+import { platformError } from "../shared/platform-error.ts";
+import { chatMessage, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { parseConversationId, scopeOf } from "./conversation-id.ts";
 import { maxThreadMessages } from "./limits.ts";
@@ -36,12 +36,8 @@ export function createLocalChatActions(store: ChatStore): ChatActions {
   ): Promise<string> {
     const id = `t.${createHash("sha256").update(key).digest("hex").slice(0, 20)}`;
     const attached = await attach(store, id, files);
-    const message: ChatMessage = {
-      ...{ id, type: "message", place, thread, author: agent, at: Date.now(), state: "done" },
-      ...{ isAddressed: false, isDeleted: false, activity: "", files: attached.files },
-      text: [text, ...attached.notes].join("\n\n"),
-    };
-    await store.insert(message, true);
+    const whole = [text, ...attached.notes].join("\n\n");
+    await store.insert(chatMessage({ id, place, thread, text: whole, files: attached.files }), true);
     return id;
   }
 
@@ -84,11 +80,7 @@ export function createLocalChatActions(store: ChatStore): ChatActions {
       return { messageId: await post(placeSpot(chatPlace), message) };
     },
     async react() {
-      throw new RemoraError({
-        code: "platform.unsupported",
-        place: "platform local",
-        message: "the local page has no reactions",
-      });
+      throw platformError("local", "unsupported", "the local page has no reactions");
     },
     async openThread(chatPlace, { messageId, name, text, key }) {
       const { place } = placeSpot(chatPlace);
@@ -110,6 +102,6 @@ function messageIn(store: ChatStore, id: string, place: Scope): StoredMessage {
   return message;
 }
 
-function noAccess(message: string): RemoraError {
-  return new RemoraError({ code: "platform.no-access", place: "platform local", message });
+function noAccess(message: string) {
+  return platformError("local", "no-access", message);
 }

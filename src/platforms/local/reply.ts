@@ -1,6 +1,5 @@
 /** One reply in the local chat. Ids derive from turn, segment and card, so a resumed reply writes the same messages. */
-import { readFile, stat } from "node:fs/promises";
-import { messageOf, RemoraError } from "../../lib/errors.ts";
+import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { AnswerFooter } from "../../ports/answer-footer.ts";
@@ -10,8 +9,9 @@ import type { Posts, Reply } from "../../ports/platform.ts";
 import type { Progress } from "../../ports/progress.ts";
 import type { QuestionCard } from "../../ports/question.ts";
 import type { ToolFile } from "../../ports/tool.ts";
-import { attachmentNote } from "../shared/attachment-note.ts";
-import { agent, type ChatFile, type ChatMessage, type ChatMessageState } from "./chat-message.ts";
+import { platformError } from "../shared/platform-error.ts";
+import { readToolFiles } from "../shared/tool-files.ts";
+import { type ChatFile, type ChatMessage, type ChatMessageState, chatMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { type LocalConversation, parseConversationId, scopeOf } from "./conversation-id.ts";
 import { maxFileBytes } from "./limits.ts";
@@ -93,11 +93,11 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     segment.isKept = true;
     segment.at ??= store.get(textId())?.at ?? Date.now();
     const { at } = segment;
-    const message: ChatMessage = {
-      ...agentsMessage({ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty }),
+    const message = chatMessage({
+      ...{ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty },
       ...(activitySince === undefined ? {} : { activitySince }),
       ...(footer === undefined ? {} : { footer }),
-    };
+    });
     await post(`text:${segment.number}`, message, isKept);
   }
 
@@ -170,27 +170,21 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const id = `r.${target.turnId}.question.${question.id}`;
     const state = question.outcome === undefined ? "waiting" : "done";
     const at = store.get(id)?.at ?? Date.now();
-    const message = agentsMessage({ id, ...spot(), text: "", at, state, activity: "", files: [] });
-    return { ...message, type: "question", question };
+    return chatMessage({ id, ...spot(), at, state, type: "question", question });
   }
 
   function cardMessage(card: ApprovalCard): ChatMessage {
     const id = cardId(target, card.id);
     const state = card.items.some((item) => item.state === "open") ? "waiting" : "done";
     const at = store.get(id)?.at ?? Date.now();
-    return { ...agentsMessage({ id, ...spot(), text: "", at, state, activity: "", files: [] }), type: "card", card };
+    return chatMessage({ id, ...spot(), at, state, type: "card", card });
   }
 
   async function note({ key: name, line }: CardNote): Promise<void> {
     const key = `note:${name}`;
     if ((await posts.all()).some((post) => post.key === key)) return;
     const id = `r.${target.turnId}.note.${name}`;
-    const text = escapeMarkdown(noteText(line));
-    await post(
-      key,
-      agentsMessage({ id, ...spot(), text, at: Date.now(), state: "done", activity: "", files: [] }),
-      false,
-    );
+    await post(key, chatMessage({ id, ...spot(), text: escapeMarkdown(noteText(line)) }), false);
   }
 
   return {
@@ -233,14 +227,6 @@ function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_{}[\]()<>#+\-.!|~&:]/g, "\\$&");
 }
 
-function agentsMessage(
-  said: Pick<ChatMessage, "id" | "place" | "thread" | "text" | "at" | "state" | "activity" | "files"> & {
-    isDeleted?: boolean;
-  },
-): ChatMessage {
-  return { isDeleted: false, ...said, type: "message", author: agent, isAddressed: false };
-}
-
 /** Copies the files, because a tool may change them later. A file that can't be attached becomes a note. */
 export async function attach(
   store: ChatStore,
@@ -249,24 +235,22 @@ export async function attach(
 ): Promise<{ files: ChatFile[]; notes: string[] }> {
   const attached: ChatFile[] = [];
   const notes: string[] = [];
-  for (const [index, { name, path, mimeType }] of files.entries()) {
-    try {
-      const { size } = await stat(path);
-      if (size > maxFileBytes) throw new Error(`it has ${formatBytes(size)}, more than ${formatBytes(maxFileBytes)}`);
-      const file: ChatFile = { id: `r.${ownerId}.file.${index}`, name, mimeType, bytes: size };
-      store.files.save(file, await readFile(path));
+  const problemOf = (size: number) =>
+    size > maxFileBytes ? `it has ${formatBytes(size)}, more than ${formatBytes(maxFileBytes)}` : undefined;
+  // One at a time, so that only one is in memory.
+  for (const [index, wanted] of files.entries()) {
+    const read = await readToolFiles([wanted], problemOf);
+    notes.push(...read.notes);
+    for (const { name, mimeType, content } of read.found) {
+      const file: ChatFile = { id: `r.${ownerId}.file.${index}`, name, mimeType, bytes: content.byteLength };
+      store.files.save(file, content);
       attached.push(file);
-    } catch (thrown) {
-      notes.push(attachmentNote(name, messageOf(thrown)));
     }
   }
   return { files: attached, notes };
 }
 
-function noRoute(conversationId: string): RemoraError {
-  return new RemoraError({
-    code: "platform.no-route",
-    place: "platform local",
-    message: `there is no conversation ${conversationId} on the local page, so nobody would see it`,
-  });
+function noRoute(id: string) {
+  const message = `there is no conversation ${id} on the local page, so nobody would see it`;
+  return platformError("local", "no-route", message);
 }

@@ -55,7 +55,18 @@ export function isDirect(channel: string): boolean {
   return channel.startsWith("D");
 }
 
-export function scopeOf(channel: string, userId: string): Scope {
+/** Where a message or command of a person belongs. */
+export function placeOf(conversation: SlackConversation, userId: string) {
+  const { team, channel } = conversation;
+  return {
+    platform: "slack",
+    conversationId: formatConversationId(conversation),
+    scope: scopeOf(channel, userId),
+    ...(isDirect(channel) ? {} : { channelId: channel, spaceId: team }),
+  };
+}
+
+function scopeOf(channel: string, userId: string): Scope {
   return isDirect(channel) ? `dm:${userId}` : `channel:${channel}`;
 }
 

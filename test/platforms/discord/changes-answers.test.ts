@@ -89,7 +89,7 @@ describe("Choose files…", () => {
   test("paths that differ only where they are cut have their numbers", () => {
     const paths = ["a", "b"].map((middle) => `${"x".repeat(150)}${middle}${"y".repeat(150)}`);
     const all = paths.map((path) => ({ path, action: "added" as const, detail: "" }));
-    const form = fileForm({ approvalId: "a", thread: null, choice: { files: all, denyLabel: "Deny" } });
+    const form = fileForm("a", { thread: null }, { files: all, denyLabel: "Deny" });
     const labels = JSON.stringify(form).match(/"label":"\d\. …y+"/g) ?? [];
     expect(new Set(labels).size).toBe(2);
   });
@@ -106,8 +106,8 @@ describe("Choose files…", () => {
     });
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 25 }), fc.string({ maxLength: 90 }), (all, denyLabel) => {
-        const place = { approvalId: "a".repeat(22), thread: "1".repeat(20), firstMessage: "2".repeat(20) };
-        const form = fileForm({ ...place, choice: { files: all, denyLabel } });
+        const place = { thread: "1".repeat(20), firstMessage: "2".repeat(20) };
+        const form = fileForm("a".repeat(22), place, { files: all, denyLabel });
         const modal = readModal(JSON.parse(JSON.stringify(form)));
         const [part] = modal.components as { component: { options: { label: string; description?: string }[] } }[];
         const shown = part?.component.options.map(({ label, description }) => `${label}\n${description}`) ?? [];

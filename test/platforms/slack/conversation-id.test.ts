@@ -5,7 +5,7 @@ import {
   formatMessageId,
   parseConversationId,
   parseMessageId,
-  scopeOf,
+  placeOf,
   threadOf,
   timeOf,
 } from "../../../src/platforms/slack/conversation-id.ts";
@@ -72,9 +72,10 @@ describe("message ids", () => {
 });
 
 test("a DM is its person's, everything else its channel's", () => {
-  expect(scopeOf("D1", "U1")).toBe("dm:U1");
-  expect(scopeOf("C1", "U1")).toBe("channel:C1");
-  expect(scopeOf("G1", "U1")).toBe("channel:G1");
+  const placeIn = (channel: string) => placeOf({ team: "T1", channel, thread: null }, "U1");
+  expect(placeIn("D1").scope).toBe("dm:U1");
+  expect(placeIn("C1").scope).toBe("channel:C1");
+  expect(placeIn("G1").scope).toBe("channel:G1");
 });
 
 test("the first message of a thread is not in it", () => {

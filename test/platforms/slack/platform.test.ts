@@ -1,4 +1,4 @@
-import { choiceActions, readMore } from "../../../src/platforms/slack/outbound/cards/card-buttons.ts";
+import { actionOf, choiceOf, readMore } from "../../../src/platforms/slack/outbound/cards/card-buttons.ts";
 import { pickAction } from "../../../src/platforms/slack/outbound/question.ts";
 import type { AnswerChoice } from "../../../src/ports/message.ts";
 import { describePlatform } from "../../conformance/platform.ts";
@@ -88,7 +88,7 @@ async function createWorld(options: WorldOptions): Promise<ChangesWorld> {
 
   async function choose(approvalId: string, parts: number[], as = "Ann"): Promise<string> {
     const person = personOf(as);
-    press("card:", choiceActions.part, approvalId, person);
+    press("card:", actionOf("part"), approvalId, person);
     const view = await slack.until(() => topView(person));
     slack.interactions.submit({ as: person, view, values: ticked(view, parts) });
     return await slack.until(() => receiptFor(person) ?? (Object.values(view.errors).join("\n") || undefined));
@@ -112,7 +112,7 @@ async function createWorld(options: WorldOptions): Promise<ChangesWorld> {
     },
     async click(approvalId, choice, as = "Ann") {
       const person = personOf(as);
-      press("card:", choiceActions[choice], approvalId, person);
+      press("card:", actionOf(choice), approvalId, person);
       return choice === "diff" ? await diffFor(person) : await receipt(person);
     },
     choose,
@@ -133,18 +133,16 @@ function keyOf({ metadata }: SeenMessage): string {
   return String((metadata?.event_payload as { key?: unknown } | undefined)?.key ?? "");
 }
 
-const choices = new Map(Object.entries(choiceActions).map(([choice, action]) => [action, choice as AnswerChoice]));
-
 function shown(message: SeenMessage): ShownMessage {
   return {
     isAgents: message.isAgents,
     text: message.readable.replaceAll("&lt;", "<"),
     choices: [
-      ...message.buttons.flatMap(({ actionId }) => choices.get(actionId) ?? []),
+      ...message.buttons.flatMap(({ actionId }) => choiceOf(actionId) ?? []),
       ...message.options.flatMap(({ value }) => menuChoice(value) ?? []),
     ],
     labels: [
-      ...message.buttons.flatMap(({ actionId, label }) => (choices.has(actionId) ? [label] : [])),
+      ...message.buttons.flatMap(({ actionId, label }) => (choiceOf(actionId) === undefined ? [] : [label])),
       ...message.options.flatMap(({ value, label }) => (menuChoice(value) === undefined ? [] : [label])),
     ],
     options: message.buttons.flatMap(({ actionId, label }) => (actionId.startsWith(pickAction) ? [label] : [])),

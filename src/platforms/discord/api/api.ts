@@ -221,6 +221,22 @@ export function isRefusal(thrown: unknown, ...names: (keyof typeof refusals)[]):
   return code !== undefined && names.some((name) => refusals[name] === code);
 }
 
+/** What is gone, or not for the bot to see. */
+export const hidden = ["unknownMessage", "unknownChannel", "missingAccess", "missingPermissions"] as const;
+
+/** Undefined if Discord refuses the work for one of these reasons. */
+export async function unlessRefused<T>(
+  work: Promise<T>,
+  ...names: readonly (keyof typeof refusals)[]
+): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (thrown) {
+    if (isRefusal(thrown, ...names)) return undefined;
+    throw thrown;
+  }
+}
+
 export function discordError(code: string, message: string, cause?: unknown): RemoraError {
   return new RemoraError({
     code,

@@ -1,7 +1,7 @@
 /** Facts about channels, from the gateway's cache or from a request whose answer is cached for a minute. */
 import { type APIChannel, ChannelType, Routes } from "discord.js";
-import { createLruMap } from "../../../lib/lru-map.ts";
-import { type DiscordApi, isRefusal } from "./api.ts";
+import { createTimedCache } from "../../../lib/timed-cache.ts";
+import { type DiscordApi, hidden, unlessRefused } from "./api.ts";
 
 export interface ChannelFacts {
   id: string;
@@ -17,7 +17,8 @@ export interface Channels {
   get(id: string): Promise<ChannelFacts | undefined>;
 }
 
-const keptMs = 60_000;
+const keepMs = 60_000;
+const maxEntries = 500;
 
 export interface KnownChannels {
   get(id: string): ChannelFacts | undefined;
@@ -26,19 +27,17 @@ export interface KnownChannels {
 
 /** `known` are the channels whose changes this process hears of. */
 export function createChannels(api: DiscordApi, known: KnownChannels): Channels {
-  const recent = createLruMap<{ facts: ChannelFacts | undefined; until: number }>(500);
-  return {
-    async get(id) {
-      const current = known.get(id);
-      if (current !== undefined) return current;
-      const kept = recent.get(id);
-      if (kept !== undefined && Date.now() < kept.until) return kept.facts;
-      const facts = await ask(api, id);
-      if (facts !== undefined) known.remember(facts);
-      recent.set(id, { facts, until: Date.now() + keptMs });
-      return facts;
-    },
-  };
+  const recent = createTimedCache<ChannelFacts | undefined>({ keepMs, maxEntries, forgetsRejections: true });
+
+  async function ask(id: string): Promise<ChannelFacts | undefined> {
+    const route = Routes.channel(id);
+    const channel = await unlessRefused(api.request<APIChannel>({ method: "GET", route }), ...hidden);
+    const facts = channel && factsOf(channel);
+    if (facts !== undefined) known.remember(facts);
+    return facts;
+  }
+
+  return { get: async (id) => known.get(id) ?? (await recent(id, () => ask(id))) };
 }
 
 const threadTypes: readonly ChannelType[] = [
@@ -49,15 +48,6 @@ const threadTypes: readonly ChannelType[] = [
 
 export function isThread({ type }: Pick<ChannelFacts, "type">): boolean {
   return threadTypes.includes(type);
-}
-
-async function ask(api: DiscordApi, id: string): Promise<ChannelFacts | undefined> {
-  try {
-    return factsOf(await api.request<APIChannel>({ method: "GET", route: Routes.channel(id) }));
-  } catch (thrown) {
-    if (isRefusal(thrown, "unknownChannel", "missingAccess", "missingPermissions")) return undefined;
-    throw thrown;
-  }
 }
 
 export function factsOf(channel: APIChannel): ChannelFacts {

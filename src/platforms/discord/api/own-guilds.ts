@@ -1,6 +1,6 @@
 /** The bot's servers and their roles, cached for a minute. Works in processes without a gateway. */
 import { type APIRole, type RESTAPIPartialCurrentUserGuild, Routes } from "discord.js";
-import { createLruMap } from "../../../lib/lru-map.ts";
+import { createTimedCache } from "../../../lib/timed-cache.ts";
 import type { DiscordApi } from "./api.ts";
 
 /** At most the first 200 servers. */
@@ -12,12 +12,12 @@ export interface GuildRoles {
   own: string | undefined;
 }
 
-const keptMs = 60_000;
+const cached = { keepMs: 60_000, forgetsRejections: true };
 const maxGuilds = 500;
 
 export function createOwnGuilds(api: DiscordApi, botId: () => Promise<string>) {
-  let asked: { ids: Promise<string[]>; until: number } | undefined;
-  const recent = createLruMap<{ roles: Promise<GuildRoles>; until: number }>(maxGuilds);
+  const ids = createTimedCache<string[]>({ ...cached, maxEntries: 1 });
+  const roles = createTimedCache<GuildRoles>({ ...cached, maxEntries: maxGuilds });
 
   async function ask(): Promise<string[]> {
     return (await api.request<RESTAPIPartialCurrentUserGuild[]>({ method: "GET", route: Routes.userGuilds() })).map(
@@ -34,28 +34,6 @@ export function createOwnGuilds(api: DiscordApi, botId: () => Promise<string>) {
     return { names, own: roles.find(({ tags }) => tags?.bot_id === own)?.id };
   }
 
-  const ids: GuildIds = () => {
-    if (asked === undefined || Date.now() >= asked.until) {
-      const made = { ids: ask(), until: Date.now() + keptMs };
-      made.ids.catch(() => {
-        made.until = 0;
-      });
-      asked = made;
-    }
-    return asked.ids;
-  };
-
-  return {
-    ids,
-    roles(guildId: string): Promise<GuildRoles> {
-      const known = recent.get(guildId);
-      if (known !== undefined && Date.now() < known.until) return known.roles;
-      const made = { roles: askRoles(guildId), until: Date.now() + keptMs };
-      made.roles.catch(() => {
-        made.until = 0;
-      });
-      recent.set(guildId, made);
-      return made.roles;
-    },
-  };
+  const allIds: GuildIds = () => ids("all", ask);
+  return { ids: allIds, roles: (guildId: string) => roles(guildId, () => askRoles(guildId)) };
 }

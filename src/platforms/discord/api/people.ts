@@ -1,10 +1,10 @@
 /** Names and roles of people in the bot's servers. */
 import { type APIGuildMember, type APIUser, Routes } from "discord.js";
-import { createLruMap } from "../../../lib/lru-map.ts";
 import { asPlain } from "../../../lib/text/sanitize.ts";
+import { createTimedCache } from "../../../lib/timed-cache.ts";
 import type { Author } from "../../../ports/message.ts";
 import { parseConversationId } from "../conversation-id.ts";
-import { type DiscordApi, isRefusal } from "./api.ts";
+import { type DiscordApi, unlessRefused } from "./api.ts";
 import type { GuildIds } from "./own-guilds.ts";
 
 export interface People {
@@ -16,30 +16,23 @@ export interface People {
   lookUp(person: Author, conversationId: string): Promise<Author | undefined>;
 }
 
-const keptMs = 60_000;
+const cached = { keepMs: 60_000, maxEntries: 1_000, forgetsRejections: true };
 /** If the bot is in more servers than this, roles are not looked up for DMs. */
 const maxGuilds = 5;
 
 export function createPeople(api: DiscordApi, guildIds: GuildIds): People {
-  const recent = createLruMap<{ roles: string[]; until: number }>(1_000);
+  const recent = createTimedCache<string[]>(cached);
 
   async function member(guildId: string, userId: string): Promise<Author | undefined> {
-    try {
-      const found = await api.request<APIGuildMember>({ method: "GET", route: Routes.guildMember(guildId, userId) });
-      return authorOf(found.user, found);
-    } catch (thrown) {
-      if (isRefusal(thrown, "unknownMember", "unknownUser", "unknownGuild", "missingAccess")) return undefined;
-      throw thrown;
-    }
+    const asked = api.request<APIGuildMember>({ method: "GET", route: Routes.guildMember(guildId, userId) });
+    const found = await unlessRefused(asked, "unknownMember", "unknownUser", "unknownGuild", "missingAccess");
+    return found && authorOf(found.user, found);
   }
 
   async function user(userId: string): Promise<Author | undefined> {
-    try {
-      return authorOf(await api.request<APIUser>({ method: "GET", route: Routes.user(userId) }));
-    } catch (thrown) {
-      if (isRefusal(thrown, "unknownUser")) return undefined;
-      throw thrown;
-    }
+    const asked = api.request<APIUser>({ method: "GET", route: Routes.user(userId) });
+    const found = await unlessRefused(asked, "unknownUser");
+    return found && authorOf(found);
   }
 
   async function memberships(userId: string): Promise<Author[]> {
@@ -60,14 +53,10 @@ export function createPeople(api: DiscordApi, guildIds: GuildIds): People {
       const [first] = await memberships(userId);
       return first;
     },
-    async roles(guildId, userId) {
-      const key = `${guildId}:${userId}`;
-      const kept = recent.get(key);
-      if (kept !== undefined && Date.now() < kept.until) return kept.roles;
-      const found = guildId === undefined ? await everywhere(userId) : ((await member(guildId, userId))?.roles ?? []);
-      recent.set(key, { roles: found, until: Date.now() + keptMs });
-      return found;
-    },
+    roles: (guildId, userId) =>
+      recent(`${guildId}:${userId}`, async () =>
+        guildId === undefined ? await everywhere(userId) : ((await member(guildId, userId))?.roles ?? []),
+      ),
     async lookUp(person, conversationId) {
       const conversation = parseConversationId(conversationId);
       if (conversation?.type === "guild") return await member(conversation.guild, person.id);

@@ -3,11 +3,11 @@
  * failures until every shard is ready, and rejects if a person must fix something. Payloads are passed on raw so that they look
  * like messages fetched by REST.
  */
-import { once } from "node:events";
 import { type APIGatewayBotInfo, Routes } from "discord.js";
 import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { Store } from "../../../ports/store.ts";
 import { type DiscordApi, discordError, isPassing } from "../api/api.ts";
 import { fatalProblem } from "../api/gateway-problems.ts";
@@ -146,7 +146,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     async open(signal) {
       for (let failures = 0; ; ) {
         try {
-          await unlessAborted(openAll(signal), signal);
+          // Connecting may hang.
+          await untilAborted(openAll(signal), signal);
           return;
         } catch (thrown) {
           const fatal = fatalProblem(thrown);
@@ -181,16 +182,4 @@ export function createGateway(options: GatewayOptions): Gateway {
       await plan.close();
     },
   };
-}
-
-/** Rejects as soon as the signal aborts, because connecting may hang. */
-async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const left = new AbortController();
-  const aborted = once(signal, "abort", { signal: left.signal }).then(() => signal.throwIfAborted());
-  await Promise.race([work, aborted]).finally(() => {
-    left.abort();
-    aborted.catch(() => {});
-    work.catch(() => {});
-  });
 }

@@ -9,9 +9,8 @@ import { filesOf, sourceOf } from "./open-file.ts";
 export function describeAttachments(message: APIMessage): Attachment[] {
   const isVoice = ((message.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0;
   const files = filesOf(message).map((file) => ({
-    ...named(file),
+    ...fileAttachment(message, file),
     ...(isVoice ? { voice: { seconds: file.duration_secs ?? 0 } } : {}),
-    source: { ...sourceOf(message, file) },
   }));
   return [...files, ...stickersOf(message), ...forwardedOf(message)];
 }
@@ -47,6 +46,7 @@ function textAttachment(name: string, text: string): Attachment {
   return { name, mimeType: "text/plain", bytes: Buffer.byteLength(text), text };
 }
 
-function named({ filename, content_type = "application/octet-stream", size }: APIAttachment): Attachment {
-  return { name: filename, mimeType: content_type, bytes: size };
+export function fileAttachment(message: APIMessage, file: APIAttachment): Attachment {
+  const { filename, content_type: mimeType = "application/octet-stream", size } = file;
+  return { name: filename, mimeType, bytes: size, source: { ...sourceOf(message, file) } };
 }

@@ -8,7 +8,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Earlier, EarlierKind, EarlierLine, EarlierWanted } from "../../../ports/earlier.ts";
 import type { Author } from "../../../ports/message.ts";
 import type { Platform } from "../../../ports/platform.ts";
-import { type DiscordApi, isRefusal } from "../api/api.ts";
+import { type DiscordApi, hidden, unlessRefused } from "../api/api.ts";
 import { type Channels, isThread } from "../api/channels.ts";
 import type { OwnId } from "../api/own-id.ts";
 import { type DiscordConversation, isSnowflake, parseConversationId } from "../conversation-id.ts";
@@ -49,13 +49,8 @@ export function createEarlier({ api, channels, access, ownId }: EarlierOptions):
   }
 
   async function one(channelId: string, id: string, signal: AbortSignal): Promise<APIMessage | undefined> {
-    try {
-      return await api.request<APIMessage>({ method: "GET", route: Routes.channelMessage(channelId, id), signal });
-    } catch (thrown) {
-      if (isRefusal(thrown, "unknownMessage", "unknownChannel", "missingAccess", "missingPermissions"))
-        return undefined;
-      throw thrown;
-    }
+    const route = Routes.channelMessage(channelId, id);
+    return await unlessRefused(api.request<APIMessage>({ method: "GET", route, signal }), ...hidden);
   }
 
   /** The newest `wanted` messages between `after` and `id`, oldest first. `isWhole` is true if that is all of them. */

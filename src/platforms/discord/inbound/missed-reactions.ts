@@ -20,7 +20,6 @@ export interface MissedReactionsOptions {
   ownId: OwnId;
   log: Log;
   signal: AbortSignal;
-  now?: () => number;
 }
 
 export interface MissedReactions {
@@ -37,7 +36,7 @@ const maxPeople = 100;
 const minRestMs = 60_000;
 
 export function createMissedReactions(options: MissedReactionsOptions): MissedReactions {
-  const { api, cursors, handlers, ownId, log, signal, now = Date.now } = options;
+  const { api, cursors, handlers, ownId, log, signal } = options;
   let readAt = Number.NEGATIVE_INFINITY;
 
   function recentPlaces(since: string): string[] {
@@ -76,16 +75,16 @@ export function createMissedReactions(options: MissedReactionsOptions): MissedRe
   async function keepRatings(message: APIMessage): Promise<void> {
     for (const { user, thumb } of await ratingsOf(message)) {
       const by = authorOf(user);
-      const click = { platform: "discord", messageId: message.id, by, at: now() };
+      const click = { platform: "discord", messageId: message.id, by, at: Date.now() };
       await handlers.onFooter({ ...click, action: thumb, isMissed: true });
     }
   }
 
   return {
     async read() {
-      if (now() - readAt < minRestMs) return;
-      readAt = now();
-      const since = snowflakeAt(now() - maxAgeMs);
+      if (Date.now() - readAt < minRestMs) return;
+      readAt = Date.now();
+      const since = snowflakeAt(Date.now() - maxAgeMs);
       let left = maxRated;
       for (const placeId of recentPlaces(since)) {
         if (left <= 0 || signal.aborted) return;

@@ -5,8 +5,9 @@
 import { type APIAttachment, type APIMessage, Routes } from "discord.js";
 import { z } from "zod";
 import type { Platform } from "../../../ports/platform.ts";
-import { deletedFile, fileError, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
-import { type DiscordApi, isRefusal } from "../api/api.ts";
+import { deletedFile, isRefused, isStoredThere, requestFile, streamOf } from "../../shared/file-download.ts";
+import { platformError } from "../../shared/platform-error.ts";
+import { type DiscordApi, hidden, unlessRefused } from "../api/api.ts";
 
 const sourceSchema = z.object({ channel: z.string(), message: z.string(), id: z.string(), url: z.string() });
 type FileSource = z.infer<typeof sourceSchema>;
@@ -25,21 +26,17 @@ export function filesOf({ attachments, message_snapshots = [] }: APIMessage): AP
 
 export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): NonNullable<Platform["openFile"]> {
   async function request(url: string, signal: AbortSignal): Promise<Response> {
-    if (!isDiscords(url, apiUrl)) throw fileError("discord", "elsewhere", "the file is not stored by Discord.");
+    if (!isStoredThere(url, apiUrl, (host) => fileHosts.includes(host)))
+      throw platformError("discord", "file-elsewhere", "the file is not stored by Discord.");
     return await requestFile(url, {}, signal);
   }
 
   async function freshUrl({ channel, message, id }: FileSource, signal: AbortSignal): Promise<string> {
-    try {
-      const route = Routes.channelMessage(channel, message);
-      const found = await api.request<APIMessage>({ method: "GET", route, signal });
-      const file = filesOf(found).find((each) => each.id === id);
-      if (file === undefined) throw deletedFile("discord");
-      return file.url;
-    } catch (thrown) {
-      const isGone = isRefusal(thrown, "unknownMessage", "unknownChannel", "missingAccess", "missingPermissions");
-      throw isGone ? deletedFile("discord") : thrown;
-    }
+    const route = Routes.channelMessage(channel, message);
+    const found = await unlessRefused(api.request<APIMessage>({ method: "GET", route, signal }), ...hidden);
+    const file = found && filesOf(found).find((each) => each.id === id);
+    if (file === undefined) throw deletedFile("discord");
+    return file.url;
   }
 
   return async ({ source }, signal) => {
@@ -52,11 +49,4 @@ export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): N
     await again.body?.cancel();
     throw deletedFile("discord");
   };
-}
-
-function isDiscords(url: string, apiUrl: string | undefined): boolean {
-  if (!URL.canParse(url)) return false;
-  const { protocol, hostname, host } = new URL(url);
-  if (apiUrl !== undefined && host === new URL(apiUrl).host) return true;
-  return protocol === "https:" && fileHosts.includes(hostname);
 }

@@ -1,52 +1,31 @@
 /** The form behind Edit…: the arguments as JSON, in as many text fields as needed. */
-import {
-  type APIModalInteractionResponseCallbackData,
-  type APIModalSubmissionComponent,
-  ComponentType,
-  TextInputStyle,
-} from "discord.js";
+import { ComponentType, TextInputStyle } from "discord.js";
 import { maxModalComponents, maxTextInputLength } from "../limits.ts";
-import { formatButtonId } from "./custom-id.ts";
+import type { ButtonPlace } from "./custom-id.ts";
+import { form, type Submitted, textsIn } from "./form.ts";
 
 /** Leaves room for text that people add. */
 const maxInitialFieldLength = maxTextInputLength - 400;
 
-export function editForm(options: {
-  approvalId: string;
-  thread: string | null;
-  firstMessage?: string;
-  json: string;
-}): APIModalInteractionResponseCallbackData {
-  const { json, approvalId, ...place } = options;
+export function editForm(id: string, place: ButtonPlace, json: string) {
   const pieces = inPieces(json);
-  return {
-    custom_id: formatButtonId({ meaning: { type: "edited" }, ...place, id: approvalId }),
-    title: "Edit the call, then approve it",
-    components: pieces.map((value, index) => ({
-      type: ComponentType.Label,
-      label: pieces.length === 1 ? "Arguments (JSON)" : `Arguments (JSON), part ${index + 1} of ${pieces.length}`,
-      component: {
-        type: ComponentType.TextInput,
-        custom_id: `json-${index}`,
-        style: TextInputStyle.Paragraph,
-        value,
-        max_length: maxTextInputLength,
-        // A field may be emptied, as long as the joined text is still JSON.
-        required: pieces.length === 1,
-      },
-    })),
-  };
+  const fields = pieces.map((value, index) => ({
+    label: pieces.length === 1 ? "Arguments (JSON)" : `Arguments (JSON), part ${index + 1} of ${pieces.length}`,
+    component: {
+      type: ComponentType.TextInput as const,
+      custom_id: `json-${index}`,
+      style: TextInputStyle.Paragraph,
+      value,
+      max_length: maxTextInputLength,
+      // A field may be emptied, as long as the joined text is still JSON.
+      required: pieces.length === 1,
+    },
+  }));
+  return form({ meaning: { type: "edited" }, ...place, id }, "Edit the call, then approve it", fields);
 }
 
-export function editedJson(components: readonly APIModalSubmissionComponent[]): string {
-  return components
-    .flatMap((part) => {
-      const input = part.type === ComponentType.Label ? part.component : undefined;
-      return input?.type === ComponentType.TextInput && input.custom_id.startsWith("json-") ? [input] : [];
-    })
-    .sort((one, other) => one.custom_id.localeCompare(other.custom_id))
-    .map(({ value }) => value)
-    .join("");
+export function editedJson(components: Submitted): string {
+  return textsIn(components, "json-").join("");
 }
 
 /** Splits after a line break, or at least away from blanks, because Discord may trim the ends of a field. */

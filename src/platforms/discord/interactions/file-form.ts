@@ -1,47 +1,31 @@
 /** The form behind Choose files…: one menu with an option per file, all selected. */
-import {
-  type APIModalInteractionResponseCallbackData,
-  type APIModalSubmissionComponent,
-  type APISelectMenuOption,
-  ComponentType,
-} from "discord.js";
+import { type APISelectMenuOption, ComponentType } from "discord.js";
 import { shorten, shortenStart } from "../../../lib/text/shorten.ts";
 import type { ShownChange } from "../../../ports/card.ts";
 import type { FileChoice } from "../../shared/form-contents.ts";
 import { maxOptionDescriptionLength, maxOptionLabelLength, maxOptions } from "../limits.ts";
 import { visiblePath } from "../outbound/plain-text.ts";
-import { formatButtonId } from "./custom-id.ts";
+import type { ButtonPlace } from "./custom-id.ts";
+import { chosenIn, form, type Submitted } from "./form.ts";
 
 const maxDenyLabelLength = 40;
-const menuId = "files";
 
 /** `choice.files` must not be empty. Files after the 25th would be dropped, but no card has more. */
-export function fileForm(options: {
-  approvalId: string;
-  thread: string | null;
-  firstMessage?: string;
-  choice: Pick<FileChoice, "files" | "denyLabel">;
-}): APIModalInteractionResponseCallbackData {
-  const { choice, approvalId, ...place } = options;
-  const files = choice.files.slice(0, maxOptions);
-  return {
-    custom_id: formatButtonId({ meaning: { type: "chosen" }, ...place, id: approvalId }),
-    title: "Choose files to keep",
-    components: [
-      {
-        type: ComponentType.Label,
-        label: "Files",
-        description: `All files are selected. To keep none, use “${shorten(choice.denyLabel, maxDenyLabelLength)}”.`,
-        component: {
-          type: ComponentType.StringSelect,
-          custom_id: menuId,
-          min_values: 1,
-          max_values: files.length,
-          options: files.map(optionFor),
-        },
+export function fileForm(id: string, place: ButtonPlace, choice: Pick<FileChoice, "files" | "denyLabel">) {
+  const options = choice.files.slice(0, maxOptions).map(optionFor);
+  return form({ meaning: { type: "chosen" }, ...place, id }, "Choose files to keep", [
+    {
+      label: "Files",
+      description: `All files are selected. To keep none, use “${shorten(choice.denyLabel, maxDenyLabelLength)}”.`,
+      component: {
+        type: ComponentType.StringSelect,
+        custom_id: "files",
+        min_values: 1,
+        max_values: options.length,
+        options,
       },
-    ],
-  };
+    },
+  ]);
 }
 
 /** A shortened path begins with the number that the file has on the card; the second line shows the path's start. */
@@ -59,11 +43,9 @@ function optionFor({ path, action, detail }: ShownChange, index: number): APISel
 }
 
 /** Returns the indexes of the chosen files, in ascending order. */
-export function chosenFiles(components: readonly APIModalSubmissionComponent[]): number[] {
-  const values = components.flatMap((part) => {
-    const menu = part.type === ComponentType.Label ? part.component : undefined;
-    return menu?.type === ComponentType.StringSelect && menu.custom_id === menuId ? menu.values : [];
-  });
-  const indexes = values.filter((value) => /^\d{1,2}$/.test(value)).map(Number);
+export function chosenFiles(components: Submitted): number[] {
+  const indexes = chosenIn(components)
+    .filter((value) => /^\d{1,2}$/.test(value))
+    .map(Number);
   return [...new Set(indexes)].sort((one, other) => one - other);
 }

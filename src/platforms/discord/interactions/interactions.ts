@@ -20,7 +20,7 @@ import {
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
-import type { AnswerChoice, Author } from "../../../ports/message.ts";
+import type { AnswerChoice, Author, CommandReceipt } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { askText } from "../../shared/ask-text.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
@@ -28,10 +28,10 @@ import { withTimeout } from "../../shared/with-timeout.ts";
 import type { DiscordApi } from "../api/api.ts";
 import { type Channels, factsOf, isThread } from "../api/channels.ts";
 import { authorOf } from "../api/people.ts";
-import { type DiscordConversation, formatConversationId, scopeOf } from "../conversation-id.ts";
+import { type DiscordConversation, formatConversationId, placeOf } from "../conversation-id.ts";
 import { askMark, type RawMessage } from "../inbound/read-message.ts";
 import { maxMessageLength } from "../limits.ts";
-import { createEphemeralReplies, privately, type ShownReceipt } from "../outbound/ephemeral-reply.ts";
+import { createEphemeralReplies, privately } from "../outbound/ephemeral-reply.ts";
 import { noMentions } from "../outbound/messages.ts";
 import { commandName, textOption } from "./commands.ts";
 import { type ButtonId, type MoreChoice, parseButtonId } from "./custom-id.ts";
@@ -67,7 +67,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   const { respond, withReceipt } = createEphemeralReplies(options);
   const taken = createLruMap<true>(1_000);
 
-  async function placeOf(interaction: APIInteraction, thread?: string | null): Promise<DiscordConversation> {
+  async function conversationOf(interaction: APIInteraction, thread?: string | null): Promise<DiscordConversation> {
     const channel = interaction.channel?.id ?? interaction.channel_id ?? "";
     const guild = interaction.guild_id;
     if (guild === undefined) return { type: "dm", channel };
@@ -96,8 +96,8 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     });
   }
 
-  async function answer(interaction: APIInteraction, button: ButtonId, messageId?: string): Promise<ShownReceipt> {
-    const conversationId = formatConversationId(await placeOf(interaction, button.thread));
+  async function answer(interaction: APIInteraction, button: ButtonId, messageId?: string): Promise<CommandReceipt> {
+    const conversationId = formatConversationId(await conversationOf(interaction, button.thread));
     const common = { platform: "discord", conversationId, by: authorOfInteraction(interaction), at: Date.now() };
     const { meaning, id } = button;
     const cardMessage = button.firstMessage ?? messageId;
@@ -138,7 +138,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     }
   }
 
-  async function noneChosen(approvalId: string): Promise<ShownReceipt> {
+  async function noneChosen(approvalId: string): Promise<CommandReceipt> {
     const label = (await formContents.files(approvalId))?.denyLabel ?? "Deny";
     return privately({ text: `You chose no files, so nothing changed. To keep none, use “${label}”.` });
   }
@@ -185,10 +185,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     if (meaning.type === "reason") return reasonForm(approvalId, place);
     if (meaning.type === "answer" && meaning.choice === "part") {
       const choice = await formContents.files(approvalId);
-      return choice === undefined || choice.files.length === 0 ? undefined : fileForm({ approvalId, ...place, choice });
+      return choice === undefined || choice.files.length === 0 ? undefined : fileForm(approvalId, place, choice);
     }
     const json = await formContents.arguments(approvalId);
-    return json === undefined ? undefined : editForm({ approvalId, ...place, json });
+    return json === undefined ? undefined : editForm(approvalId, place, json);
   }
 
   async function submit(interaction: APIModalSubmitInteraction): Promise<void> {
@@ -204,15 +204,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const said = askText(name, rest);
     if (said !== undefined) return await ask(interaction, said);
     await withReceipt(interaction, async () => {
-      const conversation = await placeOf(interaction);
       const by = authorOfInteraction(interaction);
-      return await handlers.onCommand({
-        platform: "discord",
-        conversationId: formatConversationId(conversation),
-        scope: scopeOf(conversation, by.id),
-        ...(conversation.type === "guild" ? { channelId: conversation.channel, spaceId: conversation.guild } : {}),
-        ...{ name, rest, by, at: Date.now() },
-      });
+      const place = placeOf(await conversationOf(interaction), by.id);
+      return await handlers.onCommand({ ...place, name, rest, by, at: Date.now() });
     });
   }
 

@@ -11,7 +11,7 @@ import {
 } from "discord.js";
 import type { ChatPlace, SeenChannel } from "../../../ports/chat.ts";
 import type { Author } from "../../../ports/message.ts";
-import { type DiscordApi, discordError, isRefusal } from "../api/api.ts";
+import { type DiscordApi, discordError, hidden, unlessRefused } from "../api/api.ts";
 import { isThread } from "../api/channels.ts";
 import { permissionsIn } from "../api/permissions.ts";
 import { isSnowflake, parseConversationId } from "../conversation-id.ts";
@@ -25,6 +25,8 @@ export interface ChatAccess {
   channelsNear(place: ChatPlace): Promise<string[]>;
   /** True if the person can read the earlier messages of a channel or thread of a server. */
   mayRead(channelId: string, person: Author): Promise<boolean>;
+  /** As `Platform.mayRead`, for a conversation of a server. DMs belong to their person; see the caller. */
+  mayReadConversation(conversationId: string, person: Author): Promise<boolean>;
 }
 
 /** A search from a DM covers this many servers. */
@@ -32,14 +34,8 @@ const maxGuilds = 5;
 
 export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]>): ChatAccess {
   async function get<T>(route: `/${string}`): Promise<T | undefined> {
-    try {
-      return await api.request<T>({ method: "GET", route });
-    } catch (thrown) {
-      if (isRefusal(thrown, "unknownChannel", "unknownMember", "unknownUser", "unknownGuild", "missingAccess"))
-        return undefined;
-      if (isRefusal(thrown, "missingPermissions", "invalidForm")) return undefined;
-      throw thrown;
-    }
+    const asked = api.request<T>({ method: "GET", route });
+    return await unlessRefused(asked, ...hidden, "unknownMember", "unknownUser", "unknownGuild", "invalidForm");
   }
 
   async function ownChannel({ conversationId }: ChatPlace): Promise<string> {
@@ -64,13 +60,17 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     return undefined;
   }
 
+  function membership(guildId: string, userId: string) {
+    return Promise.all([
+      get<APIGuild>(Routes.guild(guildId)),
+      get<APIGuildMember>(Routes.guildMember(guildId, userId)),
+    ]);
+  }
+
   async function may(channel: APIChannel, { id }: Author, rights: PermissionsString[]): Promise<boolean> {
     const guildId = "guild_id" in channel ? channel.guild_id : undefined;
     if (guildId === undefined) return false;
-    const [guild, member] = await Promise.all([
-      get<APIGuild>(Routes.guild(guildId)),
-      get<APIGuildMember>(Routes.guildMember(guildId, id)),
-    ]);
+    const [guild, member] = await membership(guildId, id);
     const parentId = isThread(channel) && "parent_id" in channel ? channel.parent_id : undefined;
     const holder = parentId ? await get<APIChannel>(Routes.channel(parentId)) : channel;
     if (guild === undefined || member === undefined || holder === undefined) return false;
@@ -83,10 +83,7 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
   }
 
   async function readableIn(guildId: string, { id }: Author): Promise<SeenChannel[]> {
-    const [guild, member] = await Promise.all([
-      get<APIGuild>(Routes.guild(guildId)),
-      get<APIGuildMember>(Routes.guildMember(guildId, id)),
-    ]);
+    const [guild, member] = await membership(guildId, id);
     if (guild === undefined || member === undefined) return [];
     const channels = (await get<APIChannel[]>(Routes.guildChannels(guildId))) ?? [];
     const needed = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;
@@ -106,6 +103,16 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
 
   const access: ChatAccess = {
     mayRead,
+    async mayReadConversation(conversationId, person) {
+      const conversation = parseConversationId(conversationId);
+      if (conversation?.type !== "guild") return false;
+      const { channel, thread } = conversation;
+      if (thread === null) return await mayRead(channel, person);
+      if ((await get(Routes.channel(thread))) !== undefined) return await mayRead(thread, person);
+      // The thread was never opened, so the answer is in the channel. Only a public thread has the id of a message.
+      const root = await get(Routes.channelMessage(channel, thread));
+      return root !== undefined && (await mayRead(channel, person));
+    },
     async readable({ conversationId, requester }) {
       const conversation = parseConversationId(conversationId);
       if (conversation?.type === "guild") return await readableIn(conversation.guild, requester);

@@ -1,11 +1,11 @@
 /** What tools can do on Discord besides answering, in the channels that chat-access.ts allows. */
-import { type APIAttachment, type APIChannel, type APIMessage, Routes, ThreadAutoArchiveDuration } from "discord.js";
+import { type APIChannel, type APIMessage, Routes, ThreadAutoArchiveDuration } from "discord.js";
 import { messageOf } from "../../../lib/errors.ts";
 import type { ChatActions } from "../../../ports/chat.ts";
-import type { Attachment } from "../../../ports/message.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
-import { codeOfRefusal, type DiscordApi, discordError, isLimited, isRefusal } from "../api/api.ts";
+import { codeOfRefusal, type DiscordApi, discordError, isLimited, unlessRefused } from "../api/api.ts";
 import { isSnowflake } from "../conversation-id.ts";
+import { fileAttachment } from "../inbound/attachments.ts";
 import { isWritten, lineOf } from "../inbound/lines.ts";
 import { filesOf } from "../inbound/open-file.ts";
 import { maxHistoryPage } from "../limits.ts";
@@ -75,8 +75,8 @@ export function createChatActions({ api, messages, access }: ChatActionsOptions)
         const id = checkedId(messageId);
         for (const channel of await access.channelsNear(place)) {
           const route = Routes.channelMessage(channel, id);
-          const found = await api.request<APIMessage>({ method: "GET", route }).catch(unlessUnknown);
-          if (found !== undefined) return filesOf(found).map((file) => fileOf(found, file));
+          const found = await unlessRefused(api.request<APIMessage>({ method: "GET", route }), "unknownMessage");
+          if (found !== undefined) return filesOf(found).map((file) => fileAttachment(found, file));
         }
         throw discordError("platform.unknown-message", `there is no message ${id} there`);
       }),
@@ -126,13 +126,4 @@ function checkedId(id: string): string {
     "platform.unknown-message",
     `"${id.slice(0, 40)}" is not a message id. Ids are numbers, as the history shows them`,
   );
-}
-
-function unlessUnknown(thrown: unknown): undefined {
-  if (!isRefusal(thrown, "unknownMessage")) throw thrown;
-}
-
-function fileOf({ channel_id: channel, id: message }: APIMessage, file: APIAttachment): Attachment {
-  const { id, filename: name, content_type: mimeType = "application/octet-stream", size: bytes, url } = file;
-  return { name, mimeType, bytes, source: { channel, message, id, url } };
 }

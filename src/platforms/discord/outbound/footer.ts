@@ -1,8 +1,8 @@
 /** What is below an answer: one small line, and buttons. People rate answers with the reactions 👍 and 👎. */
-import { type APIMessageTopLevelComponent, ButtonStyle, ComponentType } from "discord.js";
+import type { APIMessageTopLevelComponent } from "discord.js";
 import type { AnswerFooter } from "../../../ports/answer-footer.ts";
-import { formatButtonId } from "../interactions/custom-id.ts";
 import { maxMessageLength } from "../limits.ts";
+import { button, rowsOf } from "./buttons.ts";
 import { escapePlain } from "./plain-text.ts";
 
 /** The last one is the mark of earlier versions. */
@@ -20,17 +20,10 @@ export interface RenderedFooter {
 
 export function renderFooter(footer: AnswerFooter | undefined, thread: string | null): RenderedFooter {
   if (footer === undefined) return { line: "", components: [] };
-  const buttons = (["details", "retry"] as const).filter((choice) => footer.choices.includes(choice));
-  const components = buttons.map((choice) => ({
-    type: ComponentType.Button as const,
-    style: ButtonStyle.Secondary as const,
-    label: labels[choice],
-    custom_id: formatButtonId({ meaning: { type: "footer", choice }, thread, id: footer.turnId }),
-  }));
-  return {
-    line: footer.line === "" ? "" : footerMark + escapePlain(footer.line),
-    components: components.length === 0 ? [] : [{ type: ComponentType.ActionRow, components }],
-  };
+  const buttons = (["details", "retry"] as const)
+    .filter((choice) => footer.choices.includes(choice))
+    .map((choice) => button({ type: "footer", choice }, labels[choice], footer.turnId, { thread }));
+  return { line: footer.line === "" ? "" : footerMark + escapePlain(footer.line), components: rowsOf(buttons) };
 }
 
 /** Adds the line to the last part, or as a part of its own if it does not fit. */

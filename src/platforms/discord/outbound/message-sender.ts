@@ -23,6 +23,7 @@ import {
   isPassing,
   isRefusal,
   type RetryPolicy,
+  unlessRefused,
 } from "../api/api.ts";
 import type { Channels } from "../api/channels.ts";
 import type { OwnId } from "../api/own-id.ts";
@@ -32,7 +33,6 @@ import { type Messages, nonceOf, type OutgoingMessage } from "./messages.ts";
 import { threadNameFor } from "./thread-name.ts";
 
 export interface Origin {
-  authorId: string;
   authorName: string;
   text: string;
 }
@@ -254,10 +254,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     async find(key) {
       if (!(await attempts.isTried(key))) return undefined;
       const { channelId, replyTo } = await whereToWrite();
-      const found = await attempts.find(key, channelId, replyTo).catch((thrown: unknown) => {
-        if (isRefusal(thrown, ...closedDoors)) return undefined;
-        throw thrown;
-      });
+      const found = await unlessRefused(attempts.find(key, channelId, replyTo), ...closedDoors);
       if (found !== undefined) await posts.keep(key, found);
       return found;
     },
@@ -278,7 +275,7 @@ async function originOf({ api, origins }: MessageSenderOptions, channel: string,
   if (known !== undefined) return known;
   const route = Routes.channelMessage(channel, messageId);
   const { author, content } = await api.request<APIMessage>({ method: "GET", route });
-  const origin = { authorId: author.id, authorName: author.global_name ?? author.username, text: content };
+  const origin = { authorName: author.global_name ?? author.username, text: content };
   origins.set(messageId, origin);
   return origin;
 }

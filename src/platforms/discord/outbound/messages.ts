@@ -8,7 +8,7 @@ import {
   type RawFile,
   Routes,
 } from "discord.js";
-import { type DiscordApi, isRefusal, type RetryPolicy } from "../api/api.ts";
+import { type DiscordApi, type RetryPolicy, unlessRefused } from "../api/api.ts";
 import { maxNonceLength } from "../limits.ts";
 
 /** The complete message: an edit clears the parts that are left out. */
@@ -48,12 +48,7 @@ export function createMessages(api: DiscordApi): Messages {
       const posted = await api.request<APIMessage>({
         method: "POST",
         route: Routes.channelMessages(channelId),
-        ...payload(
-          { ...message },
-          replyTo === undefined ? {} : { message_reference: reference },
-          nonce,
-          message.mentions,
-        ),
+        ...payload(message, replyTo === undefined ? {} : { message_reference: reference }, nonce, message.mentions),
         retry,
       });
       return { id: posted.id, isSame: visibleText(posted) === visibleText(message) };
@@ -63,12 +58,12 @@ export function createMessages(api: DiscordApi): Messages {
       await api.request({ method: "PATCH", route, ...payload(message, {}), retry });
     },
     async remove(channelId, messageId) {
-      try {
-        const route = Routes.channelMessage(channelId, messageId);
-        await api.request({ method: "DELETE", route, retry: "lasting" });
-      } catch (thrown) {
-        if (!isRefusal(thrown, "unknownMessage", "unknownChannel")) throw thrown;
-      }
+      const route = Routes.channelMessage(channelId, messageId);
+      await unlessRefused(
+        api.request({ method: "DELETE", route, retry: "lasting" }),
+        "unknownMessage",
+        "unknownChannel",
+      );
     },
   };
 }

@@ -1,9 +1,9 @@
 /** A tool's question as a message, with a button for each option while the question is open. */
-import { ButtonStyle, ComponentType } from "discord.js";
+import { ButtonStyle } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
-import { formatButtonId } from "../interactions/custom-id.ts";
-import { maxButtonLabelLength, maxButtonsPerRow } from "../limits.ts";
+import { maxButtonsPerRow } from "../limits.ts";
+import { button, rowsOf } from "./buttons.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import { escapePlain } from "./plain-text.ts";
 
@@ -15,17 +15,13 @@ export function questionMessage(card: QuestionCard, thread: string | null, isPla
   const { id, tool, question, options, requesterName, outcome } = card;
   const ending =
     outcome === undefined ? `Only ${escapePlain(requesterName)} can answer` : `**${escapePlain(outcome)}**`;
-  const buttons = options.slice(0, maxButtonsPerRow).map((label, option) => ({
-    type: ComponentType.Button as const,
-    style: ButtonStyle.Primary as const,
-    label: shorten(label, maxButtonLabelLength),
-    custom_id: formatButtonId({ meaning: { type: "pick", option }, thread, id }),
-  }));
+  const buttons = options
+    .slice(0, maxButtonsPerRow)
+    .map((label, option) => button({ type: "pick", option }, label, id, { thread }, ButtonStyle.Primary));
   const title = shorten(`Question: ${escapePlain(tool)}`, maxTitleLength);
   const description = `${escapePlain(shorten(question, maxQuestionLength))}\n\n${ending}`;
   const color = outcome === undefined ? 0x5865f2 : 0x80848e;
-  const lines = outcome === undefined ? [{ type: ComponentType.ActionRow as const, components: buttons }] : [];
-  if (isPlain)
-    return { content: `**${title}**\n${shorten(description, maxPlainDescriptionLength)}`, components: lines };
-  return { embeds: [{ title, description, color }], components: lines };
+  const components = outcome === undefined ? rowsOf(buttons) : [];
+  if (isPlain) return { content: `**${title}**\n${shorten(description, maxPlainDescriptionLength)}`, components };
+  return { embeds: [{ title, description, color }], components };
 }

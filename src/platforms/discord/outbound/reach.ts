@@ -1,8 +1,8 @@
 /** Who can read a conversation of Discord, and how to reach the others. */
 import { type APIChannel, Routes } from "discord.js";
-import { createLruMap } from "../../../lib/lru-map.ts";
+import { createTimedCache } from "../../../lib/timed-cache.ts";
 import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
-import { platformAway } from "../../shared/platform-away.ts";
+import { platformAway } from "../../shared/platform-error.ts";
 import { type DiscordApi, isAway } from "../api/api.ts";
 import type { Channels } from "../api/channels.ts";
 import type { People } from "../api/people.ts";
@@ -17,11 +17,10 @@ export interface ReachOptions {
   roleName(guildId: string, roleId: string): Promise<string | undefined>;
 }
 
-const freshMs = 60_000;
-const maxKnown = 2_000;
+const cached = { keepMs: 60_000, maxEntries: 2_000, forgetsRejections: true };
 
 export function createReach({ api, channels, people, access, roleName }: ReachOptions): Reach {
-  const known = createLruMap<{ person: ReachedPerson | undefined; until: number }>(maxKnown);
+  const known = createTimedCache<ReachedPerson | undefined>(cached);
 
   async function look(id: string, conversationId: string): Promise<ReachedPerson | undefined> {
     const conversation = parseConversationId(conversationId);
@@ -38,19 +37,12 @@ export function createReach({ api, channels, people, access, roleName }: ReachOp
     return { id, name, isBot, isHere };
   }
 
-  async function remembered(id: string, conversationId: string): Promise<ReachedPerson | undefined> {
-    const key = `${conversationId} ${id}`;
-    const kept = known.get(key);
-    if (kept !== undefined && Date.now() < kept.until) return kept.person;
-    const person = await look(id, conversationId);
-    known.set(key, { person, until: Date.now() + freshMs });
-    return person;
-  }
-
   return {
     async people(userIds, conversationId) {
       const ids = userIds.filter(isSnowflake);
-      const found = await Promise.all(ids.map((id) => remembered(id, conversationId)));
+      const found = await Promise.all(
+        ids.map((id) => known(`${conversationId} ${id}`, () => look(id, conversationId))),
+      );
       return found.filter((person) => person !== undefined);
     },
     async roleName(roleId, conversationId) {

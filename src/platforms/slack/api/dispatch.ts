@@ -5,19 +5,13 @@
  */
 import type { App } from "@slack/bolt";
 
-export interface SlackRequest {
-  body: Record<string, unknown>;
-  retryNum?: number;
-  retryReason?: string;
-}
-
 /** Rejects if the request must not be acknowledged. */
-export function dispatch(app: App, request: SlackRequest): Promise<unknown> {
-  const isEvent = request.body.type === "event_callback";
+export function dispatch(app: App, body: Record<string, unknown>): Promise<unknown> {
+  const isEvent = body.type === "event_callback";
   return new Promise((resolve, reject) => {
     const ack = async (answer?: unknown) => {
       if (!isEvent) resolve(answer);
     };
-    app.processEvent({ ...request, ack }).then(() => resolve(undefined), reject);
+    app.processEvent({ body, ack }).then(() => resolve(undefined), reject);
   });
 }

@@ -37,8 +37,6 @@ interface SocketEvent {
   ack(answer?: unknown): Promise<void>;
   type: string;
   body: Record<string, unknown>;
-  retry_num?: number;
-  retry_reason?: string;
 }
 
 export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
@@ -115,21 +113,13 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
     if (!over.aborted) void openPatiently(false);
   });
 
-  client.on("slack_event", (event: SocketEvent) => {
-    const { body, ack, retry_num: retryNum, retry_reason: retryReason } = event;
+  client.on("slack_event", ({ body, ack, type }: SocketEvent) => {
     // Frames about the connection itself have no body.
     if (app === undefined || typeof body !== "object" || body === null) return;
-    const retry = {
-      ...(retryNum === undefined ? {} : { retryNum }),
-      ...(retryReason === undefined ? {} : { retryReason }),
-    };
-    dispatch(app, { body, ...retry })
+    dispatch(app, body)
       .then((answer) => ack(answer))
       .catch((thrown: unknown) =>
-        log.warn(
-          { type: event.type, error: messageOf(thrown) },
-          "could not keep a Slack envelope; Slack will resend it",
-        ),
+        log.warn({ type, error: messageOf(thrown) }, "could not keep a Slack envelope; Slack will resend it"),
       );
   });
 

@@ -6,7 +6,8 @@ import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Attachment } from "../../../ports/message.ts";
-import { deletedFile, fileError, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
+import { deletedFile, isRefused, isStoredThere, requestFile, streamOf } from "../../shared/file-download.ts";
+import { platformError } from "../../shared/platform-error.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 
@@ -80,7 +81,7 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
     try {
       const file = await infoOf(id);
       const problem = refusalOf(file);
-      if (problem !== undefined) throw fileError("slack", "refused", problem);
+      if (problem !== undefined) throw platformError("slack", "file-refused", problem);
       return urlOf(file) ?? "";
     } catch (thrown) {
       throw isSlackError(thrown, ...goneErrors) ? deletedFile("slack") : thrown;
@@ -88,8 +89,8 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
   }
 
   async function request(url: string, signal: AbortSignal): Promise<Response> {
-    if (!isSlacks(url, apiUrl))
-      throw fileError("slack", "elsewhere", "the file is not stored in Slack. Upload the file itself.");
+    if (!isStoredThere(url, apiUrl, (host) => /(?:^|\.)slack\.com$/.test(host)))
+      throw platformError("slack", "file-elsewhere", "the file is not stored in Slack. Upload the file itself.");
     return await requestFile(url, { authorization: `Bearer ${token}` }, AbortSignal.any([signal, closed]));
   }
 
@@ -107,15 +108,22 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
       await again.body?.cancel();
       if (again.status === 404 || again.status === 410) throw deletedFile("slack");
       const advice = "An administrator must give the app the scope files:read and install it again.";
-      throw fileError("slack", "refused", `Slack refuses to give me the file. ${advice}`);
+      throw platformError("slack", "file-refused", `Slack refuses to give me the file. ${advice}`);
     },
   };
 }
 
-function attachmentOf(file: File, author: string): Attachment {
+/** Slack may give only the id. The details are then looked up when the file is opened. */
+export function fileAttachments(raw: unknown): Attachment[] {
+  const { data } = fileSchema.safeParse(raw);
+  return data === undefined ? [] : [attachmentOf(data)];
+}
+
+/** Without an author, no file counts as a voice note. */
+function attachmentOf(file: File, author?: string): Attachment {
   const problem = refusalOf(file);
   const url = urlOf(file);
-  const isVoice = file.subtype === "slack_audio" && file.user === author;
+  const isVoice = file.subtype === "slack_audio" && author !== undefined && file.user === author;
   return {
     name: file.name ?? file.title ?? file.id,
     mimeType: file.mimetype ?? "application/octet-stream",
@@ -142,11 +150,4 @@ function urlOf({ url_private_download, url_private }: File): string | undefined 
 
 function isSignIn({ headers }: Response, mimeType: string): boolean {
   return (headers.get("content-type") ?? "").startsWith("text/html") && mimeType !== "text/html";
-}
-
-function isSlacks(url: string, apiUrl: string | undefined): boolean {
-  if (!URL.canParse(url)) return false;
-  const { protocol, hostname, host } = new URL(url);
-  if (apiUrl !== undefined && host === new URL(apiUrl).host) return true;
-  return protocol === "https:" && /(?:^|\.)slack\.com$/.test(hostname);
 }

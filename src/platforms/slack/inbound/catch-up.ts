@@ -9,6 +9,7 @@ import type { Log } from "../../../lib/log.ts";
 import { type CatchUpReport, maxMissedAgeMs, newReport } from "../../shared/catch-up-report.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
+import { pagesOf } from "../api/pages.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { maxListPage } from "../limits.ts";
 import { type Cursors, later } from "./cursors.ts";
@@ -71,7 +72,6 @@ const listSchema = z.object({
       }),
     )
     .default([]),
-  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });
 
 export function createCatchUp(options: CatchUpOptions): CatchUp {
@@ -163,15 +163,10 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
   }
 
   async function listed(types: string) {
+    const args = { types, exclude_archived: true, limit: maxListPage };
     const found: z.infer<typeof listSchema>["channels"] = [];
-    let cursor = "";
-    for (let page = 0; page < maxListPages; page++) {
-      const args = { types, exclude_archived: true, limit: maxListPage, ...(cursor === "" ? {} : { cursor }) };
-      const answer = await api.call("conversations.list", args, listSchema);
-      found.push(...answer.channels);
-      cursor = answer.response_metadata?.next_cursor ?? "";
-      if (cursor === "") break;
-    }
+    for await (const { channels } of pagesOf(api, "conversations.list", args, listSchema, maxListPages))
+      found.push(...channels);
     return found;
   }
 

@@ -121,21 +121,12 @@ export function createEarlier({ api, identity, people, recent }: EarlierOptions)
       return { ...line, kind };
     } catch {
       // The names could not be looked up in time, so fall back to ids.
-      const id = raw.user ?? raw.bot_id ?? "unknown";
       const names: Pick<People, "author" | "nameOf"> = {
         author: async (user) => ({ id: user, name: user, isBot: raw.bot_id !== undefined, roles: [] }),
         nameOf: async (user) => user,
       };
-      const self = async () => ({
-        url: "",
-        teamId: "",
-        team: "",
-        userId: "",
-        botId: undefined,
-        name: id,
-        scopes: undefined,
-      });
-      const { replies: _replies, ...line } = await createLineReader(self, { ...people, ...names })(channel, raw);
+      const nobody = async () => ({ userId: "", botId: undefined });
+      const { replies: _replies, ...line } = await createLineReader(nobody, names)(channel, raw);
       return { ...line, kind };
     }
   }

@@ -7,36 +7,25 @@
  */
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
-import type { Log } from "../../../lib/log.ts";
 import { createLruMap, type LruMap } from "../../../lib/lru-map.ts";
 import type { Attachment, Author, InboundMessage, Notice } from "../../../ports/message.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { Identity } from "../api/identity.ts";
-import type { People } from "../api/people.ts";
-import {
-  formatConversationId,
-  formatMessageId,
-  isDirect,
-  messageLink,
-  scopeOf,
-  threadOf,
-  timeOf,
-} from "../conversation-id.ts";
+import { formatMessageId, isDirect, messageLink, placeOf, threadOf, timeOf } from "../conversation-id.ts";
+import type { Handling } from "../interactions/handling.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
 import type { SlackFiles } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
 import { changedSchema, deletedSchema, isSaid, type MessageEvent, type RawMessage } from "./events.ts";
 import type { IsGroupDm } from "./group-dms.ts";
 import { mentions, readText } from "./readable-text.ts";
+import type { RecentMessages } from "./recent-messages.ts";
 import type { Threads } from "./threads.ts";
 
-export interface InboundOptions {
-  handlers: PlatformHandlers;
-  identity(): Promise<Identity>;
-  people: People;
+export interface InboundOptions extends Pick<Handling, "handlers" | "identity" | "people" | "log"> {
   describeFiles: SlackFiles["describe"];
   isGroupDm: IsGroupDm;
   threads: Threads;
+  recent: RecentMessages;
   cursors: Cursors;
   authors: LruMap<string>;
   isAllowedBot(id: string): boolean;
@@ -44,7 +33,6 @@ export interface InboundOptions {
   onTaken(message: InboundMessage): void;
   /** Called each time a message of the channel can't be stored for now. */
   onRefused(channel: string): void;
-  log: Log;
 }
 
 export interface Inbound {
@@ -58,7 +46,7 @@ const maxKnownMessages = 20_000;
 const maxKnownChanges = 2_000;
 
 export function createInbound(options: InboundOptions): Inbound {
-  const { handlers, identity, people, threads, cursors, authors, log } = options;
+  const { handlers, identity, people, threads, recent, cursors, authors, log } = options;
   /** Stored messages, and whether they were for the agent. */
   const kept = createLruMap<{ isAddressed: boolean }>(maxKnownMessages);
   const told = createLruMap<true>(maxKnownMessages);
@@ -113,10 +101,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const conversation = { team: self.teamId, channel, thread: thread ?? (isDm ? null : ts) };
     const message: InboundMessage = {
       id: formatMessageId({ channel, ts }),
-      platform: "slack",
-      conversationId: formatConversationId(conversation),
-      scope: scopeOf(channel, author.id),
-      ...(isDm ? {} : { channelId: channel, spaceId: self.teamId }),
+      ...placeOf(conversation, author.id),
       author,
       ...(await renderMessage(event, self, isAddressed)),
       isAddressed,
@@ -224,6 +209,7 @@ export function createInbound(options: InboundOptions): Inbound {
 
   return {
     async message(event) {
+      if (isSaid(event)) recent.add(event);
       const self = known ?? (await knowSelf());
       if (!isSaid(event) || isOurs(event, self)) return;
       cursors.heard(event.channel, event.ts, threadOf(event.ts, event.thread_ts));
@@ -234,6 +220,8 @@ export function createInbound(options: InboundOptions): Inbound {
       const parsed = changedSchema.safeParse(event);
       if (!parsed.success) return;
       const { channel, message, previous_message: previous } = parsed.data;
+      if (message.subtype === "tombstone") recent.remove(channel, message.ts);
+      else recent.change(channel, message);
       const self = known ?? (await knowSelf());
       if (isOurs(message, self)) return;
       const id = formatMessageId({ channel, ts: message.ts });
@@ -247,6 +235,7 @@ export function createInbound(options: InboundOptions): Inbound {
       const parsed = deletedSchema.safeParse(event);
       if (!parsed.success) return;
       const { channel, deleted_ts: ts, previous_message: previous } = parsed.data;
+      recent.remove(channel, ts);
       const id = formatMessageId({ channel, ts });
       await inOrder(channel, previous ?? { ts }, () => takeDeletion(id));
     },

@@ -21,7 +21,10 @@ export const linePageSchema = z.object({
 
 export type LineReader = (channel: string, message: RawLine) => Promise<ChatLine & { isOwn: boolean }>;
 
-export function createLineReader(identity: () => Promise<Identity>, people: People): LineReader {
+export function createLineReader(
+  identity: () => Promise<Pick<Identity, "userId" | "botId">>,
+  people: Pick<People, "author" | "nameOf">,
+): LineReader {
   async function lineAuthor(message: RawLine): Promise<Author> {
     const id = message.user ?? message.bot_id ?? "unknown";
     if (message.user !== undefined && message.subtype !== "bot_message") {

@@ -1,9 +1,11 @@
 /** The modals behind Deny with reason…, Allow… and Hand over…. Who may answer is checked when they are submitted. */
+import type { View } from "../api/views.ts";
 import { maxInputLength, maxTextObjectLength } from "../limits.ts";
+import { modal, plainText } from "../outbound/blocks.ts";
 import { plain, richText } from "../outbound/rich-text.ts";
 import { beginningOf } from "../outbound/safe-text.ts";
 import type { CardPlace } from "./card-place.ts";
-import { formModal, inputBlock, inputError, plainText, readInputs, type View } from "./form-modal.ts";
+import { formModal, inputBlock, inputError, readInputs } from "./form-modal.ts";
 
 export const reasonCallback = "remora_reason";
 export const allowCallback = "remora_allow_form";
@@ -70,6 +72,5 @@ export function allowModal(place: CardPlace, grantText: string): View {
 /** The modal has no input to mark, so it shows the text instead. */
 export function allowRefused(text: string): View {
   const blocks = [richText([plain(beginningOf(text, maxTextObjectLength))])];
-  const view = { type: "modal", title: plainText(allowTitle), close: plainText("Close"), blocks };
-  return { response_action: "update", view };
+  return { response_action: "update", view: modal(allowTitle, blocks) };
 }

@@ -1,6 +1,7 @@
 /** The forms of a card: edit, choose files, allow, deny with a reason, hand over. */
 import type { InboundAnswer } from "../../../ports/message.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
+import type { View } from "../api/views.ts";
 import {
   allowCallback,
   allowModal,
@@ -17,7 +18,6 @@ import {
 import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
 import { editCallback, editModal, editRefused, readEdit } from "./edit-modal.ts";
 import { filesCallback, filesModal, filesRefused, noFilesText, readFiles } from "./files-modal.ts";
-import type { View } from "./form-modal.ts";
 
 export const formCallbacks: readonly string[] = [
   editCallback,

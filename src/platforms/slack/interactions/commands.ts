@@ -1,33 +1,24 @@
 /** `/remora NAME REST`. Only its author sees the answer, except for `ask`: everybody sees the question and the answer. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { LruMap } from "../../../lib/lru-map.ts";
-import type { Author, InboundCommand, InboundMessage } from "../../../ports/message.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
+import type { Author, InboundMessage } from "../../../ports/message.ts";
 import { askText } from "../../shared/ask-text.ts";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
-import type { Identity } from "../api/identity.ts";
-import type { People } from "../api/people.ts";
-import { formatConversationId, formatMessageId, isDirect, scopeOf, timeOf } from "../conversation-id.ts";
+import { formatMessageId, isDirect, placeOf, timeOf } from "../conversation-id.ts";
 import { readText } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
-import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
+import type { Recipient } from "../outbound/ephemeral-reply.ts";
 import { createPrivateFiles } from "../outbound/private-files.ts";
 import { richText } from "../outbound/rich-text.ts";
 import { beginningOf, escapeText } from "../outbound/safe-text.ts";
+import type { Handling } from "./handling.ts";
 
-export interface CommandsOptions {
-  handlers: PlatformHandlers;
-  api: SlackApi;
-  identity(): Promise<Identity>;
-  people: People;
+export interface CommandsOptions extends Handling {
   threads: Threads;
   authors: LruMap<string>;
-  ephemeral: EphemeralReplies;
   onTaken(message: InboundMessage): void;
-  log: Log;
 }
 
 export type Commands = (body: unknown) => Promise<void>;
@@ -41,7 +32,6 @@ const schema = z.object({
 const maxShownQuestionLength = 10_000;
 const maxNotificationLength = 1_000;
 const postedSchema = z.object({ ts: z.string() });
-const nothing = z.unknown();
 
 export function createCommands(options: CommandsOptions): Commands {
   const { handlers, api, identity, people, threads, authors, ephemeral, log } = options;
@@ -54,10 +44,7 @@ export function createCommands(options: CommandsOptions): Commands {
     const isDm = isDirect(channel);
     const message: InboundMessage = {
       id: formatMessageId({ channel, ts }),
-      platform: "slack",
-      conversationId: formatConversationId({ team: self.teamId, channel, thread: isDm ? null : ts }),
-      scope: scopeOf(channel, author.id),
-      ...(isDm ? {} : { channelId: channel, spaceId: self.teamId }),
+      ...placeOf({ team: self.teamId, channel, thread: isDm ? null : ts }, author.id),
       ...{ author, text, attachments: [], isAddressed: true, isDirect: isDm, at: timeOf(ts) },
     };
     authors.set(message.id, author.id);
@@ -65,10 +52,10 @@ export function createCommands(options: CommandsOptions): Commands {
       if (!isDm) await threads.join(channel, ts);
       const notice = await handlers.onMessage(message);
       if (notice === undefined) return options.onTaken(message);
-      await api.call("chat.delete", { channel, ts }, nothing);
+      await api.call("chat.delete", { channel, ts }, anyAnswer);
       await ephemeral.markdown(recipient, notice.text);
     } catch (thrown) {
-      await api.call("chat.delete", { channel, ts }, nothing).catch(() => {});
+      await api.call("chat.delete", { channel, ts }, anyAnswer).catch(() => {});
       throw thrown;
     }
   }
@@ -89,14 +76,8 @@ export function createCommands(options: CommandsOptions): Commands {
 
   async function run(channel: string, by: Author, name: string, rest: string, recipient: Recipient): Promise<void> {
     const { teamId: team } = await identity();
-    const command: InboundCommand = {
-      platform: "slack",
-      conversationId: formatConversationId({ team, channel, thread: null }),
-      scope: scopeOf(channel, by.id),
-      ...(isDirect(channel) ? {} : { channelId: channel, spaceId: team }),
-      ...{ name, rest, by, at: Date.now() },
-    };
-    const { text, file } = await handlers.onCommand(command);
+    const place = placeOf({ team, channel, thread: null }, by.id);
+    const { text, file } = await handlers.onCommand({ ...place, name, rest, by, at: Date.now() });
     const note = file === undefined ? [] : [await sendFile(recipient, file)];
     await ephemeral.markdown(recipient, [text, ...note].join("\n\n"));
   }

@@ -1,47 +1,45 @@
 /** The modal of Show diff: the text in code boxes, split at line ends. */
 import type { AnswerReceipt } from "../../../ports/message.ts";
+import type { View } from "../api/views.ts";
 import { maxTextObjectLength, maxViewBytes } from "../limits.ts";
+import { modal } from "../outbound/blocks.ts";
 import type { Block } from "../outbound/render.ts";
 import { italic, plain, preformatted, richText } from "../outbound/rich-text.ts";
 import { beginningOf } from "../outbound/safe-text.ts";
 
+const title = "Diff";
 const maxBoxLength = maxTextObjectLength;
 /** Slack accepts more boxes, but nobody reads that far in a modal. */
 const maxBoxes = 40;
 const maxModalBytes = maxViewBytes - 50_000;
 const maxNoteLength = maxTextObjectLength;
 
-export function waitingModal(): Record<string, unknown> {
-  return modal([richText([italic("One moment…")])]);
+export function waitingModal(): View {
+  return modal(title, [richText([italic("One moment…")])]);
 }
 
-export function noteModal(text: string): Record<string, unknown> {
-  return modal([richText([plain(beginningOf(text, maxNoteLength) || "There is nothing to show.")])]);
+export function noteModal(text: string): View {
+  return modal(title, [richText([plain(beginningOf(text, maxNoteLength) || "There is nothing to show.")])]);
 }
 
 export function diffModal({ text: note, file }: AnswerReceipt & { file: { text: string } }) {
   const { boxes, rest, isInsideLine } = boxesOf(file.text);
   if (rest > 0) return undefined;
   const more = isInsideLine ? "A line too long for its box continues in the next one." : "";
-  const view = modal([...notes(note, more), ...boxes.map(preformatted)]);
+  const view = modal(title, [...notes(note, more), ...boxes.map(preformatted)]);
   return jsonBytes(view) > maxModalBytes ? undefined : view;
 }
 
-export function beginningModal(note: string, text: string): Record<string, unknown> {
+export function beginningModal(note: string, text: string): View {
   const { boxes } = boxesOf(text);
   for (let count = boxes.length; ; count = Math.floor(count / 2)) {
-    const view = modal([...notes(note, "It starts like this:"), ...boxes.slice(0, count).map(preformatted)]);
+    const view = modal(title, [...notes(note, "It starts like this:"), ...boxes.slice(0, count).map(preformatted)]);
     if (count === 0 || jsonBytes(view) <= maxModalBytes) return view;
   }
 }
 
 function notes(...texts: string[]): Block[] {
   return texts.filter(Boolean).map((text) => richText([plain(beginningOf(text, maxNoteLength))]));
-}
-
-function modal(blocks: Block[]): Record<string, unknown> {
-  const close = { type: "plain_text", text: "Close" };
-  return { type: "modal", title: { type: "plain_text", text: "Diff" }, close, blocks };
 }
 
 function boxesOf(text: string): { boxes: string[]; rest: number; isInsideLine: boolean } {
@@ -65,7 +63,7 @@ function lastLineEnd(text: string, from: number, most: number): number {
 }
 
 /** Counts the bytes of the JSON text. Every non-ASCII UTF-16 unit counts as a `\u` escape: six bytes. */
-function jsonBytes(view: Record<string, unknown>): number {
+function jsonBytes(view: View): number {
   return [...JSON.stringify(view)].reduce(
     (sum, character) => sum + (character < "\u0080" ? 1 : 6 * character.length),
     0,

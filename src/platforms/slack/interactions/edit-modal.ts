@@ -1,9 +1,10 @@
 /** The modal of Edit…: the arguments as JSON, in as many inputs as needed. */
 import { z } from "zod";
+import type { View } from "../api/views.ts";
 import { maxInputLength } from "../limits.ts";
 import { plain, richText } from "../outbound/rich-text.ts";
 import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
-import { formModal, inputBlock, inputError, readInputs, type View } from "./form-modal.ts";
+import { formModal, inputBlock, inputError, readInputs } from "./form-modal.ts";
 
 export const editCallback = "remora_edit";
 

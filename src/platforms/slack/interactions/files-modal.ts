@@ -2,13 +2,15 @@
 import { z } from "zod";
 import type { ShownChange } from "../../../ports/card.ts";
 import type { FileChoice } from "../../shared/form-contents.ts";
+import type { View } from "../api/views.ts";
 import { maxButtonLabelLength, maxCheckboxes, maxOptionLength } from "../limits.ts";
+import { plainText } from "../outbound/blocks.ts";
 import { changeActions, changeHeadings, counted } from "../outbound/cards/change-blocks.ts";
 import type { Block } from "../outbound/render.ts";
 import { italic, plain, richText } from "../outbound/rich-text.ts";
 import { beginningOf, endOf, middleCut } from "../outbound/safe-text.ts";
 import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
-import { formModal, inputBlock, inputError, readInputs, type View } from "./form-modal.ts";
+import { formModal, inputBlock, inputError, readInputs } from "./form-modal.ts";
 
 export const filesCallback = "remora_files";
 
@@ -84,9 +86,9 @@ function optionOf({ file: { path, detail }, index }: Entry) {
   const number = `${index + 1}. …`;
   const isShort = path.length <= maxOptionLength;
   const text = isShort ? path : `${number}${endOf(path, maxOptionLength - number.length)}`;
-  const description = { type: "plain_text", text: middleCut(detail, maxOptionLength), emoji: false };
+  const description = plainText(middleCut(detail, maxOptionLength));
   return {
-    text: { type: "plain_text", text, emoji: false },
+    text: plainText(text),
     value: String(index),
     ...(detail === "" ? {} : { description }),
   };

@@ -2,26 +2,15 @@
  * Handles clicks below an answer: Details, Retry and ratings. Only the person who clicked sees what they say. 👎 opens a modal
  * first, because its trigger expires after three seconds. Slack itself shows which thumb is chosen.
  */
-import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { FooterReceipt } from "../../../ports/answer-footer.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
-import type { SlackApi } from "../api/api.ts";
-import type { People } from "../api/people.ts";
+import { openView } from "../api/views.ts";
 import { formatMessageId } from "../conversation-id.ts";
-import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
+import type { Recipient } from "../outbound/ephemeral-reply.ts";
 import { readFooterClick } from "../outbound/footer.ts";
 import { createPrivateFiles } from "../outbound/private-files.ts";
+import type { Handling } from "./handling.ts";
 import { readWords, wordsModal } from "./words-modal.ts";
-
-export interface FooterClicksOptions {
-  handlers: Pick<PlatformHandlers, "onFooter">;
-  api: SlackApi;
-  people: People;
-  ephemeral: EphemeralReplies;
-  log: Log;
-}
 
 export interface FooterClick {
   user: { id: string };
@@ -41,9 +30,8 @@ export interface FooterClicks {
 type Found = NonNullable<ReturnType<typeof readFooterClick>>;
 
 const failed: FooterReceipt = { accepted: false, text: "That didn't work. Try again in a moment." };
-const nothing = z.unknown();
 
-export function createFooterClicks(options: FooterClicksOptions): FooterClicks {
+export function createFooterClicks(options: Handling): FooterClicks {
   const { handlers, api, people, ephemeral, log } = options;
   const sendFile = createPrivateFiles(options);
 
@@ -54,8 +42,7 @@ export function createFooterClicks(options: FooterClicksOptions): FooterClicks {
   }
 
   async function openModal(click: FooterClick, turnId: string): Promise<void> {
-    const args = { trigger_id: click.trigger_id, view: wordsModal(turnId) };
-    await api.call("views.open", args, nothing, { isOnce: true, maxRetryMs: 0 }).catch((thrown: unknown) => {
+    await openView(api, click.trigger_id, wordsModal(turnId)).catch((thrown: unknown) => {
       log.info({ person: click.user.id, error: messageOf(thrown) }, "could not ask what was wrong with an answer");
     });
   }

@@ -1,15 +1,11 @@
 /** Modals with inputs: what they look like, what people entered, and what to correct. */
 import { z } from "zod";
+import type { View } from "../api/views.ts";
+import { modal, plainText } from "../outbound/blocks.ts";
 import type { Block } from "../outbound/render.ts";
 import { beginningOf } from "../outbound/safe-text.ts";
 
-export type View = Record<string, unknown>;
-
 const maxErrorLength = 1_500;
-
-export function plainText(text: string) {
-  return { type: "plain_text", text };
-}
 
 export function formModal(form: {
   callback: string;
@@ -20,15 +16,8 @@ export function formModal(form: {
   blocks: Block[];
 }): View {
   const { callback, metadata, title, submit, close = "Cancel", blocks } = form;
-  return {
-    type: "modal",
-    callback_id: callback,
-    private_metadata: metadata,
-    title: plainText(title),
-    submit: plainText(submit),
-    close: plainText(close),
-    blocks,
-  };
+  const view = modal(title, blocks, close);
+  return { ...view, callback_id: callback, private_metadata: metadata, submit: plainText(submit) };
 }
 
 /** A block with one element, whose input is read under the block's id. */

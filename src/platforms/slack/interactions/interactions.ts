@@ -1,34 +1,25 @@
 /** Acknowledges each click and submitted form immediately, then passes it to the handlers, which check the id and choice. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { AnswerChoice, AnswerReceipt } from "../../../ports/message.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
-import type { SlackApi } from "../api/api.ts";
-import type { Identity } from "../api/identity.ts";
-import type { People } from "../api/people.ts";
+import { openView } from "../api/views.ts";
 import { formatConversationId, formatMessageId, threadOf } from "../conversation-id.ts";
 import { maxAnswerMs } from "../limits.ts";
 import { isFirstPart } from "../outbound/cards/card.ts";
-import { choiceActions, moreAction, readMore } from "../outbound/cards/card-buttons.ts";
-import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
+import { choiceOf, moreAction, readMore } from "../outbound/cards/card-buttons.ts";
+import type { Recipient } from "../outbound/ephemeral-reply.ts";
 import { pickAction } from "../outbound/question.ts";
 import { type FormChoice, openedForm, readSubmission, type Submission } from "./card-forms.ts";
 import type { CardPlace } from "./card-place.ts";
 import { createFooterClicks } from "./footer-clicks.ts";
+import type { Handling } from "./handling.ts";
 import { createShowDiff } from "./show-diff.ts";
 import { wordsCallback } from "./words-modal.ts";
 
-export interface InteractionsOptions {
-  handlers: PlatformHandlers;
-  api: SlackApi;
-  identity(): Promise<Identity>;
-  people: People;
+export interface InteractionsOptions extends Handling {
   formContents: FormContents;
-  ephemeral: EphemeralReplies;
-  log: Log;
 }
 
 export interface Interactions {
@@ -66,8 +57,6 @@ const submissionSchema = z.object({
   }),
 });
 
-const nothing = z.unknown();
-const choices = new Map(Object.entries(choiceActions).map(([choice, action]) => [action, choice as AnswerChoice]));
 const notTaken = "That didn't work, so nothing changed. Try again in a moment.";
 const takesLonger = "Got it. This is taking longer than usual; I'll tell you the result.";
 const noForm: Record<FormChoice, string> = {
@@ -93,7 +82,7 @@ function meaningOf({ action_id, value, selected_option: selected }: Click["actio
       return { form: choice, id: approvalId };
     return choice === undefined ? { id: approvalId } : { choice, id: approvalId };
   }
-  const choice = choices.get(action_id);
+  const choice = choiceOf(action_id);
   if (choice === "edit" || choice === "part" || choice === "handover") return { form: choice, id: value };
   return choice === undefined ? { id: value } : { choice, id: value };
 }
@@ -146,8 +135,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   async function openForm(choice: FormChoice, click: Click, place: CardPlace): Promise<AnswerReceipt | undefined> {
     const view = await openedForm(choice, place, formContents);
     if (view === undefined) return { accepted: false, text: noForm[choice] };
-    const args = { trigger_id: click.trigger_id, view };
-    await api.call("views.open", args, nothing, { isOnce: true, maxRetryMs: 0 });
+    await openView(api, click.trigger_id, view);
     return undefined;
   }
 
@@ -191,7 +179,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
         thread,
         ...(responseUrl === undefined ? {} : { responseUrl }),
       };
-      if (choices.get(click.actions[0]?.action_id ?? "") === "diff") {
+      if (choiceOf(click.actions[0]?.action_id) === "diff") {
         const answer = async () => (await handInSafely(click)) ?? { accepted: false, text: notTaken };
         return await showDiff({ recipient, trigger: click.trigger_id, answer }).catch((thrown: unknown) =>
           log.warn({ person: user.id, error: messageOf(thrown) }, "could not show a person a diff"),

@@ -3,21 +3,14 @@
  * seconds. A diff that does not fit is sent as a file by direct message, never in a channel. Without a modal, sends an
  * ephemeral message.
  */
-import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { AnswerReceipt } from "../../../ports/message.ts";
-import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
-import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
+import { openView, updateView, type View } from "../api/views.ts";
+import type { Recipient } from "../outbound/ephemeral-reply.ts";
 import { createPrivateFiles } from "../outbound/private-files.ts";
 import { beginningModal, diffModal, noteModal, waitingModal } from "./diff-modal.ts";
-
-export interface ShowDiffOptions {
-  api: SlackApi;
-  ephemeral: EphemeralReplies;
-  log: Log;
-}
+import type { Handling } from "./handling.ts";
 
 export interface DiffRequest {
   recipient: Recipient;
@@ -28,25 +21,19 @@ export interface DiffRequest {
 
 type DiffFile = NonNullable<AnswerReceipt["file"]>;
 
-const openedSchema = z.object({ view: z.object({ id: z.string() }) });
-const nothing = z.unknown();
-
-export function createShowDiff({ api, ephemeral, log }: ShowDiffOptions): (request: DiffRequest) => Promise<void> {
+export function createShowDiff({ api, ephemeral, log }: Handling): (request: DiffRequest) => Promise<void> {
   const sendPrivately = createPrivateFiles({ api, log });
 
   async function open(trigger: string | undefined): Promise<string | undefined> {
-    const args = { trigger_id: trigger, view: waitingModal() };
-    try {
-      return (await api.call("views.open", args, openedSchema, { isOnce: true, maxRetryMs: 0 })).view.id;
-    } catch (thrown) {
+    return await openView(api, trigger, waitingModal()).catch((thrown: unknown) => {
       log.warn({ error: messageOf(thrown) }, "could not open a diff in a modal");
       return undefined;
-    }
+    });
   }
 
-  async function update(viewId: string, view: Record<string, unknown>): Promise<boolean> {
+  async function update(viewId: string, view: View): Promise<boolean> {
     try {
-      await api.call("views.update", { view_id: viewId, view }, nothing);
+      await updateView(api, viewId, view);
       return true;
     } catch (thrown) {
       // The person has already closed the modal.

@@ -1,5 +1,6 @@
 /** The modal after 👎: one optional field for what was wrong. */
-import { formModal, inputBlock, readInputs, type View } from "./form-modal.ts";
+import type { View } from "../api/views.ts";
+import { formModal, inputBlock, readInputs } from "./form-modal.ts";
 
 export const wordsCallback = "remora.footer.words";
 const wordsBlock = "words";

@@ -1,24 +1,12 @@
 /** Slack's features for agents: suggested prompts, thread titles, and a stop button that runs the command `stop`. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
-import type { SlackApi } from "../api/api.ts";
-import type { Identity } from "../api/identity.ts";
-import type { People } from "../api/people.ts";
-import { formatConversationId, isDirect, parseConversationId, scopeOf } from "../conversation-id.ts";
-
-export interface AssistantPaneOptions {
-  api: SlackApi;
-  handlers: PlatformHandlers;
-  identity(): Promise<Identity>;
-  people: People;
-  log: Log;
-  now: () => number;
-}
+import { anyAnswer, type SlackApi } from "../api/api.ts";
+import { parseConversationId, placeOf } from "../conversation-id.ts";
+import type { Handling } from "../interactions/handling.ts";
 
 export interface AssistantPane {
   opened(event: unknown): Promise<void>;
@@ -31,7 +19,6 @@ export interface AssistantPane {
 const openedSchema = z.object({ assistant_thread: z.object({ channel_id: z.string(), thread_ts: z.string() }) });
 const tabSchema = z.object({ channel: z.string(), tab: z.literal("messages") });
 const stoppedSchema = z.object({ channel: z.string(), user: z.string(), thread_ts: z.string().optional() });
-const nothing = z.unknown();
 const maxTitleLength = 60;
 const minSuggestIntervalMs = 3_600_000;
 
@@ -41,20 +28,13 @@ const prompts = [
   { title: "Plan something", message: "Help me plan something. Ask me what it is and what matters about it." },
 ];
 
-export function createAssistantPane({
-  api,
-  handlers,
-  identity,
-  people,
-  log,
-  now,
-}: AssistantPaneOptions): AssistantPane {
+export function createAssistantPane({ api, handlers, identity, people, log }: Handling): AssistantPane {
   const untitled = createLruMap<true>(1_000);
   const suggestedAt = createLruMap<number>(1_000);
 
   async function suggest(place: { channel_id: string; thread_ts?: string }): Promise<void> {
     const args = { ...place, prompts };
-    await api.call("assistant.threads.setSuggestedPrompts", args, nothing).catch((thrown: unknown) => {
+    await api.call("assistant.threads.setSuggestedPrompts", args, anyAnswer).catch((thrown: unknown) => {
       log.info({ error: messageOf(thrown) }, "could not set the suggested prompts");
     });
   }
@@ -71,8 +51,8 @@ export function createAssistantPane({
       const parsed = tabSchema.safeParse(event);
       if (!parsed.success) return;
       const { channel } = parsed.data;
-      if (now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < minSuggestIntervalMs) return;
-      suggestedAt.set(channel, now());
+      if (Date.now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < minSuggestIntervalMs) return;
+      suggestedAt.set(channel, Date.now());
       // Omit the thread: with one, Slack ignores the prompts, because threads belong to the older pane.
       await suggest({ channel_id: channel });
     },
@@ -81,13 +61,8 @@ export function createAssistantPane({
       if (!parsed.success) return;
       const { channel, user, thread_ts: thread } = parsed.data;
       const [{ teamId: team }, by] = await Promise.all([identity(), people.author(user)]);
-      await handlers.onCommand({
-        platform: "slack",
-        conversationId: formatConversationId({ team, channel, thread: thread ?? null }),
-        scope: scopeOf(channel, user),
-        ...(isDirect(channel) ? {} : { channelId: channel, spaceId: team }),
-        ...{ name: "stop", rest: "", by, at: now() },
-      });
+      const place = placeOf({ team, channel, thread: thread ?? null }, user);
+      await handlers.onCommand({ ...place, name: "stop", rest: "", by, at: Date.now() });
       await endSession(api, channel, thread ?? null);
     },
     said({ conversationId, text }) {
@@ -98,7 +73,7 @@ export function createAssistantPane({
       const title = shorten(text.replace(/\s+/g, " ").trim(), maxTitleLength);
       if (title === "") return;
       const args = { channel_id: place.channel, thread_ts: place.thread, title };
-      api.call("assistant.threads.setTitle", args, nothing).catch((thrown: unknown) => {
+      api.call("assistant.threads.setTitle", args, anyAnswer).catch((thrown: unknown) => {
         log.info({ error: messageOf(thrown) }, "could not set the title of an assistant thread");
       });
     },
@@ -109,5 +84,5 @@ export function createAssistantPane({
 export async function endSession(api: SlackApi, channel: string, thread: string | null): Promise<void> {
   if (thread === null) return;
   const args = { channel_id: channel, thread_ts: thread, status: "active" };
-  await api.call("agents.sessions.setStatus", args, nothing, { maxRetryMs: 0 }).catch(() => {});
+  await api.call("agents.sessions.setStatus", args, anyAnswer, { maxRetryMs: 0 }).catch(() => {});
 }

@@ -4,14 +4,16 @@
  * DMs are never accessible from other conversations.
  */
 import { z } from "zod";
-import { RemoraError } from "../../../lib/errors.ts";
 import type { ChatPlace, SeenChannel } from "../../../ports/chat.ts";
 import type { Author } from "../../../ports/message.ts";
+import { platformError } from "../../shared/platform-error.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
+import { pagesOf } from "../api/pages.ts";
 import type { People } from "../api/people.ts";
 import { parseConversationId } from "../conversation-id.ts";
 import { maxListPage } from "../limits.ts";
+import { membersSchema } from "./reach.ts";
 
 export interface FoundPlace {
   channel: string;
@@ -27,18 +29,9 @@ const infoSchema = z.object({
     is_private: z.boolean().optional(),
   }),
 });
-const listSchema = z.object({
-  channels: z.array(z.object({ id: z.string(), name: z.string().optional() })).default([]),
-  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
-});
-const membersSchema = z.object({
-  members: z.array(z.string()).default([]),
-  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
-});
-const conversationsSchema = z.object({
-  channels: z.array(z.object({ id: z.string(), name: z.string().default(""), is_private: z.boolean().optional() })),
-  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
-});
+const listedSchema = z.object({ id: z.string(), name: z.string().default(""), is_private: z.boolean().optional() });
+const listSchema = z.object({ channels: z.array(listedSchema).default([]) });
+const types = "public_channel,private_channel";
 const maxPages = 20;
 
 export interface ChatAccess {
@@ -54,42 +47,22 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
     const [, id] = /^<?#?([CDG][A-Z0-9]{2,})(?:\|[^>]*)?>?$/.exec(channel.trim()) ?? [];
     if (id !== undefined) return id;
     const name = channel.trim().replace(/^#/, "").toLowerCase();
-    const found = await pages(
-      "conversations.list",
-      { types: "public_channel,private_channel", exclude_archived: true },
-      listSchema,
-      (page) => page.channels.find((each) => each.name === name),
-    );
-    if (found === undefined) throw noAccess(channel, "there is no such channel, or I am not in it");
-    return found.id;
+    for await (const { channels } of listed("conversations.list", { types, exclude_archived: true })) {
+      const found = channels.find((each) => each.name === name);
+      if (found !== undefined) return found.id;
+    }
+    throw noAccess(channel, "there is no such channel, or I am not in it");
   }
 
-  async function pages<Page extends { response_metadata?: { next_cursor?: string | undefined } | undefined }, Found>(
-    method: string,
-    args: Record<string, unknown>,
-    schema: z.ZodType<Page>,
-    pick: (page: Page) => Found | undefined,
-  ): Promise<Found | undefined> {
-    let cursor = "";
-    for (let count = 0; count < maxPages; count++) {
-      const page = await api.call(
-        method,
-        { limit: maxListPage, ...args, ...(cursor === "" ? {} : { cursor }) },
-        schema,
-      );
-      const found = pick(page);
-      if (found !== undefined) return found;
-      cursor = page.response_metadata?.next_cursor ?? "";
-      if (cursor === "") return undefined;
-    }
-    return undefined;
+  function listed(method: string, args: Record<string, unknown>) {
+    return pagesOf(api, method, { limit: maxListPage, ...args }, listSchema, maxPages);
   }
 
   async function isMember(channel: string, userId: string): Promise<boolean> {
-    const found = await pages("conversations.members", { channel }, membersSchema, (page) =>
-      page.members.includes(userId) ? true : undefined,
-    );
-    return found === true;
+    const args = { limit: maxListPage, channel };
+    for await (const { members } of pagesOf(api, "conversations.members", args, membersSchema, maxPages))
+      if (members.includes(userId)) return true;
+    return false;
   }
 
   async function infoOf(channel: string) {
@@ -118,10 +91,9 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
 
   /** The user's channels or, without `user`, the agent's. Omits private channels that the agent is not in. */
   async function channelsOf(user?: string) {
-    const all: z.infer<typeof conversationsSchema>["channels"] = [];
-    const types = "public_channel,private_channel";
+    const all: z.infer<typeof listedSchema>[] = [];
     const args = { types, ...(user === undefined ? {} : { user }) };
-    await pages("users.conversations", args, conversationsSchema, (page) => void all.push(...page.channels));
+    for await (const { channels } of listed("users.conversations", args)) all.push(...channels);
     return all;
   }
 
@@ -160,10 +132,6 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
   };
 }
 
-function noAccess(what: string, why: string): RemoraError {
-  return new RemoraError({
-    code: "platform.no-access",
-    place: "platform slack",
-    message: `${what.slice(0, 100)}: ${why}.`,
-  });
+function noAccess(what: string, why: string) {
+  return platformError("slack", "no-access", `${what.slice(0, 100)}: ${why}.`);
 }

@@ -1,21 +1,21 @@
 /** What tools can do in Slack besides answering. ports/chat.ts gives the rules. */
-import { z } from "zod";
-import { messageOf, RemoraError } from "../../../lib/errors.ts";
+import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { ChatActions } from "../../../ports/chat.ts";
-import type { Attachment } from "../../../ports/message.ts";
-import { attachmentNote } from "../../shared/attachment-note.ts";
-import type { SlackApi } from "../api/api.ts";
+import { platformError } from "../../shared/platform-error.ts";
+import { attachmentNote } from "../../shared/tool-files.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
 import type { People } from "../api/people.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
+import { fileAttachments } from "../inbound/attachments.ts";
 import { createLineReader, linePageSchema, type RawLine } from "../inbound/lines.ts";
 import { readThread } from "../inbound/read-thread.ts";
 import { readMarks } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
 import { maxHistoryPage } from "../limits.ts";
-import { createChatAccess, type FoundPlace } from "./chat-access.ts";
+import type { ChatAccess, FoundPlace } from "./chat-access.ts";
 import { emojiName } from "./emoji.ts";
 import { readFiles, shareFiles, type UploadedFile, uploadFile } from "./files-out.ts";
 import type { MessageSearch } from "./message-search.ts";
@@ -26,20 +26,20 @@ export interface ChatActionsOptions {
   api: SlackApi;
   identity(): Promise<Identity>;
   people: People;
+  access: ChatAccess;
   threads: Threads;
   search: MessageSearch | undefined;
   log: Log;
   signal: AbortSignal;
 }
 
-const nothing = z.unknown();
 const maxParts = 3;
 const maxSearchAgeMs = 24 * 3_600_000;
 const toolTurn = "tool";
 
 export function createChatActions(options: ChatActionsOptions): ChatActions {
   const { api, identity, people, threads } = options;
-  const { find, channels } = createChatAccess(api, people);
+  const { find, channels } = options.access;
   const readLine = createLineReader(identity, people);
 
   async function newest(
@@ -111,7 +111,7 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
         .catch((thrown: unknown) =>
           isSlackError(thrown, "thread_not_found") ? { messages: [] } : Promise.reject(thrown),
         );
-      return (messages.find((each) => each.ts === ts)?.files ?? []).flatMap(fileOf);
+      return (messages.find((each) => each.ts === ts)?.files ?? []).flatMap(fileAttachments);
     },
     async post(place, { text, files, key }) {
       const found = await find(place);
@@ -130,9 +130,12 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     async react(place, messageId, emoji) {
       const { channel } = await find(place);
       const name = emojiName(emoji);
-      if (name === undefined) throw unsupported(`Slack needs emoji by name. Write ${emoji.slice(0, 20)} as its :name:`);
+      if (name === undefined) {
+        const advice = `Slack needs emoji by name. Write ${emoji.slice(0, 20)} as its :name:`;
+        throw platformError("slack", "unsupported", advice);
+      }
       const args = { channel, timestamp: tsIn(messageId, channel), name };
-      await api.call("reactions.add", args, nothing).catch((thrown: unknown) => {
+      await api.call("reactions.add", args, anyAnswer).catch((thrown: unknown) => {
         if (!isSlackError(thrown, "already_reacted")) throw thrown;
       });
     },
@@ -154,32 +157,5 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
 function tsIn(messageId: string, channel: string): string {
   const parsed = parseMessageId(messageId.includes(":") ? messageId : `${channel}:${messageId}`);
   if (parsed !== undefined && parsed.channel === channel) return parsed.ts;
-  throw new RemoraError({
-    code: "platform.no-access",
-    place: "platform slack",
-    message: `${messageId.slice(0, 60)} is not a message in ${channel}.`,
-  });
-}
-
-function unsupported(message: string): RemoraError {
-  return new RemoraError({ code: "platform.unsupported", place: "platform slack", message });
-}
-
-const fileSchema = z.object({
-  id: z.string(),
-  name: z.string().nullish(),
-  mimetype: z.string().nullish(),
-  size: z.number().nullish(),
-  url_private_download: z.string().optional(),
-  url_private: z.string().optional(),
-});
-
-/** Slack may give only the id. The details are then looked up when the file is opened. */
-function fileOf(file: unknown): Attachment[] {
-  const { data } = fileSchema.safeParse(file);
-  if (data === undefined) return [];
-  const url = data.url_private_download ?? data.url_private;
-  const source = { id: data.id, ...(url === undefined ? {} : { url }) };
-  const mimeType = data.mimetype ?? "application/octet-stream";
-  return [{ name: data.name ?? data.id, mimeType, bytes: data.size ?? 0, source }];
+  throw platformError("slack", "no-access", `${messageId.slice(0, 60)} is not a message in ${channel}.`);
 }

@@ -1,6 +1,5 @@
 /** Sends messages that only one person sees. A response URL works everywhere, but only five times. */
-import { z } from "zod";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
 import { isDirect } from "../conversation-id.ts";
 import { maxResponses } from "../limits.ts";
@@ -21,7 +20,6 @@ export interface EphemeralReplies {
   markdown(recipient: Recipient, markdown: string): Promise<void>;
 }
 
-const nothing = z.unknown();
 const maxRespondMs = 10_000;
 const maxPlainLength = 3_000;
 const maxNotificationLength = 700;
@@ -34,9 +32,9 @@ export function createEphemeralReplies(api: SlackApi): EphemeralReplies {
     const place = { channel, ...(recipient.thread === null ? {} : { thread_ts: recipient.thread }) };
     if (isDirect(channel)) {
       const silent = { unfurl_links: false, unfurl_media: false };
-      await api.call("chat.postMessage", { ...place, ...silent, ...content }, nothing, { isOnce: true });
+      await api.call("chat.postMessage", { ...place, ...silent, ...content }, anyAnswer, { isOnce: true });
     } else {
-      await api.call("chat.postEphemeral", { ...place, user, ...content }, nothing, { isOnce: true });
+      await api.call("chat.postEphemeral", { ...place, user, ...content }, anyAnswer, { isOnce: true });
     }
   }
 

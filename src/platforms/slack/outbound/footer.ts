@@ -4,6 +4,7 @@
  */
 import type { Log } from "../../../lib/log.ts";
 import type { AnswerFooter, FooterAction } from "../../../ports/answer-footer.ts";
+import { button, plainText, smallLine } from "./blocks.ts";
 import type { Block } from "./render.ts";
 
 /** Prefix of the block ids. Blocks with it are not part of what the agent said. */
@@ -39,29 +40,16 @@ export function createFooters(log: Log): Footers {
 
 function plainBlocks({ turnId, line, choices }: AnswerFooter): Block[] {
   const buttons = (["details", "retry"] as const).filter((choice) => choices.includes(choice));
-  const elements = buttons.map((choice) => ({
-    type: "button",
-    text: { type: "plain_text", text: labels[choice] },
-    action_id: actionPrefix + choice,
-    value: turnId,
-  }));
+  const elements = buttons.map((choice) => button(labels[choice], actionPrefix + choice, turnId));
   return [
-    ...(line === ""
-      ? []
-      : [
-          {
-            type: "context",
-            block_id: `${footerBlock}.line`,
-            elements: [{ type: "plain_text", text: line, emoji: false }],
-          },
-        ]),
+    ...(line === "" ? [] : [{ ...smallLine(line), block_id: `${footerBlock}.line` }]),
     ...(elements.length === 0 ? [] : [{ type: "actions", block_id: `${footerBlock}.buttons`, elements }]),
   ];
 }
 
 function feedbackBlock({ turnId }: AnswerFooter): Block {
-  const button = (text: string, label: string, action: FooterAction) => ({
-    text: { type: "plain_text", text },
+  const thumb = (text: string, label: string, action: FooterAction) => ({
+    text: plainText(text),
     accessibility_label: label,
     value: `${action}:${turnId}`,
   });
@@ -72,8 +60,8 @@ function feedbackBlock({ turnId }: AnswerFooter): Block {
       {
         type: "feedback_buttons",
         action_id: feedbackAction,
-        positive_button: button("👍", "This answer helped", "good"),
-        negative_button: button("👎", "This answer did not help", "bad"),
+        positive_button: thumb("👍", "This answer helped", "good"),
+        negative_button: thumb("👎", "This answer did not help", "bad"),
       },
     ],
   };

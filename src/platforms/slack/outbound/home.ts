@@ -1,17 +1,15 @@
 /** App Home, Slack's page for the app. Each button runs the command of the same name. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
-import type { Author, InboundCommand } from "../../../ports/message.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
+import type { Author } from "../../../ports/message.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer } from "../api/api.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
-import type { Identity } from "../api/identity.ts";
-import type { People } from "../api/people.ts";
-import { formatConversationId } from "../conversation-id.ts";
-import { maxAnswerMs, maxTextObjectLength, maxViewTitleLength } from "../limits.ts";
-import type { EphemeralReplies } from "./ephemeral-reply.ts";
+import { openView, updateView, type View } from "../api/views.ts";
+import { placeOf } from "../conversation-id.ts";
+import type { Handling } from "../interactions/handling.ts";
+import { maxAnswerMs, maxTextObjectLength } from "../limits.ts";
+import { button, modal, plainText } from "./blocks.ts";
 import { type Block, renderMrkdwn } from "./render.ts";
 
 export interface HomePage {
@@ -19,21 +17,15 @@ export interface HomePage {
   memory: string[];
 }
 
-export interface HomeOptions {
-  api: SlackApi;
-  handlers: PlatformHandlers;
-  identity(): Promise<Identity>;
-  people: People;
+export interface HomeOptions extends Handling {
   page(person: Author): Promise<HomePage>;
   commands(): { usage: string; description: string }[];
-  ephemeral: EphemeralReplies;
-  log: Log;
 }
 
 export interface Home {
   opened(event: unknown): Promise<void>;
   click(body: unknown): Promise<void>;
-  forget(body: unknown): Promise<Record<string, unknown>>;
+  forget(body: unknown): Promise<View>;
 }
 
 export const homeActions = { memory: "home_memory", export: "home_export", forget: "home_forget" } as const;
@@ -46,7 +38,6 @@ const clickSchema = z.object({
   actions: z.array(z.object({ action_id: z.string() })).min(1),
 });
 const submittedSchema = z.object({ user: z.object({ id: z.string() }) });
-const nothing = z.unknown();
 const maxSections = 40;
 const maxSectionLength = maxTextObjectLength - 100;
 
@@ -67,13 +58,13 @@ export function createHome(options: HomeOptions): Home {
         elements: [
           button("Show it", homeActions.memory),
           button("Send it to me", homeActions.export),
-          { ...button("Forget me…", homeActions.forget), style: "danger" },
+          button("Forget me…", homeActions.forget, undefined, "danger"),
         ],
       },
       header("Commands"),
       ...sections(commands.join("\n")),
     ];
-    await api.call("views.publish", { user_id: userId, view: { type: "home", blocks } }, nothing);
+    await api.call("views.publish", { user_id: userId, view: { type: "home", blocks } }, anyAnswer);
   }
 
   /** Runs the command in the person's DM, where private answers belong. */
@@ -83,26 +74,16 @@ export function createHome(options: HomeOptions): Home {
       people.author(userId),
       openDirectMessages(api, userId),
     ]);
-    const command: InboundCommand = {
-      platform: "slack",
-      conversationId: formatConversationId({ team, channel, thread: null }),
-      scope: `dm:${userId}`,
-      ...{ name, rest, by, at: Date.now() },
-    };
-    return { text: (await handlers.onCommand(command)).text, channel };
-  }
-
-  async function open(trigger: string, view: Record<string, unknown>): Promise<string> {
-    const schema = z.object({ view: z.object({ id: z.string() }) });
-    const opened = await api.call("views.open", { trigger_id: trigger, view }, schema, { isOnce: true, maxRetryMs: 0 });
-    return opened.view.id;
+    const place = placeOf({ team, channel, thread: null }, userId);
+    const { text } = await handlers.onCommand({ ...place, name, rest, by, at: Date.now() });
+    return { text, channel };
   }
 
   /** The trigger expires after three seconds, so the modal opens before its text is ready. */
   async function show(trigger: string, userId: string, name: string): Promise<void> {
-    const id = await open(trigger, modal("What I remember", "One moment…"));
+    const id = await openView(api, trigger, note("What I remember", "One moment…"));
     const text = await run(userId, name, "").then((done) => done.text, failureText);
-    await api.call("views.update", { view_id: id, view: modal("What I remember", text) }, nothing);
+    await updateView(api, id, note("What I remember", text));
   }
 
   async function send(userId: string): Promise<void> {
@@ -147,7 +128,7 @@ export function createHome(options: HomeOptions): Home {
           case homeActions.export:
             return await send(user.id);
           case homeActions.forget:
-            await open(trigger, forgetModal());
+            await openView(api, trigger, forgetModal());
         }
       } catch (thrown) {
         log.warn({ error: messageOf(thrown) }, "an App Home button failed");
@@ -159,10 +140,8 @@ export function createHome(options: HomeOptions): Home {
       const forgetting = forgetNow(user.id);
       const text = await withTimeout(maxAnswerMs, forgetting);
       if (text === undefined) void forgetting.then((late) => sendLate(user.id, late));
-      return {
-        response_action: "update",
-        view: modal("Forget me", text ?? "Working on it. I'll message you when it's done."),
-      };
+      const view = note("Forget me", text ?? "Working on it. I'll message you when it's done.");
+      return { response_action: "update", view };
     },
   };
 }
@@ -171,31 +150,19 @@ function failureText(thrown: unknown): string {
   return `That didn't work: ${messageOf(thrown)}`;
 }
 
-function forgetModal(): Record<string, unknown> {
+function forgetModal(): View {
   const text =
     "This deletes our DM from my memory. In channels, it deletes the exchanges you took part in and the decisions you made, with their history. You can't undo it.";
-  return {
-    ...modal("Forget me", text),
-    callback_id: forgetCallback,
-    submit: { type: "plain_text", text: "Forget me" },
-    close: { type: "plain_text", text: "Cancel" },
-  };
+  const view = modal("Forget me", sections(text), "Cancel");
+  return { ...view, callback_id: forgetCallback, submit: plainText("Forget me") };
 }
 
-function modal(title: string, markdown: string): Record<string, unknown> {
-  return {
-    type: "modal",
-    title: { type: "plain_text", text: title.slice(0, maxViewTitleLength) },
-    blocks: sections(markdown),
-  };
+function note(title: string, markdown: string): View {
+  return modal(title, sections(markdown));
 }
 
 function header(text: string): Block {
-  return { type: "header", text: { type: "plain_text", text } };
-}
-
-function button(text: string, action: string): Block {
-  return { type: "button", action_id: action, text: { type: "plain_text", text } };
+  return { type: "header", text: plainText(text) };
 }
 
 function sections(markdown: string): Block[] {

@@ -9,7 +9,7 @@ import { pause } from "../../../lib/backoff.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Posts } from "../../../ports/platform.ts";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
 import { shareFiles, type UploadedFile } from "./files-out.ts";
@@ -60,7 +60,6 @@ export interface Metadata {
 export const endFilesKey = "files:end";
 const postEvent = "remora_post";
 const postedSchema = z.object({ ts: z.string() });
-const nothing = z.unknown();
 const maxPostTries = 4;
 const minWaitMs = 250;
 
@@ -187,7 +186,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
 
   async function update(ts: string, key: string, content: MessageContent): Promise<void> {
     const args = { channel: destination.channel, ts, metadata: metadata(key) };
-    const change = () => api.call("chat.update", { ...args, ...content }, nothing);
+    const change = () => api.call("chat.update", { ...args, ...content }, anyAnswer);
     await change().catch(async (thrown: unknown) => {
       if (!isSlackError(thrown, "streaming_state_conflict")) throw thrown;
       await endStream(ts, key);
@@ -197,7 +196,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
 
   async function endStream(ts: string, key: string): Promise<void> {
     const args = { channel: destination.channel, ts, metadata: metadata(key) };
-    await api.call("chat.stopStream", args, nothing).catch((thrown: unknown) => {
+    await api.call("chat.stopStream", args, anyAnswer).catch((thrown: unknown) => {
       if (!isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user")) throw thrown;
     });
   }
@@ -221,7 +220,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     update,
     endStream,
     async remove(ts, key) {
-      await api.call("chat.delete", { channel: destination.channel, ts }, nothing).catch((thrown: unknown) => {
+      await api.call("chat.delete", { channel: destination.channel, ts }, anyAnswer).catch((thrown: unknown) => {
         if (!isSlackError(thrown, "message_not_found")) throw thrown;
       });
       await keep(`removed:${key}`, ts);

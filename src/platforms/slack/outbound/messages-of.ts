@@ -1,6 +1,7 @@
 /** Reads what is shown where a turn answers, so that an earlier process's posts are found. */
 import { z } from "zod";
 import type { SlackApi } from "../api/api.ts";
+import { pagesOf } from "../api/pages.ts";
 import { maxHistoryPage } from "../limits.ts";
 
 /** No message of the turn is older than `since`. */
@@ -30,25 +31,11 @@ const foundSchema = z.object({
       }),
     )
     .default([]),
-  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
 });
 
 export async function* messagesOf(api: SlackApi, { channel, thread, since }: Destination) {
   const method = thread === null ? "conversations.history" : "conversations.replies";
-  let cursor = "";
-  for (let page = 0; page < maxPages; page++) {
-    const { messages, response_metadata: next } = await api.call(
-      method,
-      {
-        channel,
-        ...(thread === null ? {} : { ts: thread }),
-        ...(cursor === "" ? {} : { cursor }),
-        ...{ oldest: since, limit: maxHistoryPage, include_all_metadata: true },
-      },
-      foundSchema,
-    );
-    yield* messages;
-    cursor = next?.next_cursor ?? "";
-    if (cursor === "") return;
-  }
+  const place = { channel, ...(thread === null ? {} : { ts: thread }) };
+  const args = { ...place, oldest: since, limit: maxHistoryPage, include_all_metadata: true };
+  for await (const { messages } of pagesOf(api, method, args, foundSchema, maxPages)) yield* messages;
 }

@@ -1,6 +1,5 @@
 /** One native stream. Text can only be appended. Slack limits a stream to five minutes and 12,000 bytes. */
-import { z } from "zod";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import { maxStreamBytes, maxStreamBytesWithTasks, streamLifetimeMs } from "../limits.ts";
 import { endSession } from "./assistant-pane.ts";
@@ -11,7 +10,7 @@ import { chunkKey, type TaskChunk, tasksBytes } from "./stream-tasks.ts";
 
 export interface Stream {
   ts: string;
-  /** Returns what to append to reach this text, possibly nothing, or undefined if a stream can't show it. */
+  /** Returns what to append to reach this text, possibly anyAnswer, or undefined if a stream can't show it. */
   next(markdown: string): string | undefined;
   /** Returns false if Slack or the person ended the stream, and then also ends its session. */
   append(text: string, tasks?: TaskChunk[]): Promise<boolean>;
@@ -29,19 +28,17 @@ export interface StreamOptions {
   ts: string;
   first: string;
   firstTasks: TaskChunk[];
-  now: () => number;
 }
 
-const nothing = z.unknown();
 const maxBytes = maxStreamBytes - 500;
 const maxBytesWithTasks = maxStreamBytesWithTasks - 500;
 const maxStreamMs = streamLifetimeMs - 60_000;
 /** Retry for long, because a late partial text is better than none. */
 const maxRetryMs = 20_000;
 
-export function createStream({ api, channel, thread, ts, first, firstTasks, now }: StreamOptions): Stream {
+export function createStream({ api, channel, thread, ts, first, firstTasks }: StreamOptions): Stream {
   const tasks = new Map(firstTasks.map((task) => [chunkKey(task), task]));
-  const startedAt = now();
+  const startedAt = Date.now();
   let sent = first;
 
   async function isTaken(call: Promise<unknown>): Promise<boolean> {
@@ -66,31 +63,19 @@ export function createStream({ api, channel, thread, ts, first, firstTasks, now 
     },
     async append(text, newTasks = []) {
       const args = { channel, ts, ...streamContent(text, newTasks) };
-      const isOpen = await isTaken(api.call("chat.appendStream", args, nothing, { isOnce: true, maxRetryMs }));
+      const isOpen = await isTaken(api.call("chat.appendStream", args, anyAnswer, { isOnce: true, maxRetryMs }));
       if (!isOpen) return false;
       sent += text;
       for (const task of newTasks) tasks.set(chunkKey(task), task);
       return true;
     },
-    stop: (rest, metadata, below = []) =>
-      isTaken(
-        api.call(
-          "chat.stopStream",
-          {
-            channel,
-            ts,
-            metadata,
-            ...(rest === "" ? {} : { markdown_text: rest }),
-            ...(below.length === 0 ? {} : { blocks: below }),
-          },
-          nothing,
-          {
-            isOnce: true,
-          },
-        ),
-      ),
+    stop(rest, metadata, below = []) {
+      const text = rest === "" ? {} : { markdown_text: rest };
+      const args = { channel, ts, metadata, ...text, ...(below.length === 0 ? {} : { blocks: below }) };
+      return isTaken(api.call("chat.stopStream", args, anyAnswer, { isOnce: true }));
+    },
     tasks,
-    isOld: () => now() - startedAt > maxStreamMs,
+    isOld: () => Date.now() - startedAt > maxStreamMs,
   };
 }
 

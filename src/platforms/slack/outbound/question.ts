@@ -1,5 +1,6 @@
 /** A tool's question with a button per option. Once the question is closed, shows its outcome instead. */
 import type { QuestionCard } from "../../../ports/question.ts";
+import { button } from "./blocks.ts";
 import type { MessageContent } from "./render.ts";
 import { richText } from "./rich-text.ts";
 import { beginningOf, escapeText } from "./safe-text.ts";
@@ -14,12 +15,7 @@ export function questionMessage({ id, tool, question, options, requesterName, ou
     outcome === undefined
       ? {
           type: "actions",
-          elements: options.map((option, index) => ({
-            type: "button",
-            action_id: `${pickAction}${index}`,
-            text: { type: "plain_text", text: option, emoji: false },
-            value: id,
-          })),
+          elements: options.map((option, index) => button(option, `${pickAction}${index}`, id)),
         }
       : richText([{ type: "text", text: outcome, style: { bold: true } }]);
   return { text: escapeText(beginningOf(question, maxNotificationLength)), blocks: [head, from, end] };

@@ -2,11 +2,12 @@
 import { z } from "zod";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
-import { platformAway } from "../../shared/platform-away.ts";
+import { platformAway } from "../../shared/platform-error.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isAway } from "../api/api-problems.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
 import type { Identity } from "../api/identity.ts";
+import { pagesOf } from "../api/pages.ts";
 import type { People } from "../api/people.ts";
 import {
   formatConversationId,
@@ -21,13 +22,9 @@ export interface ReachOptions {
   api: SlackApi;
   identity(): Promise<Identity>;
   people: People;
-  now(): number;
 }
 
-const membersSchema = z.object({
-  members: z.array(z.string()).default([]),
-  response_metadata: z.object({ next_cursor: z.string().optional() }).optional(),
-});
+export const membersSchema = z.object({ members: z.array(z.string()).default([]) });
 const infoSchema = z.object({ channel: z.object({ name: z.string().optional() }) });
 
 const userPattern = /^[UW][A-Z0-9]+$/;
@@ -36,28 +33,25 @@ const maxKnown = 2_000;
 /** In a larger channel, somebody who is not found counts as absent, and gets a direct message. */
 const maxPages = 5;
 
-export function createReach({ api, identity, people, now }: ReachOptions): Reach {
+export function createReach({ api, identity, people }: ReachOptions): Reach {
   /** By channel and person. */
   const known = createLruMap<{ isMember: boolean; until: number }>(maxKnown);
 
   async function membersAmong(channel: string, ids: string[]): Promise<Set<string>> {
     const keyOf = (id: string) => `${channel}:${id}`;
-    const isFresh = (id: string) => (known.get(keyOf(id))?.until ?? 0) > now();
+    const isFresh = (id: string) => (known.get(keyOf(id))?.until ?? 0) > Date.now();
     const wanted = new Set(ids.filter((id) => !isFresh(id)));
     const found = wanted.size === 0 ? new Set<string>() : await search(channel, wanted);
-    for (const id of wanted) known.set(keyOf(id), { isMember: found.has(id), until: now() + freshMs });
+    for (const id of wanted) known.set(keyOf(id), { isMember: found.has(id), until: Date.now() + freshMs });
     return new Set(ids.filter((id) => known.get(keyOf(id))?.isMember === true));
   }
 
   async function search(channel: string, wanted: Set<string>): Promise<Set<string>> {
     const found = new Set<string>();
-    let cursor = "";
-    for (let page = 0; page < maxPages && found.size < wanted.size; page++) {
-      const args = { channel, limit: maxListPage, ...(cursor === "" ? {} : { cursor }) };
-      const { members, response_metadata: next } = await api.call("conversations.members", args, membersSchema);
+    const args = { channel, limit: maxListPage };
+    for await (const { members } of pagesOf(api, "conversations.members", args, membersSchema, maxPages)) {
       for (const id of members) if (wanted.has(id)) found.add(id);
-      cursor = next?.next_cursor ?? "";
-      if (cursor === "") break;
+      if (found.size === wanted.size) break;
     }
     return found;
   }

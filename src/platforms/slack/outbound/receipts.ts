@@ -10,7 +10,7 @@ import type { Log } from "../../../lib/log.ts";
 import type { WithLock } from "../../../ports/cluster.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
 import type { Store } from "../../../ports/store.ts";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isAway, isSlackError } from "../api/api-problems.ts";
 import { parseConversationId, parseMessageId } from "../conversation-id.ts";
 import type { ThreadStatuses } from "./thread-status.ts";
@@ -44,7 +44,6 @@ const maxMarked = 20;
 const dueKey = "slack-reactions-to-remove";
 const maxDue = 500;
 const keptMs = 86_400_000;
-const nothing = z.unknown();
 const markedSchema = z.array(z.string());
 
 export function createReceipts(options: ReceiptsOptions): Receipts {
@@ -59,7 +58,7 @@ export function createReceipts(options: ReceiptsOptions): Receipts {
     if (said === undefined) return true;
     const args = { channel: said.channel, timestamp: said.ts, name: emoji.replaceAll(":", "") };
     try {
-      await api.call(method, args, nothing, { maxRetryMs: maxReactionMs });
+      await api.call(method, args, anyAnswer, { maxRetryMs: maxReactionMs });
       return true;
     } catch (thrown) {
       if (isSlackError(thrown, "no_reaction", "already_reacted", "message_not_found")) return true;

@@ -4,11 +4,10 @@
  * on. In each thread, one call runs at a time and the newest status wins. A status is optional: a failure is logged once, and
  * replies show a line in their message instead for a while.
  */
-import { z } from "zod";
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
-import type { SlackApi } from "../api/api.ts";
+import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
 import { statusLifetimeMs } from "../limits.ts";
@@ -29,7 +28,7 @@ export interface ThreadStatusesOptions {
   api: SlackApi;
   rateLimiter: RateLimiter;
   log: Log;
-  now: () => number;
+  now?: () => number;
 }
 
 export type ThreadStatuses = (channel: string, thread: string) => ThreadStatus;
@@ -43,7 +42,6 @@ interface State {
   refusedUntil: number;
 }
 
-const nothing = z.unknown();
 const restMs = 10 * 60_000;
 const minRestMs = 30_000;
 const maxThreads = 2_000;
@@ -53,7 +51,7 @@ const maxStatusLength = 90;
 /** The turn ends soon after; without the call, people would see the status for two more minutes. */
 const maxClearMs = 10_000;
 
-export function createThreadStatuses({ api, rateLimiter, log, now }: ThreadStatusesOptions): ThreadStatuses {
+export function createThreadStatuses({ api, rateLimiter, log, now = Date.now }: ThreadStatusesOptions): ThreadStatuses {
   const states = createLruMap<State>(maxThreads);
   let refusedUntil = 0;
   let isLogged = false;
@@ -78,7 +76,7 @@ export function createThreadStatuses({ api, rateLimiter, log, now }: ThreadStatu
       Object.assign(state, { shown: status, shownAt: now() });
       try {
         const maxRetryMs = status === "" ? maxClearMs : 0;
-        await api.call("assistant.threads.setStatus", { ...place, status }, nothing, { maxRetryMs });
+        await api.call("assistant.threads.setStatus", { ...place, status }, anyAnswer, { maxRetryMs });
       } catch (thrown) {
         refused(state, thrown);
         return;

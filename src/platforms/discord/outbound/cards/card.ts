@@ -12,11 +12,13 @@ import {
 } from "discord.js";
 import { shorten } from "../../../../lib/text/shorten.ts";
 import { type ApprovalCard, type CardItem, openCountText, reasonParts } from "../../../../ports/card.ts";
+import { isConsent } from "../../../shared/card-choices.ts";
 import type { ButtonPlace } from "../../interactions/custom-id.ts";
 import { maxLayoutTextLength } from "../../limits.ts";
+import { rowsOf } from "../buttons.ts";
 import type { OutgoingMessage } from "../messages.ts";
 import { escapePlain } from "../plain-text.ts";
-import { itemButtons, rowForAll, rowOf, withoutConsent } from "./card-buttons.ts";
+import { itemButtons, rowForAll } from "./card-buttons.ts";
 import { rowText, wholeRow } from "./card-row.ts";
 import { wholeChanges } from "./changes-file.ts";
 import { changesText, reportText } from "./changes-text.ts";
@@ -88,7 +90,7 @@ function messageOf(card: ApprovalCard, rows: Row[], options: CardOptions, isLast
   const hasAll = isLast && open.filter(({ choices }) => choices.includes("approve")).length > 1;
   const below: APIMessageTopLevelComponent[] = [
     ...(isLast && !isOne && open.length > 0 ? [text(whoAndUntil(card))] : []),
-    ...(hasAll ? [rowForAll(card, options.place, canAttach)] : []),
+    ...(hasAll ? rowForAll(card, options.place, canAttach) : []),
   ];
   return { isLayout: true, components: [...head, ...parts, ...below], files };
 }
@@ -107,15 +109,15 @@ function openParts({ item, number }: Row, { room, canAttach, suffix, place }: Op
   const isCallAbove = item.isHeadlineWhole === true && opening.includes(headlineText(item));
   const left = { room: room - opening.length - 1, fileName: canAttach ? name : undefined, isCallAbove };
   const { text: body, isWhole } = changes === undefined ? rowText(item, left) : changesText(item, changes, left);
-  const choices = isWhole || canAttach ? item.choices : withoutConsent(item.choices);
-  const row = rowOf(itemButtons(item, choices, suffix, place));
+  const choices = isWhole || canAttach ? item.choices : item.choices.filter((choice) => !isConsent(choice));
+  const buttons = rowsOf(itemButtons(item, choices, suffix, place));
   const data = isWhole || !canAttach ? undefined : changes === undefined ? wholeRow(item) : wholeChanges(item, changes);
   const file = data === undefined ? undefined : ({ name, data, contentType: "text/plain" } satisfies RawFile);
   const above: APIComponentInContainer[] = [
     text(body === "" ? opening : `${opening}\n${body}`),
     ...(file === undefined ? [] : [{ type: ComponentType.File as const, file: { url: `attachment://${name}` } }]),
   ];
-  return { above, buttons: row === undefined ? [] : [row], file };
+  return { above, buttons, file };
 }
 
 /** Drops the reason, then the formatting, if the first line needs the room. */
@@ -144,8 +146,7 @@ function settledParts(item: CardItem, place: ButtonPlace, room: number): APIMess
   const [only, another] = buttons;
   if (only !== undefined && another === undefined)
     return [{ type: ComponentType.Section, components: [content], accessory: only }];
-  const row = rowOf(buttons);
-  return row === undefined ? [content] : [content, row];
+  return [content, ...rowsOf(buttons)];
 }
 
 function text(content: string): APITextDisplayComponent {

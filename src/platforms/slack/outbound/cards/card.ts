@@ -5,10 +5,11 @@
  */
 import { type ApprovalCard, type CardItem, openCountText, reasonParts } from "../../../../ports/card.ts";
 import { maxBlocksLength, maxMessageBlocks, maxTextObjectLength } from "../../limits.ts";
+import { button, plainText } from "../blocks.ts";
 import type { Block, MessageContent } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
 import { beginningOf, endOf, escapeText } from "../safe-text.ts";
-import { button, choiceActions, choiceBlock, withoutConsent } from "./card-buttons.ts";
+import { actionOf, choiceBlock, withoutConsent } from "./card-buttons.ts";
 import { headlineElements, settledBlocks } from "./card-line.ts";
 import { askingChangeBlocks, reportBlocks } from "./change-blocks.ts";
 import { factBlocks } from "./facts-block.ts";
@@ -94,16 +95,16 @@ function endBlocks(card: ApprovalCard, files: CardFiles): Block[] {
 /** Approve all looks like no other button, and asks once more, because a slip would approve everything. */
 function allBlock({ id }: ApprovalCard, open: number): Block {
   const dialog = {
-    title: { type: "plain_text", text: `Approve all ${open}?` },
-    text: { type: "plain_text", text: "Every action on this card will run." },
-    confirm: { type: "plain_text", text: `Approve all ${open}` },
-    deny: { type: "plain_text", text: "Back" },
+    title: plainText(`Approve all ${open}?`),
+    text: plainText("Every action on this card will run."),
+    confirm: plainText(`Approve all ${open}`),
+    deny: plainText("Back"),
   };
   return {
     type: "actions",
     elements: [
-      { ...button(`Approve all ${open}`, choiceActions.approve, id), confirm: dialog },
-      button(`Deny all ${open}`, choiceActions.deny, id),
+      { ...button(`Approve all ${open}`, actionOf("approve"), id), confirm: dialog },
+      button(`Deny all ${open}`, actionOf("deny"), id),
     ],
   };
 }
@@ -113,10 +114,7 @@ const divider: Block = { type: "divider" };
 /** Who asks, who can answer, and until when, in one small line. */
 function whoBlock({ requesterName, approversText, expiresAt }: ApprovalCard): Block {
   const who = beginningOf(`Asked by ${requesterName} · ${approversText}`, maxTextObjectLength);
-  const elements = [
-    { type: "plain_text", text: who, emoji: false },
-    ...(expiresAt === null ? [] : [{ type: "mrkdwn", text: expiryText(expiresAt) }]),
-  ];
+  const elements = [plainText(who), ...(expiresAt === null ? [] : [{ type: "mrkdwn", text: expiryText(expiresAt) }])];
   return { type: "context", elements };
 }
 
@@ -208,20 +206,11 @@ function packed(rows: Block[][], extra: Block[]): Block[][] {
   for (const row of rows) {
     const last = groups.at(-1) ?? [];
     const together = [...last, ...row, ...extra];
-    const fits = together.length <= maxBlocks && sizeOf(together) <= maxCardLength;
+    const fits = together.length <= maxBlocks && textLength(together, blockOverhead) <= maxCardLength;
     if (fits || last.length === 0) last.push(...row);
     else groups.push([...row]);
   }
   return groups;
-}
-
-function sizeOf(value: unknown): number {
-  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + sizeOf(item) + blockOverhead, 0);
-  if (typeof value !== "object" || value === null) return 0;
-  return Object.entries(value).reduce(
-    (sum, [key, item]) => sum + (key === "text" && typeof item === "string" ? item.length : sizeOf(item)),
-    0,
-  );
 }
 
 /** Counts characters as Slack does, as far as measured. */
@@ -229,11 +218,13 @@ function charactersOf(blocks: Block[]): number {
   return blocks.reduce((sum, block) => sum + blockOverhead + textLength(block), 0);
 }
 
-function textLength(value: unknown): number {
-  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + textLength(item), 0);
+/** Adds `perItem` for each item of an array, at every level. */
+function textLength(value: unknown, perItem = 0): number {
+  const lengthOf = (item: unknown) => textLength(item, perItem);
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + lengthOf(item) + perItem, 0);
   if (typeof value !== "object" || value === null) return 0;
   return Object.entries(value).reduce(
-    (sum, [key, item]) => sum + (key === "text" && typeof item === "string" ? item.length : textLength(item)),
+    (sum, [key, item]) => sum + (key === "text" && typeof item === "string" ? item.length : lengthOf(item)),
     0,
   );
 }

@@ -1,9 +1,10 @@
 /** A turn's changes to its folder, as blocks. Whatever does not fit is behind Show diff or in a file, never dropped. */
 import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/card.ts";
+import { choiceLabel } from "../../../shared/card-choices.ts";
+import { smallLine } from "../blocks.ts";
 import type { Block } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
 import { beginningOf, endOf, middleCut } from "../safe-text.ts";
-import { choiceLabel } from "./card-buttons.ts";
 import { headlineElements } from "./card-line.ts";
 
 type Files = { name: string; text: string }[];
@@ -51,7 +52,7 @@ export function reportBlocks({ state, settledAt }: CardItem, changes: ShownChang
   const summary = changes.summary === "" ? [] : [middleCut(changes.summary, maxSummaryCharacters)];
   const lines = [...summary, ...reportedLines(changes)];
   if (lines.length === 0) return [];
-  return [{ type: "context", elements: [{ type: "plain_text", text: lines.join("\n"), emoji: false }] }];
+  return [smallLine(lines.join("\n"))];
 }
 
 function fileBlocks(changes: ShownChanges, files: Files): Block[] {

@@ -1,0 +1,39 @@
+/** Forms: their fields, and what people entered. */
+import {
+  type APIComponentInLabel,
+  type APIModalInteractionResponseCallbackData,
+  type APIModalSubmissionComponent,
+  ComponentType,
+} from "discord.js";
+import { type ButtonId, formatButtonId } from "./custom-id.ts";
+
+export interface Field {
+  label: string;
+  description?: string;
+  component: APIComponentInLabel;
+}
+
+/** `id` says what the form submits. */
+export function form(id: ButtonId, title: string, fields: Field[]): APIModalInteractionResponseCallbackData {
+  const components = fields.map((field) => ({ type: ComponentType.Label as const, ...field }));
+  return { custom_id: formatButtonId(id), title, components };
+}
+
+export type Submitted = readonly APIModalSubmissionComponent[];
+
+function enteredIn(components: Submitted) {
+  return components.flatMap((part) => (part.type === ComponentType.Label ? [part.component] : []));
+}
+
+/** The texts of the inputs whose ids begin with `id`, in the order of their ids. */
+export function textsIn(components: Submitted, id: string): string[] {
+  return enteredIn(components)
+    .flatMap((input) => (input.type === ComponentType.TextInput && input.custom_id.startsWith(id) ? [input] : []))
+    .sort((one, other) => one.custom_id.localeCompare(other.custom_id))
+    .map(({ value }) => value);
+}
+
+/** What was chosen in the form's menu. */
+export function chosenIn(components: Submitted): string[] {
+  return enteredIn(components).flatMap((menu) => ("values" in menu ? menu.values : []));
+}
