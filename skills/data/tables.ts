@@ -36,9 +36,7 @@ export async function loadTables(database: DatabaseSync, { files, csv }: Source)
   for (const file of files) {
     const name = tableName(file.name, taken);
     taken.add(name.toLowerCase());
-    tables.push(
-      file.format === "csv" ? await loadCsv(database, file, name, csv) : loadJson(database, file, name),
-    );
+    tables.push(file.format === "csv" ? await loadCsv(database, file, name, csv) : loadJson(database, file, name));
   }
   return tables;
 }

@@ -1,7 +1,7 @@
 /** `remora backup` saves everything to one file, while the agent runs or not. */
 import { existsSync, statSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
-import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, extname, join, resolve } from "node:path";
 import { type BackupSummary, createBackup } from "../backup/create-backup.ts";
 import type { LeftOut } from "../backup/manifest.ts";
 import { redisSettings } from "../config/derive.ts";
@@ -9,6 +9,7 @@ import { readEnvFile } from "../config/env-file.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Settings } from "../config/settings.ts";
 import { RemoraError } from "../lib/errors.ts";
+import { isInside } from "../lib/is-inside.ts";
 import { counted } from "../lib/text/counted.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import { openCopy } from "./open-state.ts";
@@ -63,7 +64,7 @@ async function checkedFile(written: string, { data, workspace }: Settings): Prom
   const stamp = new Date().toISOString().slice(0, 19).replaceAll(":", "-");
   const file = isFolder ? join(given, `remora-${stamp}.tar.gz`) : given;
   if (existsSync(file)) throw refusal(file, "exists already. Name another file, or a folder");
-  const own = [data, workspace].find((folder) => !relative(folder, file).startsWith(`..${sep}`));
+  const own = [data, workspace].find((folder) => isInside(file, folder));
   if (own !== undefined) throw refusal(file, `is inside ${own}, which the backup contains. Name a file elsewhere`);
   await mkdir(dirname(file), { recursive: true });
   return file;

@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
+import { approverOf } from "../lib/approver-entry.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { HealthCheck } from "../ports/health.ts";
@@ -151,11 +152,6 @@ export function createOwnerNotices(options: OwnerNoticesOptions): OwnerNotices {
 
 /** Only people can get a direct message, so roles are left out. */
 function ownersOn(service: string, owners: readonly string[]): string[] {
-  const ids = owners.flatMap((entry) => {
-    const [type, ...rest] = entry.split(":");
-    if (type !== "user") return [];
-    const [id = "", ...more] = rest.length > 1 && rest[0] === service ? rest.slice(1) : rest;
-    return id === "" || more.length > 0 ? [] : [id];
-  });
-  return [...new Set(ids)];
+  const people = owners.flatMap((entry) => approverOf(entry, service)).filter(({ type }) => type === "user");
+  return [...new Set(people.map(({ id }) => id))];
 }

@@ -8,16 +8,19 @@ import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
 import type { CheckResult } from "../ports/check.ts";
 
-export interface AgentTurn {
-  id: string;
-  state: string;
-  conversationId: string;
-  who: string;
-  whoId: string;
-  startedAt: number;
-  endedAt: number | null;
-  failure: string | null;
-}
+const agentTurn = z.object({
+  id: z.string(),
+  state: z.string(),
+  conversationId: z.string(),
+  who: z.string(),
+  whoId: z.string(),
+  startedAt: z.number(),
+  endedAt: z.number().nullable(),
+  failure: z.string().nullable(),
+});
+const turnsAnswer = z.object({ turns: z.array(agentTurn) });
+
+export type AgentTurn = z.infer<typeof agentTurn>;
 
 export interface Agent {
   /** Where the page is, with its token; undefined if it is turned off. */
@@ -45,21 +48,6 @@ const startTimeoutMs = 60_000;
 const requestTimeoutMs = 5_000;
 const maxKeptLog = 20_000;
 const maxShownLines = 12;
-
-const turnsSchema = z.object({
-  turns: z.array(
-    z.object({
-      id: z.string(),
-      state: z.string(),
-      conversationId: z.string(),
-      who: z.string(),
-      whoId: z.string(),
-      startedAt: z.number(),
-      endedAt: z.number().nullable(),
-      failure: z.string().nullable(),
-    }),
-  ),
-});
 
 /** Resolves once the agent listens. */
 export async function startAgent(options: AgentOptions, signal: AbortSignal): Promise<CheckResult<{ agent: Agent }>> {
@@ -135,7 +123,7 @@ async function agentAt(
     async newestTurns() {
       try {
         const response = await get("/dashboard/data/turns");
-        return turnsSchema.parse(await response.json()).turns;
+        return turnsAnswer.parse(await response.json()).turns;
       } catch {
         return [];
       }

@@ -2,11 +2,10 @@
  * Finds who should be told about a card, from the rules that are recorded with its calls. The requester is never among
  * them. A call that the requester may approve alone notifies nobody.
  */
+import { type Approver, approverOf } from "../../lib/approver-entry.ts";
 import { type AnswerRule, fits, requesterOf } from "../authority.ts";
 import type { ApprovalRow } from "../card.ts";
 import { votersHere } from "../has-voted.ts";
-
-export type Approver = { type: "user" | "role"; id: string };
 
 export interface Audience {
   /** In the order of the settings, without the requester and those who have voted. */
@@ -55,12 +54,4 @@ function approversOf(row: ApprovalRow): Approver[] {
   const left = new Set([requester.id, ...votersHere(row), ...(notRequester ? alsoAsked : [])]);
   const all = approvers.flatMap((entry) => approverOf(entry, target.platform));
   return all.filter(({ type, id }) => type === "role" || !left.has(id));
-}
-
-/** `user:<id>` or `user:<platform>:<id>`. People of another platform can't answer this card. */
-export function approverOf(entry: string, platform: string): Approver[] {
-  const [type, ...rest] = entry.split(":");
-  if (type !== "user" && type !== "role") return [];
-  const [id = "", ...more] = rest[0] === platform && rest.length > 1 ? rest.slice(1) : rest;
-  return id === "" || more.length > 0 ? [] : [{ type, id }];
 }

@@ -3,6 +3,7 @@
  * there; the others get a copy by direct message. People who have left are skipped. If nobody who may answer is left,
  * the calls are refused.
  */
+import { type Approver, approverOf } from "../../lib/approver-entry.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { untilAborted } from "../../lib/until-aborted.ts";
 import type { NotifiedPerson, NotifyRecord } from "../../ports/approval.ts";
@@ -12,7 +13,7 @@ import { maxNamedApprovers, waitingEntries } from "../approver-names.ts";
 import { isDashboardEntry } from "../authority.ts";
 import type { ApprovalRow } from "../card.ts";
 import { type ApprovalsContext, cardRows, endRow } from "../context.ts";
-import { type Approver, approverOf, audienceOf } from "./audience.ts";
+import { audienceOf } from "./audience.ts";
 import type { NotifyOptions } from "./options.ts";
 
 /** The card must not wait longer for the service to say who is where. */

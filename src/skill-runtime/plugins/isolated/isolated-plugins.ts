@@ -35,9 +35,10 @@ export interface IsolatedPlugins {
 
 const defaultMaxIdleMs = 10 * 60_000;
 const maxKeptProcesses = 20;
+
 interface Kept {
   process: Promise<PluginProcess>;
-  isBusy(): boolean;
+  end(): Promise<void>;
   idle: NodeJS.Timeout | undefined;
   usedAt: number;
   calls: number;
@@ -47,7 +48,7 @@ export function createIsolatedPlugins(options: IsolatedPluginsOptions): Isolated
   const { maxIdleMs = defaultMaxIdleMs } = options;
   const closed = new AbortController();
   const starter = createProcessStarter(options, closed.signal);
-  const allKept = new Set<{ kept: Kept; end(): void }>();
+  const allKept = new Set<Kept>();
 
   function load(skill: Skill, home: PluginHome): IsolatedPlugin {
     const isInFolder = usesFolder(skill.permissions);
@@ -57,19 +58,19 @@ export function createIsolatedPlugins(options: IsolatedPluginsOptions): Isolated
     const letGo = (key: string, kept: Kept) => {
       if (byFolder.get(key) === kept) byFolder.delete(key);
       clearTimeout(kept.idle);
-      for (const entry of allKept) if (entry.kept === kept) allKept.delete(entry);
-    };
-    const end = async (key: string, kept: Kept) => {
-      letGo(key, kept);
-      await kept.process.then((process) => process.end()).catch(() => {});
+      allKept.delete(kept);
     };
     const take = (key: string): Kept => {
       const known = byFolder.get(key);
       if (known !== undefined) return known;
       const process = starter.startKept(skill, home, key === "" ? undefined : key);
-      const kept: Kept = { process, isBusy: () => kept.calls > 0, idle: undefined, usedAt: Date.now(), calls: 0 };
+      const end = async () => {
+        letGo(key, kept);
+        await process.then((started) => started.end()).catch(() => {});
+      };
+      const kept: Kept = { process, end, idle: undefined, usedAt: Date.now(), calls: 0 };
       byFolder.set(key, kept);
-      allKept.add({ kept, end: () => void end(key, kept) });
+      allKept.add(kept);
       process
         .then((started) => started.gone)
         .then(
@@ -113,19 +114,19 @@ export function createIsolatedPlugins(options: IsolatedPluginsOptions): Isolated
           kept.usedAt = Date.now();
           // A process that offers tools must keep running, so it has no idle timeout.
           if (kept.calls === 0 && !skill.providesTools)
-            kept.idle = setTimeout(() => void end(key, kept), maxIdleMs).unref();
+            kept.idle = setTimeout(() => void kept.end(), maxIdleMs).unref();
         }
       },
       async destroy() {
-        await Promise.all([...byFolder].map(([key, kept]) => end(key, kept)));
+        await Promise.all([...byFolder.values()].map((kept) => kept.end()));
       },
     };
   }
 
   function makeRoom(newest: Kept): void {
     if (allKept.size <= maxKeptProcesses) return;
-    const idle = [...allKept].filter(({ kept }) => kept !== newest && !kept.isBusy());
-    idle.sort((one, other) => one.kept.usedAt - other.kept.usedAt)[0]?.end();
+    const idle = [...allKept].filter((kept) => kept !== newest && kept.calls === 0);
+    void idle.sort((one, other) => one.usedAt - other.usedAt)[0]?.end();
   }
 
   return {

@@ -2,29 +2,20 @@
 import { z } from "zod";
 import type { JsonObject } from "../../../ports/message.ts";
 
-export interface PluginError {
-  name: string;
-  message: string;
-  code?: string | undefined;
-  status?: number | undefined;
-  retryAfterMs?: number | undefined;
-  isRetryable?: boolean | undefined;
-  cause?: PluginError | undefined;
-  errors?: PluginError[] | undefined;
-}
-
-const error: z.ZodType<PluginError> = z.lazy(() =>
-  z.object({
-    name: z.string(),
-    message: z.string(),
-    code: z.string().optional(),
-    status: z.number().optional(),
-    retryAfterMs: z.number().optional(),
-    isRetryable: z.boolean().optional(),
-    cause: error.optional(),
-    errors: z.array(error).optional(),
-  }),
-);
+const error = z.object({
+  name: z.string(),
+  message: z.string(),
+  code: z.string().optional(),
+  status: z.number().optional(),
+  retryAfterMs: z.number().optional(),
+  isRetryable: z.boolean().optional(),
+  get cause() {
+    return error.optional();
+  },
+  get errors() {
+    return z.array(error).optional();
+  },
+});
 
 const id = z.number().int();
 const fields = z.record(z.string(), z.json()).transform((value) => value as JsonObject);
@@ -32,8 +23,8 @@ const offeredTool = z.object({
   name: z.string(),
   description: z.string().default(""),
   parameters: z.unknown(),
-  timeoutMs: z.number().optional(),
-  isTrusted: z.boolean().optional(),
+  timeoutMs: z.number().exactOptional(),
+  isTrusted: z.boolean().exactOptional(),
 });
 
 export const pluginMessage = z.discriminatedUnion("type", [
@@ -54,13 +45,13 @@ export const pluginMessage = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("offer"),
     source: z.string(),
-    offer: z.object({ tools: z.array(offeredTool).optional(), problems: z.array(z.string()).optional() }),
+    offer: z.object({ tools: z.array(offeredTool).exactOptional(), problems: z.array(z.string()).exactOptional() }),
   }),
 ]);
 
 export type PluginMessage = z.infer<typeof pluginMessage>;
 
-export function thrownBy({ cause, errors, ...described }: PluginError): Error {
+export function thrownBy({ cause, errors, ...described }: z.infer<typeof error>): Error {
   const options = cause === undefined ? undefined : { cause: thrownBy(cause) };
   const thrown =
     errors === undefined

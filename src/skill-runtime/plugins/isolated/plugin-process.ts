@@ -2,7 +2,7 @@
 import { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { JsonObject } from "../../../ports/message.ts";
-import type { PluginContext, PluginHome, ToolOffer } from "../../../ports/plugin.ts";
+import type { PluginContext, PluginHome } from "../../../ports/plugin.ts";
 import type { RunningPlugin } from "../../../ports/plugin-process.ts";
 import type { Skill } from "../../../ports/skill.ts";
 import { CallNotStarted } from "../failure.ts";
@@ -99,7 +99,7 @@ export async function openPluginProcess(parts: ProcessParts, signal: AbortSignal
         if (mayLog()) home.log[message.level](message.fields, message.message);
         break;
       case "offer":
-        home.offer?.(message.source, offerOf(message.offer));
+        home.offer?.(message.source, message.offer);
         break;
       default:
         message satisfies never;
@@ -219,17 +219,4 @@ function logOutput({ output }: RunningPlugin, { name }: Skill, log: Log, mayLog:
       log.info({ skill: name, output: text.slice(0, maxLoggedOutput) }, "a plugin wrote to standard output");
   });
   output.on("error", () => {});
-}
-
-function offerOf({ tools, problems }: Extract<PluginMessage, { type: "offer" }>["offer"]): ToolOffer {
-  return {
-    ...(problems === undefined ? {} : { problems }),
-    ...(tools === undefined ? {} : { tools: tools.map(withoutUndefined) }),
-  };
-}
-
-type WithoutUndefined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
-
-function withoutUndefined<T extends object>(value: T): WithoutUndefined<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as WithoutUndefined<T>;
 }
