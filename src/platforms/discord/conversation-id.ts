@@ -25,7 +25,17 @@ export function parseConversationId(id: string): DiscordConversation | undefined
   return { type: "guild", guild: first, channel, thread: thread ?? null };
 }
 
-export function scopeOf(conversation: DiscordConversation, userId: string): Scope {
+/** Where a message or command of a person belongs. */
+export function placeOf(conversation: DiscordConversation, userId: string) {
+  return {
+    platform: "discord",
+    conversationId: formatConversationId(conversation),
+    scope: scopeOf(conversation, userId),
+    ...(conversation.type === "guild" ? { channelId: conversation.channel, spaceId: conversation.guild } : {}),
+  };
+}
+
+function scopeOf(conversation: DiscordConversation, userId: string): Scope {
   return conversation.type === "dm" ? `dm:${userId}` : `channel:${conversation.channel}`;
 }
 

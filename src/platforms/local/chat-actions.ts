@@ -1,9 +1,9 @@
 /** What tools may do in the local chat. Everybody on the page can see the channels; only its person can see a DM. */
 import { createHash } from "node:crypto";
-import { RemoraError } from "../../lib/errors.ts";
 import type { ChatActions, ChatPlace } from "../../ports/chat.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { ToolFile } from "../../ports/tool.ts";
+import { platformError } from "../shared/platform-error.ts";
 import { agent, type ChatMessage, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { parseConversationId, scopeOf } from "./conversation-id.ts";
@@ -84,11 +84,7 @@ export function createLocalChatActions(store: ChatStore): ChatActions {
       return { messageId: await post(placeSpot(chatPlace), message) };
     },
     async react() {
-      throw new RemoraError({
-        code: "platform.unsupported",
-        place: "platform local",
-        message: "the local page has no reactions",
-      });
+      throw platformError("local", "unsupported", "the local page has no reactions");
     },
     async openThread(chatPlace, { messageId, name, text, key }) {
       const { place } = placeSpot(chatPlace);
@@ -110,6 +106,6 @@ function messageIn(store: ChatStore, id: string, place: Scope): StoredMessage {
   return message;
 }
 
-function noAccess(message: string): RemoraError {
-  return new RemoraError({ code: "platform.no-access", place: "platform local", message });
+function noAccess(message: string) {
+  return platformError("local", "no-access", message);
 }

@@ -1,6 +1,5 @@
 /** One reply in the local chat. Ids derive from turn, segment and card, so a resumed reply writes the same messages. */
-import { readFile, stat } from "node:fs/promises";
-import { messageOf, RemoraError } from "../../lib/errors.ts";
+import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { AnswerFooter } from "../../ports/answer-footer.ts";
@@ -10,7 +9,8 @@ import type { Posts, Reply } from "../../ports/platform.ts";
 import type { Progress } from "../../ports/progress.ts";
 import type { QuestionCard } from "../../ports/question.ts";
 import type { ToolFile } from "../../ports/tool.ts";
-import { attachmentNote } from "../shared/attachment-note.ts";
+import { platformError } from "../shared/platform-error.ts";
+import { readToolFiles } from "../shared/tool-files.ts";
 import { agent, type ChatFile, type ChatMessage, type ChatMessageState } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { type LocalConversation, parseConversationId, scopeOf } from "./conversation-id.ts";
@@ -249,24 +249,22 @@ export async function attach(
 ): Promise<{ files: ChatFile[]; notes: string[] }> {
   const attached: ChatFile[] = [];
   const notes: string[] = [];
-  for (const [index, { name, path, mimeType }] of files.entries()) {
-    try {
-      const { size } = await stat(path);
-      if (size > maxFileBytes) throw new Error(`it has ${formatBytes(size)}, more than ${formatBytes(maxFileBytes)}`);
-      const file: ChatFile = { id: `r.${ownerId}.file.${index}`, name, mimeType, bytes: size };
-      store.files.save(file, await readFile(path));
+  const problemOf = (size: number) =>
+    size > maxFileBytes ? `it has ${formatBytes(size)}, more than ${formatBytes(maxFileBytes)}` : undefined;
+  // One at a time, so that only one is in memory.
+  for (const [index, wanted] of files.entries()) {
+    const read = await readToolFiles([wanted], problemOf);
+    notes.push(...read.notes);
+    for (const { name, mimeType, content } of read.found) {
+      const file: ChatFile = { id: `r.${ownerId}.file.${index}`, name, mimeType, bytes: content.byteLength };
+      store.files.save(file, content);
       attached.push(file);
-    } catch (thrown) {
-      notes.push(attachmentNote(name, messageOf(thrown)));
     }
   }
   return { files: attached, notes };
 }
 
-function noRoute(conversationId: string): RemoraError {
-  return new RemoraError({
-    code: "platform.no-route",
-    place: "platform local",
-    message: `there is no conversation ${conversationId} on the local page, so nobody would see it`,
-  });
+function noRoute(id: string) {
+  const message = `there is no conversation ${id} on the local page, so nobody would see it`;
+  return platformError("local", "no-route", message);
 }

@@ -1,5 +1,6 @@
 /** Downloads files, which Slack and Discord both serve over plain HTTPS. */
 import { RemoraError } from "../../lib/errors.ts";
+import { platformError } from "./platform-error.ts";
 
 /** Follows no redirects, because they could lead to a sign-in page or another host. */
 export function requestFile(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
@@ -24,10 +25,6 @@ export function isRefused({ status }: Response): boolean {
   return status >= 300 && status < 500 && status !== 429;
 }
 
-export function fileError(platform: string, reason: string, message: string): RemoraError {
-  return new RemoraError({ code: `platform.file-${reason}`, place: `platform ${platform}`, message });
-}
-
 export function deletedFile(platform: string): RemoraError {
-  return fileError(platform, "deleted", "the file was deleted, or I can't see it any more. Send it again.");
+  return platformError(platform, "file-deleted", "the file was deleted, or I can't see it any more. Send it again.");
 }

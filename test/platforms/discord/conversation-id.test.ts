@@ -4,7 +4,7 @@ import {
   type DiscordConversation,
   formatConversationId,
   parseConversationId,
-  scopeOf,
+  placeOf,
 } from "../../../src/platforms/discord/conversation-id.ts";
 
 const snowflake = fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }).map(String);
@@ -59,6 +59,6 @@ test("the formats are those that ledgers and memory on disk hold", () => {
 });
 
 test("a thread has its channel's scope, a DM its person's", () => {
-  expect(scopeOf({ type: "guild", guild: "10", channel: "20", thread: "40" }, "7")).toBe("channel:20");
-  expect(scopeOf({ type: "dm", channel: "30" }, "7")).toBe("dm:7");
+  expect(placeOf({ type: "guild", guild: "10", channel: "20", thread: "40" }, "7").scope).toBe("channel:20");
+  expect(placeOf({ type: "dm", channel: "30" }, "7").scope).toBe("dm:7");
 });

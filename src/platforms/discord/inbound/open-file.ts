@@ -5,7 +5,8 @@
 import { type APIAttachment, type APIMessage, Routes } from "discord.js";
 import { z } from "zod";
 import type { Platform } from "../../../ports/platform.ts";
-import { deletedFile, fileError, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
+import { deletedFile, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
+import { platformError } from "../../shared/platform-error.ts";
 import { type DiscordApi, hidden, unlessRefused } from "../api/api.ts";
 
 const sourceSchema = z.object({ channel: z.string(), message: z.string(), id: z.string(), url: z.string() });
@@ -25,7 +26,8 @@ export function filesOf({ attachments, message_snapshots = [] }: APIMessage): AP
 
 export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): NonNullable<Platform["openFile"]> {
   async function request(url: string, signal: AbortSignal): Promise<Response> {
-    if (!isDiscords(url, apiUrl)) throw fileError("discord", "elsewhere", "the file is not stored by Discord.");
+    if (!isDiscords(url, apiUrl))
+      throw platformError("discord", "file-elsewhere", "the file is not stored by Discord.");
     return await requestFile(url, {}, signal);
   }
 

@@ -13,7 +13,7 @@ import type { Author, InboundMessage } from "../../../ports/message.ts";
 import { type ChannelFacts, type Channels, isThread } from "../api/channels.ts";
 import type { GuildRoles } from "../api/own-guilds.ts";
 import { authorOf, type People, personName } from "../api/people.ts";
-import { type DiscordConversation, formatConversationId, messageLink, scopeOf } from "../conversation-id.ts";
+import { type DiscordConversation, messageLink, placeOf } from "../conversation-id.ts";
 import { describeAttachments, quotedMessage } from "./attachments.ts";
 import { idsIn, leadingMention, readableText, withoutLeadingMention } from "./readable-text.ts";
 
@@ -46,10 +46,7 @@ export async function readInbound(raw: RawMessage, context: InboundContext): Pro
   const author = { ...speaker.author, roles };
   return {
     id: raw.id,
-    platform: "discord",
-    conversationId: formatConversationId(conversation),
-    scope: scopeOf(conversation, author.id),
-    ...(conversation.type === "guild" ? { channelId: conversation.channel, spaceId: conversation.guild } : {}),
+    ...placeOf(conversation, author.id),
     author,
     text: await messageText(raw, guildId, context),
     attachments: isAddressed ? attachmentsOf(raw, conversation, context) : [],

@@ -28,7 +28,7 @@ import { withTimeout } from "../../shared/with-timeout.ts";
 import type { DiscordApi } from "../api/api.ts";
 import { type Channels, factsOf, isThread } from "../api/channels.ts";
 import { authorOf } from "../api/people.ts";
-import { type DiscordConversation, formatConversationId, scopeOf } from "../conversation-id.ts";
+import { type DiscordConversation, formatConversationId, placeOf } from "../conversation-id.ts";
 import { askMark, type RawMessage } from "../inbound/read-message.ts";
 import { maxMessageLength } from "../limits.ts";
 import { createEphemeralReplies, privately, type ShownReceipt } from "../outbound/ephemeral-reply.ts";
@@ -67,7 +67,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   const { respond, withReceipt } = createEphemeralReplies(options);
   const taken = createLruMap<true>(1_000);
 
-  async function placeOf(interaction: APIInteraction, thread?: string | null): Promise<DiscordConversation> {
+  async function conversationOf(interaction: APIInteraction, thread?: string | null): Promise<DiscordConversation> {
     const channel = interaction.channel?.id ?? interaction.channel_id ?? "";
     const guild = interaction.guild_id;
     if (guild === undefined) return { type: "dm", channel };
@@ -97,7 +97,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
   }
 
   async function answer(interaction: APIInteraction, button: ButtonId, messageId?: string): Promise<ShownReceipt> {
-    const conversationId = formatConversationId(await placeOf(interaction, button.thread));
+    const conversationId = formatConversationId(await conversationOf(interaction, button.thread));
     const common = { platform: "discord", conversationId, by: authorOfInteraction(interaction), at: Date.now() };
     const { meaning, id } = button;
     const cardMessage = button.firstMessage ?? messageId;
@@ -204,15 +204,9 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     const said = askText(name, rest);
     if (said !== undefined) return await ask(interaction, said);
     await withReceipt(interaction, async () => {
-      const conversation = await placeOf(interaction);
       const by = authorOfInteraction(interaction);
-      return await handlers.onCommand({
-        platform: "discord",
-        conversationId: formatConversationId(conversation),
-        scope: scopeOf(conversation, by.id),
-        ...(conversation.type === "guild" ? { channelId: conversation.channel, spaceId: conversation.guild } : {}),
-        ...{ name, rest, by, at: Date.now() },
-      });
+      const place = placeOf(await conversationOf(interaction), by.id);
+      return await handlers.onCommand({ ...place, name, rest, by, at: Date.now() });
     });
   }
 

@@ -1,10 +1,8 @@
 /** Reads the files that tools send. A file that can't be attached becomes a note. */
-import { readFile, stat } from "node:fs/promises";
 import type { RawFile } from "discord.js";
-import { messageOf } from "../../../lib/errors.ts";
 import { formatBytes } from "../../../lib/text/format-bytes.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
-import { attachmentNote } from "../../shared/attachment-note.ts";
+import { readToolFiles } from "../../shared/tool-files.ts";
 import { maxAttachmentBytes, maxAttachments, maxRequestBytes } from "../limits.ts";
 
 /** For all files of one message. Leaves room for the other parts of the request. */
@@ -16,19 +14,12 @@ export interface ReadFiles {
 }
 
 export async function readFiles(wanted: ToolFile[]): Promise<ReadFiles> {
-  const files: RawFile[] = [];
-  const notes: string[] = [];
-  for (const { name, path, mimeType } of wanted) {
-    try {
-      const { size } = await stat(path);
-      if (size > maxAttachmentBytes)
-        throw new Error(`it has ${formatBytes(size)}, and Discord accepts at most ${formatBytes(maxAttachmentBytes)}`);
-      files.push({ name, data: await readFile(path), contentType: mimeType });
-    } catch (thrown) {
-      notes.push(attachmentNote(name, messageOf(thrown)));
-    }
-  }
-  return { files, notes };
+  const { found, notes } = await readToolFiles(wanted, (size) =>
+    size <= maxAttachmentBytes
+      ? undefined
+      : `it has ${formatBytes(size)}, and Discord accepts at most ${formatBytes(maxAttachmentBytes)}`,
+  );
+  return { files: found.map(({ name, mimeType, content }) => ({ name, data: content, contentType: mimeType })), notes };
 }
 
 export function batchesOf(files: RawFile[]): RawFile[][] {

@@ -2,7 +2,7 @@
 import { type APIChannel, Routes } from "discord.js";
 import { createTimedCache } from "../../../lib/timed-cache.ts";
 import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
-import { platformAway } from "../../shared/platform-away.ts";
+import { platformAway } from "../../shared/platform-error.ts";
 import { type DiscordApi, isAway } from "../api/api.ts";
 import type { Channels } from "../api/channels.ts";
 import type { People } from "../api/people.ts";

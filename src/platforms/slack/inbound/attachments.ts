@@ -6,7 +6,8 @@ import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Attachment } from "../../../ports/message.ts";
-import { deletedFile, fileError, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
+import { deletedFile, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
+import { platformError } from "../../shared/platform-error.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 
@@ -80,7 +81,7 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
     try {
       const file = await infoOf(id);
       const problem = refusalOf(file);
-      if (problem !== undefined) throw fileError("slack", "refused", problem);
+      if (problem !== undefined) throw platformError("slack", "file-refused", problem);
       return urlOf(file) ?? "";
     } catch (thrown) {
       throw isSlackError(thrown, ...goneErrors) ? deletedFile("slack") : thrown;
@@ -89,7 +90,7 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
 
   async function request(url: string, signal: AbortSignal): Promise<Response> {
     if (!isSlacks(url, apiUrl))
-      throw fileError("slack", "elsewhere", "the file is not stored in Slack. Upload the file itself.");
+      throw platformError("slack", "file-elsewhere", "the file is not stored in Slack. Upload the file itself.");
     return await requestFile(url, { authorization: `Bearer ${token}` }, AbortSignal.any([signal, closed]));
   }
 
@@ -107,7 +108,7 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
       await again.body?.cancel();
       if (again.status === 404 || again.status === 410) throw deletedFile("slack");
       const advice = "An administrator must give the app the scope files:read and install it again.";
-      throw fileError("slack", "refused", `Slack refuses to give me the file. ${advice}`);
+      throw platformError("slack", "file-refused", `Slack refuses to give me the file. ${advice}`);
     },
   };
 }

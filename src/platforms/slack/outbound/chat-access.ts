@@ -4,9 +4,9 @@
  * DMs are never accessible from other conversations.
  */
 import { z } from "zod";
-import { RemoraError } from "../../../lib/errors.ts";
 import type { ChatPlace, SeenChannel } from "../../../ports/chat.ts";
 import type { Author } from "../../../ports/message.ts";
+import { platformError } from "../../shared/platform-error.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import { pagesOf } from "../api/pages.ts";
@@ -132,10 +132,6 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
   };
 }
 
-function noAccess(what: string, why: string): RemoraError {
-  return new RemoraError({
-    code: "platform.no-access",
-    place: "platform slack",
-    message: `${what.slice(0, 100)}: ${why}.`,
-  });
+function noAccess(what: string, why: string) {
+  return platformError("slack", "no-access", `${what.slice(0, 100)}: ${why}.`);
 }

@@ -1,8 +1,9 @@
 /** What tools can do in Slack besides answering. ports/chat.ts gives the rules. */
-import { messageOf, RemoraError } from "../../../lib/errors.ts";
+import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { ChatActions } from "../../../ports/chat.ts";
-import { attachmentNote } from "../../shared/attachment-note.ts";
+import { platformError } from "../../shared/platform-error.ts";
+import { attachmentNote } from "../../shared/tool-files.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import type { Identity } from "../api/identity.ts";
@@ -129,7 +130,10 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
     async react(place, messageId, emoji) {
       const { channel } = await find(place);
       const name = emojiName(emoji);
-      if (name === undefined) throw unsupported(`Slack needs emoji by name. Write ${emoji.slice(0, 20)} as its :name:`);
+      if (name === undefined) {
+        const advice = `Slack needs emoji by name. Write ${emoji.slice(0, 20)} as its :name:`;
+        throw platformError("slack", "unsupported", advice);
+      }
       const args = { channel, timestamp: tsIn(messageId, channel), name };
       await api.call("reactions.add", args, anyAnswer).catch((thrown: unknown) => {
         if (!isSlackError(thrown, "already_reacted")) throw thrown;
@@ -153,13 +157,5 @@ export function createChatActions(options: ChatActionsOptions): ChatActions {
 function tsIn(messageId: string, channel: string): string {
   const parsed = parseMessageId(messageId.includes(":") ? messageId : `${channel}:${messageId}`);
   if (parsed !== undefined && parsed.channel === channel) return parsed.ts;
-  throw new RemoraError({
-    code: "platform.no-access",
-    place: "platform slack",
-    message: `${messageId.slice(0, 60)} is not a message in ${channel}.`,
-  });
-}
-
-function unsupported(message: string): RemoraError {
-  return new RemoraError({ code: "platform.unsupported", place: "platform slack", message });
+  throw platformError("slack", "no-access", `${messageId.slice(0, 60)} is not a message in ${channel}.`);
 }

@@ -1,11 +1,9 @@
 /** Uploads files in the three steps that Slack requires. A file that can't be read or uploaded becomes a note. */
-import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { z } from "zod";
-import { messageOf } from "../../../lib/errors.ts";
 import { formatBytes } from "../../../lib/text/format-bytes.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
-import { attachmentNote } from "../../shared/attachment-note.ts";
+import { readToolFiles } from "../../shared/tool-files.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
 
 export interface OutgoingFile {
@@ -24,19 +22,11 @@ const maxUploadMs = 120_000;
 
 /** `notes` contains one line of Markdown for each file that can't be read. */
 export async function readFiles(files: readonly ToolFile[]): Promise<{ found: OutgoingFile[]; notes: string[] }> {
-  const found: OutgoingFile[] = [];
-  const notes: string[] = [];
-  for (const { name, path } of files) {
-    try {
-      const { size } = await stat(path);
-      if (size > maxFileBytes) throw new Error(`it has ${formatBytes(size)}, more than ${formatBytes(maxFileBytes)}`);
-      if (size === 0) throw new Error("it is empty, and Slack does not accept empty files");
-      found.push({ name: basename(name), bytes: await readFile(path) });
-    } catch (thrown) {
-      notes.push(attachmentNote(name, messageOf(thrown)));
-    }
-  }
-  return { found, notes };
+  const { found, notes } = await readToolFiles(files, (size) => {
+    if (size > maxFileBytes) return `it has ${formatBytes(size)}, more than ${formatBytes(maxFileBytes)}`;
+    return size === 0 ? "it is empty, and Slack does not accept empty files" : undefined;
+  });
+  return { found: found.map(({ name, content }) => ({ name: basename(name), bytes: content })), notes };
 }
 
 /** Nobody sees the file before `shareFiles`. */

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
-import { platformAway } from "../../shared/platform-away.ts";
+import { platformAway } from "../../shared/platform-error.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isAway } from "../api/api-problems.ts";
 import { openDirectMessages } from "../api/direct-message.ts";

@@ -3,7 +3,7 @@
  * run one after the other so that nothing overtakes an earlier message. Needs only the Web API, so any process can
  * reply. The file is over 250 lines because text, cards and questions share the open segment.
  */
-import { messageOf, RemoraError } from "../../../lib/errors.ts";
+import { messageOf } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { AnswerFooter } from "../../../ports/answer-footer.ts";
@@ -13,9 +13,9 @@ import type { Posts, Reply } from "../../../ports/platform.ts";
 import type { Progress } from "../../../ports/progress.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
-import { attachmentNote } from "../../shared/attachment-note.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
-import { platformAway } from "../../shared/platform-away.ts";
+import { platformAway, platformError } from "../../shared/platform-error.ts";
+import { attachmentNote } from "../../shared/tool-files.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isAway, isPlaceProblem, isSlackError } from "../api/api-problems.ts";
 import type { RateLimiter } from "../api/rate-limiter.ts";
@@ -295,7 +295,7 @@ function asRejection(thrown: unknown): never {
   throw isAway(thrown) ? platformAway("slack", thrown) : thrown;
 }
 
-function noRoute(conversationId: string, why: string, cause?: unknown): RemoraError {
+function noRoute(conversationId: string, why: string, cause?: unknown) {
   const message = `nobody would see it: ${conversationId === "" ? why : `the conversation ${conversationId} ${why}`}`;
-  return new RemoraError({ code: "platform.no-route", place: "platform slack", message, cause });
+  return platformError("slack", "no-route", message, cause);
 }

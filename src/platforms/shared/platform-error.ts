@@ -1,5 +1,10 @@
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 
+/** `reason` follows `platform.` in the error's code. */
+export function platformError(platform: string, reason: string, message: string, cause?: unknown): RemoraError {
+  return new RemoraError({ code: `platform.${reason}`, place: `platform ${platform}`, message, cause });
+}
+
 /** See `isPlatformAway` in ports/platform.ts. */
 export function platformAway(platform: string, cause: unknown): RemoraError {
   const message = `accepts nothing at the moment: ${messageOf(cause)}`;
