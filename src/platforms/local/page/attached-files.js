@@ -1,5 +1,5 @@
 /** Manages the files attached to a message that is being written, and uploads them. */
-import { element, icon, sizeOf } from "./dom.js";
+import { element, iconButton, sizeOf } from "./dom.js";
 
 /** `upload(id, file, onProgress)` rejects with a Failure. `say` shows a sentence. */
 export function createAttachedFiles({ upload, limits, say }) {
@@ -14,15 +14,10 @@ export function createAttachedFiles({ upload, limits, say }) {
 
   function entryView(entry) {
     const { file, progress } = entry;
-    const onclick = () => remove([entry]);
-    const button = element(
-      "button",
-      { type: "button", class: "icon-button", "aria-label": `Remove ${file.name}`, onclick },
-      icon("close"),
-    );
+    const removeButton = iconButton(`Remove ${file.name}`, "close", () => remove([entry]));
     entry.bar = element("progress", { max: "1", value: `${progress ?? 0}`, "aria-label": `Uploading ${file.name}` });
     const name = `${file.name} · ${sizeOf(file.size)}`;
-    return element("span", { class: "attached-file" }, name, progress === undefined ? button : entry.bar);
+    return element("span", { class: "attached-file" }, name, progress === undefined ? removeButton : entry.bar);
   }
 
   function remove(gone) {

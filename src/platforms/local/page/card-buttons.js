@@ -1,6 +1,7 @@
 /** The buttons that a card item offers, the menu More…, and the dialogs behind some of them. */
 import { chooseFiles } from "./choose-files.js";
-import { ask, element } from "./dom.js";
+import { ask } from "./dialog.js";
+import { button, element } from "./dom.js";
 import { chooseApprover } from "./hand-over.js";
 
 export const labels = {
@@ -40,11 +41,9 @@ function menu(choices, item, { send, why }) {
     view.open = false;
   };
   const options = choices.map((choice) =>
-    element("button", {
-      type: "button",
+    button(menuLabel(choice, item), {
       class: "menu-item",
       "data-choice": choice === "reason" ? undefined : choice,
-      text: menuLabel(choice, item),
       onclick: async () => {
         close();
         summary.focus();
@@ -88,13 +87,8 @@ function showWhy(why) {
 }
 
 function choiceButton(choice, item, send) {
-  return element("button", {
-    type: "button",
-    class: looks[choice] ?? "button",
-    "data-choice": choice,
-    text: labelOf(choice, item),
-    onclick: () => choose(choice, item, send),
-  });
+  const onclick = () => choose(choice, item, send);
+  return button(labelOf(choice, item), { class: looks[choice] ?? "button", "data-choice": choice, onclick });
 }
 
 function labelOf(choice, { changes, labels: own }) {

@@ -1,5 +1,5 @@
 /** The first line of a card's item, and the one line of a settled one. Arguments are text, never markup. */
-import { element } from "./dom.js";
+import { element, timeOf } from "./dom.js";
 
 const marks = { approved: "✅", consumed: "✅", denied: "❌", expired: "⌛", cancelled: "⏹️" };
 const words = {
@@ -9,7 +9,6 @@ const words = {
   expired: "Nobody answered in time",
   cancelled: "Cancelled",
 };
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 
 /** Pairs of backticks mark code. */
 export function lineParts(text) {
@@ -33,12 +32,8 @@ export function settledLine({ state, choices, outcome, settledAt, grant }) {
       element("span", { "aria-hidden": "true", text: `${mark} ` }),
       element("span", {}, ...lineParts(outcome ?? words[state])),
       settledAt !== undefined && " · ",
-      settledAt !== undefined && time(settledAt),
+      settledAt !== undefined && timeOf(settledAt, false),
     ),
-    grant !== undefined && element("p", {}, "Until ", time(grant.until), `, ${grant.text}.`),
+    grant !== undefined && element("p", {}, "Until ", timeOf(grant.until, false), `, ${grant.text}.`),
   ];
-}
-
-function time(at) {
-  return element("time", { datetime: new Date(at).toISOString(), text: clock.format(at) });
 }

@@ -4,7 +4,7 @@ import { headlineOf, lineParts, settledLine } from "./card-line.js";
 import { askedChanges, factsView, reportedChanges } from "./changes-view.js";
 import { click } from "./click.js";
 import { showDiff } from "./diff-view.js";
-import { element } from "./dom.js";
+import { button, element } from "./dom.js";
 
 const settledWords = {
   approved: "Approved",
@@ -154,14 +154,10 @@ function callView(text, label) {
 function allView(card, open, send) {
   const buttons = ["approve", "deny"]
     .filter((choice) => open.every((item) => item.choices.includes(choice)))
-    .map((choice) =>
-      element("button", {
-        type: "button",
-        class: looks[choice],
-        text: `${labels[choice]} all ${open.length}`,
-        onclick: () => send(card.id, choice),
-      }),
-    );
+    .map((choice) => {
+      const onclick = () => send(card.id, choice);
+      return button(`${labels[choice]} all ${open.length}`, { class: looks[choice], onclick });
+    });
   return (
     buttons.length > 0 &&
     element("div", { class: "card-all" }, whoView(card), element("div", { class: "card-buttons" }, ...buttons))

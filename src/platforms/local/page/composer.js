@@ -1,7 +1,7 @@
 /** The message composer. Each conversation keeps its unsent text, even after a failed send. */
 import { Failure } from "./api.js";
 import { createAttachedFiles } from "./attached-files.js";
-import { element, icon } from "./dom.js";
+import { button, element, iconButton } from "./dom.js";
 
 /**
  * `send(target, { id, text, attachments })`, `upload(id, file, onProgress)` and `command({ name, rest })` reject with a Failure
@@ -25,18 +25,13 @@ export function createComposer(slot, { id, target, send, upload, command, comman
     tabindex: "-1",
   });
   const suggestions = element("div", { class: "suggestions", role: "group", "aria-label": "Commands", hidden: true });
-  const attach = element(
-    "button",
-    { type: "button", class: "icon-button", "aria-label": "Attach files", title: "Attach files" },
-    icon("attach"),
-  );
-  const mention = element("button", {
-    type: "button",
+  const attach = iconButton("Attach files", "attach", () => picker.click());
+  const mention = button("@remora", {
     class: "text-button",
-    text: "@remora",
     title: "Mention the agent",
+    onclick: () => write(`@remora ${text.value}`),
   });
-  const submit = element("button", { type: "submit", class: "button primary send", text: "Send" });
+  const submit = button("Send", { type: "submit", class: "button primary send" });
   const bar = element("div", { class: "composer-bar" }, attach, mention, hint, submit);
   const form = element("form", { class: "composer" }, label, attached.view, text, bar, problem, picker, suggestions);
   slot.append(form);
@@ -86,9 +81,9 @@ export function createComposer(slot, { id, target, send, upload, command, comman
     suggestions.replaceChildren(
       ...found.map(({ usage, description }, index) => {
         const take = () => write(`/remora ${usage.split(" ")[0]}${usage.includes(" ") ? " " : ""}`);
-        return element(
-          "button",
-          { type: "button", class: index === 0 ? "suggestion chosen" : "suggestion", onclick: take },
+        return button(
+          undefined,
+          { class: index === 0 ? "suggestion chosen" : "suggestion", onclick: take },
           element("code", { text: `/remora ${usage}` }),
           element("span", { text: description }),
         );
@@ -165,12 +160,10 @@ export function createComposer(slot, { id, target, send, upload, command, comman
     form.classList.remove("dropping");
     attached.add(dataTransfer.files);
   });
-  attach.addEventListener("click", () => picker.click());
   picker.addEventListener("change", () => {
     attached.add(picker.files);
     picker.value = "";
   });
-  mention.addEventListener("click", () => write(`@remora ${text.value}`));
 
   return {
     write,

@@ -1,5 +1,5 @@
 /** A button that copies a text and says so. */
-import { element, icon } from "./dom.js";
+import { element, iconButton } from "./dom.js";
 
 const shownMs = 2_000;
 
@@ -14,10 +14,5 @@ export function copyButton(label, text) {
     }
     setTimeout(() => told.replaceChildren(), shownMs);
   }
-  const button = element(
-    "button",
-    { type: "button", class: "icon-button", "aria-label": label, title: label, onclick: copy },
-    icon("copy"),
-  );
-  return element("span", { class: "copy" }, told, button);
+  return element("span", { class: "copy" }, told, iconButton(label, "copy", copy));
 }

@@ -1,7 +1,7 @@
 /** A diff with coloured lines, as a block on a card or in full in a dialog. */
 import { diffLines } from "/local/vendor/diff-lines.js";
 import { openDialog } from "./dialog.js";
-import { element } from "./dom.js";
+import { button, element } from "./dom.js";
 
 /** Lines per block. The browser lays out only the blocks that are visible. */
 const linesInBlock = 200;
@@ -56,7 +56,7 @@ export function showDiff({ name, text }, title) {
       "div",
       { class: "dialog-buttons" },
       element("a", { class: "button", href, download: name, text: "Download" }),
-      element("button", { type: "button", class: "button primary", text: "Close", onclick: close }),
+      button("Close", { class: "button primary", onclick: close }),
     ),
   );
   dialog.addEventListener("close", () => URL.revokeObjectURL(href));

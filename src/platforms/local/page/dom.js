@@ -1,4 +1,4 @@
-/** Helpers for building the page: elements, avatars, times and one dialog. */
+/** Helpers for building the page: elements, buttons, avatars and times. */
 
 /** `properties` contains attributes, `on…` listeners, and `text`. An attribute that is false or undefined is left out. */
 export function element(name, properties = {}, ...children) {
@@ -11,6 +11,15 @@ export function element(name, properties = {}, ...children) {
   }
   made.append(...children.filter((child) => child !== undefined && child !== null && child !== false));
   return made;
+}
+
+/** A button with a text or, given as children, with more. */
+export function button(text, properties, ...children) {
+  return element("button", { type: "button", class: "button", text, ...properties }, ...children);
+}
+
+export function iconButton(label, sign, onclick) {
+  return button(undefined, { class: "icon-button", "aria-label": label, title: label, onclick }, icon(sign));
 }
 
 const strokes = {
@@ -74,48 +83,15 @@ export function dayOf(at) {
   return dayName.format(new Date(at));
 }
 
+export function durationText(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
 export function sizeOf(bytes) {
   if (bytes < 1000) return `${bytes} B`;
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(bytes < 10_000 ? 1 : 0)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
-/** Resolves to undefined if closed. Without `label`, only confirms. `check` gives, or resolves to, a problem, or "". */
-export function ask({ title, about, label, value = "", isLong = false, submit, isDanger = false, check = () => "" }) {
-  const dialog = byId("dialog");
-  const field = element(isLong ? "textarea" : "input", {
-    id: "dialog-field",
-    spellcheck: "false",
-    autocomplete: "off",
-  });
-  field.value = value;
-  const problem = element("p", { class: "problem", role: "alert" });
-  const cancel = element("button", { type: "button", class: "button", text: "Cancel", onclick: () => dialog.close() });
-  const kind = isDanger ? "danger" : "primary";
-  const confirm = element("button", { type: "submit", class: `button ${kind}`, text: submit });
-  const form = element(
-    "form",
-    { method: "dialog" },
-    element("h2", { id: "dialog-title", text: title }),
-    element("p", { text: about }),
-    label && element("label", { for: "dialog-field", text: label }),
-    label && field,
-    label && problem,
-    element("div", { class: "dialog-buttons" }, cancel, confirm),
-  );
-  return new Promise((resolve) => {
-    let answer;
-    form.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      confirm.disabled = true;
-      problem.textContent = label ? await check(field.value) : "";
-      confirm.disabled = false;
-      if (problem.textContent !== "") return field.focus();
-      answer = field.value;
-      dialog.close();
-    });
-    dialog.addEventListener("close", () => resolve(answer), { once: true });
-    dialog.replaceChildren(form);
-    dialog.showModal();
-    if (label) field.focus();
-  });
 }

@@ -1,5 +1,5 @@
 /** Suggests two things to try in a place without messages. `write` puts a text into the composer. */
-import { element } from "./dom.js";
+import { button, element } from "./dom.js";
 
 export function emptyView(name, isDirect, write) {
   const prefix = isDirect ? "" : "@remora ";
@@ -7,9 +7,9 @@ export function emptyView(name, isDirect, write) {
     ["help", "see what Remora can do"],
     ["run touch hello.txt", "run a command; you can undo its changes"],
   ].map(([text, about]) =>
-    element(
-      "button",
-      { type: "button", class: "try", onclick: () => write(prefix + text) },
+    button(
+      undefined,
+      { class: "try", onclick: () => write(prefix + text) },
       element("code", { text: prefix + text }),
       element("span", { text: about }),
     ),

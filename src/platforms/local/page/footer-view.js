@@ -1,6 +1,6 @@
 /** What is below an answer: the quiet line, which opens the record, and the buttons Retry, 👍 and 👎. */
 import { Failure, request } from "./api.js";
-import { element } from "./dom.js";
+import { button, element } from "./dom.js";
 import { rendered } from "./markdown.js";
 
 const maxWordsLength = 1_000;
@@ -62,33 +62,26 @@ function fileLink({ name, text }) {
 }
 
 function retryButton(send) {
-  const button = element("button", { type: "button", class: "button small", text: "Retry" });
-  button.addEventListener("click", async () => {
-    button.disabled = true;
+  async function onclick() {
+    retry.disabled = true;
     const answer = await send("retry");
-    if (answer === undefined) button.disabled = false;
-  });
-  return button;
+    if (answer === undefined) retry.disabled = false;
+  }
+  const retry = button("Retry", { class: "button small", onclick });
+  return retry;
 }
 
 /** A second click on the same button takes the rating back. */
 function ratingView(send) {
   let rating = "withdraw";
   const words = wordsForm((text) => send("bad", text));
-  const button = (action, sign, label) => {
-    const made = element("button", {
-      type: "button",
-      class: "rating",
-      "aria-label": label,
-      "aria-pressed": `${rating === action}`,
-      title: label,
-      text: sign,
+  const thumb = (action, sign, label) =>
+    button(sign, {
+      ...{ class: "rating", title: label, "aria-label": label, "aria-pressed": `${rating === action}` },
+      onclick: () => void choose(action),
     });
-    made.addEventListener("click", () => void choose(action));
-    return made;
-  };
-  const good = button("good", "👍", "This answer helped");
-  const bad = button("bad", "👎", "This answer did not help");
+  const good = thumb("good", "👍", "This answer helped");
+  const bad = thumb("bad", "👎", "This answer did not help");
 
   async function choose(action) {
     const wanted = rating === action ? "withdraw" : action;
@@ -107,7 +100,7 @@ function ratingView(send) {
 function wordsForm(send) {
   const label = "What was wrong? (optional)";
   const field = element("input", { maxlength: maxWordsLength, "aria-label": label, placeholder: label });
-  const submit = element("button", { type: "submit", class: "button small", text: "Send" });
+  const submit = button("Send", { type: "submit", class: "button small" });
   const form = element("form", { class: "rating-words", hidden: true }, field, submit);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();

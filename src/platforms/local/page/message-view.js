@@ -1,7 +1,7 @@
 /** Renders one message. Rebuilds only changed sections, to preserve focus and scroll positions. */
 import { cardView } from "./card-view.js";
 import { copyButton } from "./copy.js";
-import { avatar, element, icon, sizeOf, timeOf } from "./dom.js";
+import { avatar, button, element, iconButton, sizeOf, timeOf } from "./dom.js";
 import { footerView } from "./footer-view.js";
 import { rendered } from "./markdown.js";
 import { progressLine } from "./progress-line.js";
@@ -80,10 +80,8 @@ function bodyView({ author, text, state, isDeleted }) {
   const isFolded = text.length > maxUnfoldedLength;
   const said = element("div", { class: "said" }, ...withMentions(isFolded ? `${text.slice(0, 2000)}…` : text));
   if (!isFolded) return said;
-  const all = element("button", {
-    type: "button",
+  const all = button(`Show all ${text.length.toLocaleString()} characters`, {
     class: "button show-all",
-    text: `Show all ${text.length.toLocaleString()} characters`,
     onclick: () => {
       said.textContent = text;
       all.remove();
@@ -114,9 +112,9 @@ function fileView({ id, name, mimeType, bytes }) {
 
 function repliesView(message, actions) {
   const { replies, lastReplyAt, waitingCards } = message;
-  return element(
-    "button",
-    { type: "button", class: "replies", onclick: () => actions.openThread(message) },
+  return button(
+    undefined,
+    { class: "replies", onclick: () => actions.openThread(message) },
     element("span", { text: replies === 1 ? "1 reply" : `${replies} replies` }),
     waitingCards > 0
       ? element("span", { class: "waiting", text: "needs an answer" })
@@ -125,15 +123,13 @@ function repliesView(message, actions) {
 }
 
 function actionsView(message, isMine, actions) {
-  const button = (label, sign, onclick) =>
-    element("button", { type: "button", class: "icon-button", "aria-label": label, title: label, onclick }, icon(sign));
   return element(
     "div",
     { class: "message-actions" },
     ...(isMine
       ? [
-          button("Edit the message", "edit", () => actions.edit(message.id)),
-          button("Delete the message", "remove", () => actions.remove(message.id)),
+          iconButton("Edit the message", "edit", () => actions.edit(message.id)),
+          iconButton("Delete the message", "remove", () => actions.remove(message.id)),
         ]
       : [copyButton("Copy the answer", () => message.text)]),
   );

@@ -3,7 +3,7 @@ import { request, upload } from "./api.js";
 import { attempt } from "./banner.js";
 import { isThinking, isTimed, workingSince } from "./chat.js";
 import { createComposer } from "./composer.js";
-import { byId, element } from "./dom.js";
+import { button, byId } from "./dom.js";
 import { emptyView } from "./empty-view.js";
 import { createLogView } from "./log-view.js";
 import { createWorkingLine } from "./working.js";
@@ -56,9 +56,7 @@ export function createPanes({ chat, open, go, actions, render, loadOlder }) {
     const { facts } = chat;
     const here = open().place;
     const key = `${facts.me.id} ${here}`;
-    const older =
-      chat.hasOlder(here) &&
-      element("button", { type: "button", class: "button older", text: "Older messages", onclick: loadOlder });
+    const older = chat.hasOlder(here) && button("Older messages", { class: "button older", onclick: loadOlder });
     const empty = chat.isLoaded(here) && emptyView(name, isDirect, (text) => place.composer.write(text));
     place.log.render(key, messages, {
       ...{ me: facts.me, isInThread: false, older, empty },

@@ -1,5 +1,5 @@
 /** What the agent is doing, with the seconds counted here, so that they move without messages from the server. */
-import { element } from "./dom.js";
+import { durationText, element } from "./dom.js";
 
 /** Shorter work shows no time, as in `src/ports/progress.ts`. */
 const minElapsedMs = 5000;
@@ -27,12 +27,4 @@ function countSeconds(root, words, line, since) {
   };
   show();
   const timer = setInterval(() => (root.isConnected ? show() : clearInterval(timer)), tickMs);
-}
-
-function durationText(ms) {
-  const seconds = Math.floor(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

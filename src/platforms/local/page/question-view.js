@@ -1,6 +1,6 @@
 /** A tool's question, with a button for each option while the question is open. */
 import { click } from "./click.js";
-import { element } from "./dom.js";
+import { button, element } from "./dom.js";
 
 export function questionView(message, me) {
   const { id, tool, question, options, requesterName, outcome } = message.question;
@@ -20,9 +20,7 @@ export function questionView(message, me) {
         element(
           "div",
           { class: "card-buttons" },
-          ...options.map((text, option) =>
-            element("button", { type: "button", class: "button", text, onclick: () => pick(option) }),
-          ),
+          ...options.map((text, option) => button(text, { onclick: () => pick(option) })),
         ),
       !isOpen && element("p", { class: "outcome", text: outcome }),
     ),

@@ -1,7 +1,7 @@
 /** The search dialog: channels by name, and messages by their words. */
 import { Failure, request } from "./api.js";
 import { openDialog } from "./dialog.js";
-import { dayOf, element, timeOf } from "./dom.js";
+import { button, dayOf, element, timeOf } from "./dom.js";
 
 const typingPauseMs = 200;
 const maxShownChannels = 8;
@@ -20,8 +20,8 @@ export function openSearch({ me, channels, go }) {
   });
   const status = element("p", { id: "search-status", class: "search-status", role: "status" });
   const list = element("ul", { class: "found" });
-  const more = element("button", { type: "button", class: "button", text: "Search older messages", hidden: true });
-  const close = element("button", { type: "button", class: "button", text: "Close", onclick: () => dialog.close() });
+  const more = button("Search older messages", { hidden: true, onclick: () => find(next) });
+  const close = button("Close", { onclick: () => dialog.close() });
   let timer;
   let latest = 0;
   let next;
@@ -32,7 +32,7 @@ export function openSearch({ me, channels, go }) {
       dialog.close();
       onclick();
     };
-    return element("li", {}, element("button", { type: "button", class: "found-one", onclick: open }, ...parts));
+    return element("li", {}, button(undefined, { class: "found-one", onclick: open }, ...parts));
   }
 
   function channelEntry(name) {
@@ -113,7 +113,6 @@ export function openSearch({ me, channels, go }) {
     clearTimeout(timer);
     find();
   });
-  more.addEventListener("click", () => find(next));
   const dialog = openDialog({ title: "Search conversations", className: "search-dialog", closesOutside: true }, form);
   field.focus();
 }

@@ -1,5 +1,5 @@
 /** The sidebar: channels, DM, and the list of people to speak as. A drawer on narrow screens. */
-import { avatar, byId, element } from "./dom.js";
+import { avatar, button, byId, element } from "./dom.js";
 
 export function createSidebar() {
   let shown = "";
@@ -22,10 +22,9 @@ function renderSidebar({ facts, open, unread, go, speakAs, addPerson, addChannel
   const place = (name, label, sign) => {
     const isOpen = open.place === name;
     const isUnread = unread.has(name) && !isOpen;
-    const button = element(
-      "button",
+    const entry = button(
+      undefined,
       {
-        type: "button",
         class: isUnread ? "place unread" : "place",
         "aria-current": isOpen ? "true" : undefined,
         "data-focus-key": name,
@@ -38,7 +37,7 @@ function renderSidebar({ facts, open, unread, go, speakAs, addPerson, addChannel
       element("span", { text: label }),
       isUnread && element("span", { class: "dot" }, element("span", { class: "visually-hidden", text: "unread" })),
     );
-    return element("li", {}, button);
+    return element("li", {}, entry);
   };
   const hash = () => element("span", { class: "sign", "aria-hidden": "true", text: "#" });
   const channels = facts.channels.toSorted((one, other) => one.localeCompare(other));
@@ -50,17 +49,16 @@ function renderSidebar({ facts, open, unread, go, speakAs, addPerson, addChannel
   byId("direct").replaceChildren(place(`dm:${facts.me.id}`, "Remora", avatar(facts.agent, true)));
   byId("people").replaceChildren(
     ...facts.people.map((person) => personView(person, facts, speakAs)),
-    addButton(addPerson),
+    button("+ Add", { class: "person add", "aria-label": "Add a person", onclick: addPerson }),
   );
 }
 
 function personView(person, { me, people }, speakAs) {
   const isMe = person.id === me.id;
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
-  return element(
-    "button",
+  return button(
+    undefined,
     {
-      type: "button",
       class: "person",
       role: "radio",
       "aria-checked": `${isMe}`,
@@ -78,16 +76,6 @@ function personView(person, { me, people }, speakAs) {
     avatar(person, true),
     element("span", { text: person.name }),
   );
-}
-
-function addButton(addPerson) {
-  return element("button", {
-    type: "button",
-    class: "person add",
-    text: "+ Add",
-    "aria-label": "Add a person",
-    onclick: addPerson,
-  });
 }
 
 function setDrawer(isOpen) {

@@ -1,5 +1,5 @@
 /** Tables of answers scroll in a box of their own. A long table shows its first rows and offers the others. */
-import { element } from "./dom.js";
+import { button, element } from "./dom.js";
 
 /** The browser lays a table out as a whole, so rows come in steps. */
 const maxShownRows = 200;
@@ -13,7 +13,7 @@ export function tableBox(table) {
   if (rows.length <= maxShownRows) return;
   const hidden = rows.slice(maxShownRows);
   for (const row of hidden) row.remove();
-  const more = element("button", { type: "button", class: "button show-all" });
+  const more = button(undefined, { class: "button show-all" });
   const label = () => {
     more.textContent = `Show ${Math.min(rowsPerStep, hidden.length).toLocaleString()} more of ${rows.length.toLocaleString()} rows`;
   };

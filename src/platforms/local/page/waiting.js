@@ -4,7 +4,7 @@
  */
 import { Failure, request } from "./api.js";
 import { lineParts } from "./card-line.js";
-import { byId, element } from "./dom.js";
+import { button, byId, element } from "./dom.js";
 
 /** Many changes may arrive together, and one request covers them. */
 const refreshDelayMs = 150;
@@ -67,8 +67,7 @@ export function createWaiting({ me, show, isOpen, onChange }) {
     const isOne = elsewhere.length === 1;
     const text = isOne ? sentence(first) : `${elsewhere.length} requests are waiting for your answer.`;
     const canAsk = globalThis.Notification?.permission === "default";
-    const button = (label, onclick) =>
-      element("button", { type: "button", class: "button small", text: label, onclick });
+    const small = (label, onclick) => button(label, { class: "button small", onclick });
     const said = [text, problem].filter(Boolean).join(" ");
     const signature = `${said} ${first.id} ${canAsk}`;
     if (signature === shown && bar.firstChild !== null) return;
@@ -76,8 +75,8 @@ export function createWaiting({ me, show, isOpen, onChange }) {
     bar.replaceChildren(
       element("span", { text: said }),
       ...(isOne && first.headline ? [element("span", { class: "waiting-what" }, ...lineParts(first.headline))] : []),
-      button(isOne ? "Show it" : "Show the first", () => show(first)),
-      ...(canAsk ? [button("Notify me", allow)] : []),
+      small(isOne ? "Show it" : "Show the first", () => show(first)),
+      ...(canAsk ? [small("Notify me", allow)] : []),
     );
   }
 
