@@ -1,7 +1,7 @@
 /** Builds the messages that the chat stores and the inbound messages that the agent receives. */
 import { randomUUID } from "node:crypto";
 import type { Author, InboundMessage } from "../../ports/message.ts";
-import { agent, type ChatFile, type ChatMessage, type Person, type StoredMessage } from "./chat-message.ts";
+import { type ChatFile, type ChatMessage, chatMessage, type Person, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { conversationOf, formatConversationId, messageLink } from "./conversation-id.ts";
 import { withoutMention } from "./mention.ts";
@@ -13,29 +13,10 @@ export function authorOf(person: Person): Author {
   return { id: person.id, name: person.name, isBot: false, roles: [] };
 }
 
-export function personsMessage(
-  said: Pick<ChatMessage, "id" | "place" | "thread" | "text" | "isAddressed"> & { author: Person },
-): ChatMessage {
-  return {
-    ...said,
-    author: { ...said.author, isBot: false },
-    type: "message",
-    at: Date.now(),
-    state: "done",
-    isDeleted: false,
-    activity: "",
-    files: [],
-  };
-}
-
 export function receiptFor(
   said: Pick<ChatMessage, "place" | "thread" | "text"> & { onlyFor?: string; command?: string },
 ): ChatMessage {
-  return {
-    ...said,
-    ...{ id: randomUUID(), type: "receipt", author: agent, at: Date.now(), state: "done" },
-    ...{ isAddressed: false, isDeleted: false, activity: "", files: [] },
-  };
+  return chatMessage({ ...said, id: randomUUID(), type: "receipt" });
 }
 
 export function keepFiles(store: ChatStore, messageId: string, files: SentFile[]): ChatFile[] {

@@ -4,7 +4,7 @@ import type { ChatActions, ChatPlace } from "../../ports/chat.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { ToolFile } from "../../ports/tool.ts";
 import { platformError } from "../shared/platform-error.ts";
-import { agent, type ChatMessage, type StoredMessage } from "./chat-message.ts";
+import { chatMessage, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { parseConversationId, scopeOf } from "./conversation-id.ts";
 import { maxThreadMessages } from "./limits.ts";
@@ -36,12 +36,8 @@ export function createLocalChatActions(store: ChatStore): ChatActions {
   ): Promise<string> {
     const id = `t.${createHash("sha256").update(key).digest("hex").slice(0, 20)}`;
     const attached = await attach(store, id, files);
-    const message: ChatMessage = {
-      ...{ id, type: "message", place, thread, author: agent, at: Date.now(), state: "done" },
-      ...{ isAddressed: false, isDeleted: false, activity: "", files: attached.files },
-      text: [text, ...attached.notes].join("\n\n"),
-    };
-    await store.insert(message, true);
+    const whole = [text, ...attached.notes].join("\n\n");
+    await store.insert(chatMessage({ id, place, thread, text: whole, files: attached.files }), true);
     return id;
   }
 

@@ -61,3 +61,11 @@ export interface StoredMessage extends ChatMessage {
 }
 
 export const agent: ChatMessage["author"] = { id: "remora", name: "Remora", isBot: true };
+
+/** A finished message of the agent, except for what is given. */
+export function chatMessage(said: Pick<ChatMessage, "id" | "place" | "thread"> & Partial<ChatMessage>): ChatMessage {
+  return {
+    ...{ type: "message", author: agent, text: "", at: Date.now(), state: "done" },
+    ...{ isAddressed: false, isDeleted: false, activity: "", files: [], ...said },
+  };
+}

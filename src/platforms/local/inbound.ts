@@ -6,23 +6,16 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { FooterAction, FooterReceipt } from "../../ports/answer-footer.ts";
-import type { AnswerChoice, AnswerReceipt, CommandReceipt, Scope } from "../../ports/message.ts";
+import type { FooterReceipt } from "../../ports/answer-footer.ts";
+import type { AnswerReceipt, CommandReceipt, Scope } from "../../ports/message.ts";
 import type { PlatformHandlers } from "../../ports/platform.ts";
 import { askText } from "../shared/ask-text.ts";
-import {
-  authorOf,
-  inboundOf,
-  keepFiles,
-  personsMessage,
-  receiptFor,
-  type SentFile,
-  storableMessage,
-} from "./build-message.ts";
-import type { Person, StoredMessage } from "./chat-message.ts";
+import { authorOf, inboundOf, keepFiles, receiptFor, type SentFile, storableMessage } from "./build-message.ts";
+import { chatMessage, type Person, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { conversationOf, formatConversationId } from "./conversation-id.ts";
 import { hasMention, withoutMention } from "./mention.ts";
+import type { Body } from "./requests.ts";
 
 export class Refusal extends Error {
   readonly status: 400 | 403 | 404 | 409 | 503;
@@ -40,37 +33,18 @@ export interface Spot {
 }
 
 export interface Inbound {
-  say(said: Spot & { id?: string | undefined; text: string; files: GivenFile[] }): Promise<StoredMessage>;
+  say(said: Spot & Pick<Body<"message">, "id" | "text"> & { files: GivenFile[] }): Promise<StoredMessage>;
   edit(person: string, id: string, text: string): Promise<StoredMessage>;
   remove(person: string, id: string): Promise<void>;
-  answer(answer: ClickedAnswer): Promise<AnswerReceipt>;
-  pick(pick: { person: string; messageId: string; questionId: string; option: number }): Promise<AnswerReceipt>;
-  footer(click: ClickedFooter): Promise<FooterReceipt>;
+  answer(answer: Body<"answer">): Promise<AnswerReceipt>;
+  pick(pick: Body<"pick">): Promise<AnswerReceipt>;
+  footer(click: Body<"footer">): Promise<FooterReceipt>;
   /** `/remora ask …` creates a message. Every other command is answered with a receipt. */
   command(command: Spot & { name: string; rest: string }): Promise<StoredMessage>;
   redeliver(): Promise<void>;
 }
 
-/** A file in Base64, or the id of an upload. */
-export type GivenFile = { upload: string } | { name: string; mimeType: string; base64: string };
-
-export interface ClickedAnswer {
-  person: string;
-  messageId: string;
-  cardOrApprovalId: string;
-  choice: AnswerChoice;
-  reason?: string | undefined;
-  editedJson?: string | undefined;
-  parts?: number[] | undefined;
-  to?: string | undefined;
-}
-
-export interface ClickedFooter {
-  person: string;
-  messageId: string;
-  action: FooterAction;
-  text?: string | undefined;
-}
+type GivenFile = Body<"message">["attachments"][number];
 
 export interface InboundOptions {
   store: ChatStore;
@@ -149,7 +123,9 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
     const isAddressed =
       isAsked || isDirect || hasMention(text) || (spot.thread !== null && store.isAgentsThread(spot.thread));
     const { place, thread } = spot;
-    const message = personsMessage({ id: messageId, author, place, thread, text, isAddressed });
+    const message = chatMessage({
+      ...{ id: messageId, author: { ...author, isBot: false }, place, thread, text, isAddressed },
+    });
     if (files.length > 0 && store.spotOf(messageId) === undefined)
       message.files = keepFiles(
         store,
@@ -180,54 +156,35 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
       await store.put({ ...storableMessage(message), text: "", files: [], isDeleted: true });
       store.files.remove(message.files.map((file) => file.id));
     },
-    async answer({ person, messageId, cardOrApprovalId, choice, reason, editedJson, parts, to }) {
+    async answer({ person, ...answer }) {
       const by = authorOf(personOf(person));
+      const { messageId, cardOrApprovalId, choice, parts = [] } = answer;
       const message = clickable(person, messageId, "card");
-      if (choice === "part" && (parts ?? []).length === 0) {
+      if (choice === "part" && parts.length === 0) {
         const deny = message.card?.items.find((item) => item.approvalId === cardOrApprovalId)?.changes?.labels.deny;
         throw new Refusal(400, `Choose at least one file. To keep none, use “${deny ?? "Deny"}” on the card.`);
       }
-      return await connected().onAnswer({
-        platform: "local",
-        conversationId: formatConversationId(conversationOf(message.place, message.thread)),
-        ...{ messageId, cardOrApprovalId, choice, by, at: Date.now() },
-        ...(reason === undefined ? {} : { reason }),
-        ...(editedJson === undefined ? {} : { editedJson }),
-        ...(parts === undefined ? {} : { parts }),
-        ...(to === undefined ? {} : { to }),
-      });
+      const conversationId = conversationIdOf(message);
+      return await connected().onAnswer({ platform: "local", conversationId, ...answer, by, at: Date.now() });
     },
     async pick({ person, messageId, questionId, option }) {
       const by = authorOf(personOf(person));
-      const { place, thread } = clickable(person, messageId, "question");
-      const conversationId = formatConversationId(conversationOf(place, thread));
+      const conversationId = conversationIdOf(clickable(person, messageId, "question"));
       return await connected().onPick({ platform: "local", conversationId, questionId, option, by, at: Date.now() });
     },
-    async footer({ person, messageId, action, text }) {
+    async footer({ person, ...click }) {
       const by = authorOf(personOf(person));
-      const { footer } = clickable(person, messageId, "message");
+      const { footer } = clickable(person, click.messageId, "message");
       if (footer === undefined) throw new Refusal(404, "There is nothing below that message. Reload the page.");
-      return await connected().onFooter({
-        ...{ platform: "local", turnId: footer.turnId, messageId, action, by, at: Date.now() },
-        ...(text === undefined ? {} : { text }),
-      });
+      return await connected().onFooter({ platform: "local", turnId: footer.turnId, ...click, by, at: Date.now() });
     },
     async command({ name, rest, ...spot }) {
       const said = name === "ask" ? rest : askText(name, rest);
       if (said !== undefined) return await say({ ...spot, text: said, files: [] }, true);
       const { place, thread, person } = spot;
       const by = authorOf(checkSpot(spot));
-      const conversationId = formatConversationId(conversationOf(place, thread));
-      const at = Date.now();
-      const receipt = await connected().onCommand({
-        platform: "local",
-        conversationId,
-        scope: place,
-        name,
-        rest,
-        by,
-        at,
-      });
+      const where = { platform: "local", conversationId: conversationIdOf(spot), scope: place };
+      const receipt = await connected().onCommand({ ...where, name, rest, by, at: Date.now() });
       const answer = receiptFor({
         ...{ place, thread, text: withFile(receipt), command: `/remora ${name} ${rest}`.trim() },
         ...(receipt.isPrivate ? { onlyFor: person } : {}),
@@ -244,6 +201,10 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
       }
     },
   };
+}
+
+function conversationIdOf({ place, thread }: Pick<StoredMessage, "place" | "thread">): string {
+  return formatConversationId(conversationOf(place, thread));
 }
 
 /** The page shows long texts too, so it needs no file. */

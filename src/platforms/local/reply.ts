@@ -11,7 +11,7 @@ import type { QuestionCard } from "../../ports/question.ts";
 import type { ToolFile } from "../../ports/tool.ts";
 import { platformError } from "../shared/platform-error.ts";
 import { readToolFiles } from "../shared/tool-files.ts";
-import { agent, type ChatFile, type ChatMessage, type ChatMessageState } from "./chat-message.ts";
+import { type ChatFile, type ChatMessage, type ChatMessageState, chatMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { type LocalConversation, parseConversationId, scopeOf } from "./conversation-id.ts";
 import { maxFileBytes } from "./limits.ts";
@@ -93,11 +93,11 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     segment.isKept = true;
     segment.at ??= store.get(textId())?.at ?? Date.now();
     const { at } = segment;
-    const message: ChatMessage = {
-      ...agentsMessage({ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty }),
+    const message = chatMessage({
+      ...{ id: textId(), ...spot(), text, at, state, activity, files, isDeleted: isEmpty },
       ...(activitySince === undefined ? {} : { activitySince }),
       ...(footer === undefined ? {} : { footer }),
-    };
+    });
     await post(`text:${segment.number}`, message, isKept);
   }
 
@@ -170,27 +170,21 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const id = `r.${target.turnId}.question.${question.id}`;
     const state = question.outcome === undefined ? "waiting" : "done";
     const at = store.get(id)?.at ?? Date.now();
-    const message = agentsMessage({ id, ...spot(), text: "", at, state, activity: "", files: [] });
-    return { ...message, type: "question", question };
+    return chatMessage({ id, ...spot(), at, state, type: "question", question });
   }
 
   function cardMessage(card: ApprovalCard): ChatMessage {
     const id = cardId(target, card.id);
     const state = card.items.some((item) => item.state === "open") ? "waiting" : "done";
     const at = store.get(id)?.at ?? Date.now();
-    return { ...agentsMessage({ id, ...spot(), text: "", at, state, activity: "", files: [] }), type: "card", card };
+    return chatMessage({ id, ...spot(), at, state, type: "card", card });
   }
 
   async function note({ key: name, line }: CardNote): Promise<void> {
     const key = `note:${name}`;
     if ((await posts.all()).some((post) => post.key === key)) return;
     const id = `r.${target.turnId}.note.${name}`;
-    const text = escapeMarkdown(noteText(line));
-    await post(
-      key,
-      agentsMessage({ id, ...spot(), text, at: Date.now(), state: "done", activity: "", files: [] }),
-      false,
-    );
+    await post(key, chatMessage({ id, ...spot(), text: escapeMarkdown(noteText(line)) }), false);
   }
 
   return {
@@ -231,14 +225,6 @@ function cardId(target: ReplyTarget, id: string): string {
 /** Names in a note are other people's text. */
 function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*_{}[\]()<>#+\-.!|~&:]/g, "\\$&");
-}
-
-function agentsMessage(
-  said: Pick<ChatMessage, "id" | "place" | "thread" | "text" | "at" | "state" | "activity" | "files"> & {
-    isDeleted?: boolean;
-  },
-): ChatMessage {
-  return { isDeleted: false, ...said, type: "message", author: agent, isAddressed: false };
 }
 
 /** Copies the files, because a tool may change them later. A file that can't be attached becomes a note. */

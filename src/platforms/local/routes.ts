@@ -9,8 +9,7 @@ import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import { shortageText } from "../../lib/shortage.ts";
-import { maxShownFiles } from "../../ports/card.ts";
-import { answerChoices, type Scope } from "../../ports/message.ts";
+import type { Scope } from "../../ports/message.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { createChannel } from "./create-channel.ts";
@@ -21,58 +20,14 @@ import { maxAttachments, maxBodyBytes, maxThreadMessages, pageSize } from "./lim
 import type { LocalPlatformOptions } from "./options.ts";
 import { mountPage } from "./page-routes.ts";
 import { createPerson } from "./people.ts";
-import { identifier, mountUploads, uploadsPath } from "./upload-route.ts";
+import { type Body, bodies } from "./requests.ts";
+import { mountUploads, uploadsPath } from "./upload-route.ts";
 
 export interface RoutesOptions extends LocalPlatformOptions {
   store: ChatStore;
   inbound: Inbound;
   signal: AbortSignal;
 }
-
-const spot = {
-  person: z.string(),
-  channel: z.string().optional(),
-  dm: z.literal(true).optional(),
-  thread: z.string().nullish(),
-};
-const attachment = z.union([
-  z.object({ upload: identifier }),
-  z.object({ name: z.string().min(1).max(200), mimeType: z.string().max(100), base64: z.base64() }),
-]);
-const bodies = {
-  message: z.object({
-    ...spot,
-    id: identifier.optional(),
-    text: z.string(),
-    attachments: z.array(attachment).max(maxAttachments).default([]),
-  }),
-  edit: z.object({ person: z.string(), text: z.string() }),
-  answer: z.object({
-    person: z.string(),
-    messageId: z.string(),
-    cardOrApprovalId: z.string(),
-    choice: z.enum(answerChoices),
-    reason: z.string().max(2000).optional(),
-    editedJson: z.string().optional(),
-    to: z.string().max(200).optional(),
-    parts: z.array(z.int().min(0).lt(maxShownFiles)).max(maxShownFiles).optional(),
-  }),
-  pick: z.object({
-    person: z.string(),
-    messageId: z.string(),
-    questionId: z.string(),
-    option: z.number().int().min(0),
-  }),
-  footer: z.object({
-    person: z.string(),
-    messageId: z.string(),
-    action: z.enum(["details", "retry", "good", "bad", "withdraw"]),
-    text: z.string().max(1_000).optional(),
-  }),
-  command: z.object({ ...spot, name: z.string().max(100), rest: z.string().default("") }),
-  person: z.object({ name: z.string() }),
-  channel: z.object({ name: z.string() }),
-};
 
 export function mountRoutes(app: Hono, options: RoutesOptions): void {
   mountPage(app);
@@ -188,16 +143,10 @@ function mountWriting(app: Hono, { store, inbound, log }: RoutesOptions): void {
   );
 }
 
-function inputSpot(input: {
-  person: string;
-  channel?: string | undefined;
-  dm?: true | undefined;
-  thread?: string | null | undefined;
-}) {
-  const { person, channel, dm, thread } = input;
+function inputSpot({ person, channel, dm, thread = null }: Omit<Body<"command">, "name" | "rest">) {
   if ((channel === undefined) === (dm === undefined)) {
     throw new Refusal(400, "Give either `channel` with a name, or `dm: true`.");
   }
   const place: Scope = channel === undefined ? `dm:${person}` : `channel:${channel}`;
-  return { person, place, thread: thread ?? null };
+  return { person, place, thread };
 }

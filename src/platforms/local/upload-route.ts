@@ -10,6 +10,7 @@ import type { Log } from "../../lib/log.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { Upload } from "./chat-files.ts";
 import type { ChatStore } from "./chat-store.ts";
+import { identifier } from "./requests.ts";
 
 export interface UploadOptions {
   store: ChatStore;
@@ -18,7 +19,6 @@ export interface UploadOptions {
 }
 
 export const uploadsPath = "/local/api/uploads/";
-export const identifier = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, "8 to 64 letters, digits, _ or -");
 
 const uploadSchema = z.object({
   id: identifier,
