@@ -215,7 +215,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       ...handlers,
       onMessage(message) {
         const { id, author, text } = message;
-        if (message.isAddressed) origins.set(id, { authorId: author.id, authorName: author.name, text });
+        if (message.isAddressed) origins.set(id, { authorName: author.name, text });
         return handlers.onMessage(message);
       },
     };

@@ -20,7 +20,7 @@ import {
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
-import type { AnswerChoice, Author } from "../../../ports/message.ts";
+import type { AnswerChoice, Author, CommandReceipt } from "../../../ports/message.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { askText } from "../../shared/ask-text.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
@@ -31,7 +31,7 @@ import { authorOf } from "../api/people.ts";
 import { type DiscordConversation, formatConversationId, placeOf } from "../conversation-id.ts";
 import { askMark, type RawMessage } from "../inbound/read-message.ts";
 import { maxMessageLength } from "../limits.ts";
-import { createEphemeralReplies, privately, type ShownReceipt } from "../outbound/ephemeral-reply.ts";
+import { createEphemeralReplies, privately } from "../outbound/ephemeral-reply.ts";
 import { noMentions } from "../outbound/messages.ts";
 import { commandName, textOption } from "./commands.ts";
 import { type ButtonId, type MoreChoice, parseButtonId } from "./custom-id.ts";
@@ -96,7 +96,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     });
   }
 
-  async function answer(interaction: APIInteraction, button: ButtonId, messageId?: string): Promise<ShownReceipt> {
+  async function answer(interaction: APIInteraction, button: ButtonId, messageId?: string): Promise<CommandReceipt> {
     const conversationId = formatConversationId(await conversationOf(interaction, button.thread));
     const common = { platform: "discord", conversationId, by: authorOfInteraction(interaction), at: Date.now() };
     const { meaning, id } = button;
@@ -138,7 +138,7 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     }
   }
 
-  async function noneChosen(approvalId: string): Promise<ShownReceipt> {
+  async function noneChosen(approvalId: string): Promise<CommandReceipt> {
     const label = (await formContents.files(approvalId))?.denyLabel ?? "Deny";
     return privately({ text: `You chose no files, so nothing changed. To keep none, use “${label}”.` });
   }

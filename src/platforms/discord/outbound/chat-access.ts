@@ -60,13 +60,17 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
     return undefined;
   }
 
+  function membership(guildId: string, userId: string) {
+    return Promise.all([
+      get<APIGuild>(Routes.guild(guildId)),
+      get<APIGuildMember>(Routes.guildMember(guildId, userId)),
+    ]);
+  }
+
   async function may(channel: APIChannel, { id }: Author, rights: PermissionsString[]): Promise<boolean> {
     const guildId = "guild_id" in channel ? channel.guild_id : undefined;
     if (guildId === undefined) return false;
-    const [guild, member] = await Promise.all([
-      get<APIGuild>(Routes.guild(guildId)),
-      get<APIGuildMember>(Routes.guildMember(guildId, id)),
-    ]);
+    const [guild, member] = await membership(guildId, id);
     const parentId = isThread(channel) && "parent_id" in channel ? channel.parent_id : undefined;
     const holder = parentId ? await get<APIChannel>(Routes.channel(parentId)) : channel;
     if (guild === undefined || member === undefined || holder === undefined) return false;
@@ -79,10 +83,7 @@ export function createChatAccess(api: DiscordApi, guilds: () => Promise<string[]
   }
 
   async function readableIn(guildId: string, { id }: Author): Promise<SeenChannel[]> {
-    const [guild, member] = await Promise.all([
-      get<APIGuild>(Routes.guild(guildId)),
-      get<APIGuildMember>(Routes.guildMember(guildId, id)),
-    ]);
+    const [guild, member] = await membership(guildId, id);
     if (guild === undefined || member === undefined) return [];
     const channels = (await get<APIChannel[]>(Routes.guildChannels(guildId))) ?? [];
     const needed = PermissionFlagsBits.ViewChannel | PermissionFlagsBits.ReadMessageHistory;

@@ -17,22 +17,20 @@ import { escapePlain } from "./plain-text.ts";
 import { attachmentFor, attachmentText } from "./receipt-file.ts";
 import { maxAnswerMessages, renderAll } from "./render.ts";
 
-export type ShownReceipt = CommandReceipt;
-
 export interface EphemeralReplies {
   /** Sends the first answer. Undefined if the interaction already has one. Rejects if Discord accepted no answer. */
   respond(interaction: APIInteraction, body: object): Promise<APIMessage | undefined>;
   /** Never rejects. */
-  withReceipt(interaction: APIInteraction, work: () => Promise<ShownReceipt>): Promise<void>;
+  withReceipt(interaction: APIInteraction, work: () => Promise<CommandReceipt>): Promise<void>;
 }
 
 const maxAckMs = interactionAckMs - 200;
 
-const notTaken: ShownReceipt = privately({
+const notTaken: CommandReceipt = privately({
   text: "That didn't work: something failed on my side. Nothing changed. Try again.",
 });
 
-export function privately({ text, file }: Pick<AnswerReceipt, "text" | "file">): ShownReceipt {
+export function privately({ text, file }: Pick<AnswerReceipt, "text" | "file">): CommandReceipt {
   return { text: escapePlain(text), isPrivate: true, ...(file === undefined ? {} : { file }) };
 }
 
@@ -61,7 +59,7 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
     );
   }
 
-  async function show(interaction: APIInteraction, receipt: ShownReceipt): Promise<void> {
+  async function show(interaction: APIInteraction, receipt: CommandReceipt): Promise<void> {
     const { text, file } = receipt;
     if (file === undefined) return await send(interaction, receipt);
     const { attachment, note } = attachmentFor(file, interaction.attachment_size_limit);
@@ -73,7 +71,7 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
     }
   }
 
-  async function send(interaction: APIInteraction, { text, isPrivate }: ShownReceipt, extra: RawFile[] = []) {
+  async function send(interaction: APIInteraction, { text, isPrivate }: CommandReceipt, extra: RawFile[] = []) {
     const parts = renderAll(text);
     const isFile = parts.length > maxAnswerMessages;
     const files = isFile ? [{ name: "answer.md", data: text }, ...extra] : extra;
@@ -99,7 +97,7 @@ export function createEphemeralReplies({ api, log }: { api: DiscordApi; log: Log
     respond,
     async withReceipt(interaction, work) {
       const isAcknowledged = await acknowledge(interaction);
-      let receipt: ShownReceipt;
+      let receipt: CommandReceipt;
       try {
         receipt = await work();
       } catch (thrown) {

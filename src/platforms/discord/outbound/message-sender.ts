@@ -33,7 +33,6 @@ import { type Messages, nonceOf, type OutgoingMessage } from "./messages.ts";
 import { threadNameFor } from "./thread-name.ts";
 
 export interface Origin {
-  authorId: string;
   authorName: string;
   text: string;
 }
@@ -276,7 +275,7 @@ async function originOf({ api, origins }: MessageSenderOptions, channel: string,
   if (known !== undefined) return known;
   const route = Routes.channelMessage(channel, messageId);
   const { author, content } = await api.request<APIMessage>({ method: "GET", route });
-  const origin = { authorId: author.id, authorName: author.global_name ?? author.username, text: content };
+  const origin = { authorName: author.global_name ?? author.username, text: content };
   origins.set(messageId, origin);
   return origin;
 }
