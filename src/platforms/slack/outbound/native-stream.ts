@@ -70,23 +70,11 @@ export function createStream({ api, channel, thread, ts, first, firstTasks, now 
       for (const task of newTasks) tasks.set(chunkKey(task), task);
       return true;
     },
-    stop: (rest, metadata, below = []) =>
-      isTaken(
-        api.call(
-          "chat.stopStream",
-          {
-            channel,
-            ts,
-            metadata,
-            ...(rest === "" ? {} : { markdown_text: rest }),
-            ...(below.length === 0 ? {} : { blocks: below }),
-          },
-          anyAnswer,
-          {
-            isOnce: true,
-          },
-        ),
-      ),
+    stop(rest, metadata, below = []) {
+      const text = rest === "" ? {} : { markdown_text: rest };
+      const args = { channel, ts, metadata, ...text, ...(below.length === 0 ? {} : { blocks: below }) };
+      return isTaken(api.call("chat.stopStream", args, anyAnswer, { isOnce: true }));
+    },
     tasks,
     isOld: () => now() - startedAt > maxStreamMs,
   };

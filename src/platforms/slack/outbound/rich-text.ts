@@ -21,7 +21,16 @@ interface ChannelElement {
   channel_id: string;
 }
 
-export type RichElement = TextElement | DateElement | ChannelElement;
+/** Mentions notify the people that they name. */
+type MentionElement = { type: "user"; user_id: string } | { type: "usergroup"; usergroup_id: string };
+
+interface LinkElement {
+  type: "link";
+  url: string;
+  text: string;
+}
+
+export type RichElement = TextElement | DateElement | ChannelElement | MentionElement | LinkElement;
 
 export function plain(text: string): TextElement {
   return { type: "text", text };
