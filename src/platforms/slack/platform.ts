@@ -38,6 +38,7 @@ import { addListeners } from "./inbound/listeners.ts";
 import { createRecentMessages } from "./inbound/recent-messages.ts";
 import { createThreads } from "./inbound/threads.ts";
 import { createCommands } from "./interactions/commands.ts";
+import type { Handling } from "./interactions/handling.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import { createAssistantPane } from "./outbound/assistant-pane.ts";
 import { createChatAccess } from "./outbound/chat-access.ts";
@@ -127,12 +128,12 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
 
   function listen(handlers: PlatformHandlers): { app(receiver: Receiver): App; fetchMissed(absence: Absence): void } {
     const ephemeral = createEphemeralReplies(api);
-    const pane = createAssistantPane({ api, handlers, identity, people, log, now });
+    const shared: Handling = { handlers, api, identity, people, ephemeral, log };
+    const pane = createAssistantPane({ ...shared, now });
     const onTaken = (message: InboundMessage) => {
       pane.said(message);
       receipts.give(message);
     };
-    const shared = { handlers, api, identity, people, ephemeral, log };
     const inbound = createInbound({
       ...{ ...shared, threads, recent, cursors, authors, onTaken },
       ...{ describeFiles: files.describe, isGroupDm: createGroupDms(api), isAllowedBot: options.isAllowedBot },

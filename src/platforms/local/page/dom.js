@@ -31,7 +31,7 @@ const strokes = {
 };
 
 /** Draws the icon as SVG, because not every font has these symbols. */
-export function icon(name) {
+function icon(name) {
   const space = "http://www.w3.org/2000/svg";
   const picture = document.createElementNS(space, "svg");
   picture.setAttribute("viewBox", "0 0 24 24");

@@ -7,13 +7,11 @@
  */
 import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import { createKeyedMutex } from "../../../lib/keyed-mutex.ts";
-import type { Log } from "../../../lib/log.ts";
 import { createLruMap, type LruMap } from "../../../lib/lru-map.ts";
 import type { Attachment, Author, InboundMessage, Notice } from "../../../ports/message.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { Identity } from "../api/identity.ts";
-import type { People } from "../api/people.ts";
 import { formatMessageId, isDirect, messageLink, placeOf, threadOf, timeOf } from "../conversation-id.ts";
+import type { Handling } from "../interactions/handling.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
 import type { SlackFiles } from "./attachments.ts";
 import { type Cursors, compare } from "./cursors.ts";
@@ -23,10 +21,7 @@ import { mentions, readText } from "./readable-text.ts";
 import type { RecentMessages } from "./recent-messages.ts";
 import type { Threads } from "./threads.ts";
 
-export interface InboundOptions {
-  handlers: PlatformHandlers;
-  identity(): Promise<Identity>;
-  people: People;
+export interface InboundOptions extends Pick<Handling, "handlers" | "identity" | "people" | "log"> {
   describeFiles: SlackFiles["describe"];
   isGroupDm: IsGroupDm;
   threads: Threads;
@@ -38,7 +33,6 @@ export interface InboundOptions {
   onTaken(message: InboundMessage): void;
   /** Called each time a message of the channel can't be stored for now. */
   onRefused(channel: string): void;
-  log: Log;
 }
 
 export interface Inbound {

@@ -1,5 +1,4 @@
 /** The modals behind Deny with reason…, Allow… and Hand over…. Who may answer is checked when they are submitted. */
-
 import type { View } from "../api/views.ts";
 import { maxInputLength, maxTextObjectLength } from "../limits.ts";
 import { modal, plainText } from "../outbound/blocks.ts";

@@ -1,33 +1,24 @@
 /** `/remora NAME REST`. Only its author sees the answer, except for `ask`: everybody sees the question and the answer. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { LruMap } from "../../../lib/lru-map.ts";
 import type { Author, InboundMessage } from "../../../ports/message.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { askText } from "../../shared/ask-text.ts";
-import { anyAnswer, type SlackApi } from "../api/api.ts";
+import { anyAnswer } from "../api/api.ts";
 import { isPlaceProblem } from "../api/api-problems.ts";
-import type { Identity } from "../api/identity.ts";
-import type { People } from "../api/people.ts";
 import { formatMessageId, isDirect, placeOf, timeOf } from "../conversation-id.ts";
 import { readText } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
-import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
+import type { Recipient } from "../outbound/ephemeral-reply.ts";
 import { createPrivateFiles } from "../outbound/private-files.ts";
 import { richText } from "../outbound/rich-text.ts";
 import { beginningOf, escapeText } from "../outbound/safe-text.ts";
+import type { Handling } from "./handling.ts";
 
-export interface CommandsOptions {
-  handlers: PlatformHandlers;
-  api: SlackApi;
-  identity(): Promise<Identity>;
-  people: People;
+export interface CommandsOptions extends Handling {
   threads: Threads;
   authors: LruMap<string>;
-  ephemeral: EphemeralReplies;
   onTaken(message: InboundMessage): void;
-  log: Log;
 }
 
 export type Commands = (body: unknown) => Promise<void>;

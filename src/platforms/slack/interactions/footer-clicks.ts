@@ -3,25 +3,14 @@
  * first, because its trigger expires after three seconds. Slack itself shows which thumb is chosen.
  */
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { FooterReceipt } from "../../../ports/answer-footer.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
-import type { SlackApi } from "../api/api.ts";
-import type { People } from "../api/people.ts";
 import { openView } from "../api/views.ts";
 import { formatMessageId } from "../conversation-id.ts";
-import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
+import type { Recipient } from "../outbound/ephemeral-reply.ts";
 import { readFooterClick } from "../outbound/footer.ts";
 import { createPrivateFiles } from "../outbound/private-files.ts";
+import type { Handling } from "./handling.ts";
 import { readWords, wordsModal } from "./words-modal.ts";
-
-export interface FooterClicksOptions {
-  handlers: Pick<PlatformHandlers, "onFooter">;
-  api: SlackApi;
-  people: People;
-  ephemeral: EphemeralReplies;
-  log: Log;
-}
 
 export interface FooterClick {
   user: { id: string };
@@ -42,7 +31,7 @@ type Found = NonNullable<ReturnType<typeof readFooterClick>>;
 
 const failed: FooterReceipt = { accepted: false, text: "That didn't work. Try again in a moment." };
 
-export function createFooterClicks(options: FooterClicksOptions): FooterClicks {
+export function createFooterClicks(options: Handling): FooterClicks {
   const { handlers, api, people, ephemeral, log } = options;
   const sendFile = createPrivateFiles(options);
 

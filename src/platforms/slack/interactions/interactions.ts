@@ -1,35 +1,25 @@
 /** Acknowledges each click and submitted form immediately, then passes it to the handlers, which check the id and choice. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { AnswerChoice, AnswerReceipt } from "../../../ports/message.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
-import type { SlackApi } from "../api/api.ts";
-import type { Identity } from "../api/identity.ts";
-import type { People } from "../api/people.ts";
 import { openView } from "../api/views.ts";
 import { formatConversationId, formatMessageId, threadOf } from "../conversation-id.ts";
 import { maxAnswerMs } from "../limits.ts";
 import { isFirstPart } from "../outbound/cards/card.ts";
 import { choiceOf, moreAction, readMore } from "../outbound/cards/card-buttons.ts";
-import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
+import type { Recipient } from "../outbound/ephemeral-reply.ts";
 import { pickAction } from "../outbound/question.ts";
 import { type FormChoice, openedForm, readSubmission, type Submission } from "./card-forms.ts";
 import type { CardPlace } from "./card-place.ts";
 import { createFooterClicks } from "./footer-clicks.ts";
+import type { Handling } from "./handling.ts";
 import { createShowDiff } from "./show-diff.ts";
 import { wordsCallback } from "./words-modal.ts";
 
-export interface InteractionsOptions {
-  handlers: PlatformHandlers;
-  api: SlackApi;
-  identity(): Promise<Identity>;
-  people: People;
+export interface InteractionsOptions extends Handling {
   formContents: FormContents;
-  ephemeral: EphemeralReplies;
-  log: Log;
 }
 
 export interface Interactions {

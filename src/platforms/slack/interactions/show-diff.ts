@@ -4,20 +4,13 @@
  * ephemeral message.
  */
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { AnswerReceipt } from "../../../ports/message.ts";
-import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import { openView, updateView, type View } from "../api/views.ts";
-import type { EphemeralReplies, Recipient } from "../outbound/ephemeral-reply.ts";
+import type { Recipient } from "../outbound/ephemeral-reply.ts";
 import { createPrivateFiles } from "../outbound/private-files.ts";
 import { beginningModal, diffModal, noteModal, waitingModal } from "./diff-modal.ts";
-
-export interface ShowDiffOptions {
-  api: SlackApi;
-  ephemeral: EphemeralReplies;
-  log: Log;
-}
+import type { Handling } from "./handling.ts";
 
 export interface DiffRequest {
   recipient: Recipient;
@@ -28,7 +21,7 @@ export interface DiffRequest {
 
 type DiffFile = NonNullable<AnswerReceipt["file"]>;
 
-export function createShowDiff({ api, ephemeral, log }: ShowDiffOptions): (request: DiffRequest) => Promise<void> {
+export function createShowDiff({ api, ephemeral, log }: Handling): (request: DiffRequest) => Promise<void> {
   const sendPrivately = createPrivateFiles({ api, log });
 
   async function open(trigger: string | undefined): Promise<string | undefined> {

@@ -1,5 +1,4 @@
 /** The modal after 👎: one optional field for what was wrong. */
-
 import type { View } from "../api/views.ts";
 import { formModal, inputBlock, readInputs } from "./form-modal.ts";
 

@@ -1,22 +1,14 @@
 /** Slack's features for agents: suggested prompts, thread titles, and a stop button that runs the command `stop`. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { InboundMessage } from "../../../ports/message.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { anyAnswer, type SlackApi } from "../api/api.ts";
-import type { Identity } from "../api/identity.ts";
-import type { People } from "../api/people.ts";
 import { parseConversationId, placeOf } from "../conversation-id.ts";
+import type { Handling } from "../interactions/handling.ts";
 
-export interface AssistantPaneOptions {
-  api: SlackApi;
-  handlers: PlatformHandlers;
-  identity(): Promise<Identity>;
-  people: People;
-  log: Log;
+export interface AssistantPaneOptions extends Handling {
   now: () => number;
 }
 

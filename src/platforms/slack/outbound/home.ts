@@ -1,19 +1,15 @@
 /** App Home, Slack's page for the app. Each button runs the command of the same name. */
 import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { Author } from "../../../ports/message.ts";
-import type { PlatformHandlers } from "../../../ports/platform.ts";
 import { withTimeout } from "../../shared/with-timeout.ts";
-import { anyAnswer, type SlackApi } from "../api/api.ts";
+import { anyAnswer } from "../api/api.ts";
 import { openDirectMessages } from "../api/direct-message.ts";
-import type { Identity } from "../api/identity.ts";
-import type { People } from "../api/people.ts";
 import { openView, updateView, type View } from "../api/views.ts";
 import { placeOf } from "../conversation-id.ts";
+import type { Handling } from "../interactions/handling.ts";
 import { maxAnswerMs, maxTextObjectLength } from "../limits.ts";
 import { button, modal, plainText } from "./blocks.ts";
-import type { EphemeralReplies } from "./ephemeral-reply.ts";
 import { type Block, renderMrkdwn } from "./render.ts";
 
 export interface HomePage {
@@ -21,15 +17,9 @@ export interface HomePage {
   memory: string[];
 }
 
-export interface HomeOptions {
-  api: SlackApi;
-  handlers: PlatformHandlers;
-  identity(): Promise<Identity>;
-  people: People;
+export interface HomeOptions extends Handling {
   page(person: Author): Promise<HomePage>;
   commands(): { usage: string; description: string }[];
-  ephemeral: EphemeralReplies;
-  log: Log;
 }
 
 export interface Home {
