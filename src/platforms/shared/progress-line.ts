@@ -16,14 +16,14 @@ const minWorkMs = 1_900;
 /** Most answers need a few seconds of thinking. */
 const minThinkingMs = 9_900;
 
-export function createProgressLine({ now = Date.now }: { now?: () => number } = {}): ProgressLine {
+export function createProgressLine(): ProgressLine {
   let begunAt: number | undefined;
   return {
     of(progress, hasText) {
-      begunAt ??= Math.min(now(), progress.since ?? Number.POSITIVE_INFINITY);
+      begunAt ??= Math.min(Date.now(), progress.since ?? Number.POSITIVE_INFINITY);
       const minMs = progress.tasks.length === 0 ? minThinkingMs : minWorkMs;
-      const isDue = hasText || progress.isQueued === true || now() - begunAt >= minMs;
-      return isDue ? progressLine(progress, now()) : "";
+      const isDue = hasText || progress.isQueued === true || Date.now() - begunAt >= minMs;
+      return isDue ? progressLine(progress, Date.now()) : "";
     },
     reset() {
       begunAt = undefined;

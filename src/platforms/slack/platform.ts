@@ -74,7 +74,6 @@ export interface SlackPlatformOptions {
   /** For Socket Mode behind a proxy. */
   dispatcher?: Dispatcher;
   log: Log;
-  now?: () => number;
 }
 
 export interface SlackPlatform extends Platform {
@@ -89,7 +88,7 @@ const maxKnownAuthors = 5_000;
 const maxRedeliveryMs = 60_000;
 
 export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatform {
-  const { access, store, log, now = Date.now } = options;
+  const { access, store, log } = options;
   const { transport } = access;
   const where = access.apiUrl === undefined ? {} : { apiUrl: access.apiUrl };
   const ended = new AbortController();
@@ -97,31 +96,31 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   const onProblem = (problem: RemoraError) => health.problem(problem);
   const api = createSlackApi({
     ...{ token: access.botToken, ...where, onProblem, onTokenTaken: health.tokenTaken },
-    ...{ log, signal: ended.signal, now },
+    ...{ log, signal: ended.signal },
     ...(options.budget === undefined ? {} : { budget: options.budget }),
   });
   const identity = createIdentity(api);
-  const people = createPeople({ api, teamId: async () => (await identity()).teamId, now });
+  const people = createPeople({ api, teamId: async () => (await identity()).teamId });
   const threads = createThreads(store);
   const recent = createRecentMessages();
   const files = createSlackFiles({ api, token: access.botToken, ...where, log, signal: ended.signal });
   const cursors = createCursors(store, log, options.withLock);
   const authors = createLruMap<string>(maxKnownAuthors);
   const formContents = createFormContents(store, "slack");
-  const rateLimiter = createRateLimiter(now);
+  const rateLimiter = createRateLimiter();
   const footers = createFooters(log);
   const chatAccess = createChatAccess(api, people);
-  const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log, now });
-  const statuses = createThreadStatuses({ api, rateLimiter, log, now });
+  const streaming = createStreaming({ api, mode: options.streaming, people, rateLimiter, authors, log });
+  const statuses = createThreadStatuses({ api, rateLimiter, log });
   const { ackReaction, withLock } = options;
   const receipts = createReceipts({ api, statuses, store, ackReaction, withLock, log, signal: ended.signal });
   const http: HttpReceiver | undefined =
-    transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log, now }) : undefined;
+    transport.type === "http" ? createHttpReceiver({ signingSecret: transport.signingSecret, log }) : undefined;
   const search =
     access.userToken === undefined
       ? undefined
       : createMessageSearch(
-          createSlackApi({ token: access.userToken, ...where, onProblem: () => {}, log, signal: ended.signal, now }),
+          createSlackApi({ token: access.userToken, ...where, onProblem: () => {}, log, signal: ended.signal }),
           people,
         );
   let receiver: Receiver | undefined;
@@ -129,7 +128,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
   function listen(handlers: PlatformHandlers): { app(receiver: Receiver): App; fetchMissed(absence: Absence): void } {
     const ephemeral = createEphemeralReplies(api);
     const shared: Handling = { handlers, api, identity, people, ephemeral, log };
-    const pane = createAssistantPane({ ...shared, now });
+    const pane = createAssistantPane(shared);
     const onTaken = (message: InboundMessage) => {
       pane.said(message);
       receipts.give(message);
@@ -210,8 +209,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       const { app, fetchMissed } = listen(handlers);
       let offlineSince = 0;
       const onConnected = () => {
-        fetchMissed(now() - offlineSince > maxRedeliveryMs ? "long" : "short");
-        offlineSince = now();
+        fetchMissed(Date.now() - offlineSince > maxRedeliveryMs ? "long" : "short");
+        offlineSince = Date.now();
         void receipts.resume();
         void sayConnected().catch((thrown: unknown) => health.disconnected(messageOf(thrown)));
       };
@@ -222,7 +221,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
           dispatcher: options.dispatcher,
           ...{ onConnected, onProblem: (problem) => tokenOf(problem, health) },
           onDisconnected() {
-            offlineSince = now();
+            offlineSince = Date.now();
             health.disconnected("connection lost; reconnecting");
           },
         });
@@ -247,7 +246,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, formContents, log, now },
+        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, formContents, log },
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
@@ -256,7 +255,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       const place = parseConversationId(conversationId);
       return place !== undefined && (await chatAccess.mayRead(place.channel, person));
     },
-    reach: createReach({ api, identity, people, now }),
+    reach: createReach({ api, identity, people }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent }),
     openFile: files.open,

@@ -178,8 +178,11 @@ describe("requests", () => {
 });
 
 test("a clock that is off is told at the start, and in health", async () => {
-  await world.restart({ now: () => Date.now() + 10 * 60_000 });
+  await world.restart();
+  const { now } = Date;
+  const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 10 * 60_000);
   await world.platform.connect(agent.handlers, new AbortController().signal);
+  clock.mockRestore();
   expect(world.platform.health().detail).toMatch(/clock is \d{3} s ahead of Slack's.*NTP/);
   expect(world.logged.join()).toContain("clock");
 });

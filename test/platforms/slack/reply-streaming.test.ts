@@ -51,13 +51,14 @@ describe("a native stream", () => {
   });
 
   test("the stream is ended before five minutes, and the message continues by edits", async () => {
-    let ahead = 0;
-    const message = await mentioned({ changes: { now: () => Date.now() + ahead } });
+    const message = await mentioned();
     const reply = replyTo(world.platform, message);
     await reply.write("A long");
-    ahead = 4.1 * 60_000;
+    const { now } = Date;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 4.1 * 60_000);
     await reply.write("A long story");
     await world.slack.until(() => agents()[0]?.readable === "A long story");
+    clock.mockRestore();
     expect(agents()).toMatchObject([{ streaming: "completed", readable: "A long story" }]);
     await reply.finish("A long story, told.", []);
     expect(agents().map((each) => each.readable)).toEqual(["A long story, told."]);

@@ -22,7 +22,6 @@ export interface SlackApiOptions {
   signal: AbortSignal;
   /** Shared with other processes, if there are any. */
   budget?: RateBudget;
-  now?: () => number;
 }
 
 export interface CallOptions {
@@ -54,7 +53,7 @@ const minWaitMs = 400;
 const maxWaitMs = 15_000;
 
 export function createSlackApi(options: SlackApiOptions): SlackApi {
-  const { log, signal, budget, now = Date.now } = options;
+  const { log, signal, budget } = options;
   const waitUntil = new Map<string, number>();
   let skewMs: number | undefined;
 
@@ -67,7 +66,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
       const limits = [signal, AbortSignal.timeout(maxCallMs)];
       const response = await fetch(url, { ...init, signal: AbortSignal.any(limits) });
       const date = Date.parse(response.headers.get("date") ?? "");
-      if (!Number.isNaN(date)) skewMs = date - now();
+      if (!Number.isNaN(date)) skewMs = date - Date.now();
       return response;
     },
   });
@@ -81,7 +80,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
       const problem = problemOf(method, thrown);
       if (isTokenProblem(problem) || isSlackError(problem, "missing_scope")) options.onProblem(problem);
       if (problem.retryAfterMs !== undefined) {
-        waitUntil.set(queueOf(method, args), now() + problem.retryAfterMs);
+        waitUntil.set(queueOf(method, args), Date.now() + problem.retryAfterMs);
         budget?.hold(queueOf(method, args), problem.retryAfterMs);
       }
       throw problem;
@@ -93,19 +92,19 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
     for (;;) {
       const wait = (await budget?.take(queueOf(method, args), sharedRates[method])) ?? 0;
       if (wait === 0) return;
-      if (signal.aborted || now() + wait > end) throw waitAsked(method, wait);
+      if (signal.aborted || Date.now() + wait > end) throw waitAsked(method, wait);
       await pause(wait, signal);
     }
   }
 
   async function patiently(method: string, args: Record<string, unknown>, options: CallOptions): Promise<unknown> {
     const { isOnce = false, maxRetryMs } = options;
-    const end = now() + (maxRetryMs ?? defaultMaxRetryMs);
-    const askedEnd = now() + (maxRetryMs ?? maxAskedWaitMs);
+    const end = Date.now() + (maxRetryMs ?? defaultMaxRetryMs);
+    const askedEnd = Date.now() + (maxRetryMs ?? maxAskedWaitMs);
     for (let waitMs = minWaitMs; ; waitMs = Math.min(waitMs * 2, maxWaitMs)) {
-      const askedToWait = (waitUntil.get(queueOf(method, args)) ?? 0) - now();
+      const askedToWait = (waitUntil.get(queueOf(method, args)) ?? 0) - Date.now();
       if (askedToWait > 0) {
-        if (now() + askedToWait > askedEnd) throw waitAsked(method, askedToWait);
+        if (Date.now() + askedToWait > askedEnd) throw waitAsked(method, askedToWait);
         await pause(askedToWait, signal);
       }
       await slotFor(method, args, askedEnd);
@@ -117,7 +116,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
         const problem = problemOf(method, thrown);
         const isUndone = problem.retryAfterMs !== undefined;
         const wait = problem.retryAfterMs ?? waitMs;
-        const isOver = signal.aborted || now() + wait > (isUndone ? askedEnd : end);
+        const isOver = signal.aborted || Date.now() + wait > (isUndone ? askedEnd : end);
         if (!problem.isRetryable || isOver || (isOnce && !isUndone)) throw problem;
         log.info({ method, waitMs: wait, problem: problem.code }, "retrying a Slack call");
         await pause(wait, signal);

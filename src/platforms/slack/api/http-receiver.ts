@@ -29,8 +29,8 @@ const minLogIntervalMs = 60_000;
 /** Requests of the last five minutes. An older one is refused because its signature is too old. */
 const maxKnownRequests = 10_000;
 
-export function createHttpReceiver(options: { signingSecret: string; log: Log; now: () => number }): HttpReceiver {
-  const { signingSecret, log, now } = options;
+export function createHttpReceiver(options: { signingSecret: string; log: Log }): HttpReceiver {
+  const { signingSecret, log } = options;
   const done = createLruMap<true>(maxKnownRequests);
   let app: App | undefined;
   let isOpen = false;
@@ -39,9 +39,9 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
   /** Logs only at intervals, because anybody can send requests. */
   function logRefusal(problem: string): void {
     refusals.count++;
-    if (now() - refusals.loggedAt < minLogIntervalMs) return;
+    if (Date.now() - refusals.loggedAt < minLogIntervalMs) return;
     log.warn({ problem, refused: refusals.count }, "refused a request to /slack/events");
-    refusals = { count: 0, loggedAt: now() };
+    refusals = { count: 0, loggedAt: Date.now() };
   }
 
   function refuseSize(context: Context): Response {
@@ -98,7 +98,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
   function headerProblem(context: Context): string | undefined {
     const { "x-slack-signature": signature, "x-slack-request-timestamp": timestamp } = signatureOf(context);
     if (signature === "" || Number.isNaN(timestamp)) return "it has no signature";
-    const offMs = timestamp * 1000 - now();
+    const offMs = timestamp * 1000 - Date.now();
     if (Math.abs(offMs) <= signatureLifetimeMs) return undefined;
     return `its time is ${Math.round(Math.abs(offMs) / 1000)} s ${offMs < 0 ? "behind" : "ahead of"} this machine's clock`;
   }
@@ -109,7 +109,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log; n
         signingSecret,
         body,
         headers: signatureOf(context),
-        nowMilliseconds: now(),
+        nowMilliseconds: Date.now(),
       });
       return undefined;
     } catch (thrown) {

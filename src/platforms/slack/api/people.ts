@@ -22,7 +22,6 @@ export interface People {
 export interface PeopleOptions {
   api: SlackApi;
   teamId(): Promise<string>;
-  now?: () => number;
 }
 
 const freshMs = 10 * 60_000;
@@ -55,7 +54,7 @@ const groupsSchema = z.object({
 });
 type Groups = z.infer<typeof groupsSchema>["usergroups"];
 
-export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): People {
+export function createPeople({ api, teamId }: PeopleOptions): People {
   const users = createLruMap<{ user: User | undefined; at: number }>(maxPeople);
   const fetches = new Map<string, Promise<User | undefined>>();
   let groups: { list: Groups; at: number } | undefined;
@@ -70,11 +69,11 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
   async function askForUser(id: string): Promise<User | undefined> {
     try {
       const { user } = await api.call("users.info", { user: id }, userSchema);
-      users.set(id, { user, at: now() });
+      users.set(id, { user, at: Date.now() });
       return user;
     } catch (thrown) {
       if (!isSlackError(thrown, "user_not_found", "user_not_visible", "users_not_found", "missing_scope")) throw thrown;
-      users.set(id, { user: undefined, at: now() });
+      users.set(id, { user: undefined, at: Date.now() });
       return undefined;
     }
   }
@@ -83,7 +82,7 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
     const known = users.get(id);
     if (known === undefined) return await fetchUser(id);
     // Do not wait for the refresh. If it fails, the next message tries again.
-    if (now() - known.at > freshMs) fetchUser(id).catch(() => {});
+    if (Date.now() - known.at > freshMs) fetchUser(id).catch(() => {});
     return known.user;
   }
 
@@ -96,7 +95,7 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
 
   async function askForGroups(): Promise<Groups> {
     const list = await listGroups();
-    groups = { list, at: now() };
+    groups = { list, at: Date.now() };
     return list;
   }
 
@@ -113,7 +112,7 @@ export function createPeople({ api, teamId, now = Date.now }: PeopleOptions): Pe
 
   async function personGroups(id: string): Promise<string[]> {
     const list = groups === undefined ? await fetchGroups().catch((): Groups => []) : groups.list;
-    if (groups !== undefined && now() - groups.at > freshGroupsMs) fetchGroups().catch(() => {});
+    if (groups !== undefined && Date.now() - groups.at > freshGroupsMs) fetchGroups().catch(() => {});
     return idsWith(list, id);
   }
 

@@ -8,10 +8,6 @@ import { anyAnswer, type SlackApi } from "../api/api.ts";
 import { parseConversationId, placeOf } from "../conversation-id.ts";
 import type { Handling } from "../interactions/handling.ts";
 
-export interface AssistantPaneOptions extends Handling {
-  now: () => number;
-}
-
 export interface AssistantPane {
   opened(event: unknown): Promise<void>;
   /** Called when a tab of the app was opened. Handles only the messages tab. */
@@ -32,14 +28,7 @@ const prompts = [
   { title: "Plan something", message: "Help me plan something. Ask me what it is and what matters about it." },
 ];
 
-export function createAssistantPane({
-  api,
-  handlers,
-  identity,
-  people,
-  log,
-  now,
-}: AssistantPaneOptions): AssistantPane {
+export function createAssistantPane({ api, handlers, identity, people, log }: Handling): AssistantPane {
   const untitled = createLruMap<true>(1_000);
   const suggestedAt = createLruMap<number>(1_000);
 
@@ -62,8 +51,8 @@ export function createAssistantPane({
       const parsed = tabSchema.safeParse(event);
       if (!parsed.success) return;
       const { channel } = parsed.data;
-      if (now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < minSuggestIntervalMs) return;
-      suggestedAt.set(channel, now());
+      if (Date.now() - (suggestedAt.get(channel) ?? Number.NEGATIVE_INFINITY) < minSuggestIntervalMs) return;
+      suggestedAt.set(channel, Date.now());
       // Omit the thread: with one, Slack ignores the prompts, because threads belong to the older pane.
       await suggest({ channel_id: channel });
     },
@@ -73,7 +62,7 @@ export function createAssistantPane({
       const { channel, user, thread_ts: thread } = parsed.data;
       const [{ teamId: team }, by] = await Promise.all([identity(), people.author(user)]);
       const place = placeOf({ team, channel, thread: thread ?? null }, user);
-      await handlers.onCommand({ ...place, name: "stop", rest: "", by, at: now() });
+      await handlers.onCommand({ ...place, name: "stop", rest: "", by, at: Date.now() });
       await endSession(api, channel, thread ?? null);
     },
     said({ conversationId, text }) {

@@ -32,7 +32,6 @@ export interface LiveMessageOptions {
   status?: ThreadStatus;
   footers: Footers;
   log: Log;
-  now: () => number;
 }
 
 export interface LiveMessage {
@@ -56,10 +55,10 @@ const maxFailures = 3;
 const minGapMs = { append: 600, edit: 1_200, start: 0 };
 
 export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
-  const { key, sender, rateLimiter, log, now } = options;
+  const { key, sender, rateLimiter, log } = options;
   let wanted = { text: "", progress: noProgress };
   let shown: Visible = { text: "", line: "", tasks: [] };
-  const line = createProgressLine({ now });
+  const line = createProgressLine();
   let stream: Stream | undefined;
   let shownAt = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -103,7 +102,11 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     if (stream !== undefined) {
       // Once the model writes, work that nobody saw begin needs no tasks.
       const hasTasks = stream.tasks.size > 0 || progress.current !== undefined;
-      return { text: settledPart(text), line: "", tasks: hasTasks ? taskChunks(progress, stream.tasks, now()) : [] };
+      return {
+        text: settledPart(text),
+        line: "",
+        tasks: hasTasks ? taskChunks(progress, stream.tasks, Date.now()) : [],
+      };
     }
     const hasStatus = options.status?.isPossible() === true;
     const isOnlyThought = hasStatus && progress.tasks.length === 0 && progress.isQueued !== true;
@@ -114,7 +117,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
 
   function showStatus(): void {
     if (options.status === undefined || sender.tsOf(key) !== undefined || wanted.progress.isQueued === true) return;
-    const text = currentLine(wanted.progress, now());
+    const text = currentLine(wanted.progress, Date.now());
     // Slack shows the status after the app's name. While the model writes, the text is about to come.
     if (text !== "") void options.status.show(`is ${lowerFirst(text)}`);
   }
@@ -128,7 +131,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     if (next.text === shown.text && next.line === shown.line && next.tasks.length === 0) return;
     const ts = sender.tsOf(key);
     if (ts === undefined) return await begin(next);
-    const waitMs = Math.max(shownAt + minGapMs[limitedCall()] - now(), 0) || rateLimiter.take(limitedCall());
+    const waitMs = Math.max(shownAt + minGapMs[limitedCall()] - Date.now(), 0) || rateLimiter.take(limitedCall());
     if (waitMs > 0) return schedule(waitMs);
     if (stream === undefined) await sender.update(ts, key, partial(next));
     else if (!(await goOn(stream, next))) return;
@@ -138,7 +141,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   async function begin(next: Visible): Promise<void> {
     const first = settledPart(next.text);
     // While nothing is written, the stream begins with the tasks. A request that waits has none.
-    const tasks = first.trim() === "" ? taskChunks(wanted.progress, new Map(), now()) : [];
+    const tasks = first.trim() === "" ? taskChunks(wanted.progress, new Map(), Date.now()) : [];
     stream = first.trim() === "" && tasks.length === 0 ? undefined : await options.startStream(first, tasks);
     if (stream === undefined) {
       const ts = sender.tsOf(key);
@@ -161,7 +164,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
 
   function markShown(next: typeof shown): void {
     shown = next;
-    shownAt = now();
+    shownAt = Date.now();
   }
 
   async function finish(text: string, below: Block[]): Promise<void> {

@@ -40,7 +40,6 @@ export interface StreamingOptions {
   rateLimiter: RateLimiter;
   authors: LruMap<string>;
   log: Log;
-  now: () => number;
 }
 
 const startedSchema = z.object({ ts: z.string() });
@@ -49,7 +48,7 @@ const maxFirstBytes = maxStreamBytes - 1_000;
 const restMs = 10 * 60_000;
 
 export function createStreaming(options: StreamingOptions): Streaming {
-  const { api, mode, people, rateLimiter, authors, log, now } = options;
+  const { api, mode, people, rateLimiter, authors, log } = options;
   let restUntil = 0;
   let tasksRestUntil = 0;
 
@@ -84,14 +83,14 @@ export function createStreaming(options: StreamingOptions): Streaming {
     // The text has changed since an earlier stream started, so edits continue that message.
     if (isFound) return undefined;
     const { channel, thread } = destination;
-    return createStream({ api, channel, thread, ts, first, firstTasks: beginning.tasks, now });
+    return createStream({ api, channel, thread, ts, first, firstTasks: beginning.tasks });
   }
 
   return {
     async start(beginning) {
       const { destination, tasks } = beginning;
-      const isPossible = mode === "native" && destination.thread !== null && now() >= restUntil;
-      if (!isPossible || (tasks.length > 0 && now() < tasksRestUntil) || rateLimiter.take("start") > 0)
+      const isPossible = mode === "native" && destination.thread !== null && Date.now() >= restUntil;
+      if (!isPossible || (tasks.length > 0 && Date.now() < tasksRestUntil) || rateLimiter.take("start") > 0)
         return undefined;
       try {
         return await startNow(beginning);
@@ -107,8 +106,8 @@ export function createStreaming(options: StreamingOptions): Streaming {
           "team_not_found",
         );
         // A refusal of the tasks says nothing about streams of text.
-        if (!isPassing && beginning.tasks.length > 0) tasksRestUntil = now() + restMs;
-        else if (!isPassing) restUntil = now() + restMs;
+        if (!isPassing && beginning.tasks.length > 0) tasksRestUntil = Date.now() + restMs;
+        else if (!isPassing) restUntil = Date.now() + restMs;
         return undefined;
       }
     },

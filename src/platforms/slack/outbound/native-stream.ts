@@ -28,7 +28,6 @@ export interface StreamOptions {
   ts: string;
   first: string;
   firstTasks: TaskChunk[];
-  now: () => number;
 }
 
 const maxBytes = maxStreamBytes - 500;
@@ -37,9 +36,9 @@ const maxStreamMs = streamLifetimeMs - 60_000;
 /** Retry for long, because a late partial text is better than none. */
 const maxRetryMs = 20_000;
 
-export function createStream({ api, channel, thread, ts, first, firstTasks, now }: StreamOptions): Stream {
+export function createStream({ api, channel, thread, ts, first, firstTasks }: StreamOptions): Stream {
   const tasks = new Map(firstTasks.map((task) => [chunkKey(task), task]));
-  const startedAt = now();
+  const startedAt = Date.now();
   let sent = first;
 
   async function isTaken(call: Promise<unknown>): Promise<boolean> {
@@ -76,7 +75,7 @@ export function createStream({ api, channel, thread, ts, first, firstTasks, now 
       return isTaken(api.call("chat.stopStream", args, anyAnswer, { isOnce: true }));
     },
     tasks,
-    isOld: () => now() - startedAt > maxStreamMs,
+    isOld: () => Date.now() - startedAt > maxStreamMs,
   };
 }
 

@@ -22,7 +22,6 @@ export interface ReachOptions {
   api: SlackApi;
   identity(): Promise<Identity>;
   people: People;
-  now(): number;
 }
 
 export const membersSchema = z.object({ members: z.array(z.string()).default([]) });
@@ -34,16 +33,16 @@ const maxKnown = 2_000;
 /** In a larger channel, somebody who is not found counts as absent, and gets a direct message. */
 const maxPages = 5;
 
-export function createReach({ api, identity, people, now }: ReachOptions): Reach {
+export function createReach({ api, identity, people }: ReachOptions): Reach {
   /** By channel and person. */
   const known = createLruMap<{ isMember: boolean; until: number }>(maxKnown);
 
   async function membersAmong(channel: string, ids: string[]): Promise<Set<string>> {
     const keyOf = (id: string) => `${channel}:${id}`;
-    const isFresh = (id: string) => (known.get(keyOf(id))?.until ?? 0) > now();
+    const isFresh = (id: string) => (known.get(keyOf(id))?.until ?? 0) > Date.now();
     const wanted = new Set(ids.filter((id) => !isFresh(id)));
     const found = wanted.size === 0 ? new Set<string>() : await search(channel, wanted);
-    for (const id of wanted) known.set(keyOf(id), { isMember: found.has(id), until: now() + freshMs });
+    for (const id of wanted) known.set(keyOf(id), { isMember: found.has(id), until: Date.now() + freshMs });
     return new Set(ids.filter((id) => known.get(keyOf(id))?.isMember === true));
   }
 

@@ -48,7 +48,6 @@ export interface ReplyOptions {
   joinThread(channel: string, thread: string): Promise<void>;
   log: Log;
   signal: AbortSignal;
-  now: () => number;
 }
 
 interface Begun {
@@ -108,7 +107,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const key = sender.textKey(number);
     const isResumed = sender.tsOf(key) !== undefined;
     segment = createLiveMessage({
-      ...{ key, sender, log, rateLimiter: options.rateLimiter, now: options.now },
+      ...{ key, sender, log, rateLimiter: options.rateLimiter },
       footers: options.footers,
       startStream: async (first, tasks) =>
         isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first, tasks }),

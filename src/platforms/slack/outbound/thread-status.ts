@@ -28,7 +28,7 @@ export interface ThreadStatusesOptions {
   api: SlackApi;
   rateLimiter: RateLimiter;
   log: Log;
-  now: () => number;
+  now?: () => number;
 }
 
 export type ThreadStatuses = (channel: string, thread: string) => ThreadStatus;
@@ -51,7 +51,7 @@ const maxStatusLength = 90;
 /** The turn ends soon after; without the call, people would see the status for two more minutes. */
 const maxClearMs = 10_000;
 
-export function createThreadStatuses({ api, rateLimiter, log, now }: ThreadStatusesOptions): ThreadStatuses {
+export function createThreadStatuses({ api, rateLimiter, log, now = Date.now }: ThreadStatusesOptions): ThreadStatuses {
   const states = createLruMap<State>(maxThreads);
   let refusedUntil = 0;
   let isLogged = false;
