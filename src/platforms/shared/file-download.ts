@@ -21,6 +21,14 @@ export function streamOf(platform: string, response: Response): AsyncIterable<Ui
   });
 }
 
+/** `apiUrl` is another address of the service, which may also serve its files. */
+export function isStoredThere(url: string, apiUrl: string | undefined, isHost: (name: string) => boolean): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname, host } = new URL(url);
+  if (apiUrl !== undefined && host === new URL(apiUrl).host) return true;
+  return protocol === "https:" && isHost(hostname);
+}
+
 export function isRefused({ status }: Response): boolean {
   return status >= 300 && status < 500 && status !== 429;
 }

@@ -5,7 +5,7 @@
 import { type APIAttachment, type APIMessage, Routes } from "discord.js";
 import { z } from "zod";
 import type { Platform } from "../../../ports/platform.ts";
-import { deletedFile, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
+import { deletedFile, isRefused, isStoredThere, requestFile, streamOf } from "../../shared/file-download.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import { type DiscordApi, hidden, unlessRefused } from "../api/api.ts";
 
@@ -26,7 +26,7 @@ export function filesOf({ attachments, message_snapshots = [] }: APIMessage): AP
 
 export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): NonNullable<Platform["openFile"]> {
   async function request(url: string, signal: AbortSignal): Promise<Response> {
-    if (!isDiscords(url, apiUrl))
+    if (!isStoredThere(url, apiUrl, (host) => fileHosts.includes(host)))
       throw platformError("discord", "file-elsewhere", "the file is not stored by Discord.");
     return await requestFile(url, {}, signal);
   }
@@ -49,11 +49,4 @@ export function createFileOpener(api: DiscordApi, apiUrl: string | undefined): N
     await again.body?.cancel();
     throw deletedFile("discord");
   };
-}
-
-function isDiscords(url: string, apiUrl: string | undefined): boolean {
-  if (!URL.canParse(url)) return false;
-  const { protocol, hostname, host } = new URL(url);
-  if (apiUrl !== undefined && host === new URL(apiUrl).host) return true;
-  return protocol === "https:" && fileHosts.includes(hostname);
 }

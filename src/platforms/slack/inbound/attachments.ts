@@ -6,7 +6,7 @@ import { z } from "zod";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Attachment } from "../../../ports/message.ts";
-import { deletedFile, isRefused, requestFile, streamOf } from "../../shared/file-download.ts";
+import { deletedFile, isRefused, isStoredThere, requestFile, streamOf } from "../../shared/file-download.ts";
 import { platformError } from "../../shared/platform-error.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isSlackError } from "../api/api-problems.ts";
@@ -89,7 +89,7 @@ export function createSlackFiles({ api, token, apiUrl, log, signal: closed }: Sl
   }
 
   async function request(url: string, signal: AbortSignal): Promise<Response> {
-    if (!isSlacks(url, apiUrl))
+    if (!isStoredThere(url, apiUrl, (host) => /(?:^|\.)slack\.com$/.test(host)))
       throw platformError("slack", "file-elsewhere", "the file is not stored in Slack. Upload the file itself.");
     return await requestFile(url, { authorization: `Bearer ${token}` }, AbortSignal.any([signal, closed]));
   }
@@ -150,11 +150,4 @@ function urlOf({ url_private_download, url_private }: File): string | undefined 
 
 function isSignIn({ headers }: Response, mimeType: string): boolean {
   return (headers.get("content-type") ?? "").startsWith("text/html") && mimeType !== "text/html";
-}
-
-function isSlacks(url: string, apiUrl: string | undefined): boolean {
-  if (!URL.canParse(url)) return false;
-  const { protocol, hostname, host } = new URL(url);
-  if (apiUrl !== undefined && host === new URL(apiUrl).host) return true;
-  return protocol === "https:" && /(?:^|\.)slack\.com$/.test(hostname);
 }
