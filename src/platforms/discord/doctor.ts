@@ -104,13 +104,9 @@ async function checkGuild(
 }
 
 function describe(lacking: { name: string; missing: string[] }[]): string {
-  const byMissing = new Map<string, string[]>();
-  for (const { name, missing } of lacking) {
-    const key = missing.join(", ");
-    byMissing.set(key, [...(byMissing.get(key) ?? []), `#${shorten(name, 40)}`]);
-  }
-  return [...byMissing]
-    .map(([missing, names]) => {
+  return [...Map.groupBy(lacking, ({ missing }) => missing.join(", "))]
+    .map(([missing, channels]) => {
+      const names = channels.map(({ name }) => `#${shorten(name, 40)}`);
       const more = names.length > maxChannels ? ` and ${names.length - maxChannels} more` : "";
       return `in ${names.slice(0, maxChannels).join(", ")}${more} I'm missing ${missing}`;
     })

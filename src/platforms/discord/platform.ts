@@ -152,9 +152,9 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
         return inbound.deleted(channel_id, ids, unloaded);
       }
       case GatewayDispatchEvents.MessageReactionAdd:
-        return reactions.added(data as GatewayMessageReactionAddDispatchData);
+        return reactions.take(data as GatewayMessageReactionAddDispatchData, true);
       case GatewayDispatchEvents.MessageReactionRemove:
-        return reactions.removed(data as GatewayMessageReactionRemoveDispatchData);
+        return reactions.take(data as GatewayMessageReactionRemoveDispatchData, false);
       case GatewayDispatchEvents.InteractionCreate:
         return interactions.take(data as APIInteraction);
       case GatewayDispatchEvents.GuildCreate: {
@@ -192,12 +192,12 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   }
 
   function onKept(message: InboundMessage, notice: Notice | undefined, channelId: string): void {
-    if (notice !== undefined) tellAuthor(channelId, message.id, notice);
+    if (notice !== undefined) tellAuthor(message.id, notice, channelId);
     else if (message.isAddressed)
       acknowledgements.give(channelId, message.id, message.conversationId.endsWith(`:${channelId}`));
   }
 
-  function tellAuthor(channelId: string, messageId: string, { text }: Notice): void {
+  function tellAuthor(messageId: string, { text }: Notice, channelId: string): void {
     const [content = ""] = renderAll(text);
     const post = { nonce: nonceOf(messageId, "notice"), retry: "brief" as const, replyTo: messageId };
     messages
@@ -241,10 +241,8 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       if (handling !== undefined) throw discordError("discord.connected", "it is already connected");
       const handlers = connectedHandlers(given);
       const both = AbortSignal.any([signal, ended.signal]);
-      const onRefused = (messageId: string, notice: Notice, channelId: string) =>
-        tellAuthor(channelId, messageId, notice);
       const shared = { api, cursors, handlers, log, signal: both };
-      const inbound = createInbound({ ...shared, context, onKept, onRefused, onProgress });
+      const inbound = createInbound({ ...shared, context, onKept, onRefused: tellAuthor, onProgress });
       const onAsked = (raw: RawMessage) => void inbound.add(raw);
       const interactions = createInteractions({ api, channels, handlers, formContents, onAsked, log });
       const reactions = createReactions({ handlers, lookUp: people.lookUp, botId: context.botId, log });
@@ -255,18 +253,9 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       register();
     },
     reply(target, posts) {
-      const onPosted = indicators.hidden;
       const sender = createMessageSender({
-        api,
-        messages,
-        channels,
-        target,
-        posts,
-        ownId,
-        origins,
-        told,
-        onPosted,
-        log,
+        ...{ api, messages, channels, target, posts, ownId, origins, told, log },
+        onPosted: indicators.hidden,
       });
       const onBegin = () => acknowledgements.end(target.messageId);
       return createDiscordReply({ api, indicators, sender, target, posts, formContents, onBegin, log });

@@ -17,10 +17,9 @@ export interface ReactionsOptions {
 
 type Reaction = GatewayMessageReactionAddDispatchData | GatewayMessageReactionRemoveDispatchData;
 
-/** Both resolve once the rating is kept, or can't be. */
 export interface Reactions {
-  added(reaction: GatewayMessageReactionAddDispatchData): Promise<void> | undefined;
-  removed(reaction: GatewayMessageReactionRemoveDispatchData): Promise<void> | undefined;
+  /** Resolves once the rating is kept, or can't be. */
+  take(reaction: Reaction, isAdded: boolean): Promise<void> | undefined;
 }
 
 /** Skin tones follow the thumb. */
@@ -63,5 +62,5 @@ export function createReactions({ handlers, lookUp, botId, log }: ReactionsOptio
     });
   }
 
-  return { added: (reaction) => take(reaction, true), removed: (reaction) => take(reaction, false) };
+  return { take };
 }

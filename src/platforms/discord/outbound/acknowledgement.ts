@@ -26,8 +26,8 @@ export interface AcknowledgementsOptions {
 }
 
 export function createAcknowledgements({ api, indicators, reaction, log }: AcknowledgementsOptions): Acknowledgements {
-  const typings = new Map<string, Typing>();
-  const places = new Map<string, string>();
+  /** By message. A thread has the id of its first message. */
+  const given = new Map<string, { typing: Typing; place: string }>();
   const emoji = reaction === null ? undefined : emojiFor(reaction);
 
   function react(channelId: string, messageId: string, sign: string): void {
@@ -40,26 +40,23 @@ export function createAcknowledgements({ api, indicators, reaction, log }: Ackno
   }
 
   function end(messageId: string): void {
-    typings.get(messageId)?.stop();
-    typings.delete(messageId);
-    places.delete(messageId);
+    given.get(messageId)?.typing.stop();
+    given.delete(messageId);
   }
 
   return {
     give(channelId, messageId, isPlace) {
       const typing = createTyping(indicators, () => channelId, { maxTypingMs, onEnd: () => end(messageId) });
-      typings.set(messageId, typing);
-      // A thread has the id of its first message.
-      places.set(messageId, isPlace ? channelId : messageId);
+      given.set(messageId, { typing, place: isPlace ? channelId : messageId });
       typing.keep();
       if (emoji !== undefined) react(channelId, messageId, emoji);
     },
     end,
     seen(channelId, replyTo) {
-      for (const [messageId, place] of places) if (place === channelId || messageId === replyTo) end(messageId);
+      for (const [messageId, { place }] of given) if (place === channelId || messageId === replyTo) end(messageId);
     },
     close() {
-      for (const messageId of [...typings.keys()]) end(messageId);
+      for (const messageId of [...given.keys()]) end(messageId);
     },
   };
 }
