@@ -72,8 +72,8 @@ export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Pro
     child.once("close", () => settle(failureOf(errors)));
     const { request, timeoutMs, megabytes } = task;
     const message: ChildMessage = { request, timeoutMs, megabytes };
-    // Ignore errors: if the child has already ended, its close event reports that.
-    child.send(message, () => {});
+    // Ignore errors: if the child has already ended, its close event reports that. A child that did not start can't send.
+    child.once("spawn", () => child.send(message, () => {}));
   });
 }
 

@@ -2,6 +2,7 @@
 import type { Json } from "./message.ts";
 
 export interface Store {
+  /** Undefined also if the value is damaged, so that one of them never prevents a start. */
   get(key: string): Promise<Json | undefined>;
   set(key: string, value: Json, ttlMs?: number): Promise<void>;
   delete(key: string): Promise<void>;

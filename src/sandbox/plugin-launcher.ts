@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
+import { PassThrough, type Readable } from "node:stream";
 import type { Audit } from "../ports/audit.ts";
 import type { PluginLauncher, PluginProgram, RunningPlugin } from "../ports/plugin-process.ts";
 import type { Sandbox, ViewMount } from "../ports/sandbox.ts";
@@ -76,12 +76,13 @@ export function createUnconfinedLauncher(): PluginLauncher {
         stdio: ["ignore", "pipe", "pipe"],
       });
       const output = new PassThrough();
-      child.stdout.pipe(output, { end: false });
-      child.stderr.pipe(output, { end: false });
       const ended = new Promise<void>((resolve) => {
         child.once("error", () => resolve());
         child.once("close", () => resolve());
       }).then(() => void output.end());
+      // With too many open files, Node sets neither.
+      for (const stream of [child.stdout, child.stderr] as (Readable | undefined)[])
+        stream?.pipe(output, { end: false });
       return { output, ended, kill: () => void child.kill("SIGKILL") };
     },
   };

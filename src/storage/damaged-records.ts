@@ -1,6 +1,7 @@
 /**
  * Records that can't be read. Lists leave them out, so that one of them never prevents a start or stops a sweep. They stay
- * where they are: reading one by its id still fails, because a call whose record is damaged must not run again.
+ * where they are: reading one by its id still fails, because a call whose record is damaged must not run again. Only values
+ * of the store count as missing, and the next write replaces them.
  */
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";

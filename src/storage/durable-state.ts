@@ -40,7 +40,7 @@ export interface DurableState {
   stubEnded: ((now: number) => Promise<number>) | undefined;
   /** The folder for files that no other process uses. */
   ownFolder: string;
-  /** Records of the ledger that this process could not read, such as `turn t1`. */
+  /** Records and values that this process could not read, such as `turn t1`. */
   damagedRecords(): string[];
   close(): Promise<void>;
 }

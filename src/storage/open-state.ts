@@ -39,8 +39,9 @@ export async function openState(
 
 export async function openRecords({ data, redis, log }: StateOptions): Promise<StoredRecords> {
   if (redis !== null) return await (await import("./redis/open-redis.ts")).openSharedRecords(redis, log);
-  const ledger = createSqliteLedger({ path: ledgerFile(data), damaged: createDamagedRecords(log) });
-  const store = createKeyvStore({ path: join(data, "store.db") });
+  const damaged = createDamagedRecords(log);
+  const ledger = createSqliteLedger({ path: ledgerFile(data), damaged });
+  const store = createKeyvStore({ path: join(data, "store.db"), damaged });
   return {
     ...{ ledger, store },
     async close() {
@@ -63,7 +64,7 @@ function openEmbedded(data: string, log: Log): DurableState {
   for (const [file, name] of wholeFiles) refuseDamaged(join(data, file), name, maxCheckedBytes);
   const damaged = createDamagedRecords(log);
   const ledger = createSqliteLedger({ path: ledgerFile(data), damaged });
-  const store = createKeyvStore({ path: join(data, "store.db") });
+  const store = createKeyvStore({ path: join(data, "store.db"), damaged });
   const [leases, bus] = [createInMemoryLeases(), createInMemoryBus(log)];
   return {
     ...{

@@ -3,7 +3,7 @@
  * write are collected and written once per entry. The write that counts a call also releases its reservation.
  */
 import { setImmediate } from "node:timers/promises";
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import { summed, type UsageCount, type UsageRecord } from "../ports/usage.ts";
@@ -29,6 +29,18 @@ interface Pending {
   releases: Set<string>;
 }
 
+/** Another process may create or remove the entry between two tries, but not forever. */
+export const maxUsageTries = 20;
+
+/** An entry that exists, and that no change applies to: its state is none that Remora writes. */
+export function damagedUsage(id: string): RemoraError {
+  return new RemoraError({
+    code: "storage.corrupt",
+    place: "ledger",
+    message: `has an entry in an unknown state (usage ${id}). Stop Remora and restore a backup of the file, or delete that row.`,
+  });
+}
+
 export function createCounter(ledger: Ledger, log: Log): Counter {
   let last: Promise<unknown> = Promise.resolve();
   let batch: { pending: Map<string, Pending>; written: Promise<void> } | undefined;
@@ -45,7 +57,7 @@ export function createCounter(ledger: Ledger, log: Log): Counter {
       };
     };
     const body = more === undefined ? undefined : { ...more, ...(name === undefined ? {} : { name }) };
-    for (;;) {
+    for (let tries = 0; tries < maxUsageTries; tries++) {
       // Both at once, because the ledger runs them in order and in one commit: the second does nothing after the first.
       const [changed, isCreated] = await Promise.all([
         ledger.transition("usage", id, ["counted"], "counted", change),
@@ -53,6 +65,7 @@ export function createCounter(ledger: Ledger, log: Log): Counter {
       ]);
       if (changed !== undefined || body === undefined || isCreated) return;
     }
+    throw damagedUsage(id);
   }
 
   function startBatch() {

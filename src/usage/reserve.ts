@@ -14,7 +14,7 @@ import {
   type Watched,
   withoutLapsed,
 } from "./budgets.ts";
-import type { Counter } from "./counter.ts";
+import { type Counter, damagedUsage, maxUsageTries } from "./counter.ts";
 import { budgetOwner, busyText, earlierCallsText, restText, usedUpBudgetText, usedUpTokensText } from "./limit-text.ts";
 
 export interface ReserverOptions {
@@ -45,7 +45,7 @@ export function createReserver({ ledger, counter, step, now }: ReserverOptions):
     watched: Watched,
     reservation: Reservation,
   ): Promise<{ verdict: Verdict; record: UsageRecord }> {
-    for (;;) {
+    for (let tries = 0; tries < maxUsageTries; tries++) {
       let seen: { verdict: Verdict; record: UsageRecord } | undefined;
       const change = (known: UsageRecord): UsageRecord | undefined => {
         const record = withoutLapsed(known, now(), reservation.isAside === true ? undefined : reservation.turnId);
@@ -66,6 +66,7 @@ export function createReserver({ ledger, counter, step, now }: ReserverOptions):
         if (isMade) return { verdict, record };
       }
     }
+    throw damagedUsage(watched.id);
   }
 
   async function release(all: readonly Watched[], reservationId: string): Promise<void> {

@@ -50,6 +50,23 @@ describe("the Keyv store on SQLite", () => {
     expect(await readFile(path, "utf8")).toContain("this is no database");
   });
 
+  test("a value that can't be read is named, counts as missing, and can be replaced", async () => {
+    const path = join(folder, "store.db");
+    const noted: string[] = [];
+    const store = createKeyvStore({ path, damaged: { note: (kind, id) => noted.push(`${kind} ${id}`) } });
+    for (const text of ["{", "not json", "null", "[]", "7", '"text"', ""]) {
+      await store.set("a", 1);
+      const raw = new DatabaseSync(path);
+      raw.prepare("UPDATE keyv SET value = ?").run(text);
+      raw.close();
+      expect(await store.get("a")).toBeUndefined();
+    }
+    expect(new Set(noted)).toEqual(new Set(["store a"]));
+    await store.set("a", 2);
+    expect(await store.get("a")).toBe(2);
+    await store.close();
+  });
+
   test("tries again after a file that could not be used has been put right", async () => {
     const path = join(folder, "store.db");
     await writeFile(path, "this is no database, and long enough to be looked at");

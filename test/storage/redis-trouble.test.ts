@@ -299,14 +299,21 @@ describe.skipIf(missingRedis !== undefined)(`trouble with Redis${redisNote}`, ()
     });
   });
 
-  test("a value of the store that is no JSON is named as damage", async () => {
+  test("a value of the store that can't be read is named as damage, counts as missing, and can be replaced", async () => {
     server = await startRedisServer();
     open();
+    const noted: string[] = [];
+    const damaged = { note: (kind: string, id: string) => noted.push(`${kind} ${id}`) };
+    const store = createRedisStore({ connection, damaged });
     await store.set("a", 1);
-    await server.client.set("{remora}:store::a", "{");
-    await expect(store.get("a")).rejects.toMatchObject({ code: "storage.corrupt" });
+    for (const text of ["{", "null"]) {
+      await server.client.set("{remora}:store::a", text);
+      expect(await store.get("a")).toBeUndefined();
+    }
+    expect(noted).toEqual(["store a", "store a"]);
     await store.set("a", 2);
     expect(await store.get("a")).toBe(2);
+    await store.close();
   });
 
   test("a store under a prefix of its own sees nothing of another, and leaves no key outside", async () => {

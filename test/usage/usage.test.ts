@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runTurn } from "../../src/engine/turn/run-turn.ts";
@@ -103,6 +104,20 @@ describe("counting", () => {
     time = Date.now() + 63 * 86_400_000;
     await meter.prune();
     expect(await meter.days(ann)).toEqual([]);
+  });
+
+  test("an entry in an unknown state is named, and holds up nothing", async () => {
+    const errors: unknown[] = [];
+    const log = { ...silentLog, error: ({ error }: { error?: unknown }) => errors.push(error) };
+    await use(meterWith(), turnOf("ann"), 1);
+    const raw = new DatabaseSync(join(folder, "ledger.db"));
+    raw.exec("UPDATE entry SET state = 'damaged'");
+    raw.close();
+    await use(meterWith({ log }), turnOf("ann"), 2);
+    expect(errors[0]).toMatch(/unknown state \(usage 2026-11-21/);
+    const limited = meterWith({ log, limits: { ...unlimited, userTokensPerDay: 100 } });
+    expect(await use(limited, turnOf("ann"), 2)).toBeUndefined();
+    expect(errors).toEqual(errors.map(() => expect.stringContaining("unknown state")));
   });
 
   test("a ledger that can't be written costs the figures, not the answer", async () => {

@@ -1,12 +1,18 @@
 /** Explains from the failed step why this machine can't create views, and what to do. */
 import { readFile } from "node:fs/promises";
+import { codeOf } from "../../lib/errors.ts";
+import { isOutOfFiles } from "../../lib/shortage.ts";
 import type { LauncherFailure } from "./view-process.ts";
 
 const container =
   "in a container, allow them (Docker: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined)";
 
-export async function explainFailure({ step, errorName }: LauncherFailure): Promise<string> {
+export async function explainFailure({ step, errorName, cause }: LauncherFailure): Promise<string> {
   const failed = `${step}: ${errorName}`;
+  if (isOutOfFiles(cause))
+    return `too many files are open (${failed}): raise the limit of open files (ulimit -n, or LimitNOFILE of the service)`;
+  if (codeOf(cause) === "ENOENT")
+    return `the launcher is gone (${failed}): nothing else may delete files in the data folder; restart Remora`;
   if (errorName === "ENOSYS") return `the kernel is too old (${failed}): views need Linux 5.12 or newer`;
   if (step === "start the launcher" || step === "start")
     return `the launcher can't be started (${failed}): keep the data folder on a file system without the option noexec`;

@@ -10,8 +10,8 @@ export class LauncherFailure extends RemoraError {
   readonly step: string;
   readonly errorName: string;
 
-  constructor(step: string, errorName: string) {
-    super({ code: "sandbox.missing", place: "sandbox", message: `a view can't be made: ${step}: ${errorName}` });
+  constructor(step: string, errorName: string, cause?: unknown) {
+    super({ code: "sandbox.missing", place: "sandbox", message: `a view can't be made: ${step}: ${errorName}`, cause });
     this.step = step;
     this.errorName = errorName;
   }
@@ -48,9 +48,9 @@ export async function startViewProcess(launcher: string, setup: Program, signal:
     detached: true,
     stdio: ["ignore", "ignore", "ignore", "pipe"],
   });
-  const control = child.stdio[3] as Socket | undefined;
   const gone = exitOf(child);
-  // Without a connection the start has failed, so `gone` rejects.
+  // Without a connection the start has failed, so `gone` rejects. With too many open files, Node doesn't even set `stdio`.
+  const control = (child.stdio as ChildProcess["stdio"] | undefined)?.[3] as Socket | undefined;
   if (control === undefined) throw await startFailure(gone);
   const reports = readReports(control);
   let pid: number | undefined;
@@ -134,8 +134,15 @@ function exitOf(child: ChildProcess): Promise<void> {
 }
 
 async function startFailure(gone: Promise<void>): Promise<Error> {
-  const why = await gone.then(() => "it ended at once", messageOf);
-  return new LauncherFailure("start the launcher", why);
+  const thrown = await gone.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  return new LauncherFailure(
+    "start the launcher",
+    thrown === undefined ? "it ended at once" : messageOf(thrown),
+    thrown,
+  );
 }
 
 interface ReportReader {

@@ -1,16 +1,18 @@
 /** The store on Keyv and the shared ioredis connection. `{remora}:store::KEY` contains `{"value":…,"expires":…}`. */
 import { Keyv, keyvStorageCapability } from "keyv";
-import { RemoraError } from "../../lib/errors.ts";
 import type { Json } from "../../ports/message.ts";
 import type { Store } from "../../ports/store.ts";
+import type { DamagedRecords } from "../damaged-records.ts";
 import type { RedisConnection } from "../redis/connection.ts";
 import { checkPrefix, defaultPrefix } from "../redis/script.ts";
 import { closedError } from "../redis/wait.ts";
+import { readValue } from "./read-value.ts";
 
 export interface RedisStoreOptions {
   connection: RedisConnection;
   prefix?: string;
   waitMs?: number;
+  damaged?: Pick<DamagedRecords, "note">;
 }
 
 export function createRedisStore(options: RedisStoreOptions): Store {
@@ -22,15 +24,11 @@ export function createRedisStore(options: RedisStoreOptions): Store {
 
   async function guarded<T>(work: () => Promise<T>): Promise<T> {
     if (isClosed) throw closedError(place);
-    try {
-      return await work();
-    } catch (thrown) {
-      throw thrown instanceof SyntaxError ? corrupt(place, thrown) : thrown;
-    }
+    return await work();
   }
 
   return {
-    get: (key) => guarded(() => keyv.get<Json>(key)),
+    get: (key) => guarded(() => readValue(key, () => keyv.get<Json>(key), options.damaged)),
     set: (key, value, ttlMs) =>
       guarded(async () => {
         await keyv.set(key, value, ttlMs);
@@ -62,14 +60,4 @@ function createRedisAdapter({ connection, prefix = defaultPrefix, waitMs }: Redi
   };
   // Without `capabilities` Keyv would wrap the adapter and pass a time to live instead of `expires`.
   return { ...commands, capabilities: keyvStorageCapability(commands) };
-}
-
-function corrupt(place: string, cause: SyntaxError): RemoraError {
-  return new RemoraError({
-    code: "storage.corrupt",
-    place,
-    message:
-      "has a value that can't be read. Another program writes keys with Remora's prefix. Delete that key, or restore a backup.",
-    cause,
-  });
 }

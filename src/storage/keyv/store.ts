@@ -6,18 +6,21 @@ import { Keyv } from "keyv";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Json } from "../../ports/message.ts";
 import type { Store } from "../../ports/store.ts";
+import type { DamagedRecords } from "../damaged-records.ts";
 import { asStorageError } from "../sqlite/database.ts";
+import { readValue } from "./read-value.ts";
 import { sqliteDriver } from "./sqlite-driver.ts";
 
 export interface KeyvStoreOptions {
   /** A file, created with its folder if missing, or `:memory:`. */
   path: string;
+  damaged?: Pick<DamagedRecords, "note">;
 }
 
 const hourMs = 3_600_000;
 
 /** Opens the file on first use. Rejects with a RemoraError if the file can't be used. */
-export function createKeyvStore({ path }: KeyvStoreOptions): Store {
+export function createKeyvStore({ path, damaged }: KeyvStoreOptions): Store {
   const place = `store ${path}`;
   let opened: Promise<{ keyv: Keyv; adapter: KeyvSqlite }> | undefined;
   let isClosed = false;
@@ -47,7 +50,7 @@ export function createKeyvStore({ path }: KeyvStoreOptions): Store {
   }
 
   return {
-    get: (key) => guarded(({ keyv }) => keyv.get<Json>(key)),
+    get: (key) => guarded(({ keyv }) => readValue(key, () => keyv.get<Json>(key), damaged)),
     set: (key, value, ttlMs) =>
       guarded(async ({ keyv, adapter }) => {
         await keyv.set(key, value, ttlMs);

@@ -19,13 +19,11 @@ import { createStubs } from "./stubs.ts";
 export async function openSharedRecords(redis: RedisSettings, log: Log): Promise<StoredRecords> {
   const connection = createRedisConnection(redis.url, log, { waitMs: Math.min(redis.waitMs, 5_000) });
   try {
-    const ledger = await createRedisLedger({
-      connection,
-      prefix: keyPrefix(redis),
-      damaged: createDamagedRecords(log),
-      journals: createJournalFiles(redis.journals),
-    });
-    const store = createRedisStore({ connection, prefix: keyPrefix(redis) });
+    const prefix = keyPrefix(redis);
+    const damaged = createDamagedRecords(log);
+    const journals = createJournalFiles(redis.journals);
+    const ledger = await createRedisLedger({ connection, prefix, damaged, journals });
+    const store = createRedisStore({ connection, prefix, damaged });
     return {
       ...{ ledger, store },
       async close() {
@@ -71,7 +69,7 @@ export async function openShared(
     const damaged = createDamagedRecords(log);
     const journals = createJournalFiles(redis.journals);
     const ledger = await createRedisLedger({ connection, prefix, damaged, journals });
-    const store = createRedisStore({ connection, prefix });
+    const store = createRedisStore({ connection, prefix, damaged });
     const leases = createRedisLeases({ connection, prefix, lockMs: redis.lockMs });
     const bus = createRedisBus({ connection, log, prefix });
     return {
