@@ -2,6 +2,7 @@
  * Caches a service's answers for a while, so that a page that refreshes often causes few requests. Concurrent requests
  * share one answer. A rejection is cached too.
  */
+import { elapsedSince } from "./elapsed.ts";
 import { createLruMap } from "./lru-map.ts";
 
 export type TimedCache<Value> = (key: string, load: () => Promise<Value>) => Promise<Value>;
@@ -13,12 +14,12 @@ export interface TimedCacheOptions {
 }
 
 export function createTimedCache<Value>({ keepMs, maxEntries, now = Date.now }: TimedCacheOptions): TimedCache<Value> {
-  const kept = createLruMap<{ value: Promise<Value>; until: number }>(maxEntries);
+  const kept = createLruMap<{ value: Promise<Value>; since: number }>(maxEntries);
   return (key, load) => {
     const known = kept.get(key);
-    if (known !== undefined && now() < known.until) return known.value;
+    if (known !== undefined && elapsedSince(known.since, now()) < keepMs) return known.value;
     const value = load();
-    kept.set(key, { value, until: now() + keepMs });
+    kept.set(key, { value, since: now() });
     return value;
   };
 }

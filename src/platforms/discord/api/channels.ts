@@ -1,5 +1,6 @@
 /** Facts about channels, from the gateway's cache or from a request whose answer is cached for a minute. */
 import { type APIChannel, ChannelType, Routes } from "discord.js";
+import { elapsedSince } from "../../../lib/elapsed.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { type DiscordApi, isRefusal } from "./api.ts";
 
@@ -26,16 +27,16 @@ export interface KnownChannels {
 
 /** `known` are the channels whose changes this process hears of. */
 export function createChannels(api: DiscordApi, known: KnownChannels): Channels {
-  const recent = createLruMap<{ facts: ChannelFacts | undefined; until: number }>(500);
+  const recent = createLruMap<{ facts: ChannelFacts | undefined; since: number }>(500);
   return {
     async get(id) {
       const current = known.get(id);
       if (current !== undefined) return current;
       const kept = recent.get(id);
-      if (kept !== undefined && Date.now() < kept.until) return kept.facts;
+      if (kept !== undefined && elapsedSince(kept.since) < keptMs) return kept.facts;
       const facts = await ask(api, id);
       if (facts !== undefined) known.remember(facts);
-      recent.set(id, { facts, until: Date.now() + keptMs });
+      recent.set(id, { facts, since: Date.now() });
       return facts;
     },
   };

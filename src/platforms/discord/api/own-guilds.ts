@@ -1,5 +1,6 @@
 /** The bot's servers and their roles, cached for a minute. Works in processes without a gateway. */
 import { type APIRole, type RESTAPIPartialCurrentUserGuild, Routes } from "discord.js";
+import { elapsedSince } from "../../../lib/elapsed.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { DiscordApi } from "./api.ts";
 
@@ -16,8 +17,8 @@ const keptMs = 60_000;
 const maxGuilds = 500;
 
 export function createOwnGuilds(api: DiscordApi, botId: () => Promise<string>) {
-  let asked: { ids: Promise<string[]>; until: number } | undefined;
-  const recent = createLruMap<{ roles: Promise<GuildRoles>; until: number }>(maxGuilds);
+  let asked: { ids: Promise<string[]>; since: number } | undefined;
+  const recent = createLruMap<{ roles: Promise<GuildRoles>; since: number }>(maxGuilds);
 
   async function ask(): Promise<string[]> {
     return (await api.request<RESTAPIPartialCurrentUserGuild[]>({ method: "GET", route: Routes.userGuilds() })).map(
@@ -35,10 +36,10 @@ export function createOwnGuilds(api: DiscordApi, botId: () => Promise<string>) {
   }
 
   const ids: GuildIds = () => {
-    if (asked === undefined || Date.now() >= asked.until) {
-      const made = { ids: ask(), until: Date.now() + keptMs };
+    if (asked === undefined || elapsedSince(asked.since) >= keptMs) {
+      const made = { ids: ask(), since: Date.now() };
       made.ids.catch(() => {
-        made.until = 0;
+        made.since = 0;
       });
       asked = made;
     }
@@ -49,10 +50,10 @@ export function createOwnGuilds(api: DiscordApi, botId: () => Promise<string>) {
     ids,
     roles(guildId: string): Promise<GuildRoles> {
       const known = recent.get(guildId);
-      if (known !== undefined && Date.now() < known.until) return known.roles;
-      const made = { roles: askRoles(guildId), until: Date.now() + keptMs };
+      if (known !== undefined && elapsedSince(known.since) < keptMs) return known.roles;
+      const made = { roles: askRoles(guildId), since: Date.now() };
       made.roles.catch(() => {
-        made.until = 0;
+        made.since = 0;
       });
       recent.set(guildId, made);
       return made.roles;

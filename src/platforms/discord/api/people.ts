@@ -1,5 +1,6 @@
 /** Names and roles of people in the bot's servers. */
 import { type APIGuildMember, type APIUser, Routes } from "discord.js";
+import { elapsedSince } from "../../../lib/elapsed.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import { asPlain } from "../../../lib/text/sanitize.ts";
 import type { Author } from "../../../ports/message.ts";
@@ -21,7 +22,7 @@ const keptMs = 60_000;
 const maxGuilds = 5;
 
 export function createPeople(api: DiscordApi, guildIds: GuildIds): People {
-  const recent = createLruMap<{ roles: string[]; until: number }>(1_000);
+  const recent = createLruMap<{ roles: string[]; since: number }>(1_000);
 
   async function member(guildId: string, userId: string): Promise<Author | undefined> {
     try {
@@ -63,9 +64,9 @@ export function createPeople(api: DiscordApi, guildIds: GuildIds): People {
     async roles(guildId, userId) {
       const key = `${guildId}:${userId}`;
       const kept = recent.get(key);
-      if (kept !== undefined && Date.now() < kept.until) return kept.roles;
+      if (kept !== undefined && elapsedSince(kept.since) < keptMs) return kept.roles;
       const found = guildId === undefined ? await everywhere(userId) : ((await member(guildId, userId))?.roles ?? []);
-      recent.set(key, { roles: found, until: Date.now() + keptMs });
+      recent.set(key, { roles: found, since: Date.now() });
       return found;
     },
     async lookUp(person, conversationId) {

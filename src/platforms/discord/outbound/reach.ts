@@ -1,5 +1,6 @@
 /** Who can read a conversation of Discord, and how to reach the others. */
 import { type APIChannel, Routes } from "discord.js";
+import { elapsedSince } from "../../../lib/elapsed.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
 import { platformAway } from "../../shared/platform-away.ts";
@@ -21,7 +22,7 @@ const freshMs = 60_000;
 const maxKnown = 2_000;
 
 export function createReach({ api, channels, people, access, roleName }: ReachOptions): Reach {
-  const known = createLruMap<{ person: ReachedPerson | undefined; until: number }>(maxKnown);
+  const known = createLruMap<{ person: ReachedPerson | undefined; since: number }>(maxKnown);
 
   async function look(id: string, conversationId: string): Promise<ReachedPerson | undefined> {
     const conversation = parseConversationId(conversationId);
@@ -41,9 +42,9 @@ export function createReach({ api, channels, people, access, roleName }: ReachOp
   async function remembered(id: string, conversationId: string): Promise<ReachedPerson | undefined> {
     const key = `${conversationId} ${id}`;
     const kept = known.get(key);
-    if (kept !== undefined && Date.now() < kept.until) return kept.person;
+    if (kept !== undefined && elapsedSince(kept.since) < freshMs) return kept.person;
     const person = await look(id, conversationId);
-    known.set(key, { person, until: Date.now() + freshMs });
+    known.set(key, { person, since: Date.now() });
     return person;
   }
 
