@@ -57,6 +57,16 @@ export function watchClock(rest: REST): () => number {
   };
 }
 
+/** The machine's clock may be wrong, and ids of messages contain Discord's time. */
+export function followClock(rest: REST): () => number {
+  let [discordsTime, at] = [Date.now(), performance.now()];
+  rest.on(RESTEvents.Response, (_request, { headers }) => {
+    const date = Date.parse(headers.get("date") ?? "");
+    if (!Number.isNaN(date)) [discordsTime, at] = [date, performance.now()];
+  });
+  return () => Math.round(discordsTime + performance.now() - at);
+}
+
 export function isNotWorthWaiting(limit: RateLimitData): boolean {
   return waitOf(limit) > (isForThreads(limit) ? maxThreadWaitMs : maxLimitWaitMs);
 }
