@@ -9,6 +9,7 @@
  * Tells a refused person the reason at most once an hour, but logs every refusal.
  */
 import { randomInt } from "node:crypto";
+import { elapsedSince } from "../lib/elapsed.ts";
 import { createLruMap } from "../lib/lru-map.ts";
 import type { Access, AccessVerdict, Visit } from "../ports/access.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -102,7 +103,7 @@ export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessO
   function refused({ platform, author }: Visit, why: string): AccessVerdict {
     const key = pairingId(platform, author);
     const last = noticedAt.get(key);
-    if (last !== undefined && now() - last < minNoticeIntervalMs) return { type: "refused", why };
+    if (last !== undefined && elapsedSince(last, now()) < minNoticeIntervalMs) return { type: "refused", why };
     noticedAt.set(key, now());
     return { type: "refused", why, notice: { text: `I can't answer: ${why}.` } };
   }
@@ -111,14 +112,14 @@ export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessO
     const code = rest.trim().toUpperCase();
     const key = pairingId(platform, by);
     const tries = wrong.get(key);
-    if (tries !== undefined && tries.count >= maxWrongCodes && now() - tries.since < minNoticeIntervalMs)
+    if (tries !== undefined && tries.count >= maxWrongCodes && elapsedSince(tries.since, now()) < minNoticeIntervalMs)
       return "Too many wrong codes. Try again in an hour.";
     if (code === "") return "Add the code: `/remora pair CODE`. The other person sees it in their DM with me.";
     if (rules[platform]?.dms !== "pairing") return "Direct messages need no pairing here.";
     const open = await ledger.list("pairing", { states: ["open"], group: platform });
     const found = open.find(({ body }) => body.code === code && now() < body.expiresAt);
     if (found === undefined) {
-      const isRecent = tries !== undefined && now() - tries.since < minNoticeIntervalMs;
+      const isRecent = tries !== undefined && elapsedSince(tries.since, now()) < minNoticeIntervalMs;
       wrong.set(key, { count: isRecent ? tries.count + 1 : 1, since: isRecent ? tries.since : now() });
       return "There is no such code, or it has expired. The other person can get a new one by writing to me again.";
     }

@@ -3,6 +3,7 @@
  * time. Counts the times at which people wrote, not those at which their messages arrive: what is caught up after an outage
  * is no flood. The page has no limit, because its people sign in to this machine. Each process counts for itself.
  */
+import { elapsedSince } from "../lib/elapsed.ts";
 import { createLruMap } from "../lib/lru-map.ts";
 import type { RequestLimits } from "../ports/access.ts";
 import type { InboundMessage } from "../ports/message.ts";
@@ -58,7 +59,7 @@ export function createRequestLimits(rates: Readonly<RequestRates>, now: () => nu
       const why = `more than ${max} requests a minute from ${who}`;
       // Each person is told, also if other people have used up the channel's limit.
       const told = toldAt.get(own.key) ?? Number.NEGATIVE_INFINITY;
-      if (now() - told < minuteMs) return { type: "limited", why };
+      if (elapsedSince(told, now()) < minuteMs) return { type: "limited", why };
       toldAt.set(own.key, now());
       const oldest = Math.min(...counted.requests.map((request) => request.at));
       const seconds = Math.max(1, Math.ceil((oldest + minuteMs - at) / 1_000));

@@ -1,6 +1,7 @@
 /** Periodic work: sweeps every few seconds, cleanups every hour. */
 import type { StoredChatLog } from "../chat-log/chat-log.ts";
 import { createHousekeeping, type Housekeeping } from "../engine/housekeeping.ts";
+import { elapsedSince } from "../lib/elapsed.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { runIfDue } from "../lib/periodic.ts";
@@ -104,7 +105,7 @@ export function buildHousekeeping(
 function followDocuments(memory: OwnedMemory): (now: number) => Promise<void> {
   let checkedAt = Number.NEGATIVE_INFINITY;
   return async (now) => {
-    if (now - checkedAt < documentsEveryMs) return;
+    if (elapsedSince(checkedAt, now) < documentsEveryMs) return;
     checkedAt = now;
     void memory.refreshDocuments();
   };
@@ -115,7 +116,7 @@ function journalEnded(stubEnded: (now: number) => Promise<number>, log: Log): (n
   let startedAt = Number.NEGATIVE_INFINITY;
   let isRunning = false;
   return async (now) => {
-    if (isRunning || now - startedAt < journalsEveryMs) return;
+    if (isRunning || elapsedSince(startedAt, now) < journalsEveryMs) return;
     startedAt = now;
     isRunning = true;
     void stubEnded(now)

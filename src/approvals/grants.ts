@@ -39,6 +39,9 @@ interface GrantWanted {
   rule: AnswerRule;
 }
 
+/** Clocks of several machines differ by less. */
+const maxClockSkewMs = 60_000;
+
 export interface Grants {
   covering(wanted: GrantWanted): Promise<GrantRecord[] | undefined>;
   /** Creates the grant, or extends the one that the same person has already given to the same person. */
@@ -154,6 +157,7 @@ function matchesRule(grant: GrantRecord, rule: GrantRule): boolean {
   return grant.skill === rule.skill && grant.pattern === rule.pattern;
 }
 
-function isOver(grant: GrantRecord, at: number): boolean {
-  return at >= grant.expiresAt;
+/** Before it was given, it does not count either: the clock was set back, and it would last as much longer. */
+function isOver({ givenAt, expiresAt }: GrantRecord, at: number): boolean {
+  return at >= expiresAt || at < givenAt - maxClockSkewMs;
 }

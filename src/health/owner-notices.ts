@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { approverOf } from "../lib/approver-entry.ts";
+import { elapsedSince } from "../lib/elapsed.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { HealthCheck } from "../ports/health.ts";
@@ -54,7 +55,7 @@ export function createOwnerNotices(options: OwnerNoticesOptions): OwnerNotices {
   const over = new Map<string, number>();
   let restartText: string | undefined;
   let sending: Promise<void> | undefined;
-  let pausedUntil = 0;
+  let pausedAt = Number.NEGATIVE_INFINITY;
 
   async function load(): Promise<Told> {
     told ??= toldSchema.catch({}).parse((await atMostASecond(store.get(storeKey))) ?? {});
@@ -127,7 +128,7 @@ export function createOwnerNotices(options: OwnerNoticesOptions): OwnerNotices {
       const known = await load();
       const { news, solved } = look(known, now);
       const to = receivers();
-      if (sending !== undefined || to.length === 0 || now < pausedUntil) return;
+      if (sending !== undefined || to.length === 0 || elapsedSince(pausedAt, now) < retryMs) return;
       const lines = [...takeRestart(known, now), ...news.map(brokenText), ...solved.map(worksText)];
       if (lines.length === 0) return;
       const before = structuredClone(known);
@@ -138,7 +139,7 @@ export function createOwnerNotices(options: OwnerNoticesOptions): OwnerNotices {
         if (!isSent) {
           // A restart is told at most once, so it is part of `before`.
           told = before;
-          pausedUntil = now + retryMs;
+          pausedAt = now;
           await save(before);
         }
         sending = undefined;

@@ -28,11 +28,11 @@ export function createWithLock(leases: Leases, waits: LockWaits = shortWork): Wi
 }
 
 async function acquiredInTime(leases: Leases, name: string, { longest, between }: LockWaits): Promise<Lease> {
-  const until = Date.now() + longest;
+  const until = performance.now() + longest;
   for (;;) {
     const lease = await leases.acquire(name);
     if (lease !== undefined) return lease;
-    if (Date.now() >= until) {
+    if (performance.now() >= until) {
       throw new RemoraError({
         code: busyCode,
         place: name,

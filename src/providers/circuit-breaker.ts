@@ -2,10 +2,11 @@
  * After a failure, pauses only the model that failed, because its rate limit does not affect other models. The pause
  * doubles with every further failure in a row, and is longer if the provider asks for that. A success ends it.
  */
+import { leftOf } from "../lib/elapsed.ts";
+
 export interface CircuitBreaker {
-  now(): number;
-  /** When the pause ends, in milliseconds since 1970. If that is in the past, the breaker is closed. */
-  until(model: string): number;
+  /** In milliseconds. 0: the breaker is closed. */
+  leftMs(model: string): number;
   /** The code of the failure that opened the breaker. */
   codeOf(model: string): string | undefined;
   /** Call before a request. Pauses a failed model for other requests so that only one at a time tries it. */
@@ -21,20 +22,26 @@ export const maxBreakerMs = 5 * 60_000;
 const maxModels = 200;
 
 export function createCircuitBreaker(now: () => number): CircuitBreaker {
-  const resting = new Map<string, { until: number; failures: number; code: string }>();
+  const resting = new Map<string, { since: number; restMs: number; failures: number; code: string }>();
   const restAfter = (failures: number) => Math.min(shortestRestMs * 2 ** (failures - 1), maxBreakerMs);
+
+  function leftMs(model: string): number {
+    const rest = resting.get(model);
+    return rest === undefined ? 0 : leftOf(rest.restMs, rest.since, now());
+  }
+
   return {
-    now,
-    until: (model) => resting.get(model)?.until ?? 0,
+    leftMs,
     codeOf: (model) => resting.get(model)?.code,
     begin(model) {
       const rest = resting.get(model);
-      if (rest !== undefined) rest.until = Math.max(rest.until, now() + restAfter(rest.failures));
+      if (rest === undefined) return;
+      Object.assign(rest, { restMs: Math.max(leftMs(model), restAfter(rest.failures)), since: now() });
     },
     failed(model, code, minRestMs = 0) {
       const failures = Math.min((resting.get(model)?.failures ?? 0) + 1, 20);
       resting.delete(model);
-      resting.set(model, { failures, code, until: now() + Math.max(restAfter(failures), minRestMs) });
+      resting.set(model, { failures, code, since: now(), restMs: Math.max(restAfter(failures), minRestMs) });
       const [oldest] = resting.keys();
       if (resting.size > maxModels && oldest !== undefined) resting.delete(oldest);
     },

@@ -47,7 +47,7 @@ export function createRests({ refusedKeys, network, now }: RestsOptions): Rests 
   }
 
   function isResting(candidate: RankedProvider): boolean {
-    return breaker.until(candidate.model) > now() || isOffline(candidate);
+    return breaker.leftMs(candidate.model) > 0 || isOffline(candidate);
   }
 
   function refusalOf({ provider, model }: RankedProvider): string | undefined {
@@ -82,6 +82,6 @@ export function createRests({ refusedKeys, network, now }: RestsOptions): Rests 
       return isResting(candidate) ? breaker.codeOf(candidate.model) : undefined;
     },
     dueFirst: (candidates) =>
-      candidates.reduce((best, other) => (breaker.until(other.model) < breaker.until(best.model) ? other : best)),
+      candidates.reduce((best, other) => (breaker.leftMs(other.model) < breaker.leftMs(best.model) ? other : best)),
   };
 }

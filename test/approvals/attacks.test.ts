@@ -411,6 +411,15 @@ describe("grants", () => {
     expect(await desk.approvals.listGrants()).toEqual([]);
   });
 
+  test("a grant lasts no longer when the clock is set back: until it was given, people are asked", async () => {
+    const desk = setUp();
+    await desk.approvals.answer(click((await desk.ask()).cardId, allow));
+    expect((await desk.ask("t2")).card.items[0]?.state).toBe("approved");
+    desk.clock.now -= 3 * hour;
+    expect((await desk.ask("t3")).card.items[0]?.state).toBe("open");
+    expect(await desk.approvals.listGrants()).toEqual([]);
+  });
+
   test("grants survive a restart, and the sweep clears those that ran out", async () => {
     const path = await ledgerFile();
     const before = setUp({}, createSqliteLedger({ path }));

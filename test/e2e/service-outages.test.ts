@@ -1,6 +1,7 @@
 /**
  * The real process while Slack refuses its token and Discord answers with errors. Every message is answered once and in
- * order, and cards appear once, also if the process is killed during the outage.
+ * order, and cards appear once, also if the process is killed during the outage. What nobody would see where it was asked
+ * goes to the person by direct message.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
@@ -103,4 +104,53 @@ test("Discord refuses every request for a while, and then takes them again", asy
   await discord.until(() => own().some(({ content }) => content.includes("demo model")), patienceMs);
   expect(own().filter(({ content }) => /\bone\b/.test(content))).toHaveLength(1);
   expect(own().filter(({ content }) => content.includes("Something went wrong"))).toEqual([]);
+}, 300_000);
+
+test("places that are gone for good while answers wait: people get direct messages, or log and dashboard say so", async () => {
+  const waitsBefore = failures();
+  const channels = ["archived", "left", "deleted"].map((name) =>
+    slack.workspace.addChannel({ name, members: [slack.ben] }),
+  );
+  const [archived, left, deleted] = channels;
+  if (archived === undefined || left === undefined || deleted === undefined)
+    throw new Error("three channels were made");
+  const [channel, other] = [discord.guild.addChannel("deleted"), discord.guild.addChannel("deleted-too")];
+  const closed = discord.addPerson("closed");
+  const back = slack.fail("*", { type: "cut" });
+  const outage = discord.fail({ method: "POST", times: Number.POSITIVE_INFINITY }, { type: "answer", status: 503 });
+  for (const each of channels) slack.people.say({ as: slack.ben, in: each, text: `@Remora run echo ${each.name}` });
+  discord.ben.say(`${discord.bot.mention} run echo deleted`, { in: channel });
+  closed.say(`${discord.bot.mention} run echo unseen`, { in: other });
+  await untilFailures(waitsBefore + 5);
+
+  archived.isArchived = true;
+  left.members.delete(slack.workspace.app.id);
+  slack.state.channels.delete(deleted.id);
+  channel.delete();
+  other.delete();
+  closed.acceptDms(false);
+  back();
+  outage.remove();
+
+  const moved = /can't write where you asked.*\b(archived|left|deleted)\b/s;
+  const inSlack = () =>
+    slack.see({ in: slack.workspace.direct(slack.ben) }).flatMap(({ readable }) => moved.exec(readable)?.[1] ?? []);
+  const inDiscord = () =>
+    discord.ben
+      .dm()
+      .messages()
+      .flatMap(({ content }) => moved.exec(content)?.[1] ?? []);
+  const turns = async (search: Record<string, string>) => {
+    const headers = { authorization: `Bearer ${remora.token}` };
+    const found = await fetch(`${remora.url}/dashboard/data/turns?${new URLSearchParams(search)}`, { headers });
+    return ((await found.json()) as { turns: { state: string; failure: string | null }[] }).turns;
+  };
+  await expect.poll(() => inSlack().sort(), { timeout: patienceMs }).toEqual(["archived", "deleted", "left"]);
+  await expect.poll(inDiscord, { timeout: patienceMs }).toEqual(["deleted"]);
+  await expect
+    .poll(() => turns({ person: closed.id }), { timeout: patienceMs })
+    .toMatchObject([{ state: "failed", failure: expect.stringContaining("nobody would see") }]);
+  expect(remora.stderr()).toContain("nobody can see the end of a turn");
+  await expect.poll(() => turns({ state: "running" }), { timeout: patienceMs }).toEqual([]);
+  expect([inSlack().length, inDiscord().length]).toEqual([3, 1]);
 }, 300_000);

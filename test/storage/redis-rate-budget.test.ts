@@ -49,6 +49,21 @@ describe.skipIf(missingRedis !== undefined)(`rate budgets in Redis${redisNote}`,
     expect(await second.take("b")).toBe(0);
   });
 
+  test("nobody waits until the old time when Redis's clock was set back", async () => {
+    const [first, second] = budgets();
+    const rate = { everyMs: 1_000, burst: 1 };
+    const hourMs = 3_600_000;
+    first.hold("a", 5_000);
+    await expect.poll(() => second.take("a", rate)).toBeGreaterThan(0);
+    expect(await first.take("b", rate)).toBe(0);
+    // As the keys look after the clock was set back by an hour.
+    for (const key of await server.client.keys("*:wait:*")) await server.client.pexpire(key, hourMs);
+    for (const key of await server.client.keys("*:next:*"))
+      await server.client.set(key, Number(await server.client.get(key)) + hourMs, "PX", hourMs);
+    expect([await second.take("a", rate), await second.take("b", rate)]).toEqual([0, 0]);
+    expect(await first.take("b", rate)).toBeGreaterThan(0);
+  });
+
   test("without Redis, nobody waits", async () => {
     const [first] = budgets();
     await server.kill();

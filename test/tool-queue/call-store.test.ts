@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { ToolJob, ToolResult } from "../../src/ports/tool.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
-import { createCallRecord, runnerOf } from "../../src/tool-queue/calls/call-store.ts";
+import { createCallRecord, retryInMs, runnerOf } from "../../src/tool-queue/calls/call-store.ts";
 
 const requester = { id: "ann", name: "Ann", isBot: false, roles: [] };
 const job: ToolJob = {
@@ -52,6 +52,18 @@ describe("the record of a call", () => {
     expect(await record.start(first)).toEqual({ entry: second, isMine: false });
     const { entry: again } = await record.postpone(second, 7, "504");
     expect(await record.start(waiting)).toEqual({ entry: again, isMine: false });
+  });
+
+  test("is due when its wait is over, or at once if the clock was set back by hours in the meantime", async () => {
+    const record = createCallRecord(ledger);
+    const { entry } = await record.start(await record.plan(job));
+    const { entry: waiting } = await record.postpone(entry, Date.now() + 18_000, "503");
+    const { updatedAt } = waiting;
+    expect(retryInMs(waiting, updatedAt)).toBeGreaterThan(17_000);
+    // The clock of another machine.
+    expect(retryInMs(waiting, updatedAt - 1_000)).toBeGreaterThan(17_000);
+    expect(retryInMs(waiting, updatedAt + 20_000)).toBe(0);
+    expect(retryInMs(waiting, updatedAt - 3 * 3_600_000)).toBe(0);
   });
 
   test("ends with the first outcome that is known, also of an attempt that somebody else has followed up", async () => {

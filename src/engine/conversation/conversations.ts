@@ -12,6 +12,7 @@
  * earlier.
  */
 import { TurnAbort } from "../../lib/abort.ts";
+import { elapsedSince } from "../../lib/elapsed.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
@@ -167,17 +168,16 @@ export function createConversations(options: ConversationsOptions): Conversation
     if (!options.takesTurns) return await warnOfUnattended(now);
     for (const [conversationId, first] of await messages.waitingConversations())
       scheduler.schedule(conversationId, personOf(first.platform, first.author));
-    // A clock that was set back must not delay the search.
-    if (now >= orphansResumedAt && now - orphansResumedAt < options.resumeOrphansEveryMs) return;
+    if (elapsedSince(orphansResumedAt, now) < options.resumeOrphansEveryMs) return;
     orphansResumedAt = now;
-    if (now >= searchedAllAt && now - searchedAllAt < searchAllEveryMs) return await resumeOrphans();
+    if (elapsedSince(searchedAllAt, now) < searchAllEveryMs) return await resumeOrphans();
     searchedAllAt = now;
     await searchAll("answer").catch(searchAndThrow);
   }
 
   /** In a process without workers, warns if no other process takes messages. */
   async function warnOfUnattended(now: number): Promise<void> {
-    if (now >= warnedAt && now - warnedAt < minWarningIntervalMs) return;
+    if (elapsedSince(warnedAt, now) < minWarningIntervalMs) return;
     const [oldest] = await ledger.list("message", { states: ["queued"], limit: 1 });
     if (oldest === undefined || now - oldest.createdAt < maxUnattendedMs) return;
     // Don't warn while a turn of the conversation runs, because messages wait for it.

@@ -5,6 +5,7 @@
  * that start soon get no line. A lease lets only one process write each line; the turn starts to write when the line is released.
  */
 import { pause } from "../../lib/backoff.ts";
+import { elapsedSince, leftOf } from "../../lib/elapsed.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
@@ -85,7 +86,7 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
     for (const [turnId, line] of lines) if (!waitingTurnIds.has(turnId)) await drop(turnId, line);
     let nextMs = checkEveryMs;
     for (const request of requests) {
-      const dueInMs = request.since + options.minWaitMs(request.target.platform) - Date.now();
+      const dueInMs = leftOf(options.minWaitMs(request.target.platform), request.since);
       if (dueInMs > 0) nextMs = Math.min(nextMs, dueInMs);
       else await show(request);
     }
@@ -95,7 +96,7 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
   async function show(request: WaitingRequest): Promise<void> {
     const { turnId } = request.target;
     const line = lines.get(turnId) ?? (await open(request));
-    if (line === undefined || line.text === request.text || Date.now() - line.shownAt < minUpdateGapMs) return;
+    if (line === undefined || line.text === request.text || elapsedSince(line.shownAt) < minUpdateGapMs) return;
     const entry = await ledger.get("message", messageKey(request.target.platform, request.firstMessageId));
     if (entry?.state !== "queued" || released.has(turnId)) return;
     Object.assign(line, { text: request.text, shownAt: Date.now() });
@@ -133,7 +134,7 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
   async function mayHaveLine({ target, messages: [first], steps, undelivered }: TurnRecord): Promise<boolean> {
     if (steps.length > 0 && undelivered === undefined) return false;
     const queued = await ledger.get("message", messageKey(target.platform, first?.id ?? ""));
-    return queued !== undefined && Date.now() - queued.createdAt >= options.minWaitMs(target.platform);
+    return queued !== undefined && elapsedSince(queued.createdAt) >= options.minWaitMs(target.platform);
   }
 
   /** Another process may be writing the line, even if nothing is posted yet. It stops at its next check. */

@@ -78,7 +78,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     },
   });
   const messages = createMessages(api);
-  const cursors = createCursors(store, log);
+  const cursors = createCursors(store, log, api.now);
   const formContents = createFormContents(store, "discord");
   const indicators = createTypingIndicators(api);
   const acknowledgements = createAcknowledgements({ api, indicators, reaction: options.ackReaction, log });

@@ -1,4 +1,5 @@
 /** One reply in the local chat. Ids derive from turn, segment and card, so a resumed reply writes the same messages. */
+import { leftOf } from "../../lib/elapsed.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
@@ -109,8 +110,8 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     Object.assign(segment, change);
     if (timer !== undefined) return;
     const intervalMs = minUpdateIntervalMs * Math.max(1, openReplies.size / maxFrequentReplies);
-    const wait = shownAt + intervalMs - Date.now();
-    if (wait <= 0) return await show("streaming");
+    const wait = leftOf(intervalMs, shownAt);
+    if (wait === 0) return await show("streaming");
     timer = setTimeout(() => {
       show("streaming").catch((thrown: unknown) =>
         log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply"),

@@ -5,6 +5,7 @@
  * retried with growing pauses, unless a newer state has replaced it. Pauses start when an update ends, so an update
  * that waited for a rate limit is not immediately followed by another.
  */
+import { leftOf } from "../../lib/elapsed.ts";
 
 export interface ThrottledUpdatesOptions<T> {
   /** From the end of an update to the start of the next one. */
@@ -32,18 +33,19 @@ export function createThrottledUpdates<T>({
   let waiting: { state: T } | undefined;
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let nextAt = Number.NEGATIVE_INFINITY;
+  /** After the last update. */
+  let pause = { ms: 0, since: 0 };
   let failures = 0;
 
   async function run(state: T): Promise<void> {
     try {
       await show(state);
       failures = 0;
-      nextAt = now() + minIntervalMs;
+      pause = { ms: minIntervalMs, since: now() };
     } catch (thrown) {
       failures++;
       waiting ??= { state };
-      nextAt = now() + Math.min(minIntervalMs * 2 ** failures, maxPauseMs);
+      pause = { ms: Math.min(minIntervalMs * 2 ** failures, maxPauseMs), since: now() };
       onFailure(thrown);
     }
     running = undefined;
@@ -61,13 +63,13 @@ export function createThrottledUpdates<T>({
 
   function schedule(): void {
     if (waiting === undefined || running !== undefined || timer !== undefined) return;
-    timer = setTimeout(() => void begin(), Math.max(0, nextAt - now()));
+    timer = setTimeout(() => void begin(), leftOf(pause.ms, pause.since, now()));
   }
 
   return {
     offer(state) {
       waiting = { state };
-      if (running === undefined && now() >= nextAt) return begin();
+      if (running === undefined && leftOf(pause.ms, pause.since, now()) === 0) return begin();
       schedule();
       return Promise.resolve();
     },

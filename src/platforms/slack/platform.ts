@@ -6,6 +6,7 @@
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";
 import type { Dispatcher } from "undici";
+import { elapsedSince } from "../../lib/elapsed.ts";
 import { messageOf, type RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
@@ -209,7 +210,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       const { app, fetchMissed } = listen(handlers);
       let offlineSince = 0;
       const onConnected = () => {
-        fetchMissed(Date.now() - offlineSince > maxRedeliveryMs ? "long" : "short");
+        fetchMissed(elapsedSince(offlineSince) > maxRedeliveryMs ? "long" : "short");
         offlineSince = Date.now();
         void receipts.resume();
         void sayConnected().catch((thrown: unknown) => health.disconnected(messageOf(thrown)));

@@ -19,10 +19,13 @@ export interface RedisLeasesOptions {
   waitMs?: number;
 }
 
-/** KEYS: lease. ARGV: token, lifetime. Succeeds again if the caller already owns the lease. */
+/**
+ * KEYS: lease. ARGV: token, lifetime. Succeeds again if the caller already owns the lease. A lease that would live ten
+ * minutes longer than it is taken for shows that Redis's clock was set back after its holder had last renewed it.
+ */
 const acquireScript = createScript(`
 local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
+if holder and holder ~= ARGV[1] and redis.call('PTTL', KEYS[1]) < ARGV[2] + 600000 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 `);

@@ -4,15 +4,22 @@ import type { RateBudget } from "../../ports/rate-budget.ts";
 import type { RedisConnection } from "./connection.ts";
 import { createScript, runScript } from "./script.ts";
 
-/** KEYS: wait, next slot. ARGV: time between slots, burst. Without the former, only looks at the wait. */
+/**
+ * KEYS: wait, next slot. ARGV: time between slots, burst. Without the former, only looks at the wait. A wait that is longer
+ * than it was asked for, and a slot that nobody can have taken yet, show that Redis's clock was set back.
+ */
 const takeScript = createScript(`
 local held = redis.call('PTTL', KEYS[1])
-if held > 0 then return held end
+if held > 0 then
+  if held <= tonumber(redis.call('GET', KEYS[1])) then return held end
+  redis.call('DEL', KEYS[1])
+end
 local every = tonumber(ARGV[1])
 if every == 0 then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local due = math.max(tonumber(redis.call('GET', KEYS[2]) or now), now)
+if due > now + ARGV[2] * every then due = now end
 local wait = math.ceil(due - (tonumber(ARGV[2]) - 1) * every - now)
 if wait > 0 then return wait end
 redis.call('SET', KEYS[2], string.format('%.3f', due + every), 'PX', math.ceil(due + every - now))
@@ -21,7 +28,7 @@ return 0
 
 /** KEYS: wait. ARGV: milliseconds. A longer wait stays. */
 const holdScript = createScript(`
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], '1', 'PX', ARGV[1]) end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[1]) end
 return 1
 `);
 

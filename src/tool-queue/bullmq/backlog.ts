@@ -1,7 +1,7 @@
 /** Adds jobs to BullMQ. Every step may be repeated, because one id always means one job. */
 import { Queue } from "bullmq";
 import type { ToolJob } from "../../ports/tool.ts";
-import type { CallRecordEntry } from "../calls/call-store.ts";
+import { type CallRecordEntry, retryInMs } from "../calls/call-store.ts";
 import type { QueueConnection } from "./connections.ts";
 import { bullIdOf, optionsOf, queueName } from "./jobs.ts";
 import { isRedisAway, retryTransient } from "./redis-retry.ts";
@@ -39,13 +39,13 @@ export function createBacklog({ connection, prefix, onError }: BacklogOptions): 
         isRedisAway,
         () => signal.aborted,
       ),
-    async ensure(job, { state, body }) {
+    async ensure(job, entry) {
       const id = bullIdOf(job.id);
       const found = await queue.getJobState(id);
       const hasEnded = found === "completed" || found === "failed";
       if (hasEnded) await queue.remove(id);
       if (hasEnded || found === "unknown") return await addNow(job);
-      const isDue = state === "planned" || (state === "waiting" && (body.retryAt ?? 0) <= Date.now());
+      const isDue = entry.state === "planned" || (entry.state === "waiting" && retryInMs(entry) === 0);
       if (found === "delayed" && isDue) await (await queue.getJob(id))?.promote();
     },
     remove: (job) => void queue.remove(bullIdOf(job.id)).catch(onError),

@@ -13,7 +13,7 @@ import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ToolJob } from "../../ports/tool.ts";
 import type { CallExecutor } from "../calls/call-executor.ts";
-import { type CallRecord, type CallRecordEntry, runnerOf, type SeenCall } from "../calls/call-store.ts";
+import { type CallRecord, type CallRecordEntry, retryInMs, runnerOf, type SeenCall } from "../calls/call-store.ts";
 import type { Takeover } from "./takeover.ts";
 
 /**
@@ -92,7 +92,7 @@ export function createJobLifecycle({ record, steps, takeover, runner, ...options
       return { type: !signal.aborted && steps.mayRunAgain(job, entry) ? "attempt" : "give-up" };
     }
     if (signal.aborted || body.stop !== undefined) return { type: "give-up" };
-    const waitMs = state === "waiting" ? (body.retryAt ?? 0) - Date.now() : 0;
+    const waitMs = state === "waiting" ? retryInMs(entry) : 0;
     if (waitMs <= 0) return { type: "attempt" };
     if (waitMs > minWaitMs) return { type: "later", at: Date.now() + waitMs };
     await pause(waitMs, signal);

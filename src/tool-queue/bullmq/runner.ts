@@ -10,7 +10,7 @@ import { pause } from "../../lib/backoff.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ToolJob } from "../../ports/tool.ts";
 import type { CallExecutor } from "../calls/call-executor.ts";
-import type { CallRecord, CallRecordEntry } from "../calls/call-store.ts";
+import { type CallRecord, type CallRecordEntry, retryInMs } from "../calls/call-store.ts";
 import type { QueueConnection } from "./connections.ts";
 import { createJobLifecycle, type JobOutcome } from "./job-lifecycle.ts";
 import { backoffType, bullIdOf, queueName, toolJobOf } from "./jobs.ts";
@@ -136,7 +136,7 @@ export function createRunner(options: RunnerOptions): Runner {
         throw new UnrecoverableError(status);
       }
       case "retry":
-        throw new RetryLater(Math.max(0, (outcome.entry.body.retryAt ?? 0) - Date.now()));
+        throw new RetryLater(retryInMs(outcome.entry));
       case "later":
         return await putAway(() => bullJob.moveToDelayed(outcome.at, token), new DelayedError());
       case "back":

@@ -37,7 +37,8 @@ export function createTakeover({ runner, connectionNames, graceMs }: TakeoverOpt
       for (let look = 1; ; look += 1) {
         const isThere = await isConnected(other);
         // Redis does not permit the query, so assume that the attempt runs until its timeout must have passed.
-        if (isThere === undefined) return Date.now() < entry.updatedAt + job.timeoutMs + graceMs;
+        // A time that lies far in the future was noted before somebody set the clock back.
+        if (isThere === undefined) return Math.abs(Date.now() - entry.updatedAt) < job.timeoutMs + graceMs;
         if (isThere) return true;
         // An idempotent tool needs no further checks: a second attempt does no harm.
         if (job.isIdempotent || look > looks || signal.aborted) return false;

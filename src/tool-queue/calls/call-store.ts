@@ -44,6 +44,8 @@ export interface CallRecord {
   finish(entry: CallRecordEntry, state: "done" | "unknown", result: ToolResult): Promise<CallStep>;
 }
 
+/** Clocks of several machines differ by less. So a change that lies further in the future shows that a clock was set back. */
+const maxClockSkewMs = 60_000;
 const unfinished: CallState[] = ["planned", "started", "waiting"];
 
 export function runnerOf({ body }: CallRecordEntry): string | undefined {
@@ -122,6 +124,12 @@ export function createCallRecord(ledger: Ledger, runner?: string): CallRecord {
       return { entry, isMine: ended !== undefined || isMarked(entry.body.endedBy, endedBy) };
     },
   };
+}
+
+/** How long until the next attempt of a waiting call is due. */
+export function retryInMs({ body, updatedAt }: CallRecordEntry, now = Date.now()): number {
+  if (now < updatedAt - maxClockSkewMs) return 0;
+  return Math.max(0, (body.retryAt ?? 0) - now);
 }
 
 function isMarked(found: string | undefined, own: string | undefined): boolean {

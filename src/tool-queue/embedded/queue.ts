@@ -16,7 +16,7 @@ import type { Ledger } from "../../ports/ledger.ts";
 import type { ToolQueue, ToolResult } from "../../ports/tool.ts";
 import { type ActiveJob, createActiveJobs } from "../calls/active-jobs.ts";
 import { type CallExecutorOptions, createCallExecutor } from "../calls/call-executor.ts";
-import { type CallRecordEntry, createCallRecord } from "../calls/call-store.ts";
+import { type CallRecordEntry, createCallRecord, retryInMs } from "../calls/call-store.ts";
 import { cutOffText, resultOf, suspended } from "../calls/outcome.ts";
 
 export interface EmbeddedQueueOptions extends CallExecutorOptions {
@@ -46,7 +46,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): ToolQueue {
         entry = await steps.giveUp(job, entry);
         continue;
       }
-      if (state === "waiting") await pause(Math.max(0, (body.retryAt ?? 0) - Date.now()), controller.signal);
+      if (state === "waiting") await pause(retryInMs(entry), controller.signal);
       entry = await inPlace(active, entry);
     }
   }

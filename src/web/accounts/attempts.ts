@@ -2,6 +2,7 @@
  * Limits attempts to sign in, per address and per account, in this process. An attempt counts when it begins, so that
  * parallel attempts are limited too, and a success forgives what the account had.
  */
+import { elapsedSince } from "../../lib/elapsed.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
 
 export interface AttemptKey {
@@ -25,7 +26,7 @@ export function createAttempts(now: () => number = Date.now): Attempts {
 
   function current(key: string): { since: number; count: number } {
     const known = counts.get(key);
-    return known === undefined || now() - known.since >= windowMs ? { since: now(), count: 0 } : known;
+    return known === undefined || elapsedSince(known.since, now()) >= windowMs ? { since: now(), count: 0 } : known;
   }
 
   return {

@@ -262,3 +262,19 @@ test("a closed shard's session is no longer written, because another process may
   await former.close();
   expect(await loadSession(store, 0, 1)).toEqual(session(3));
 });
+
+test("a process that died before the clock was set back is missed in time", async () => {
+  discord = await createDiscordDouble();
+  await store.set("discord:shards", 2);
+  await store.set("discord:processes", { dead: Date.now() + 3 * 3_600_000 });
+  const gained: number[] = [];
+  const plan = createShardPlan({
+    ...{ leases, store, shared: { bus, lockMs: 100 }, log: silentLog },
+    onGained: (shard) => void gained.push(shard),
+    onReleased: async () => {},
+  });
+  await plan.start(2, new AbortController().signal);
+  expect(gained).toHaveLength(1);
+  await expect.poll(() => gained.toSorted()).toEqual([0, 1]);
+  await plan.close();
+});

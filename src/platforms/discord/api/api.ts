@@ -19,7 +19,15 @@ import { isTransientCode } from "../../../lib/transient-errors.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
 import { fatalProblem } from "./gateway-problems.ts";
-import { createLongLimits, isLikeOutage, isNotWorthWaiting, keepGlobalRate, tellOthers } from "./rate-limits.ts";
+import {
+  createLongLimits,
+  followClock,
+  isLikeOutage,
+  isNotWorthWaiting,
+  keepGlobalRate,
+  tellOthers,
+  watchClock,
+} from "./rate-limits.ts";
 import { createSharedSlots } from "./shared-slots.ts";
 
 /**
@@ -41,6 +49,8 @@ export interface ApiRequest {
 
 export interface DiscordApi {
   request<T>(request: ApiRequest): Promise<T>;
+  /** Discord's time in milliseconds, by its last answer; ours before the first one. Exact to some seconds. */
+  now(): number;
   close(): void;
 }
 
@@ -92,11 +102,15 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
   const sharedSlot = budget && createSharedSlots(budget);
   if (budget !== undefined) tellOthers(rest, budget);
   const limits = createLongLimits();
+  const timesSetBack = watchClock(rest);
+  const now = followClock(rest);
   const ended = new AbortController();
   const running = new Set<AbortController>();
 
-  async function attempt<T>({ method, route, body, files, query, withoutToken, signal }: ApiRequest): Promise<T> {
+  async function attempt<T>(request: ApiRequest): Promise<T> {
+    const { method, route, body, files, query, withoutToken, signal } = request;
     if (!withoutToken) limits.check(method, route);
+    const setBackBefore = timesSetBack();
     // One controller per request, because the client never removes its listener from the signal it is given.
     const own = new AbortController();
     running.add(own);
@@ -118,6 +132,8 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
       if (!withoutToken) onToken?.(undefined);
       return answer;
     } catch (thrown) {
+      // A wait that was reckoned before the clock was set back is wrong.
+      if (thrown instanceof RateLimitError && timesSetBack() > setBackBefore) return await attempt(request);
       limits.note(method, route, thrown);
       // Set the token again, because the client drops it after a 401 and would send nothing more.
       if (thrown instanceof DiscordAPIError && thrown.status === 401) {
@@ -133,6 +149,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
   }
 
   return {
+    now,
     async request<T>(request: ApiRequest): Promise<T> {
       const { signal = ended.signal, method, route, retry = "brief" } = request;
       for (const wait of waits[retry]) {

@@ -1,5 +1,6 @@
 /** How requests keep Discord's rate limits, beyond what its client does: short ones are waited for, long ones are not. */
 import { type RateLimitData, RateLimitError, type REST, RESTEvents } from "discord.js";
+import { leftOf } from "../../../lib/elapsed.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
 import { globalRequestsPerSecond } from "../limits.ts";
 import { bucketOf, globalBucket } from "./shared-slots.ts";
@@ -9,6 +10,8 @@ const safeRateMs = 10 * 60_000;
 const maxThreadWaitMs = 5_000;
 /** With a longer wait, the request fails, so that its turn frees its slot and tries again later. */
 const maxLimitWaitMs = 10 * 60_000;
+/** Smaller steps are usual, and lengthen a wait only by themselves. */
+const maxClockStepMs = 1_000;
 
 /** The answer that uses up a limit says how long to wait, before anything is refused. */
 export function tellOthers(rest: REST, budget: RateBudget): void {
@@ -34,6 +37,36 @@ export function keepGlobalRate(rest: REST): void {
   });
 }
 
+/**
+ * discord.js reckons its waits by the machine's clock. If that is set back by an hour, its limits would last an hour longer,
+ * also that of all routes. So they are forgotten, and Discord says again what it limits. The result looks at the clock, and
+ * returns how often it was set back.
+ */
+export function watchClock(rest: REST): () => number {
+  const aheadMs = () => Date.now() - performance.now();
+  let [before, count] = [aheadMs(), 0];
+  return () => {
+    const now = aheadMs();
+    if (now < before - maxClockStepMs) {
+      count += 1;
+      Object.assign(rest, { globalReset: -1, globalDelay: null });
+      rest.handlers.clear();
+    }
+    before = now;
+    return count;
+  };
+}
+
+/** The machine's clock may be wrong, and ids of messages contain Discord's time. */
+export function followClock(rest: REST): () => number {
+  let [discordsTime, at] = [Date.now(), performance.now()];
+  rest.on(RESTEvents.Response, (_request, { headers }) => {
+    const date = Date.parse(headers.get("date") ?? "");
+    if (!Number.isNaN(date)) [discordsTime, at] = [date, performance.now()];
+  });
+  return () => Math.round(discordsTime + performance.now() - at);
+}
+
 export function isNotWorthWaiting(limit: RateLimitData): boolean {
   return waitOf(limit) > (isForThreads(limit) ? maxThreadWaitMs : maxLimitWaitMs);
 }
@@ -54,14 +87,14 @@ export function isLikeOutage(limit: RateLimitData): boolean {
 
 /** Remembers limits that nobody waits for, because each request in spite of one makes Discord's next ban likelier. */
 export function createLongLimits() {
-  const limits = new Map<string, { until: number; thrown: RateLimitError }>();
+  const limits = new Map<string, { since: number; thrown: RateLimitError }>();
   return {
     /** Throws what Discord last answered while its limit lasts longer than anybody waits. */
     check(method: string, route: string): void {
       for (const bucket of [globalBucket, bucketOf(method, route)]) {
         const known = limits.get(bucket);
         if (known === undefined) continue;
-        if (known.until - Date.now() > maxLimitWaitMs) throw known.thrown;
+        if (leftOf(waitOf(known.thrown), known.since) > maxLimitWaitMs) throw known.thrown;
         limits.delete(bucket);
       }
     },
@@ -70,7 +103,7 @@ export function createLongLimits() {
       // discord.js leaves the message empty. Its own route has no ids and tokens.
       thrown.message = `The rate limit of ${method} ${thrown.route} was reached. Wait ${Math.ceil(waitOf(thrown) / 1_000)} s.`;
       const bucket = thrown.global ? globalBucket : bucketOf(method, route);
-      if (!limits.has(bucket)) limits.set(bucket, { until: Date.now() + waitOf(thrown), thrown });
+      if (!limits.has(bucket)) limits.set(bucket, { since: Date.now(), thrown });
     },
   };
 }

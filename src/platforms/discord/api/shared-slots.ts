@@ -23,12 +23,13 @@ export function createSharedSlots(budget: RateBudget): SharedSlot {
 
   /** Resolves to 0 if the request can be sent, or to how long its route must wait. It then leaves the line, for the others. */
   async function atHead(bucket: string | undefined, signal: AbortSignal): Promise<number> {
-    for (const until = Date.now() + maxSharedWaitMs; !signal.aborted && Date.now() < until; ) {
+    for (let leftMs = maxSharedWaitMs; !signal.aborted && leftMs > 0; ) {
       const routeWait = bucket === undefined ? 0 : await budget.take(bucket);
       if (routeWait > 0) return routeWait;
       const wait = await budget.take(globalBucket, sharedRate);
       if (wait === 0) break;
-      await pause(wait, signal);
+      await pause(Math.min(wait, leftMs), signal);
+      leftMs -= wait;
     }
     return 0;
   }

@@ -42,6 +42,10 @@ export function createShardPlan({ leases, shared, store, onGained, onReleased, l
   /** A shard that is gained again meanwhile would be taken down with the former one. */
   const releasing = new Map<number, Promise<void>>();
   const ended = new AbortController();
+  /** When this process first read what another one noted. */
+  const seen = new Map<string, { until: number; at: number }>();
+  // A little longer than a lease, so that a slow sweep does not look like a death.
+  const noteMs = (shared?.lockMs ?? 0) * 1.5;
   let count = 1;
   let timer: NodeJS.Timeout | undefined;
   let sweeping: Promise<void> | undefined;
@@ -59,7 +63,17 @@ export function createShardPlan({ leases, shared, store, onGained, onReleased, l
 
   async function otherProcesses(): Promise<Record<string, number>> {
     const known = processesSchema.safeParse(await store.get(processesKey)).data ?? {};
-    return Object.fromEntries(Object.entries(known).filter(([id, until]) => id !== self && until > Date.now()));
+    const others = Object.entries(known).filter(
+      ([id, until]) => id !== self && until > Date.now() && isRenewed(id, until),
+    );
+    return Object.fromEntries(others);
+  }
+
+  /** The clock may have been set back since a process died. So its note must also have changed lately. */
+  function isRenewed(id: string, until: number): boolean {
+    const known = seen.get(id);
+    if (known?.until !== until) seen.set(id, { until, at: performance.now() });
+    return known?.until !== until || performance.now() - known.at < noteMs;
   }
 
   /** While others are running, their number of shards counts, because a server must not be in two shards. */
@@ -81,8 +95,7 @@ export function createShardPlan({ leases, shared, store, onGained, onReleased, l
   async function fairPart(): Promise<number> {
     if (shared === undefined) return count;
     const others = await otherProcesses();
-    // A little longer than a lease, so that a slow sweep does not look like a death.
-    await store.set(processesKey, { ...others, [self]: Date.now() + shared.lockMs * 1.5 });
+    await store.set(processesKey, { ...others, [self]: Date.now() + noteMs });
     const all = [...Object.keys(others), self].sort();
     return Math.floor(count / all.length) + (all.indexOf(self) < count % all.length ? 1 : 0);
   }

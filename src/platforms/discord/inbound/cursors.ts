@@ -61,7 +61,7 @@ const storedSchema = z.object({
 });
 type Stored = z.infer<typeof storedSchema>;
 
-export function createCursors(store: Store, log: Log): Cursors {
+export function createCursors(store: Store, log: Log, now: () => number = Date.now): Cursors {
   const records = new Map<number, ShardRecord>();
   let shardCount = 1;
 
@@ -122,7 +122,7 @@ export function createCursors(store: Store, log: Log): Cursors {
     async load(shard, count) {
       const key = keyOf(shard, count);
       const found = storedSchema.safeParse(await store.get(key));
-      const since = found.success ? found.data.since : snowflakeAt(Date.now());
+      const since = found.success ? found.data.since : snowflakeAt(now());
       const places = (found.data?.places ?? []).map(fromStored);
       const record = {
         ...{ key, since, places: new Map(places.map((each) => [each.id, each])) },
@@ -139,7 +139,7 @@ export function createCursors(store: Store, log: Log): Cursors {
       if (record !== undefined) await finish(record);
     },
     unloaded: (shard) => records.get(shard)?.unloaded.signal,
-    readUpTo: (id, guild) => find(id)?.[1].read ?? recordOf(guild)?.since ?? snowflakeAt(Date.now()),
+    readUpTo: (id, guild) => find(id)?.[1].read ?? recordOf(guild)?.since ?? snowflakeAt(now()),
     advance({ id, type, guild }, messageId) {
       const known = find(id)?.[1];
       const isOwn = known?.type === "own" && type === "thread";

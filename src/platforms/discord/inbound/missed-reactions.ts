@@ -2,7 +2,9 @@
  * Reads the ratings that people gave while nothing ran, because Discord does not send reactions again. Looks at the bot's
  * messages of the last day, in the places with the newest messages. A rating that is kept already stays as it is.
  */
+
 import { type APIMessage, type APIUser, Routes } from "discord.js";
+import { elapsedSince } from "../../../lib/elapsed.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { PlatformHandlers } from "../../../ports/platform.ts";
@@ -75,16 +77,17 @@ export function createMissedReactions(options: MissedReactionsOptions): MissedRe
   async function keepRatings(message: APIMessage): Promise<void> {
     for (const { user, thumb } of await ratingsOf(message)) {
       const by = authorOf(user);
-      const click = { platform: "discord", messageId: message.id, by, at: Date.now() };
+      const click = { platform: "discord", messageId: message.id, by, at: api.now() };
       await handlers.onFooter({ ...click, action: thumb, isMissed: true });
     }
   }
 
   return {
     async read() {
-      if (Date.now() - readAt < minRestMs) return;
-      readAt = Date.now();
-      const since = snowflakeAt(Date.now() - maxAgeMs);
+      const now = api.now();
+      if (elapsedSince(readAt, now) < minRestMs) return;
+      readAt = now;
+      const since = snowflakeAt(now - maxAgeMs);
       let left = maxRated;
       for (const placeId of recentPlaces(since)) {
         if (left <= 0 || signal.aborted) return;

@@ -35,7 +35,7 @@ interface Attempt {
   isRefused?: boolean;
 }
 
-/** Discord's clock and ours may differ by this much. */
+/** Discord's clocks may differ by this much, and ours before Discord has answered anything. */
 const maxClockSkewMs = 2 * 60_000;
 /** The message follows its attempt closely, so it is among the first ones. */
 const maxPages = 5;
@@ -63,7 +63,7 @@ export function createAttempts({ api, posts, ownId }: AttemptsOptions): Attempts
       const text = visibleText(message);
       // Nothing could tell such a message from others.
       if (text.trim() === "") return;
-      const [hash, at] = [hashOf(text), Date.now()];
+      const [hash, at] = [hashOf(text), api.now()];
       const earlier = await attemptsOf(key);
       const same = earlier.find((attempt) => attempt.hash === hash);
       if (same !== undefined) return void delete same.isRefused;

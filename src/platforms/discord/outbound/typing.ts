@@ -4,6 +4,7 @@
  * first sign of a later message.
  */
 import { Routes } from "discord.js";
+import { elapsedSince, leftOf } from "../../../lib/elapsed.ts";
 import type { DiscordApi } from "../api/api.ts";
 import { typingShownMs } from "../limits.ts";
 
@@ -33,11 +34,11 @@ export function createTypingIndicators(api: DiscordApi): TypingIndicators {
     show(channelId) {
       const now = Date.now();
       for (const [id, at] of shownAt) {
-        if (at + refreshMs > now) break;
+        if (elapsedSince(at, now) < refreshMs) break;
         shownAt.delete(id);
       }
       const last = shownAt.get(channelId);
-      if (last !== undefined) return last + refreshMs - now;
+      if (last !== undefined) return leftOf(refreshMs, last, now);
       if (shownAt.size >= maxShown) return refreshMs;
       shownAt.set(channelId, now);
       // Typing is optional, so ignore failures.
@@ -63,11 +64,11 @@ export function createTyping(
   { maxTypingMs, firstAfterMs = 0, onEnd = () => {} }: TypingOptions,
 ): Typing {
   let timer: NodeJS.Timeout | undefined;
-  let until = 0;
+  let keptAt = 0;
 
   function show(): void {
     const channel = channelId();
-    if (Date.now() >= until || channel === undefined) {
+    if (elapsedSince(keptAt) >= maxTypingMs || channel === undefined) {
       stop();
       onEnd();
       return;
@@ -83,7 +84,7 @@ export function createTyping(
 
   return {
     keep() {
-      until = Date.now() + maxTypingMs;
+      keptAt = Date.now();
       if (timer !== undefined) return;
       if (firstAfterMs === 0) return show();
       timer = setTimeout(show, firstAfterMs);

@@ -6,6 +6,7 @@
 import { webApi } from "@slack/bolt";
 import { z } from "zod";
 import { pause } from "../../../lib/backoff.ts";
+import { leftOf } from "../../../lib/elapsed.ts";
 import type { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
@@ -54,7 +55,8 @@ const maxWaitMs = 15_000;
 
 export function createSlackApi(options: SlackApiOptions): SlackApi {
   const { log, signal, budget } = options;
-  const waitUntil = new Map<string, number>();
+  /** How long Slack asked to wait, and when. */
+  const asked = new Map<string, { ms: number; at: number }>();
   let skewMs: number | undefined;
 
   const client = new webApi.WebClient(options.token, {
@@ -80,7 +82,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
       const problem = problemOf(method, thrown);
       if (isTokenProblem(problem) || isSlackError(problem, "missing_scope")) options.onProblem(problem);
       if (problem.retryAfterMs !== undefined) {
-        waitUntil.set(queueOf(method, args), Date.now() + problem.retryAfterMs);
+        asked.set(queueOf(method, args), { ms: problem.retryAfterMs, at: Date.now() });
         budget?.hold(queueOf(method, args), problem.retryAfterMs);
       }
       throw problem;
@@ -102,7 +104,8 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
     const end = Date.now() + (maxRetryMs ?? defaultMaxRetryMs);
     const askedEnd = Date.now() + (maxRetryMs ?? maxAskedWaitMs);
     for (let waitMs = minWaitMs; ; waitMs = Math.min(waitMs * 2, maxWaitMs)) {
-      const askedToWait = (waitUntil.get(queueOf(method, args)) ?? 0) - Date.now();
+      const wait = asked.get(queueOf(method, args));
+      const askedToWait = wait === undefined ? 0 : leftOf(wait.ms, wait.at);
       if (askedToWait > 0) {
         if (Date.now() + askedToWait > askedEnd) throw waitAsked(method, askedToWait);
         await pause(askedToWait, signal);
@@ -110,7 +113,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
       await slotFor(method, args, askedEnd);
       try {
         const answer = await once(method, args);
-        waitUntil.delete(queueOf(method, args));
+        asked.delete(queueOf(method, args));
         return answer;
       } catch (thrown) {
         const problem = problemOf(method, thrown);

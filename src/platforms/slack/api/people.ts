@@ -1,5 +1,6 @@
 /** Caches the people of Slack. An unknown person counts as a guest so that a missing scope never grants access. */
 import { z } from "zod";
+import { elapsedSince } from "../../../lib/elapsed.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Author } from "../../../ports/message.ts";
 import { unescapeText } from "../outbound/safe-text.ts";
@@ -82,7 +83,7 @@ export function createPeople({ api, teamId }: PeopleOptions): People {
     const known = users.get(id);
     if (known === undefined) return await fetchUser(id);
     // Do not wait for the refresh. If it fails, the next message tries again.
-    if (Date.now() - known.at > freshMs) fetchUser(id).catch(() => {});
+    if (elapsedSince(known.at) > freshMs) fetchUser(id).catch(() => {});
     return known.user;
   }
 
@@ -112,7 +113,7 @@ export function createPeople({ api, teamId }: PeopleOptions): People {
 
   async function personGroups(id: string): Promise<string[]> {
     const list = groups === undefined ? await fetchGroups().catch((): Groups => []) : groups.list;
-    if (groups !== undefined && Date.now() - groups.at > freshGroupsMs) fetchGroups().catch(() => {});
+    if (groups !== undefined && elapsedSince(groups.at) > freshGroupsMs) fetchGroups().catch(() => {});
     return idsWith(list, id);
   }
 

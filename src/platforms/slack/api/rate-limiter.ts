@@ -1,4 +1,5 @@
 /** Limits partial texts of all replies together, and reading histories: Slack's limits apply to the entire workspace. */
+import { elapsedSince } from "../../../lib/elapsed.ts";
 import { callsPerMinute } from "../limits.ts";
 
 export interface RateLimiter {
@@ -33,7 +34,7 @@ export function createRateLimiter(now: () => number = Date.now): RateLimiter {
   return {
     take(call) {
       const at = now();
-      const recent = taken[call].filter((time) => time > at - windowMs);
+      const recent = taken[call].filter((time) => elapsedSince(time, at) < windowMs);
       taken[call] = recent;
       const [oldest] = recent;
       const last = recent.at(-1);

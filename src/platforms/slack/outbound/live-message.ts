@@ -5,6 +5,7 @@
  * continue the same message, so a segment is always one message. The file is over 250 lines because text, progress and the
  * end share what the message shows.
  */
+import { leftOf } from "../../../lib/elapsed.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { lowerFirst } from "../../../lib/text/lower-first.ts";
@@ -131,7 +132,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     if (next.text === shown.text && next.line === shown.line && next.tasks.length === 0) return;
     const ts = sender.tsOf(key);
     if (ts === undefined) return await begin(next);
-    const waitMs = Math.max(shownAt + minGapMs[limitedCall()] - Date.now(), 0) || rateLimiter.take(limitedCall());
+    const waitMs = leftOf(minGapMs[limitedCall()], shownAt) || rateLimiter.take(limitedCall());
     if (waitMs > 0) return schedule(waitMs);
     if (stream === undefined) await sender.update(ts, key, partial(next));
     else if (!(await goOn(stream, next))) return;

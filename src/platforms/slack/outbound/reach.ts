@@ -1,5 +1,6 @@
 /** Who can read a conversation of Slack, and how to reach the others. Memberships are cached for a short time. */
 import { z } from "zod";
+import { elapsedSince } from "../../../lib/elapsed.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
 import type { Reach, ReachedPerson } from "../../../ports/reach.ts";
 import { platformAway } from "../../shared/platform-error.ts";
@@ -35,14 +36,14 @@ const maxPages = 5;
 
 export function createReach({ api, identity, people }: ReachOptions): Reach {
   /** By channel and person. */
-  const known = createLruMap<{ isMember: boolean; until: number }>(maxKnown);
+  const known = createLruMap<{ isMember: boolean; since: number }>(maxKnown);
 
   async function membersAmong(channel: string, ids: string[]): Promise<Set<string>> {
     const keyOf = (id: string) => `${channel}:${id}`;
-    const isFresh = (id: string) => (known.get(keyOf(id))?.until ?? 0) > Date.now();
+    const isFresh = (id: string) => elapsedSince(known.get(keyOf(id))?.since ?? 0) < freshMs;
     const wanted = new Set(ids.filter((id) => !isFresh(id)));
     const found = wanted.size === 0 ? new Set<string>() : await search(channel, wanted);
-    for (const id of wanted) known.set(keyOf(id), { isMember: found.has(id), until: Date.now() + freshMs });
+    for (const id of wanted) known.set(keyOf(id), { isMember: found.has(id), since: Date.now() });
     return new Set(ids.filter((id) => known.get(keyOf(id))?.isMember === true));
   }
 
