@@ -57,14 +57,17 @@ export function watchClock(rest: REST): () => number {
   };
 }
 
+/** Its answers tell the time without milliseconds, and take a while. */
+const maxDateLagMs = 5_000;
+
 /** The machine's clock may be wrong, and ids of messages contain Discord's time. */
 export function followClock(rest: REST): () => number {
-  let [discordsTime, at] = [Date.now(), performance.now()];
+  let startedAt = Date.now() - performance.now();
   rest.on(RESTEvents.Response, (_request, { headers }) => {
-    const date = Date.parse(headers.get("date") ?? "");
-    if (!Number.isNaN(date)) [discordsTime, at] = [date, performance.now()];
+    const found = Date.parse(headers.get("date") ?? "") - performance.now();
+    if (found > startedAt || startedAt - found > maxDateLagMs) startedAt = found;
   });
-  return () => Math.round(discordsTime + performance.now() - at);
+  return () => Math.round(startedAt + performance.now());
 }
 
 export function isNotWorthWaiting(limit: RateLimitData): boolean {
