@@ -5,7 +5,14 @@
  * unless it is killed. A flood of output is read more slowly (pace.ts), and invalid messages are skipped.
  */
 import { StringDecoder } from "node:string_decoder";
-import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from "@modelcontextprotocol/client";
+import {
+  ReadBuffer,
+  SdkError,
+  SdkErrorCode,
+  STDIO_DEFAULT_MAX_BUFFER_SIZE,
+  serializeMessage,
+  type Transport,
+} from "@modelcontextprotocol/client";
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import { execa } from "execa";
 import { createPace } from "./pace.ts";
@@ -34,10 +41,18 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
   let program: Running | undefined;
   let closing: Promise<void> | undefined;
   const received = new ReadBuffer();
+  const pieces: Buffer[] = [];
+  let bytes = 0;
 
+  /** Joins the pieces of a long line first, because the buffer copies and searches all it has each time it gets one. */
   const receive = (chunk: Buffer): number => {
+    pieces.push(chunk);
+    bytes += chunk.length;
+    if (!chunk.includes("\n") && bytes <= STDIO_DEFAULT_MAX_BUFFER_SIZE) return 0;
+    const joined = Buffer.concat(pieces.splice(0));
+    bytes = 0;
     try {
-      received.append(chunk);
+      received.append(joined);
     } catch (thrown) {
       // The message is too long, and the stream can't recover.
       transport.onerror?.(asError(thrown));

@@ -11,8 +11,8 @@
  */
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
-import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
-import { createTestServer, type TestServerOptions } from "./mcp-server-tools.ts";
+import { enableCompileCache, flushCompileCache } from "node:module";
+import type { TestServerOptions } from "./mcp-server-tools.ts";
 
 interface ProgramOptions extends TestServerOptions {
   start?: "silent" | "noisy" | "broken" | "stubborn" | "unbroken" | "strict";
@@ -21,7 +21,12 @@ interface ProgramOptions extends TestServerOptions {
 
 const options = JSON.parse(process.argv[2] ?? "{}") as ProgramOptions;
 
+/** Loading the SDK is most of a start, so the first server leaves it compiled for the others. */
 async function speak(): Promise<void> {
+  enableCompileCache();
+  const { StdioServerTransport } = await import("@modelcontextprotocol/sdk/server/stdio.js");
+  const { createTestServer } = await import("./mcp-server-tools.ts");
+  flushCompileCache();
   await createTestServer(options).connect(new StdioServerTransport());
 }
 
