@@ -24,7 +24,7 @@ const maxCounted = 10_000;
 /** `rates` is read for each message. */
 export function createRequestLimits(rates: Readonly<RequestRates>, now: () => number = Date.now): RequestLimits {
   const counts = createLruMap<Counted>(maxCounted);
-  /** By person. */
+  /** By person and channel: what is said in one channel is not seen in another. */
   const toldAt = createLruMap<number>(maxCounted);
 
   function countOf(key: string, at: number): Counted {
@@ -58,9 +58,10 @@ export function createRequestLimits(rates: Readonly<RequestRates>, now: () => nu
       const { counted, max, who } = over;
       const why = `more than ${max} requests a minute from ${who}`;
       // Each person is told, also if other people have used up the channel's limit.
-      const told = toldAt.get(own.key) ?? Number.NEGATIVE_INFINITY;
+      const place = `${own.key} ${channelOf(message)}`;
+      const told = toldAt.get(place) ?? Number.NEGATIVE_INFINITY;
       if (elapsedSince(told, now()) < minuteMs) return { type: "limited", why };
-      toldAt.set(own.key, now());
+      toldAt.set(place, now());
       const oldest = Math.min(...counted.requests.map((request) => request.at));
       const seconds = Math.max(1, Math.ceil((oldest + minuteMs - at) / 1_000));
       return { type: "limited", why, notice: { text: limitedText(max ?? 0, who, seconds) } };

@@ -41,7 +41,7 @@ interface HealthParts {
 /** Longer than a reconnection takes. With a check every 30 seconds, owners hear of a problem within a minute. */
 const minProblemMs = 15_000;
 
-/** How long people are told that the process before did not stop properly. */
+/** How long people are told that the previous process did not shut down. */
 const maxRestartNoteMs = 3_600_000;
 /** A call costs a little if the model answers. */
 const modelsEveryMs = 60_000;
@@ -110,13 +110,13 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
       markRun(state.ownFolder, { pid: process.pid, startedAt, url });
       if (last !== undefined) {
         const since = new Date(last.startedAt).toISOString();
-        const what = `restarted at ${new Date(startedAt).toISOString()}, because the process before ended without stopping`;
+        const what = `restarted at ${new Date(startedAt).toISOString()}, because the previous process did not shut down`;
         restart = [
           {
             name: "process",
             state: "warning",
             what,
-            why: `It ran since ${since}. It was killed, crashed, or lost its power`,
+            why: `It had run since ${since}. It was killed, crashed, or lost its power`,
           },
         ];
         notices.restarted(restartText(startedAt));

@@ -161,7 +161,7 @@ function openEgress({ config }: Settings, { events }: State, log: Log): Egress {
   return createEgress({
     ...{ allow, always, secrets },
     log(connection) {
-      log.info({ ...connection }, "a command reached the network");
+      log.info({ ...connection }, "a command used the network");
       events.emit("network.connection", connection);
     },
   });

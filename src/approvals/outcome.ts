@@ -56,7 +56,7 @@ export function settledLine({ body, state }: SettledRow, headline: string, mask:
 
 /** `result` is `Kept`, or `Kept, then undone by Ann.` */
 function reportLine(result: string, title: string): string {
-  return `${result.replace(/^Kept\b/, "Kept without asking")} — ${title}`;
+  return `${result.replace(/^Kept\b/, "Kept without asking").replace(/\.$/, "")} — ${title}`;
 }
 
 function approvedText({ original, ask }: ApprovalRecord, headline: string, what: string, mask: Mask): string {

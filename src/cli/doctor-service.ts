@@ -20,16 +20,16 @@ export async function checkService({ data, config }: Settings): Promise<HealthCh
 async function checkRun(run: Run, isAnotherRunning: boolean): Promise<HealthCheck> {
   const since = new Date(run.startedAt).toISOString();
   if (!isAlive(run)) {
-    const what = `does not run: the process ${run.pid}, started at ${since}, ended without stopping`;
+    const what = `does not run: the process ${run.pid}, started at ${since}, did not shut down`;
     const why = "It was killed, crashed, or lost its power";
     const todo = "Start it again. Unfinished work continues";
     return { name, state: isAnotherRunning ? "warning" : "broken", what, why, todo };
   }
-  const what = `runs as process ${run.pid} since ${since}`;
+  const what = `has been running as process ${run.pid} since ${since}`;
   try {
     const response = await fetch(new URL("/readyz", run.url), { signal: AbortSignal.timeout(answerMs) });
     const lines = (await response.text()).trim().split("\n");
-    if (response.ok) return { name, state: "ok", what: `${what}, and is ready` };
+    if (response.ok) return { name, state: "ok", what: `${what} and is ready` };
     return { name, state: "broken", what: `${what}, but is not ready: ${lines.join("; ")}` };
   } catch {
     const todo = "See its log. If it does not recover, stop it and start it again";

@@ -33,6 +33,7 @@ const maxMessageCharacters = 300;
 /** These say something about the request, not about the model. */
 const ofRequest = new Set([
   ...["provider.aborted", "provider.too-long", "provider.no-tools", "provider.bad-request", "provider.empty"],
+  "provider.endless",
 ]);
 
 export interface ModelWatchOptions {

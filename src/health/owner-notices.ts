@@ -30,7 +30,7 @@ export interface OwnerNoticesOptions {
 export interface OwnerNotices {
   /** Call it regularly. Sends in the background. */
   sweep(now: number): Promise<void>;
-  /** The process before ended without stopping. Told at most once an hour. */
+  /** The previous process did not shut down. Told at most once an hour. */
   restarted(text: string): void;
 }
 

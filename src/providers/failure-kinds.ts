@@ -98,6 +98,12 @@ export const failureKinds = {
     isRetryable: true,
     say: (place) => `${place.model} gave an empty answer; try again, or rephrase the question`,
   },
+  endless: {
+    code: "provider.endless",
+    isRetryable: false,
+    say: (place) =>
+      `the answer of ${place.model} did not end, so I stopped it; rephrase the question, or use another model (${place.modelSetting})`,
+  },
   notAnApi: {
     code: "provider.not-an-api",
     isRetryable: false,

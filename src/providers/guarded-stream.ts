@@ -1,7 +1,7 @@
 /**
  * Enforces the provider port's contract: a stream never throws, and ends with exactly one `end` or `error`. Each phase
- * (connect, first token, idle, thinking) has its timeout. An abort, a timeout, an exception, a missing end or an empty
- * answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
+ * (connect, first token, idle, thinking) has its timeout. An abort, a timeout, an exception, a missing end, an empty or an
+ * endless answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
  */
 import type { RemoraError } from "../lib/errors.ts";
 import { type ModelEvent, type ModelRequest, maxProviderStateLength } from "../ports/provider.ts";
@@ -44,6 +44,9 @@ export interface StreamAttempt {
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
+/** Four times what the models with the longest answers can say. A server that repeats itself would fill the memory. */
+const maxAnswerCharacters = 2_000_000;
+
 /** If a finished response takes longer to close, its connection is dropped. */
 const drainMs = 1_000;
 
@@ -75,6 +78,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     const reader = callsNatively(place) ? undefined : createTextCallReader(attempt.request);
     let hasSaid = false;
     let hasCalls = false;
+    let length = 0;
     for (;;) {
       const piece = await pull(iterator, deadline, combined, (stop) => {
         stopPulling = stop;
@@ -83,6 +87,11 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
         // Check for an abort, because the libraries end an aborted stream without an error.
         const isOver = signal.aborted || deadline.failure(place) !== undefined;
         yield { type: "error", error: isOver ? explain(undefined) : failure(place, hasSaid ? "cut" : "empty") };
+        return;
+      }
+      length += piece.type === "text-delta" ? piece.text.length : 1;
+      if (length > maxAnswerCharacters) {
+        yield { type: "error", error: failure(place, "endless") };
         return;
       }
       if (piece.type === "progress" || piece.type === "thinking") continue;

@@ -47,15 +47,19 @@ export function createSystemdService({ plan, home, uid, run, command }: ServiceO
   const ofScope = isUser ? ["--user"] : [];
   const systemctl = (...args: string[]) => must(run, "systemctl", [...ofScope, ...args], logsHint(command));
 
+  async function refuseWithoutSystemd(): Promise<void> {
+    // `is-system-running` answers with a code of its own, even for a machine in a bad state.
+    const { code, output } = await run("systemctl", [...ofScope, "is-system-running"]);
+    if (code === null || /not been booted with systemd|Failed to connect|offline/i.test(output))
+      throw serviceError(noSystemd(isUser, output, command));
+  }
+
   return {
     ...{ file, text },
     async check() {
       if (!isUser && uid !== 0)
         throw serviceError("a system service needs root. Run it with sudo, or leave --system out");
-      // `is-system-running` answers with a code of its own, even for a machine in a bad state.
-      const { code, output } = await run("systemctl", [...ofScope, "is-system-running"]);
-      if (code === null || /not been booted with systemd|Failed to connect|offline/i.test(output))
-        throw serviceError(noSystemd(isUser, output, command));
+      await refuseWithoutSystemd();
       await refuseOther(file, plan.workingFolder);
     },
     async install() {
@@ -78,7 +82,10 @@ export function createSystemdService({ plan, home, uid, run, command }: ServiceO
       await run("systemctl", [...ofScope, "reset-failed", unitName]);
       return removedLines(file);
     },
-    status: async () => (await run("systemctl", [...ofScope, "status", "--no-pager", unitName], "show")).code ?? 1,
+    async status() {
+      await refuseWithoutSystemd();
+      return (await run("systemctl", [...ofScope, "status", "--no-pager", unitName], "show")).code ?? 1;
+    },
     logs: async (args) =>
       (await run("journalctl", [isUser ? "--user-unit" : "--unit", unitName, ...args], "show")).code ?? 1,
   };

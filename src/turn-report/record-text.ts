@@ -97,7 +97,7 @@ function headlineText(headline: string): string {
 
 function whyText({ verdict, why }: CallReport): string[] {
   if (verdict !== "asked" && verdict !== "blocked") return [];
-  const reasons = why.map((reason) => codeSpan(oneLine(reason, maxReasonCharacters))).join(", ");
+  const reasons = why.map((reason) => codeSpan(oneLine(reason, maxReasonCharacters).replace(/\.$/, ""))).join(", ");
   if (verdict === "blocked")
     return [reasons === "" ? "**Blocked.**" : `**Blocked**: this is never allowed (${reasons}).`];
   return [reasons === "" ? "I asked first." : `I asked first, because: ${reasons}.`];

@@ -54,7 +54,7 @@ export function statusLines({
     {
       name: "queue",
       state: jobs.waiting > manyWaitingJobs ? "warning" : "ok",
-      detail: `${jobs.running} calls running, ${jobs.waiting} waiting`,
+      detail: `${jobs.running} ${jobs.running === 1 ? "call" : "calls"} running, ${jobs.waiting} waiting`,
     },
     ...settings,
   ];

@@ -50,6 +50,15 @@ test("each person is told, also if other people have used up the channel's limit
   expect(["ben", "ben", "carl"].map((who) => "notice" in ask(who))).toEqual([true, false, true]);
 });
 
+test("a person who has been told in a channel is told in a direct message, too, and once for all threads of a channel", () => {
+  const { ask } = setUp(1, null);
+  ask();
+  const told = (changes: Parameters<typeof ask>[1]) => "notice" in ask("ann", changes);
+  expect([told({ conversationId: "slack:t1" }), told({ conversationId: "slack:t2" })]).toEqual([true, false]);
+  const direct = { isDirect: true, channelId: "D1" };
+  expect([told(direct), told(direct)]).toEqual([true, false]);
+});
+
 test("messages that were written over an hour and arrive together are no flood", () => {
   const { clock, ask } = setUp(2, 2);
   const minutes = Array.from({ length: 60 }, (_, minute) => start - minute * 61_000);

@@ -175,10 +175,10 @@ test("a reset token of Discord is seen on /readyz, by doctor, and on Slack", asy
 
 test("after a kill, doctor says that nothing runs, and the next process that it was killed", async () => {
   await remora.kill();
-  expect(await doctor()).toMatch(/broken\s+service\s+.*ended without stopping/);
+  expect(await doctor()).toMatch(/broken\s+service\s+.*did not shut down/);
   remora = await startRemora(home, env);
   const text = await untilReadyz(200, "process: restarted at");
-  expect(text).toContain("because the process before ended without stopping");
+  expect(text).toContain("because the previous process did not shut down");
   for (const texts of [onSlack, onDiscord]) await untilTold(texts, "⚠️ I was killed, crashed or lost power");
   await remora.kill();
   remora = await startRemora(home, env);

@@ -83,7 +83,7 @@ function asksIn({ id }: SeenMessage): SeenMessage[] {
 function connectionsLogged({ host }: Origin): Record<string, unknown>[] {
   const lines = logged()
     .split("\n")
-    .filter((line) => line.includes("a command reached the network"));
+    .filter((line) => line.includes("a command used the network"));
   const all = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   return all.filter((each) => `${each.host}:${each.port}` === host);
 }

@@ -1,6 +1,7 @@
-/** What a stream leaves behind. */
+/** What a stream leaves behind, and its end if the service gives it none. */
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
+import type { ModelEvent } from "../../src/ports/provider.ts";
 import { defaultTimeouts, guardedStream, type StreamPiece } from "../../src/providers/guarded-stream.ts";
 import { noUsage } from "../doubles/scripted-provider.ts";
 
@@ -28,4 +29,25 @@ test.each([
   };
   for await (const _event of guardedStream(attempt, new AbortController().signal));
   expect(used && getEventListeners(used, "abort")).toEqual([]);
+});
+
+test.each([
+  ["text", { type: "text-delta", text: "again and ".repeat(100) }],
+  ["arguments of a call", { type: "progress" }],
+] satisfies [string, StreamPiece][])("an answer whose %s never ends is stopped", async (_what, piece) => {
+  let used: AbortSignal | undefined;
+  const attempt = {
+    place,
+    timeouts: defaultTimeouts,
+    request: { messages: [], tools: [] },
+    async *open({ signal }: { signal: AbortSignal }) {
+      used = signal;
+      for (;;) yield piece;
+    },
+  };
+  const events: ModelEvent[] = [];
+  for await (const event of guardedStream(attempt, new AbortController().signal)) events.push(event);
+  expect(events.at(-1)).toMatchObject({ type: "error", error: { code: "provider.endless", isRetryable: false } });
+  expect(events.filter(({ type }) => type === "error")).toHaveLength(1);
+  expect(used?.aborted).toBe(true);
 });

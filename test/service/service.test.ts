@@ -88,6 +88,7 @@ test("install writes, enables and starts; a second one updates; uninstall takes 
 test("what goes wrong says what to do", async () => {
   answers["systemctl --user is-system-running"] = { code: null, output: "spawn systemctl ENOENT" };
   await expect(systemd().check()).rejects.toThrow("systemd does not answer here (spawn systemctl ENOENT)");
+  await expect(systemd().status()).rejects.toThrow("systemd does not answer here");
   answers["systemctl --user is-system-running"] = { code: 1, output: "degraded" };
   await systemd().check();
   await expect(systemd({ scope: "system" }).check()).rejects.toThrow("a system service needs root");

@@ -411,7 +411,7 @@ describe("a body", () => {
       const timer = setInterval(() => response.write("x".repeat(1_000), () => (sent += 1_000)), 1);
       response.on("close", () => clearInterval(timer));
     });
-    expect((await fetchPage("/film")).text).toContain("is a video (video/mp4), 4768.4 MiB");
+    expect((await fetchPage("/film")).text).toContain("is a video (video/mp4), 4.7 GiB");
     expect(sent).toBeLessThan(1_000_000);
   });
 });

@@ -35,7 +35,7 @@ test("reads like a person's account: what, who approved, what was blocked, what 
       [
         call({
           verdict: "asked",
-          why: ["installs packages"],
+          why: ["installs packages", "It reaches the network."],
           approval: { ...approval, by: [{ name: "Ben", at, isOperator: false }] },
         }),
         call({
@@ -53,7 +53,7 @@ test("reads like a person's account: what, who approved, what was blocked, what 
   );
   expect(text.split("\n")).toEqual([
     "**What I did for Ann** at 14:02 UTC (9 s, $0.03)",
-    "1. Ran `npm install` (8 s). I asked first, because: `installs packages`. Ben approved at 14:03 UTC.",
+    "1. Ran `npm install` (8 s). I asked first, because: `installs packages`, `It reaches the network`. Ben approved at 14:03 UTC.",
     "   Result: `exit code 0`",
     "2. Run `rm -rf /`. **Blocked**: this is never allowed (`deletes everything`).",
     "- Files: `website: 2 changed` — kept.",

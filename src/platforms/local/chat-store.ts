@@ -7,6 +7,7 @@ import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { createGroupCommit } from "../../lib/group-commit.ts";
+import { isDiskFull } from "../../lib/shortage.ts";
 import { useWriteAheadLog } from "../../lib/sqlite.ts";
 import type { Scope } from "../../ports/message.ts";
 import { type ChatChannels, channelsSchema, createChatChannels } from "./chat-channels.ts";
@@ -246,10 +247,11 @@ function open(path: string): DatabaseSync {
     database.exec(schema);
     return database;
   } catch (thrown) {
+    const todo = isDiskFull(thrown) ? "Free some space" : "To start with an empty chat, move the file away";
     throw new RemoraError({
       code: "local.chat-unreadable",
       place: path,
-      message: `can't open the local chat: ${messageOf(thrown)}. To start with an empty chat, move the file away`,
+      message: `can't open the local chat: ${messageOf(thrown)}. ${todo}`,
       cause: thrown,
     });
   }

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +9,7 @@ import { createChatFiles, filesSchema } from "../../../src/platforms/local/chat-
 import type { ChatMessage } from "../../../src/platforms/local/chat-message.ts";
 import { createChatStore } from "../../../src/platforms/local/chat-store.ts";
 
+const isRoot = process.getuid?.() === 0;
 let folder: string;
 let path: string;
 beforeEach(() => {
@@ -33,6 +35,15 @@ test("what is not a chat is refused with what to do, and left as it is", () => {
   newer.exec("PRAGMA user_version = 99");
   newer.close();
   expect(() => createChatStore(path)).toThrow(/newer Remora.*move the file away/);
+});
+
+test.skipIf(!isRoot)("on a full disk, nobody is told to move the chat away", () => {
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=4k", "remora-test", folder]);
+  try {
+    expect(() => createChatStore(path)).toThrow(/disk is full. Free some space$/);
+  } finally {
+    execFileSync("umount", ["--lazy", folder]);
+  }
 });
 
 test("two processes on one file never share a revision, and each sees what the other wrote", async () => {

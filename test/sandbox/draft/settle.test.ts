@@ -55,7 +55,7 @@ describe("a turn in the conversation's own folder", () => {
     expect(await contentOf("a.txt")).toBe("before\n");
     expect(await namesIn()).toEqual(["a.txt"]);
     expect(await outcomeNow()).toBe(
-      "Kept without asking, then undone by Ann. — Working folder: 1 file changed, 1 added",
+      "Kept without asking, then undone by Ann — Working folder: 1 file changed, 1 added",
     );
   });
 
