@@ -79,7 +79,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     },
   });
   const messages = createMessages(api);
-  const cursors = createCursors(store, log);
+  const cursors = createCursors(store, log, api.now);
   const formContents = createFormContents(store, "discord");
   const indicators = createTypingIndicators(api);
   const acknowledgements = createAcknowledgements({ api, indicators, reaction: options.ackReaction, log });
@@ -249,7 +249,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       const onAsked = (raw: RawMessage) => void inbound.add(raw);
       const interactions = createInteractions({ api, channels, handlers, formContents, onAsked, log });
       const reactions = createReactions({ handlers, lookUp: people.lookUp, botId: context.botId, log });
-      const missed = createMissedReactions({ ...shared, ownId });
+      const missed = createMissedReactions({ ...shared, ownId, now: api.now });
       handling = { inbound, interactions, reactions, missed };
       signal.addEventListener("abort", () => void gateway.close(), { once: true });
       await gateway.open(both);

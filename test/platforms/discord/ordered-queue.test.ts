@@ -83,7 +83,7 @@ async function openInbound(request: InboundOptions["api"]["request"], onChannel 
   const cursors = createCursors(createInMemoryStore(), silentLog);
   await cursors.load(0, 1);
   const inbound = createInbound({
-    api: { request, close() {} },
+    api: { request, now: Date.now, close() {} },
     context: {
       botId: () => "1",
       isAllowedBot: () => false,

@@ -1,10 +1,13 @@
-/** Somebody sets the machine's clock back by hours, while Discord's goes on. */
+/** Somebody sets the machine's clock back or forward by hours, while Discord's goes on. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { silentLog } from "../../../src/lib/log.ts";
 import { createDiscordApi, type DiscordApi } from "../../../src/platforms/discord/api/api.ts";
+import { createAttempts } from "../../../src/platforms/discord/outbound/attempts.ts";
+import { createPosts } from "../../conformance/platform-world.ts";
 import { createDiscordDouble, type DiscordDouble } from "../../doubles/discord/double.ts";
 
 const threeHoursMs = 3 * 3_600_000;
+const tenMinutesMs = 600_000;
 const trueTime = () => Math.round(performance.timeOrigin + performance.now());
 
 let discord: DiscordDouble;
@@ -12,7 +15,7 @@ let api: DiscordApi;
 
 beforeEach(async () => {
   const limits = { global: "none", "messages.create": { requests: 1, windowMs: 300 } } as const;
-  discord = await createDiscordDouble({ now: trueTime, limits });
+  discord = await createDiscordDouble({ now: () => trueTime() - tenMinutesMs, limits });
   api = createDiscordApi({ token: discord.token, apiUrl: discord.apiUrl, log: silentLog });
 });
 afterEach(async () => {
@@ -21,9 +24,10 @@ afterEach(async () => {
   await discord.stop();
 });
 
-function setBack(): void {
-  vi.spyOn(Date, "now").mockImplementation(() => trueTime() - threeHoursMs);
+function setClock(changeMs: number): void {
+  vi.spyOn(Date, "now").mockImplementation(() => trueTime() + changeMs);
 }
+const setBack = () => setClock(-threeHoursMs);
 
 const post = (content: string) =>
   api.request({ method: "POST", route: `/channels/${discord.channel.id}/messages`, body: { content } });
@@ -54,3 +58,18 @@ test("the limit of all routes is not reckoned until the old time comes again", a
   setBack();
   await Promise.all(Array.from({ length: 120 }, get));
 });
+
+test.each([-threeHoursMs, threeHoursMs])(
+  "a message that was posted before a crash is found with a clock that is wrong by %i ms",
+  async (wrongMs) => {
+    for (let count = 0; count < 600; count++) discord.ann.say(`earlier ${count}`, { in: discord.channel });
+    discord.clock.advance(tenMinutesMs);
+    setClock(wrongMs);
+    await get();
+    const options = { api, posts: createPosts(), ownId: async () => discord.bot.id };
+    await createAttempts(options).begin("text:1", { content: "once" });
+    const { id } = (await post("once")) as { id: string };
+    vi.restoreAllMocks();
+    expect(await createAttempts(options).find("text:1", discord.channel.id)).toBe(id);
+  },
+);

@@ -21,6 +21,7 @@ import type { RateBudget } from "../../../ports/rate-budget.ts";
 import { fatalProblem } from "./gateway-problems.ts";
 import {
   createLongLimits,
+  followClock,
   isLikeOutage,
   isNotWorthWaiting,
   keepGlobalRate,
@@ -48,6 +49,8 @@ export interface ApiRequest {
 
 export interface DiscordApi {
   request<T>(request: ApiRequest): Promise<T>;
+  /** In milliseconds: ours, or Discord's if its last answer shows that ours is wrong by more than some seconds. */
+  now(): number;
   close(): void;
 }
 
@@ -100,6 +103,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
   if (budget !== undefined) tellOthers(rest, budget);
   const limits = createLongLimits();
   const timesSetBack = watchClock(rest);
+  const now = followClock(rest);
   const ended = new AbortController();
   const running = new Set<AbortController>();
 
@@ -145,6 +149,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
   }
 
   return {
+    now,
     async request<T>(request: ApiRequest): Promise<T> {
       const { signal = ended.signal, method, route, retry = "brief" } = request;
       for (const wait of waits[retry]) {

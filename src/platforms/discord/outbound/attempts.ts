@@ -27,7 +27,6 @@ export interface AttemptsOptions {
   api: DiscordApi;
   posts: Posts;
   ownId: OwnId;
-  now?: () => number;
 }
 
 interface Attempt {
@@ -36,13 +35,13 @@ interface Attempt {
   isRefused?: boolean;
 }
 
-/** Discord's clock and ours may differ by this much. */
+/** Discord's clocks may differ by this much, and ours before Discord has answered anything. */
 const maxClockSkewMs = 2 * 60_000;
 /** The message follows its attempt closely, so it is among the first ones. */
 const maxPages = 5;
 const tracePattern = /^try:([\w-]+):(.+)$/;
 
-export function createAttempts({ api, posts, ownId, now = Date.now }: AttemptsOptions): Attempts {
+export function createAttempts({ api, posts, ownId }: AttemptsOptions): Attempts {
   let loaded: Promise<Map<string, Attempt[]>> | undefined;
 
   async function load(): Promise<Map<string, Attempt[]>> {
@@ -64,7 +63,7 @@ export function createAttempts({ api, posts, ownId, now = Date.now }: AttemptsOp
       const text = visibleText(message);
       // Nothing could tell such a message from others.
       if (text.trim() === "") return;
-      const [hash, at] = [hashOf(text), now()];
+      const [hash, at] = [hashOf(text), api.now()];
       const earlier = await attemptsOf(key);
       const same = earlier.find((attempt) => attempt.hash === hash);
       if (same !== undefined) return void delete same.isRefused;
