@@ -36,6 +36,9 @@ export interface PlatformLinks {
   approvals: Late<ApprovalDesk>;
 }
 
+/** Only a person can put a refused token right. */
+const refusedTokenRetryMs = 30_000;
+
 type MountedPlatform = Platform & { mount(app: Hono): void };
 
 export async function buildPlatforms(options: AppOptions, state: State, links: PlatformLinks): Promise<Platforms> {
@@ -87,6 +90,9 @@ async function openPlatforms(
   { commands, home, mayAnswer }: PlatformPages & { mayAnswer(cardId: string, by: Author): Promise<boolean> },
 ): Promise<Map<string, Platform>> {
   const { config } = settings;
+  // With one service alone, the start ends and says what is wrong.
+  const isOnlyService = settings.discord === null || settings.slack === null;
+  const refusal = isOnlyService ? {} : { refusedTokenRetryMs };
   const platforms = new Map<string, Platform>();
   const budgetOf = (token: string) => (redis === undefined ? undefined : createRedisRateBudget({ ...redis, token }));
   if (config.local.enabled) {
@@ -102,6 +108,7 @@ async function openPlatforms(
     const budget = budgetOf(settings.discord.token);
     const discord = {
       ...settings.discord,
+      ...refusal,
       budget,
       replyIn,
       ackReaction,
@@ -123,6 +130,7 @@ async function openPlatforms(
     const budget = budgetOf(settings.slack.botToken);
     const slack = {
       access: settings.slack,
+      ...refusal,
       budget,
       streaming,
       ackReaction,

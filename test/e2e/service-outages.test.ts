@@ -67,9 +67,19 @@ test("Slack refuses the token, the process is killed, and Slack takes the token 
   await remora.kill();
   expect(answers()).toHaveLength(1);
 
-  // With a refused token it would not start.
-  token.state = "active";
+  // The start does not wait for Slack, because Discord works.
   remora = await start();
+  discord.ben.say("run echo elsewhere", { in: "dm" });
+  await discord.until(
+    () =>
+      discord.ben
+        .dm()
+        .messages()
+        .some(({ content }) => /\belsewhere\b.*1 action/s.test(content)),
+    patienceMs,
+  );
+  expect(answers()).toHaveLength(1);
+  token.state = "active";
   const card = await slack.until(
     () => answers().find(({ buttons }) => buttons.some(({ label }) => label === "Approve")),
     patienceMs,

@@ -57,6 +57,8 @@ export interface DiscordPlatformOptions extends Pick<GatewayOptions, "leases" | 
   shards: number | "auto";
   store: Store;
   budget?: RateBudget | undefined;
+  /** A refused token rejects `connect`. With this, it is tried again, because other services work without Discord. */
+  refusedTokenRetryMs?: number | undefined;
   commands(): CommandHelp[];
   isAllowedBot(id: string): boolean;
   events?: Pick<Events, "emit">;
@@ -69,6 +71,7 @@ const maxCloseMs = 2_000;
 
 export function createDiscordPlatform(options: DiscordPlatformOptions): Platform {
   const { store, log, events } = options;
+  const refused = Promise.withResolvers<void>();
   let tokenProblem: string | undefined;
   const api = createDiscordApi({
     ...options,
@@ -109,6 +112,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       events?.emit("platform.disconnected", { platform: "discord", message });
     },
     onResumed: noteReturn,
+    onRefused: refused.resolve,
   });
   const channels = createChannels(api, guildChannels);
   const ownId = createOwnId(api, () => gateway.bot()?.id);
@@ -249,8 +253,11 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       const missed = createMissedReactions({ ...shared, ownId });
       handling = { inbound, interactions, reactions, missed };
       signal.addEventListener("abort", () => void gateway.close(), { once: true });
-      await gateway.open(both);
-      register();
+      const opened = gateway.open(both).then(register);
+      await Promise.race([opened, refused.promise]);
+      opened.catch((thrown: unknown) => {
+        if (!both.aborted) log.error({ error: messageOf(thrown) }, "Discord is not connected; restart to try again");
+      });
     },
     reply(target, posts) {
       const sender = createMessageSender({

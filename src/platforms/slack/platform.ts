@@ -6,6 +6,7 @@
 import { App, type Receiver } from "@slack/bolt";
 import type { Hono } from "hono";
 import type { Dispatcher } from "undici";
+import { pause } from "../../lib/backoff.ts";
 import { elapsedSince } from "../../lib/elapsed.ts";
 import { messageOf, type RemoraError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -62,6 +63,8 @@ export interface SlackPlatformOptions {
     /** The token of a user, for Slack's own search. */
     userToken?: string;
   };
+  /** A refused token rejects `connect`. With this, it is tried again, because other services work without Slack. */
+  refusedTokenRetryMs?: number | undefined;
   streaming: "native" | "edits";
   ackReaction: string | null;
   store: Store;
@@ -89,7 +92,7 @@ const maxKnownAuthors = 5_000;
 const maxRedeliveryMs = 60_000;
 
 export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatform {
-  const { access, store, log } = options;
+  const { access, store, log, refusedTokenRetryMs } = options;
   const { transport } = access;
   const where = access.apiUrl === undefined ? {} : { apiUrl: access.apiUrl };
   const ended = new AbortController();
@@ -198,6 +201,21 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     await compareScopes(self.scopes);
   }
 
+  /** Resolves to false if the token was refused at first. */
+  async function sayConnectedInTheEnd(): Promise<boolean> {
+    for (let isFirst = true; ; isFirst = false) {
+      try {
+        await sayConnected();
+        return isFirst;
+      } catch (thrown) {
+        health.disconnected(messageOf(thrown));
+        if (!isTokenProblem(thrown) || refusedTokenRetryMs === undefined) return true;
+        await pause(refusedTokenRetryMs, ended.signal);
+        if (ended.signal.aborted) return true;
+      }
+    }
+  }
+
   async function compareScopes(scopes: string[] | undefined): Promise<void> {
     if (scopes !== undefined) health.lacks((await missingScopes(scopes)) ?? []);
   }
@@ -213,12 +231,13 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         fetchMissed(elapsedSince(offlineSince) > maxRedeliveryMs ? "long" : "short");
         offlineSince = Date.now();
         void receipts.resume();
-        void sayConnected().catch((thrown: unknown) => health.disconnected(messageOf(thrown)));
+        void sayConnectedInTheEnd().then((couldRead) => couldRead || fetchMissed("long"));
       };
       receiver =
         http ??
         createSocketReceiver({
           ...{ appToken: transport.type === "socket" ? transport.appToken : "", ...where, log, signal },
+          refusedTokenRetryMs,
           dispatcher: options.dispatcher,
           ...{ onConnected, onProblem: (problem) => tokenOf(problem, health) },
           onDisconnected() {
@@ -232,7 +251,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         (thrown: unknown) => ({ isOpen: false, problem: thrown }),
       );
       const opened = await withTimeout(maxConnectMs, opening);
-      if (isTokenProblem(opened?.problem)) throw opened?.problem;
+      if (isTokenProblem(opened?.problem) && refusedTokenRetryMs === undefined) throw opened?.problem;
       if (opened?.isOpen === true) {
         if (http !== undefined) onConnected();
         await sayConnected();

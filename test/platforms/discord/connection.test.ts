@@ -66,6 +66,17 @@ describe("connecting", () => {
     expect(bot.platform.health().isConnected).toBe(false);
   });
 
+  test("beside another service, a token that is refused at the start is tried again", async () => {
+    await bot.restart({ refusedTokenRetryMs: 100 });
+    const body = { code: 0, message: "401: Unauthorized" };
+    const refusal = discord.fail({ times: Number.POSITIVE_INFINITY }, { type: "answer", status: 401, body });
+    await connect();
+    expect(bot.platform.health()).toMatchObject({ isConnected: false, detail: expect.stringContaining("Reset Token") });
+    refusal.remove();
+    await discord.until(() => bot.platform.health().isConnected);
+    await kept(mention("hello").id);
+  });
+
   test("an intent that is off is named, with its switch", async () => {
     discord.portal.messageContent = false;
     await expect(connect()).rejects.toMatchObject({

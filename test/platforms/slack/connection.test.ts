@@ -347,6 +347,23 @@ describe("refused by Slack", () => {
     expect(world.platform.health().detail).toContain("SLACK_APP_TOKEN");
   });
 
+  test.each(["bot", "app"] as const)("beside another service, a refused %s token is tried again", async (kind) => {
+    const { slack } = world;
+    await world.restart({ refusedTokenRetryMs: 200 });
+    const token = slack.tokens.get(kind === "bot" ? slack.botToken : slack.appToken);
+    if (token === undefined) throw new Error(`the double has no ${kind} token`);
+    token.state = "revoked";
+    await connect();
+    expect(world.platform.health()).toMatchObject({
+      isConnected: false,
+      detail: expect.stringContaining("token_revoked"),
+    });
+    token.state = "active";
+    await expect.poll(() => world.platform.health().isConnected).toBe(true);
+    await mention("hello").acknowledged();
+    expect(agent.kept.map(({ text }) => text)).toEqual(["hello"]);
+  });
+
   test("a token that is revoked later is named in health, and the card that needs it has no route", async () => {
     await connect();
     await mention("hello").acknowledged();

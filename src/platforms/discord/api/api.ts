@@ -49,7 +49,7 @@ export interface ApiRequest {
 
 export interface DiscordApi {
   request<T>(request: ApiRequest): Promise<T>;
-  /** Discord's time in milliseconds, by its last answer; ours before the first one. Exact to some seconds. */
+  /** In milliseconds: ours, or Discord's if its last answer shows that ours is wrong by more than some seconds. */
   now(): number;
   close(): void;
 }

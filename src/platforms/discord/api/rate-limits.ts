@@ -12,6 +12,7 @@ const maxThreadWaitMs = 5_000;
 const maxLimitWaitMs = 10 * 60_000;
 /** Smaller steps are usual, and lengthen a wait only by themselves. */
 const maxClockStepMs = 1_000;
+const maxTrustedSkewMs = 5_000;
 
 /** The answer that uses up a limit says how long to wait, before anything is refused. */
 export function tellOthers(rest: REST, budget: RateBudget): void {
@@ -57,17 +58,17 @@ export function watchClock(rest: REST): () => number {
   };
 }
 
-/** Its answers tell the time without milliseconds, and take a while. */
-const maxDateLagMs = 5_000;
-
-/** The machine's clock may be wrong, and ids of messages contain Discord's time. */
+/** The machine's clock may be wrong, and ids of messages contain Discord's time. Discord tells it in whole seconds. */
 export function followClock(rest: REST): () => number {
-  let startedAt = Date.now() - performance.now();
+  let [discordsTime, at] = [Date.now(), performance.now()];
   rest.on(RESTEvents.Response, (_request, { headers }) => {
-    const found = Date.parse(headers.get("date") ?? "") - performance.now();
-    if (found > startedAt || startedAt - found > maxDateLagMs) startedAt = found;
+    const date = Date.parse(headers.get("date") ?? "");
+    if (!Number.isNaN(date)) [discordsTime, at] = [date, performance.now()];
   });
-  return () => Math.round(startedAt + performance.now());
+  return () => {
+    const theirs = Math.round(discordsTime + performance.now() - at);
+    return Math.abs(theirs - Date.now()) > maxTrustedSkewMs ? theirs : Date.now();
+  };
 }
 
 export function isNotWorthWaiting(limit: RateLimitData): boolean {

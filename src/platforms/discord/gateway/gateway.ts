@@ -32,6 +32,9 @@ export interface GatewayOptions extends Pick<ShardPlanOptions, "leases" | "share
   /** Called when a session resumed and no events were missed. */
   onResumed(): void;
   onLost(detail: string): void;
+  /** A token that is refused at the start rejects `open`. With this, it is tried again after the call of `onRefused`. */
+  refusedTokenRetryMs?: number | undefined;
+  onRefused(): void;
   log: Log;
 }
 
@@ -151,7 +154,14 @@ export function createGateway(options: GatewayOptions): Gateway {
           return;
         } catch (thrown) {
           const fatal = fatalProblem(thrown);
-          if (fatal !== undefined) throw fatal;
+          const retryMs = fatal?.code === "discord.token" && shardCount === 0 ? options.refusedTokenRetryMs : undefined;
+          if (fatal !== undefined && (retryMs === undefined || signal.aborted)) throw fatal;
+          if (fatal !== undefined) {
+            problem = fatal.message;
+            options.onRefused();
+            await pause(retryMs ?? 0, signal);
+            continue;
+          }
           if (!isPassing(thrown) || signal.aborted || shardCount > 0)
             throw discordError("discord.connect", "connecting to the gateway failed", thrown);
           problem = `can't reach Discord: ${messageOf(thrown)}`;

@@ -15,6 +15,8 @@ import { createSdkLogger } from "./sdk-logger.ts";
 
 export interface SocketReceiverOptions {
   appToken: string;
+  /** If a token is refused at the start, `start` rejects. With this, connecting goes on in the background. */
+  refusedTokenRetryMs: number | undefined;
   apiUrl?: string;
   /** Sends the requests if there is a proxy, because the SDK's own one ignores the global one. */
   dispatcher?: Dispatcher | undefined;
@@ -89,7 +91,11 @@ export function createSocketReceiver(options: SocketReceiverOptions): Receiver {
       } catch (thrown) {
         const problem = thrown as RemoraError;
         options.onProblem(problem);
-        if (isFirst && isTokenProblem(problem)) throw problem;
+        if (isFirst && isTokenProblem(problem)) {
+          const retryMs = options.refusedTokenRetryMs;
+          if (retryMs !== undefined) void pause(retryMs, over).then(() => openPatiently(false));
+          throw problem;
+        }
         await pause(pauseAfter(problem, failures++), over);
       }
     }
