@@ -38,7 +38,9 @@ export function createRefusedKeys(store?: Store, now: () => number = Date.now): 
 
   function isRefusedFor(subject: string, provider: Provider): boolean {
     const refusal = refusals.get(subject);
-    return refusal !== undefined && refusal.until > now() && refusal.digest === digestOf(provider);
+    const leftMs = (refusal?.until ?? 0) - now();
+    // More is left only if somebody has set the clock back.
+    return leftMs > 0 && leftMs <= refusedMs && refusal?.digest === digestOf(provider);
   }
 
   return {

@@ -1,8 +1,10 @@
 /**
  * The real process while Slack refuses its token and Discord answers with errors. Every message is answered once and in
  * order, and cards appear once, also if the process is killed during the outage. What nobody would see where it was asked
- * goes to the person by direct message.
+ * goes to the person by direct message. Setting the clock changes nothing of this.
  */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
@@ -15,10 +17,16 @@ let slack: SlackDouble;
 let discord: DiscordDouble;
 let remora: RemoraProcess;
 
+const clockFile = () => join(home.data, "..", "clock");
+
 function start(): Promise<RemoraProcess> {
   return startRemora(home, {
     ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
     ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
+    ...{
+      NODE_OPTIONS: `--import ${join(import.meta.dirname, "../faults/set-clock.ts")}`,
+      REMORA_WRONG_CLOCK: clockFile(),
+    },
   });
 }
 
@@ -47,6 +55,12 @@ function untilFailures(wanted: number): Promise<void> {
 async function metrics(): Promise<string> {
   const response = await fetch(`${remora.url}/metrics`, { headers: { authorization: `Bearer ${remora.token}` } });
   return await response.text();
+}
+
+async function turns(search: Record<string, string>) {
+  const headers = { authorization: `Bearer ${remora.token}` };
+  const found = await fetch(`${remora.url}/dashboard/data/turns?${new URLSearchParams(search)}`, { headers });
+  return ((await found.json()) as { turns: { state: string; failure: string | null; startedAt: number }[] }).turns;
 }
 
 test("Slack refuses the token, the process is killed, and Slack takes the token again", async () => {
@@ -150,11 +164,6 @@ test("places that are gone for good while answers wait: people get direct messag
       .dm()
       .messages()
       .flatMap(({ content }) => moved.exec(content)?.[1] ?? []);
-  const turns = async (search: Record<string, string>) => {
-    const headers = { authorization: `Bearer ${remora.token}` };
-    const found = await fetch(`${remora.url}/dashboard/data/turns?${new URLSearchParams(search)}`, { headers });
-    return ((await found.json()) as { turns: { state: string; failure: string | null }[] }).turns;
-  };
   await expect.poll(() => inSlack().sort(), { timeout: patienceMs }).toEqual(["archived", "deleted", "left"]);
   await expect.poll(inDiscord, { timeout: patienceMs }).toEqual(["deleted"]);
   await expect
@@ -163,4 +172,47 @@ test("places that are gone for good while answers wait: people get direct messag
   expect(remora.stderr()).toContain("nobody can see the end of a turn");
   await expect.poll(() => turns({ state: "running" }), { timeout: patienceMs }).toEqual([]);
   expect([inSlack().length, inDiscord().length]).toEqual([3, 1]);
+}, 300_000);
+
+test("the clock is set back by five hours and forward again while a card waits: everything is answered once", async () => {
+  const setClock = async (hours: number) => {
+    await writeFile(clockFile(), String(hours));
+    process.kill(remora.pid, "SIGUSR2");
+  };
+  const dm = slack.workspace.direct(slack.ben);
+  const inSlack = () => slack.see({ in: dm }).filter(({ isAgents }) => isAgents);
+  const inDiscord = () =>
+    discord.ben
+      .dm()
+      .messages()
+      .filter(({ author }) => author.id === discord.bot.id);
+  const askBoth = async (word: string) => {
+    discord.ben.say(`run echo ${word}`, { in: "dm" });
+    await slack.people.say({ as: slack.ben, in: dm, text: `run echo ${word}` }).acknowledged();
+    const isAnswer = new RegExp(`\\b${word}\\b.*1 action`, "s");
+    const counts = () => [
+      inSlack().filter(({ readable }) => isAnswer.test(readable)).length,
+      inDiscord().filter(({ content }) => isAnswer.test(content)).length,
+    ];
+    await expect.poll(counts, { timeout: patienceMs }).toEqual([1, 1]);
+  };
+  await slack.people.say({ as: slack.ben, in: dm, text: "run echo carded with network example.com" }).acknowledged();
+  const isCard = ({ buttons }: { buttons: { label: string }[] }) => buttons.some(({ label }) => label === "Approve");
+  const card = await slack.until(() => inSlack().find(isCard), patienceMs);
+
+  await setClock(-5);
+  await askBoth("earlier");
+  const [newest] = await turns({ person: discord.ben.id });
+  expect(newest?.startedAt).toBeLessThan(Date.now() - 4 * 3_600_000);
+  await slack.interactions.click({ as: slack.ben, on: { channel: dm, ts: card.ts }, button: "Approve" }).acknowledged();
+  await slack.until(() => inSlack().find(({ ts }) => ts === card.ts)?.buttons.length === 0, patienceMs);
+  await setClock(2);
+  await askBoth("later");
+  await setClock(0);
+  await askBoth("now");
+  const all = [...inSlack().map(({ readable }) => readable), ...inDiscord().map(({ content }) => content)];
+  for (const word of ["carded", "earlier", "later", "now"]) {
+    const answers = all.filter((text) => new RegExp(`\\b${word}\\b.*1 action`, "s").test(text));
+    expect([word, answers.length]).toEqual([word, word === "carded" ? 1 : 2]);
+  }
 }, 300_000);

@@ -7,7 +7,9 @@ import { createPeople } from "../../src/platforms/discord/api/people.ts";
 import { createThrottledUpdates } from "../../src/platforms/shared/throttled-updates.ts";
 import { createPeople as createSlackPeople } from "../../src/platforms/slack/api/people.ts";
 import { createRateLimiter } from "../../src/platforms/slack/api/rate-limiter.ts";
+import type { Provider } from "../../src/ports/provider.ts";
 import { createCircuitBreaker } from "../../src/providers/circuit-breaker.ts";
+import { createRefusedKeys } from "../../src/providers/refused-keys.ts";
 import { inboundMessage } from "../doubles/records.ts";
 
 const threeHoursMs = 3 * 3_600_000;
@@ -70,6 +72,10 @@ test("slots of a minute are free, a model's pause is over, and people read again
   while (limiter.take("history") === 0);
   const breaker = createCircuitBreaker(now);
   breaker.failed("model", "provider.unreachable");
+  const refused = createRefusedKeys(undefined, now);
+  const provider = { name: "p", model: "p/m", keyDigest: () => "digest" } as Provider;
+  refused.refuse("p", provider);
+  expect(refused.reasonOf(provider, "p/m")).toBeDefined();
   const limits = createRequestLimits({ userRequestsPerMinute: 1, channelRequestsPerMinute: null }, now);
   const admit = (id: string) => limits.admit(inboundMessage({ platform: "slack", id, at: now() }));
   admit("1");
@@ -77,6 +83,7 @@ test("slots of a minute are free, a model's pause is over, and people read again
   expect(breaker.leftMs("model")).toBeGreaterThan(0);
   setBack();
   expect([limiter.take("history"), breaker.leftMs("model")]).toEqual([0, 0]);
+  expect(refused.reasonOf(provider, "p/m")).toBeUndefined();
   admit("4");
   expect(admit("5")).toMatchObject({ notice: {} });
 });
