@@ -67,6 +67,27 @@ describe("while missed messages are read", () => {
   });
 });
 
+test("a message that the first process did not live to keep is fetched by the next one", async () => {
+  await connect();
+  await leave();
+  mention("missed");
+  await world.restart();
+  await connect();
+  await world.slack.until(() => agent.texts().length > 0);
+  expect(agent.texts()).toEqual(["missed"]);
+});
+
+test("what was written before the first start is not fetched", async () => {
+  const said = mention("long ago");
+  said.message.ts = "1700000000.000000";
+  await connect();
+  await leave();
+  await world.restart();
+  await connect();
+  await mention("now").acknowledged();
+  expect(agent.texts()).toEqual(["now"]);
+});
+
 test("a place without access is counted, reported and not asked again", async () => {
   const { slack } = world;
   const other = slack.workspace.addChannel({ name: "other", members: [slack.ann] });

@@ -212,7 +212,7 @@ export function createCatchUp(options: CatchUpOptions): CatchUp {
     async run(absence) {
       const { channels: most, oldThreads } = limits[absence];
       const newest = cursors.newest();
-      // If no message was ever received, none was missed.
+      // In the first process, none was missed before the first message.
       if (newest === undefined) return;
       runs += 1;
       unheardFrom = newest;

@@ -25,7 +25,10 @@ export interface Cursors {
   channels(): string[];
   /** Recent threads, newest first. */
   threadsOf(channel: string): string[];
-  /** Everything before this has been received in at least one conversation. */
+  /**
+   * Everything before this has been received in at least one conversation, or was written before Remora first started.
+   * Undefined in the first process, until it has received a message.
+   */
   newest(): string | undefined;
   flush(): Promise<void>;
 }
@@ -42,6 +45,8 @@ interface Cursor {
 const byName = z.record(z.string(), z.string());
 const storedSchema = z.record(z.string(), z.object({ ts: z.string(), threads: byName, behind: byName.default({}) }));
 const storeKey = "slack:cursors";
+/** Where to begin if a process died before its first cursor was saved, or if the cursors are damaged. */
+const startKey = "slack:start";
 const maxChannels = 2_000;
 const maxThreads = 100;
 const writeAfterMs = 500;
@@ -56,6 +61,8 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
   const touched = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
+  /** What an earlier process has saved. */
+  let start: string | undefined;
 
   function changed(channel: string): void {
     touched.add(channel);
@@ -129,6 +136,14 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
     }
   }
 
+  const newest = () => [...cursors.values()].map(cursorPosition).sort(compare).at(-1);
+
+  async function moveStart(): Promise<void> {
+    start = z.string().safeParse(await store.get(startKey)).data;
+    const next = newest() ?? start ?? (Date.now() / 1000).toFixed(6);
+    if (next !== start) await store.set(startKey, next);
+  }
+
   function byNewest(): [string, Cursor][] {
     return [...cursors].sort(([, one], [, other]) => compare(other.newest, one.newest));
   }
@@ -153,6 +168,9 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
       const stored = await read();
       adopt(stored, new Set());
       takeOver(stored);
+      await moveStart().catch((thrown: unknown) =>
+        log.warn({ error: messageOf(thrown) }, "could not save Slack's start"),
+      );
     },
     heard(channel, ts, thread) {
       const cursor = cursorOf(channel, ts);
@@ -184,7 +202,7 @@ export function createCursors(store: Store, log: Log, withLock?: WithLock): Curs
     },
     channels: () => byNewest().map(([channel]) => channel),
     threadsOf: (channel) => [...(cursors.get(channel)?.threads.keys() ?? [])].reverse(),
-    newest: () => [...cursors.values()].map(cursorPosition).sort(compare).at(-1),
+    newest: () => newest() ?? start,
     flush,
   };
 }
