@@ -7,7 +7,7 @@ import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import type { ApprovalRecord } from "../../src/ports/approval.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
-import type { InboundAnswer } from "../../src/ports/message.ts";
+import type { InboundAnswer, JsonObject } from "../../src/ports/message.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createRecordedAudit } from "../doubles/audit.ts";
 import type { SeenMessage } from "../doubles/chat-client.ts";
@@ -88,6 +88,44 @@ function changeRecord(card: SeenMessage, change: (body: ApprovalRecord) => Appro
   });
 }
 
+const changedTo = (mark: string) => ({ command: `echo changed >> ${mark}` });
+
+async function consume(ledger: Ledger, { card }: Asked): Promise<ApprovalRecord> {
+  const row = await ledger.transition("approval", approvalOf(card), ["approved"], "consumed");
+  if (row === undefined) throw new Error("the approval is not approved");
+  return row.body;
+}
+
+/** As if the process had died while the call ran. */
+async function beginCall(ledger: Ledger, { turnId, call }: ApprovalRecord): Promise<void> {
+  const body = { turnId, callId: call.id, name: call.name, attempts: 1, startedAt: Date.now() };
+  await ledger.create("call", `${turnId}-${call.id}`, { state: "started", body, group: turnId });
+}
+
+async function changeJournal(ledger: Ledger, turnId: string, input: JsonObject): Promise<void> {
+  const isChanged = await ledger.transition("turn", turnId, ["parked"], "parked", (turn) => ({
+    ...turn,
+    steps: turn.steps.map((step) => ({
+      ...step,
+      calls: step.calls.map(({ call, ...rest }) => (call === undefined ? rest : { ...rest, call: { ...call, input } })),
+    })),
+  }));
+  expect(isChanged).toBeDefined();
+}
+
+/** A message that was kept, and whose conversation is gone. */
+async function leaveMessage(ledger: Ledger, conversationId: string): Promise<void> {
+  const author = { id: "ann", name: "Ann", isBot: false, roles: [] };
+  await ledger.create("message", "local:lost", {
+    state: "queued",
+    group: conversationId,
+    body: {
+      ...{ id: "lost", platform: "local", conversationId, scope: "channel:general", author, attachments: [] },
+      ...{ text: "run echo ran >> lost.txt", isAddressed: true, isDirect: false, at: Date.now() },
+    },
+  });
+}
+
 describe("attacks on approvals, across kill -9", () => {
   test("a replayed click shows how the card was settled, even after a restart", async () => {
     const [approved, denied] = [await asked("replay.txt"), await asked("replay-denied.txt")];
@@ -113,37 +151,97 @@ describe("attacks on approvals, across kill -9", () => {
     expect(await written(denied.mark)).toBe("");
   });
 
-  test("an accepted click that was never processed runs its call once", async () => {
-    const [taken, consumed] = [await asked("taken.txt"), await asked("consumed.txt")];
-    const [begun, beyond] = [
-      await asked("begun.txt"),
-      await asked("beyond.txt", { suffix: " with network example.com" }),
-    ];
-    const all = [taken, consumed, begun, beyond];
-    await killRemora();
-    for (const call of all) await clickAndDie(call);
-    await onLedger(async (ledger) => {
-      for (const { card } of [consumed, begun, beyond]) {
-        const row = await ledger.transition("approval", approvalOf(card), ["approved"], "consumed");
-        if (card === consumed.card || row === undefined) continue;
-        const { turnId, call } = row.body;
-        const body = { turnId, callId: call.id, name: call.name, attempts: 1, startedAt: Date.now() };
-        await ledger.create("call", `${turnId}-${call.id}`, { state: "started", body, group: turnId });
+  describe("in the ledger of a dead process", () => {
+    const lostConversation = "local:channel:general:no-such-thread";
+    let unprocessed: Asked[];
+    let expired: Asked[];
+    let changed: Asked[];
+
+    // One kill serves these tests, because the start of a process costs more than most of them.
+    beforeAll(async () => {
+      const suffix = " with network example.com";
+      const [taken, consumed, begun] = [
+        await asked("taken.txt"),
+        await asked("consumed.txt"),
+        await asked("begun.txt"),
+      ];
+      const beyond = await asked("beyond.txt", { suffix });
+      const [late, unused] = [await asked("late.txt"), await asked("late-consumed.txt")];
+      const [record, journal] = [await asked("record.txt"), await asked("journal.txt")];
+      unprocessed = [taken, consumed, begun, beyond];
+      expired = [late, unused];
+      changed = [record, journal];
+      const turnId = journal.card.card?.target.turnId ?? "";
+      // The card is there before its turn is parked, and only a parked turn is changed below.
+      await vi.waitFor(() =>
+        onLedger(async (ledger) => expect((await ledger.get("turn", turnId))?.state).toBe("parked")),
+      );
+      await killRemora();
+      for (const call of [...unprocessed, ...expired, ...changed]) await clickAndDie(call);
+      for (const { card } of expired) await changeRecord(card, (body) => ({ ...body, expiresAt: Date.now() }));
+      await changeRecord(record.card, (body) => ({ ...body, call: { ...body.call, input: changedTo("record.txt") } }));
+      await onLedger(async (ledger) => {
+        await consume(ledger, consumed);
+        await consume(ledger, unused);
+        for (const call of [begun, beyond]) await beginCall(ledger, await consume(ledger, call));
+        await changeJournal(ledger, turnId, changedTo("journal.txt"));
+        await leaveMessage(ledger, lostConversation);
+      });
+      await begin();
+    });
+
+    test("an accepted click that was never processed runs its call once", async () => {
+      const ends = [];
+      for (const call of unprocessed) ends.push((await endOf(call)).text);
+      // A call in a view leaves nothing and runs again; the outcome of one with network access is unknown.
+      expect(ends[3]).toContain("interrupted");
+      const marks = () => Promise.all(unprocessed.map(({ mark }) => written(mark)));
+      expect(await marks()).toEqual(["ran\n", "ran\n", "ran\n", ""]);
+      for (const call of unprocessed) {
+        expect((await settled(call)).card?.items).toMatchObject([{ choices: [] }]);
+        expect(await ann.click(call.card, "approve")).toMatchObject({ accepted: false });
       }
     });
-    await begin();
-    const ends = [];
-    for (const call of all) ends.push((await endOf(call)).text);
-    // A call in a view leaves nothing and runs again; the outcome of one with network access is unknown.
-    expect(ends[3]).toContain("interrupted");
-    expect(await Promise.all(all.map(({ mark }) => written(mark)))).toEqual(["ran\n", "ran\n", "ran\n", ""]);
-    for (const call of all) {
-      expect((await settled(call)).card?.items).toMatchObject([{ choices: [] }]);
-      expect(await ann.click(call.card, "approve")).toMatchObject({ accepted: false });
-    }
-    await killRemora();
-    await begin();
-    expect(await Promise.all(all.map(({ mark }) => written(mark)))).toEqual(["ran\n", "ran\n", "ran\n", ""]);
+
+    test("a call approved in time does not run after its expiry", async () => {
+      for (const call of expired) {
+        expect((await endOf(call)).text).toMatch(/expired/i);
+        expect(await written(call.mark)).toBe("");
+      }
+    });
+
+    test("a call whose stored arguments changed after approval does not run", async () => {
+      for (const call of changed) {
+        expect((await endOf(call)).text).toContain("has changed since the approval");
+        expect((await settled(call)).card?.items).toMatchObject([{ state: "cancelled", choices: [] }]);
+        expect(await written(call.mark)).toBe("");
+      }
+    });
+
+    test("a call does not run if its card can't be delivered", async () => {
+      await vi.waitFor(
+        () =>
+          onLedger(async (ledger) => {
+            const [turn] = await ledger.list("turn", { group: lostConversation });
+            expect(["done", "failed"]).toContain(turn?.state);
+          }),
+        { timeout: 10_000, interval: 100 },
+      );
+      const [approval] = await onLedger(async (ledger) =>
+        (await ledger.list("approval", {})).filter(({ body }) => body.conversationId === lostConversation),
+      );
+      expect(approval).toMatchObject({
+        state: "cancelled",
+        body: { reason: expect.stringContaining("could not be shown") },
+      });
+      expect(await written("lost.txt")).toBe("");
+    });
+
+    test("what ran does not run again after the next kill", async () => {
+      await killRemora();
+      await begin();
+      expect(await Promise.all(unprocessed.map(({ mark }) => written(mark)))).toEqual(["ran\n", "ran\n", "ran\n", ""]);
+    });
   });
 
   test("clicks right before a kill and right after the start run the call at most once, and nobody waits forever", async () => {
@@ -165,54 +263,6 @@ describe("attacks on approvals, across kill -9", () => {
     }
   });
 
-  test("a call approved in time does not run after its expiry", async () => {
-    const [late, unused] = [await asked("late.txt"), await asked("late-consumed.txt")];
-    await killRemora();
-    for (const call of [late, unused]) {
-      await clickAndDie(call);
-      await changeRecord(call.card, (body) => ({ ...body, expiresAt: Date.now() }));
-    }
-    await onLedger((ledger) => ledger.transition("approval", approvalOf(unused.card), ["approved"], "consumed"));
-    await begin();
-    for (const call of [late, unused]) {
-      expect((await endOf(call)).text).toMatch(/expired/i);
-      expect(await written(call.mark)).toBe("");
-    }
-  });
-
-  test("a call whose stored arguments changed after approval does not run", async () => {
-    const [record, journal] = [await asked("record.txt"), await asked("journal.txt")];
-    const turnId = journal.card.card?.target.turnId ?? "";
-    // The card is there before its turn is parked, and only a parked turn is changed below.
-    await vi.waitFor(() =>
-      onLedger(async (ledger) => expect((await ledger.get("turn", turnId))?.state).toBe("parked")),
-    );
-    await killRemora();
-    for (const call of [record, journal]) await clickAndDie(call);
-    const changed = { command: "echo changed >> record.txt" };
-    await changeRecord(record.card, (body) => ({ ...body, call: { ...body.call, input: changed } }));
-    await onLedger(async (ledger) => {
-      const isChanged = await ledger.transition("turn", turnId, ["parked"], "parked", (turn) => ({
-        ...turn,
-        steps: turn.steps.map((step) => ({
-          ...step,
-          calls: step.calls.map(({ call, ...rest }) =>
-            call === undefined
-              ? rest
-              : { ...rest, call: { ...call, input: { command: "echo changed >> journal.txt" } } },
-          ),
-        })),
-      }));
-      expect(isChanged).toBeDefined();
-    });
-    await begin();
-    for (const call of [record, journal]) {
-      expect((await endOf(call)).text).toContain("has changed since the approval");
-      expect((await settled(call)).card?.items).toMatchObject([{ state: "cancelled", choices: [] }]);
-      expect(await written(call.mark)).toBe("");
-    }
-  });
-
   test("a call does not run if its approver lost the role", async () => {
     const call = await asked("role.txt");
     await killRemora();
@@ -224,38 +274,5 @@ describe("attacks on approvals, across kill -9", () => {
     expect(await ben.click(next.card, "approve")).toMatchObject({ accepted: false });
     await ann.click(next.card, "deny");
     await endOf(next);
-  });
-
-  test("a call does not run if its card can't be delivered", async () => {
-    await killRemora();
-    const conversationId = "local:channel:general:no-such-thread";
-    const author = { id: "ann", name: "Ann", isBot: false, roles: [] };
-    await onLedger((ledger) =>
-      ledger.create("message", "local:lost", {
-        state: "queued",
-        group: conversationId,
-        body: {
-          ...{ id: "lost", platform: "local", conversationId, scope: "channel:general", author, attachments: [] },
-          ...{ text: "run echo ran >> lost.txt", isAddressed: true, isDirect: false, at: Date.now() },
-        },
-      }),
-    );
-    await begin();
-    await vi.waitFor(
-      () =>
-        onLedger(async (ledger) => {
-          const [turn] = await ledger.list("turn", { group: conversationId });
-          expect(["done", "failed"]).toContain(turn?.state);
-        }),
-      { timeout: 10_000, interval: 100 },
-    );
-    const [approval] = await onLedger(async (ledger) =>
-      (await ledger.list("approval", {})).filter(({ body }) => body.conversationId === conversationId),
-    );
-    expect(approval).toMatchObject({
-      state: "cancelled",
-      body: { reason: expect.stringContaining("could not be shown") },
-    });
-    expect(await written("lost.txt")).toBe("");
   });
 });

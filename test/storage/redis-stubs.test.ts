@@ -33,6 +33,7 @@ describe.skipIf(missingRedis !== undefined)(`stubs in Redis${redisNote}`, () => 
   let prefixes = 0;
   let leases: Leases;
   let opened: JournalFiles[];
+  let ledgers: Promise<Ledger>[];
   beforeAll(async () => {
     server = await startRedisServer({ persistence: "none" });
   });
@@ -44,8 +45,11 @@ describe.skipIf(missingRedis !== undefined)(`stubs in Redis${redisNote}`, () => 
     folder = await mkdtemp(join(tmpdir(), "remora-journals-"));
     leases = createInMemoryLeases();
     opened = [];
+    ledgers = [];
   });
   afterEach(async () => {
+    // Not every test needs the ledger that it opens. Closed before it is open, it would reject.
+    await Promise.all(ledgers);
     await Promise.all(opened.map((journals) => journals.close()));
     await leases.close();
     await connection.close();
@@ -56,7 +60,9 @@ describe.skipIf(missingRedis !== undefined)(`stubs in Redis${redisNote}`, () => 
     const journals = createJournalFiles(folder, now);
     opened.push(journals);
     const stub = createStubs({ connection, prefix, journals, leases, log: silentLog });
-    return { journals, stub, ledger: createRedisLedger({ connection, prefix, journals }) };
+    const ledger = createRedisLedger({ connection, prefix, journals });
+    ledgers.push(ledger);
+    return { journals, stub, ledger };
   }
 
   const fieldsOf = (kind: string, id: string) => server.client.hgetall(`${prefix}ledger:entry:${kind}:${id}`);
