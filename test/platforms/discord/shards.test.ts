@@ -1,7 +1,7 @@
 /** Shards over several processes that share leases, a bus and a store, as with Redis. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Log, silentLog } from "../../../src/lib/log.ts";
-import { createSessionWriter, loadSession } from "../../../src/platforms/discord/gateway/sessions.ts";
+import { createSessions } from "../../../src/platforms/discord/gateway/sessions.ts";
 import { createShardPlan } from "../../../src/platforms/discord/gateway/shard-plan.ts";
 import { createDiscordPlatform } from "../../../src/platforms/discord/platform.ts";
 import type { Bus, Lease, Leases } from "../../../src/ports/cluster.ts";
@@ -30,6 +30,7 @@ interface Process {
   /** Its leases expire, as after a long pause, and it gets no others until `mayHold` is true again. */
   loseLeases(): Promise<void>;
   mayHold: boolean;
+  cannotSaveSessions: boolean;
   /** Nothing it writes arrives any more, its connections end, and its leases expire. */
   kill(): Promise<void>;
 }
@@ -55,7 +56,13 @@ function createProcess(shards: number | "auto" = "auto"): Process {
     },
     close: async () => {},
   };
-  const ownStore: Store = { ...store, set: async (...args) => (isDead ? undefined : await store.set(...args)) };
+  const ownStore: Store = {
+    ...store,
+    async set(...args) {
+      if (made.cannotSaveSessions && args[0].startsWith("discord:session:")) throw new Error("the store is away");
+      if (!isDead) await store.set(...args);
+    },
+  };
   const ownBus: Bus = { ...bus, publish: (message) => (isDead ? undefined : bus.publish(message)) };
   const agent = createRecordingAgent();
   const warnings: string[] = [];
@@ -66,7 +73,7 @@ function createProcess(shards: number | "auto" = "auto"): Process {
     ...{ commands: () => [{ usage: "status", description: "what runs" }], isAllowedBot: () => false },
   });
   const made: Process = {
-    ...{ platform, agent, warnings, mayHold: true },
+    ...{ platform, agent, warnings, mayHold: true, cannotSaveSessions: false },
     async loseLeases() {
       made.mayHold = false;
       for (const [lease, lost] of held) {
@@ -215,6 +222,31 @@ test("what is being read when a shard is lost is read again, and addressed to th
   ).toEqual(said.toSorted());
 });
 
+test("a session that could not be saved is resumed by the process that had it, unless another one had the shard", async () => {
+  discord = await createDiscordDouble({ limits: "none" });
+  const [one, other] = [createProcess(), createProcess()];
+  const losePatiently = async (process: Process) => {
+    await process.loseLeases();
+    await discord.until(() => process.platform.health().detail.includes("standing by"));
+  };
+  one.cannotSaveSessions = true;
+  await connect(one);
+  await losePatiently(one);
+  // Only a resumed session tells of a person's first direct message.
+  const first = discord.ann.say("hello", { in: discord.ann.dm() }).id;
+  [one.cannotSaveSessions, one.mayHold] = [false, true];
+  await discord.until(() => keptBy(one).includes(first));
+  expect(outcomes()).toEqual(["identify: ready", "resume: resumed after"]);
+
+  one.cannotSaveSessions = true;
+  await losePatiently(one);
+  await connect(other);
+  await losePatiently(other);
+  [one.cannotSaveSessions, one.mayHold] = [false, true];
+  const second = discord.ben.say("and I", { in: discord.ben.dm() }).id;
+  await discord.until(() => keptBy(one, other).includes(second));
+});
+
 test("a lost shard is gained again only once it is closed", async () => {
   discord = await createDiscordDouble();
   let gained = 0;
@@ -253,14 +285,15 @@ test("a closed shard's session is no longer written, because another process may
     ...{ sessionId: `session ${sequence}`, resumeURL: "wss://discord", sequence, shardId: 0, shardCount: 1, guilds: 0 },
     bot: { id: "1", name: "Remora", applicationId: "1" },
   });
-  const [former, next] = [createSessionWriter(store, 0, silentLog), createSessionWriter(store, 0, silentLog)];
+  const sessions = createSessions(store, silentLog);
+  const [former, next] = [sessions.writer(0, undefined), sessions.writer(0, undefined)];
   former.keep(session(1));
   await former.close();
   next.keep(session(3));
   await next.close();
   former.keep(session(2));
   await former.close();
-  expect(await loadSession(store, 0, 1)).toEqual(session(3));
+  expect(await sessions.load(0, 1)).toEqual(session(3));
 });
 
 test("a process that died before the clock was set back is missed in time", async () => {

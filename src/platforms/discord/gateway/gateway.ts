@@ -12,7 +12,7 @@ import type { Store } from "../../../ports/store.ts";
 import { type DiscordApi, discordError, isPassing } from "../api/api.ts";
 import { fatalProblem } from "../api/gateway-problems.ts";
 import { waitToIdentify } from "./identify-throttle.ts";
-import { createSessionWriter, loadSession, type StoredSession } from "./sessions.ts";
+import { createSessions, type StoredSession } from "./sessions.ts";
 import { createShard, type Shard } from "./shard.ts";
 import { createShardPlan, type ShardPlanOptions } from "./shard-plan.ts";
 
@@ -51,7 +51,8 @@ const pausesMs = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
 const retryMs = 1_000;
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { api, store, leases, log } = options;
+  const { api, leases, log } = options;
+  const sessions = createSessions(options.store, log);
   const shards = new Map<number, Shard>();
   const loading = new Map<number, Promise<Shard | undefined>>();
   const opening = new Map<number, Promise<void>>();
@@ -99,10 +100,10 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   async function load(id: number, count: number): Promise<Shard> {
     await options.onGained(id, count);
-    const session = await loadSession(store, id, count);
+    const session = await sessions.load(id, count);
     const shard = createShard({
       ...{ id, count, session, token: options.token, log, info: await gatewayInfo() },
-      sessions: createSessionWriter(store, id, log),
+      sessions: sessions.writer(id, session),
       waitToIdentify: (signal) => mayIdentify(id, signal),
       onDispatch: (type, data) => options.onDispatch(type, data, id),
       onSession: () => options.onSession(id, count),

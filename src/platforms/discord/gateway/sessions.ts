@@ -28,50 +28,78 @@ export interface SessionWriter {
   close(): Promise<void>;
 }
 
+export interface Sessions {
+  load(shard: number, count: number): Promise<StoredSession | undefined>;
+  /** Continues with `loaded`. */
+  writer(shard: number, loaded: StoredSession | undefined): SessionWriter;
+}
+
 const writeAfterMs = 1_000;
 const keyOf = (shard: number) => `discord:session:${shard}`;
 
-export async function loadSession(store: Store, shard: number, count: number): Promise<StoredSession | undefined> {
-  const found = sessionSchema.safeParse(await store.get(keyOf(shard)));
-  return found.data?.shardCount === count ? found.data : undefined;
-}
+export function createSessions(store: Store, log: Log): Sessions {
+  /** The ids of the sessions in the store, as far as this process knows. */
+  const storedIds = new Map<number, string | undefined>();
+  /** Sessions of shards that were given up while the store was away. */
+  const unsaved = new Map<number, StoredSession | undefined>();
 
-export function createSessionWriter(store: Store, shard: number, log: Log): SessionWriter {
-  let wanted: StoredSession | undefined;
-  let written = "";
-  let timer: NodeJS.Timeout | undefined;
-  let writing = Promise.resolve();
-  let isClosed = false;
+  function writer(shard: number, loaded: StoredSession | undefined): SessionWriter {
+    let wanted = loaded;
+    let written = unsaved.has(shard) ? undefined : textOf(loaded);
+    unsaved.delete(shard);
+    let timer: NodeJS.Timeout | undefined;
+    let writing = Promise.resolve();
+    let isClosed = false;
 
-  async function write(): Promise<void> {
-    const text = JSON.stringify(wanted) ?? "";
-    if (text === written) return;
-    try {
-      await (wanted === undefined ? store.delete(keyOf(shard)) : store.set(keyOf(shard), wanted));
-      written = text;
-    } catch (thrown) {
-      log.warn({ shard, error: messageOf(thrown) }, "could not save a gateway session");
+    async function write(): Promise<void> {
+      const [session, text] = [wanted, textOf(wanted)];
+      if (text === written) return;
+      try {
+        await (session === undefined ? store.delete(keyOf(shard)) : store.set(keyOf(shard), session));
+        written = text;
+        storedIds.set(shard, session?.sessionId);
+      } catch (thrown) {
+        log.warn({ shard, error: messageOf(thrown) }, "could not save a gateway session");
+      }
     }
-  }
 
-  function flush(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
-    writing = writing.then(write);
-    return writing;
+    function flush(): Promise<void> {
+      clearTimeout(timer);
+      timer = undefined;
+      writing = writing.then(write);
+      return writing;
+    }
+
+    return {
+      keep(session) {
+        if (isClosed) return;
+        const isAnother = session?.sessionId !== wanted?.sessionId;
+        wanted = session;
+        if (isAnother) void flush();
+        else timer ??= setTimeout(() => void flush(), writeAfterMs);
+      },
+      async close() {
+        isClosed = true;
+        await flush();
+        if (textOf(wanted) !== written) unsaved.set(shard, wanted);
+      },
+    };
   }
 
   return {
-    keep(session) {
-      if (isClosed) return;
-      const isAnother = session?.sessionId !== wanted?.sessionId;
-      wanted = session;
-      if (isAnother) void flush();
-      else timer ??= setTimeout(() => void flush(), writeAfterMs);
+    async load(shard, count) {
+      const found = sessionSchema.safeParse(await store.get(keyOf(shard))).data;
+      // If another process had the shard in between, the store has its session.
+      const isOurs = unsaved.has(shard) && storedIds.get(shard) === found?.sessionId;
+      if (!isOurs) unsaved.delete(shard);
+      storedIds.set(shard, found?.sessionId);
+      const session = isOurs ? unsaved.get(shard) : found;
+      return session?.shardCount === count ? session : undefined;
     },
-    close() {
-      isClosed = true;
-      return flush();
-    },
+    writer,
   };
+}
+
+function textOf(session: StoredSession | undefined): string {
+  return JSON.stringify(session) ?? "";
 }
