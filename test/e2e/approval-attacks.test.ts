@@ -343,7 +343,8 @@ describe.skipIf(missingBrowser !== undefined)(`markup on the page${browserNote}`
       expect(
         await tab.locator("[onerror], main script, aside script, [href^='javascript:'], img[src^='http']").count(),
       ).toBe(0);
-      await tab.goto(`${remora.url}/dashboard`);
+      // Here also after the turn has ended, unlike among the live turns.
+      await tab.goto(`${remora.url}/dashboard#/turns`);
       await tab.getByText("onerror=alert(3)").first().waitFor();
       expect(await tab.locator("[onerror]").count()).toBe(0);
       expect(problems).toEqual([]);
