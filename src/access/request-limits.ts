@@ -24,7 +24,7 @@ const maxCounted = 10_000;
 /** `rates` is read for each message. */
 export function createRequestLimits(rates: Readonly<RequestRates>, now: () => number = Date.now): RequestLimits {
   const counts = createLruMap<Counted>(maxCounted);
-  /** By person and channel: what is said in one channel is not seen in another. */
+  /** By person and channel, because people in one channel don't see a notice in another. */
   const toldAt = createLruMap<number>(maxCounted);
 
   function countOf(key: string, at: number): Counted {

@@ -4,7 +4,7 @@ import type { DamagedRecords } from "../damaged-records.ts";
 /** Keyv fails with one of these for a value that is not JSON, or not Keyv's. */
 const unreadable = [SyntaxError, TypeError];
 
-/** Reads a value. Notes one that can't be read, and returns undefined: whoever wrote it can write it again. */
+/** Reads a value. A damaged one is noted and counts as missing, so that it can be written again. */
 export async function readValue(
   key: string,
   read: () => Promise<Json | undefined>,
