@@ -19,5 +19,5 @@ EXPOSE 4180
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.REMORA_PORT || 4180}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # The flags of `npm start`: V8 else takes as much memory as the machine has to spare.
-ENTRYPOINT ["node", "--min-semi-space-size=8", "--max-semi-space-size=8", "src/remora.mjs"]
+ENTRYPOINT ["node", "--max-semi-space-size=8", "src/remora.mjs"]
 CMD ["start"]

@@ -4,7 +4,8 @@
  *   cpuPercent   processor time of all threads, as a share of one core
  *   residentMb   resident memory at the end
  *
- * Prints one JSON line. `node bench/idle.ts [seconds] [platform …]`; default 60 and all three.
+ * Prints one JSON line. `node bench/idle.ts [seconds] [platform …]`: by default all three, for 180 seconds,
+ * because V8 needs minutes to give memory back.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDiscordDouble } from "../test/doubles/discord/double.ts";
@@ -25,7 +26,7 @@ interface Pair {
 /** Until the work after the start, such as compiling the gate's patterns, is done. */
 const settleMs = 20_000;
 
-const [seconds = "60", ...wanted] = process.argv.slice(2);
+const [seconds = "180", ...wanted] = process.argv.slice(2);
 const model = await createModelServer({ words: 30, wordMs: 0 });
 
 /** Each bot has a double of its own. */

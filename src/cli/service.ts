@@ -20,7 +20,7 @@ export interface ServiceCommandOptions {
 }
 
 /** As `npm start`: V8 else takes as much memory as the machine has to spare. */
-const nodeOptions = ["--min-semi-space-size=8", "--max-semi-space-size=8"];
+const nodeOptions = ["--max-semi-space-size=8"];
 /** How people call Remora here. */
 const command = isInstalledPackage() ? "remora" : "npm run -s remora --";
 const maxWaitMs = 60_000;

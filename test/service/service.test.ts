@@ -14,7 +14,7 @@ const plan: ServicePlan = {
   workingFolder: "/srv/100% remora",
   writable: ["/srv/data", "/srv/my files"],
   node: "/usr/bin/node",
-  nodeOptions: ["--min-semi-space-size=8"],
+  nodeOptions: ["--max-semi-space-size=8"],
   script: "/srv/100% remora/$HOME/remora.mjs",
 };
 let home: string;
@@ -39,7 +39,7 @@ const systemd = (given: Partial<ServicePlan> = {}, uid = 1000) =>
 test("a unit has escaped words, restarts, a watchdog, and takes away what the sandbox does not need", () => {
   const unit = systemdUnit({ ...plan, scope: "system", user: "bot", envFile: "/srv/$x/.env" });
   expect(unit).toContain(
-    'ExecStart=/usr/bin/node --min-semi-space-size=8 "/srv/100%% remora/$$HOME/remora.mjs" start\n',
+    'ExecStart=/usr/bin/node --max-semi-space-size=8 "/srv/100%% remora/$$HOME/remora.mjs" start\n',
   );
   expect(unit).toContain("WorkingDirectory=/srv/100%% remora\n");
   expect(unit).toContain("Environment=REMORA_ENV_FILE=/srv/$x/.env\n");
