@@ -240,7 +240,6 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
   function startBackgroundWork(): void {
     if (isWorkingInBackground || ended.signal.aborted) return;
     isWorkingInBackground = true;
-    void state.metrics.load();
     health.startSlowChecks();
     housekeeping.start();
     if (takesTurns(role)) void memory.warmUp();

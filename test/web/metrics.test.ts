@@ -67,3 +67,19 @@ test("two processes' worth of metrics in one process do not meet, and a closed o
   expect(await one.text()).toContain("remora_turns_started_total 1");
   expect(await other.text()).toContain("remora_turns_started_total 0");
 });
+
+test("events are counted before they need much memory, also if nobody reads the metrics", async () => {
+  const events = createEvents();
+  const metrics = createMetrics(events);
+  let counted = 0;
+  const fields = {
+    ...{ ...turn, steps: 1, durationMs: 7 },
+    get outcome() {
+      counted += 1;
+      return "done" as const;
+    },
+  };
+  for (let index = 0; index < 1_000; index += 1) events.emit("turn.finished", fields);
+  await expect.poll(() => counted).toBe(1_000);
+  expect(await metrics.text()).toContain('remora_turns_total{outcome="done"} 1000');
+});
