@@ -114,6 +114,14 @@ describe("a report", () => {
     expect((await reports.of(turn({ steps: [] }), "done")).isSafeToRetry).toBe(false);
   });
 
+  test("offers no retry of a message that would fail again in the same way", async () => {
+    const { reports, turn } = openReports();
+    const isSafe = async (changes: Partial<TurnRecord>) =>
+      (await reports.of(turn({ steps: [], ...changes }), "failed")).isSafeToRetry;
+    expect(await isSafe({})).toBe(true);
+    expect(await isSafe({ isFailureFinal: true })).toBe(false);
+  });
+
   test("offers no retry after something has happened, or after the answer", async () => {
     const { reports, turn } = openReports();
     const isSafe = async (calls: CallRecord[], changes: Partial<TurnRecord> = {}) =>
