@@ -81,6 +81,8 @@ export interface PlatformHandlers {
   /** Has no effect after the message has left the queue. */
   onEdited(platform: string, messageId: string, text: string): Promise<void>;
   onDeleted(platform: string, messageId: string): Promise<void>;
+  /** The platform's messages that wait for a turn, or whose turn has not ended. */
+  unanswered(platform: string): Promise<InboundMessage[]>;
 }
 
 export interface PlatformHealth {

@@ -114,6 +114,7 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
       async onEdited(_platform, id, text) {
         agent.edited.push({ id, text });
       },
+      unanswered: async () => [],
       async onDeleted(_platform, id) {
         agent.deleted.push(id);
       },
