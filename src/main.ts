@@ -3,6 +3,7 @@ import { enableCompileCache } from "node:module";
 import { Command, Option } from "commander";
 import { addDataCommands } from "./cli/program/data.ts";
 import { addOperationsCommands } from "./cli/program/operations.ts";
+import { hintFor } from "./cli/program/other-words.ts";
 import { addPeopleCommands } from "./cli/program/people.ts";
 import { addSkillCommands } from "./cli/program/skills.ts";
 import { installedVersion } from "./cli/version.ts";
@@ -22,7 +23,9 @@ const program = new Command("remora")
 /** Commander's error and its suggestion on one line, with the command whose help says more. */
 function oneLineError(text: string): string {
   const [sentence = "", suggestion = ""] = text.trim().split("\n");
-  return `${sentence} ${suggestion || "(--help shows what there is)"}\n`;
+  const [, unknown = ""] = /unknown command '(.*)'/.exec(sentence) ?? [];
+  const hint = unknown === process.argv[2] ? hintFor(unknown) : undefined;
+  return `${sentence} ${hint === undefined ? suggestion || "(--help shows what there is)" : `(${hint})`}\n`;
 }
 
 program

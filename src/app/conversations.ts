@@ -172,7 +172,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
       if (end === "done" || end === "failed" || end === "stopped") compactor?.consider(turn);
       return end;
     },
-    onCrash: async (turn) => (await deliveries.open(turn.target)).fail(crashText, await footer(turn, "failed")),
+    onCrash: async (turn) => (await deliveries.open(turn.target)).fail("", crashText, await footer(turn, "failed")),
     cancelApprovals: (turnId) => approvals.cancel(turnId, "the turn was stopped"),
     settleDecided: sandbox.drafts.settleDecided,
     workingFolder: sandbox.workingFolder,

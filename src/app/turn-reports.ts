@@ -1,6 +1,6 @@
 /** Builds the reports of turns, with texts as on approval cards. */
-import { callText, cleaner, escapeHiddenLines } from "../approvals/card-text.ts";
-import { callHeadline } from "../approvals/headline.ts";
+import { callText, cleaner, escapeHidden, escapeHiddenLines } from "../approvals/card-text.ts";
+import { callHeadline, markLineBreaks } from "../approvals/headline.ts";
 import { toolPhrase } from "../engine/turn/tool-phrases.ts";
 import type { Toolbox } from "../ports/tool.ts";
 import type { TurnReports } from "../ports/turn-report.ts";
@@ -25,12 +25,13 @@ export function buildTurnReports(
         const spec = specs(conversationId).find(({ name }) => name === call.name);
         if (spec?.phrases === undefined) return undefined;
         // Mask whole values before the phrase shortens them, or a part of a secret could remain.
-        const masked = Object.entries(call.input).map(([key, value]) => [
+        const shown = Object.entries(call.input).map(([key, value]) => [
           key,
-          typeof value === "string" ? mask(value) : value,
+          typeof value === "string" ? escapeHidden(markLineBreaks(mask(value))) : value,
         ]);
         const asCode = (value: string) => `\`${value.replaceAll("`", "'")}\``;
-        return cleaner(mask)(toolPhrase(call.name, Object.fromEntries(masked), spec, "done", asCode));
+        const phrases = { ...spec.phrases, done: escapeHidden(spec.phrases.done) };
+        return mask(toolPhrase(call.name, Object.fromEntries(shown), { ...spec, phrases }, "done", asCode));
       },
       actsOutside(tool, conversationId) {
         const spec = specs(conversationId).find(({ name }) => name === tool);

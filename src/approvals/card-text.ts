@@ -10,11 +10,14 @@ import { foreignLetter, lookAlikePositions } from "./look-alikes.ts";
 
 /** Control, format, private-use, surrogate and ignorable characters, and all whitespace but the ordinary space. */
 const hidden = String.raw`[\p{C}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs}`;
+/** These are common in scripts. A text's own pictures are escaped. Not `\r` and `\t`, which a script can contain as well. */
+const pictures = new Map([
+  ["\r", "␍"],
+  ["\t", "␉"],
+]);
+const byCodePoint = String.raw`(?![\r\t])(?:${hidden})|[␍␉]|${foreignLetter}`;
 /** Also matches backslashes that could start an escape, and the third backtick of a code fence. */
-const escaped = new RegExp(
-  String.raw`\\+(?=u\{|${hidden}|${foreignLetter})|${hidden}|${foreignLetter}|(?<=\u0060\u0060)\u0060`,
-  "gu",
-);
+const escaped = new RegExp(String.raw`\\+(?=u\{|${byCodePoint})|[\r\t]|${byCodePoint}|(?<=\u0060\u0060)\u0060`, "gu");
 const anyForeignLetter = new RegExp(foreignLetter, "u");
 const hiddenOnly = new RegExp(hidden, "gu");
 const plainKey = /^[\w.-]+$/;
@@ -23,12 +26,13 @@ const maxEditCharacters = 20_000;
 
 /**
  * Escapes invisible, direction-changing and fence-ending characters as in `\u{202E}`, and letters that pass for Latin ones.
- * The result is one line.
+ * Shows carriage returns as ␍ and tabs as ␉. The result is one line.
  */
 export function escapeHidden(text: string): string {
   const lookAlikes = lookAlikePositions(text);
   return text.replace(escaped, (found, at: number) => {
-    if (!found.startsWith("\\")) return isPlainLetter(found, at) ? found : codePointEscape(found);
+    if (!found.startsWith("\\"))
+      return isPlainLetter(found, at) ? found : (pictures.get(found) ?? codePointEscape(found));
     const next = at + found.length;
     return isPlainLetter(text.slice(next, next + 2), next) ? found : found + found;
   });

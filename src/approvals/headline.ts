@@ -107,12 +107,12 @@ function plainValue(value: Json, mask: Mask): string {
   return oneLine(mask(typeof value === "object" && value !== null ? canonicalJson(value) : String(value)));
 }
 
+export function markLineBreaks(text: string): string {
+  return text.trim().replace(/\s*[\r\n\u2028\u2029]+\s*/g, lineBreakMark);
+}
+
 function oneLine(text: string): string {
-  const line = text
-    .slice(0, 4 * maxValueCharacters)
-    .trim()
-    .replace(/\s*[\r\n\u2028\u2029]+\s*/g, lineBreakMark)
-    .replaceAll("`", tickSubstitute);
+  const line = markLineBreaks(text.slice(0, 4 * maxValueCharacters)).replaceAll("`", tickSubstitute);
   const shown = [...line];
   const isCut = shown.length > maxValueCharacters || text.trim().length > 4 * maxValueCharacters;
   return escapeHidden(isCut ? `${shown.slice(0, maxValueCharacters - 1).join("")}…` : line).replaceAll(

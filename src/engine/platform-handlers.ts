@@ -79,5 +79,6 @@ export function createPlatformHandlers(options: PlatformHandlersOptions): Platfo
       chatLog.remove(platform, id);
       return conversations.remove(messageKey(platform, id));
     },
+    unanswered: conversations.unanswered,
   };
 }

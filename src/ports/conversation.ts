@@ -32,6 +32,8 @@ export interface Conversations {
   /** Changes a queued message. `remove` also stops a turn that consists of only this message. */
   edit(messageKey: string, text: string): Promise<void>;
   remove(messageKey: string): Promise<void>;
+  /** The platform's messages that wait for a turn, or whose turn has not ended. */
+  unanswered(platform: string): Promise<InboundMessage[]>;
   recover(): Promise<void>;
   sweep(now?: number): Promise<void>;
   activeTurnIds(): Promise<ReadonlySet<string>>;

@@ -62,7 +62,8 @@ export interface Reply {
   question(card: QuestionCard): Promise<void>;
   /** If the service refuses the footer, the text appears without it. */
   finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
-  fail(text: string, footer?: AnswerFooter): Promise<void>;
+  /** Shows `reason` below the text. It must be in a message, also if the text is so long that it goes into a file. */
+  fail(text: string, reason: string, footer?: AnswerFooter): Promise<void>;
   /** Ends the open segment and removes the progress, because the turn waits for people. */
   park(): Promise<void>;
   /** Drops pending writes, because another process resumes the reply. */
@@ -80,6 +81,8 @@ export interface PlatformHandlers {
   /** Has no effect after the message has left the queue. */
   onEdited(platform: string, messageId: string, text: string): Promise<void>;
   onDeleted(platform: string, messageId: string): Promise<void>;
+  /** The platform's messages that wait for a turn, or whose turn has not ended. */
+  unanswered(platform: string): Promise<InboundMessage[]>;
 }
 
 export interface PlatformHealth {

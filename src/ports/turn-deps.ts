@@ -44,7 +44,7 @@ export interface Delivery {
   /** True if a question was posted since the last `takeAsked`. The text then continues below the question. */
   takeAsked(): boolean;
   finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
-  fail(text: string, footer?: AnswerFooter): Promise<void>;
+  fail(text: string, reason: string, footer?: AnswerFooter): Promise<void>;
   /** Removes the progress, because the turn waits for people. Never rejects. */
   park(): Promise<void>;
   /** Stops writing, because another process continues the reply. Never rejects. */

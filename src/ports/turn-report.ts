@@ -36,7 +36,7 @@ export interface TurnReport {
   othersTexts: string[];
   /** Why the turn failed or was stopped. */
   failure?: string;
-  /** May the requester start the same request again? False as soon as a call has an unknown outcome. */
+  /** May the requester start the same request again? False if it could do something twice, or would only fail again. */
   isSafeToRetry: boolean;
 }
 

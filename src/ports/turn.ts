@@ -80,6 +80,8 @@ export interface TurnRecord {
   heard?: Heard;
   news?: string[];
   failure?: string;
+  /** The same messages would fail again in the same way. */
+  isFailureFinal?: boolean;
   /** The turn must still end in this way, because the service accepted nothing when it was to end. */
   ending?: { state: "failed" | "stopped"; sentence: string };
   /** Since when, how often and why the service did not accept what the turn has to show. */

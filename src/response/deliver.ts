@@ -79,9 +79,9 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       await settleDown();
       await reply.finish(redact(final), files, redactedFooter(footer));
     },
-    async fail(final, footer) {
+    async fail(final, reason, footer) {
       await settleDown();
-      await reply.fail(redact(final), redactedFooter(footer));
+      await reply.fail(redact(final), redact(reason), redactedFooter(footer));
     },
   };
 }

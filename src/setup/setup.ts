@@ -9,8 +9,8 @@ import { connectDiscord } from "./discord-step.ts";
 import { type FirstMention, waitForFirstMention } from "./first-mention.ts";
 import { chooseFolders } from "./folders-step.ts";
 import { chooseModel } from "./model-step.ts";
-import { choosePort } from "./port-step.ts";
-import { type Setup, saveVariables, variable } from "./services.ts";
+import { choosePort, takePort } from "./port-step.ts";
+import { type Setup, variable } from "./services.ts";
 import { connectSlack } from "./slack-step.ts";
 
 export interface SetupRun {
@@ -52,8 +52,7 @@ export async function runSetup(setup: Setup, { root, start, signal }: SetupRun):
 }
 
 async function askAll(setup: Setup, root: string) {
-  const { port } = setup.flags;
-  if (port !== undefined) await saveVariables(setup, { REMORA_PORT: port });
+  await takePort(setup);
   await chooseModel(setup);
   const services = await chooseServices(setup);
   const slack = services.includes("slack") ? await connectSlack(setup) : undefined;

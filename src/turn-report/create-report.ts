@@ -87,6 +87,7 @@ export function createTurnReports({ ledger, texts, now = Date.now }: TurnReports
       isSafeToRetry:
         (state === "failed" || state === "stopped") &&
         !turn.isDelivered &&
+        turn.isFailureFinal !== true &&
         !calls.some((record) => hasActed(record, turn.conversationId)),
     };
   }

@@ -26,7 +26,7 @@ export function callReport(
   const matches = (verdict?.matches ?? []).filter(isBehind(verdict?.class)).slice(0, maxRules);
   const hasRun = startedAt !== undefined;
   // Mask the whole text before shortening it, or a part of a secret could remain.
-  const whole = texts.lines(result?.text ?? "");
+  const whole = texts.lines((result?.text ?? "").replaceAll("\r\n", "\n"));
   const shown = shorten(whole, maxResultCharacters);
   return {
     id: raw.id,

@@ -79,6 +79,10 @@ describe("escaping", () => {
     );
     expect(escapeHidden("\\u{202E}")).toBe("\\\\u{202E}");
   });
+
+  test("shows the carriage returns and tabs of scripts by a picture that the text itself can't contain", () => {
+    expect(escapeHidden("tr -d '\\r' \\\r\n\tx ␍␉")).toBe("tr -d '\\r' \\␍\\u{A}␉x \\u{240D}\\u{2409}");
+  });
 });
 
 describe("the call on the card", () => {
@@ -265,9 +269,10 @@ describe("the hash of a call", () => {
   });
 });
 
-/** What a careful reader does: an odd run of backslashes before `u{` ends in an escape, an even one stands for half of it. */
+/** What a careful reader does: a picture is its character, and an odd run of backslashes before `u{` ends in an escape, an even one stands for half of it. */
 function readBack(shown: string): string {
-  return shown.replace(/(\\+)u\{(?:([0-9A-F]+)\})?/g, (whole, slashes: string, code: string | undefined) => {
+  const controls = shown.replaceAll("␍", "\r").replaceAll("␉", "\t");
+  return controls.replace(/(\\+)u\{(?:([0-9A-F]+)\})?/g, (whole, slashes: string, code: string | undefined) => {
     const kept = "\\".repeat(Math.floor(slashes.length / 2));
     if (slashes.length % 2 === 0) return kept + whole.slice(slashes.length);
     return kept + String.fromCodePoint(Number.parseInt(code ?? "0", 16));

@@ -309,7 +309,7 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
           const files = [{ name: "report.csv", path, mimeType: "text/csv" }];
           const reply = replyTo(message, posts);
           if (end === "finish") await reply.finish("Here it is.", files);
-          else await reply.fail("Here it is.");
+          else await reply.fail("Here it is.", "It broke off.");
           await rm(folder, { recursive: true });
           const before = await agentsMessages();
           const below = replyTo(message, posts);

@@ -128,6 +128,7 @@ function createHeard() {
       return heard.receipt;
     },
     onEdited: async () => {},
+    unanswered: async () => [],
     onDeleted: async () => {},
   };
   return heard;

@@ -238,10 +238,19 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
       test("a reply that failed says so", async () => {
         const reply = replyTo(await mentioned(), createPosts());
         await reply.write("I was about to");
-        await reply.fail("I was about to\n\n⚠️ The model could not answer. Try again.");
+        await reply.fail("I was about to", "⚠️ The model could not answer. Try again.");
         const shown = await agentsMessages();
         expect(shown).toHaveLength(1);
-        expect(shown[0]?.text).toContain("The model could not answer. Try again.");
+        expect(shown[0]?.text).toMatch(/^I was about to\n+⚠️ The model could not answer. Try again.$/);
+      });
+
+      test("a reply with a long text that failed says so in its last message", async () => {
+        const lines = Array.from({ length: 4000 }, (_, index) => `line ${index} of the long answer`);
+        const reply = replyTo(await mentioned(), createPosts());
+        await reply.write(lines.join("\n"));
+        await reply.fail(lines.join("\n"), "⚠️ The model could not go on. Try again.");
+        const last = (await agentsMessages()).findLast(({ text }) => text !== "");
+        expect(last?.text).toContain("The model could not go on. Try again.");
       });
 
       test("an unreachable conversation has no route, and a card there is refused", async () => {

@@ -54,9 +54,9 @@ export function createRecordingReply(): RecordingReply {
       reply.files.push(...files);
       reply.end = "finished";
     },
-    async fail(text, footer) {
+    async fail(text, reason, footer) {
       if (footer !== undefined) reply.footer = footer;
-      reply.segments[reply.segments.length - 1] = text;
+      reply.segments[reply.segments.length - 1] = [text, reason].filter(Boolean).join("\n\n");
       reply.end = "failed";
     },
   };

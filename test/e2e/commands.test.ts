@@ -56,6 +56,17 @@ describe("the command line", () => {
     },
   );
 
+  test.each([
+    ["status", "(doctor says whether Remora runs"],
+    ["stop", "(Ctrl+C stops what start has started"],
+    ["version", "(--version prints it)"],
+    ["stat", "(Did you mean start?)"],
+  ])("%s names what does the same here", async (word, hint) => {
+    const { code, stderr } = await remora([word]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`unknown command '${word}' ${hint}`)]);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+
   test.each([[], ["start"], ["skills", "check"], ["gate", "test"], ["memory", "search"], ["explain"], ["doctor"]])(
     "%s %s has --help",
     async (...given) => {

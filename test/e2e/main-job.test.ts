@@ -184,6 +184,7 @@ describe("within this process", () => {
   test("a 1 MB message is refused with a reason, and an emoji-only message is answered", async () => {
     const refused = await ann.answerTo(await ann.say(`@remora ${"x".repeat(1_000_000)}`));
     expect(refused.text).toMatch(/characters, and I read at most/);
+    expect(refused.footer?.choices ?? []).not.toContain("retry");
     const answered = await ann.answerTo(await ann.say("@remora 🎉🎉🎉"));
     expect(answered.state).toBe("done");
   });

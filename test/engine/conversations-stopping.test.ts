@@ -125,9 +125,13 @@ describe("edits and deletions", () => {
     await conversations.edit("test:1", "too late");
     await conversations.edit("test:2", "edited");
     await conversations.remove("test:3");
+    const unanswered = await conversations.unanswered("test");
+    expect(unanswered.map(({ id }) => id).toSorted()).toEqual(["1", "2"]);
+    expect(await conversations.unanswered("other")).toEqual([]);
     release();
     await conversations.whenIdle();
     expect(ran.map(textsOf)).toEqual([["one"], ["edited"]]);
+    expect(await conversations.unanswered("test")).toEqual([]);
   });
 
   test("reach the turn if they come while it is created", async () => {

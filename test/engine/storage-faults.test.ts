@@ -126,7 +126,7 @@ async function runWholeTurn({ broken, ...trouble }: Trouble): Promise<Outcome> {
           await post(turnId, `card:${card.id}`, "card");
         },
         finish: (text) => post(turnId, "answer", text, "finished"),
-        fail: (text) => post(turnId, "answer", text, "failed"),
+        fail: (text, reason) => post(turnId, "answer", text + reason, "failed"),
       },
       redact: (text) => text,
       log: silentLog,

@@ -304,6 +304,7 @@ test("without a terminal, the missing flag is named, and nothing half is in forc
   expect((await loadedSettings()).slack).toBeNull();
   await expect(run(yes, { slackBotTokenFile: await file("empty", " \n") })).rejects.toThrow("this file is empty");
   await expect(run(yes, { slackBotTokenFile: join(home, "none") })).rejects.toThrow("can't be read");
+  await expect(run(yes, { port: "abc" })).rejects.toThrow("[--port abc] Enter a number up to 65535.");
   await expect(run(yes, { approver: ["ann"] })).rejects.toThrow("is not an id");
   await expect(run(yes, { skillsFolder: [join(home, "nowhere")] })).rejects.toThrow("There is no folder");
   model?.failNext({ type: "answer", status: 401, body: '{"error":{"type":"authentication_error"}}' });

@@ -92,6 +92,14 @@ describe("a report", () => {
     expect(report.steps[0]?.calls[0]?.result).toContain("\nline two");
   });
 
+  test("shows Windows line endings of a result as line breaks, and those of a call as they are", async () => {
+    const { reports, turn } = openReports();
+    const record = ran("c1", { call: call("c1", { text: "one\r\ntwo" }) }, "one\r\ntwo\rthree");
+    const [shown] = (await reports.of(turn({ steps: [step([record])] }), "done")).steps[0]?.calls ?? [];
+    expect(shown?.result).toBe("one\ntwo␍three");
+    expect(shown?.callText).toContain("one␍\n");
+  });
+
   test("is bounded for long calls and results, and says that it left something out", async () => {
     const { reports, turn } = openReports();
     const record = ran("c1", { call: call("c1", { text: "x".repeat(100_000) }) }, "y".repeat(100_000));
@@ -112,6 +120,14 @@ describe("a report", () => {
     expect((await reports.of(turn({ steps: [step([started])] }), "failed")).isSafeToRetry).toBe(false);
     expect((await reports.of(turn({ steps: [step([cut])] }), "stopped")).isSafeToRetry).toBe(false);
     expect((await reports.of(turn({ steps: [] }), "done")).isSafeToRetry).toBe(false);
+  });
+
+  test("offers no retry of a message that would fail again in the same way", async () => {
+    const { reports, turn } = openReports();
+    const isSafe = async (changes: Partial<TurnRecord>) =>
+      (await reports.of(turn({ steps: [], ...changes }), "failed")).isSafeToRetry;
+    expect(await isSafe({})).toBe(true);
+    expect(await isSafe({ isFailureFinal: true })).toBe(false);
   });
 
   test("offers no retry after something has happened, or after the answer", async () => {

@@ -249,6 +249,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       return await endTurns(inScope, "stopped");
     },
     edit: messages.edit,
+    unanswered: messages.unanswered,
     async remove(key) {
       const message = await messages.withdraw(key);
       if (message === undefined) return;

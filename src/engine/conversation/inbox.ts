@@ -17,6 +17,8 @@ export interface Inbox {
   take(messages: readonly InboundMessage[]): Promise<InboundMessage[]>;
   answered(messages: readonly InboundMessage[]): Promise<void>;
   taken(): Promise<InboundMessage[]>;
+  /** The platform's queued and taken messages. */
+  unanswered(platform: string): Promise<InboundMessage[]>;
   /** Changes a message only if it is still queued. */
   edit(key: string, text: string): Promise<void>;
   /** Removes a queued message. If a turn has already taken the message, resolves to it. */
@@ -77,6 +79,10 @@ export function createInbox(ledger: Ledger): Inbox {
     async taken() {
       const entries = await ledger.list("message", { states: ["taken"] });
       return entries.map((entry) => entry.body);
+    },
+    async unanswered(platform) {
+      const entries = await ledger.list("message", { states: ["queued", "taken"] });
+      return entries.map((entry) => entry.body).filter((message) => message.platform === platform);
     },
     async edit(key, text) {
       await ledger.transition("message", key, ["queued"], "queued", (message) => ({ ...message, text }));

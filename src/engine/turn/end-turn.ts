@@ -68,9 +68,10 @@ export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sent
   run.turn.ending = { state, sentence };
   run.turn.failure = joinSentences(sentence, unknownOutcomeNote(run.turn));
   const mark = state === "failed" ? "⚠️ " : "";
-  const text = joinParagraphs(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "", mark + run.turn.failure);
+  const text = joinParagraphs(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "");
+  const reason = mark + run.turn.failure;
   const footer = await run.deps.footer(run.turn, state);
-  await deliverEnd(run, (to, note) => to.fail(note + text, footer));
+  await deliverEnd(run, (to, note) => to.fail(note + text, reason, footer));
   await settleDrafts(run, state);
   return await end(run, state);
 }
@@ -158,9 +159,11 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
   const [problem] = problems.flatMap((found) => (found.status === "fulfilled" ? (found.value ?? []) : []));
   if (problem === undefined) return;
   const failure = turn.failure === undefined ? "" : `⚠️ ${turn.failure}`;
-  const text = joinParagraphs(textOf(openSegment(turn)), failure, `*(${problem})*`);
+  const said = textOf(openSegment(turn));
+  const note = joinParagraphs(failure, `*(${problem})*`);
   const footer = await deps.footer(turn, outcome);
-  const shown = outcome === "done" ? delivery.finish(text, [], footer) : delivery.fail(text, footer);
+  const shown =
+    outcome === "done" ? delivery.finish(joinParagraphs(said, note), [], footer) : delivery.fail(said, note, footer);
   await shown.catch((thrown: unknown) =>
     deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not show that a turn is not in memory"),
   );

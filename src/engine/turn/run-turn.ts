@@ -74,7 +74,10 @@ async function runOrExplain(run: TurnRun): Promise<TurnEnd> {
     if (signal.aborted) return await endAborted(run);
     if (turn.ending !== undefined) return await endVisibly(run, turn.ending.state, turn.ending.sentence);
     const refusal = unreadableText(turn, deps.limits);
-    if (refusal !== undefined) return await endVisibly(run, "failed", refusal);
+    if (refusal !== undefined) {
+      turn.isFailureFinal = true;
+      return await endVisibly(run, "failed", refusal);
+    }
     // An earlier process may have left other text, or only its progress.
     if (!turn.isDelivered) run.delivery.show(textOf(openSegment(turn)));
     return await takeSteps(run);

@@ -31,6 +31,7 @@ import { placesOfGuild, placesWithoutGuild } from "./inbound/catch-up.ts";
 import { createCursors } from "./inbound/cursors.ts";
 import { createEarlier } from "./inbound/earlier.ts";
 import { createInbound, type Inbound } from "./inbound/inbound.ts";
+import { createMissedChanges } from "./inbound/missed-changes.ts";
 import { createMissedReactions, type MissedReactions } from "./inbound/missed-reactions.ts";
 import { createFileOpener } from "./inbound/open-file.ts";
 import { createReactions, type Reactions } from "./inbound/reactions.ts";
@@ -91,7 +92,13 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   let isLost = false;
   let missing: string | undefined;
   let handling:
-    | { inbound: Inbound; interactions: Interactions; reactions: Reactions; missed: MissedReactions }
+    | {
+        inbound: Inbound;
+        interactions: Interactions;
+        reactions: Reactions;
+        missed: MissedReactions;
+        missedChanges: ReturnType<typeof createMissedChanges>;
+      }
     | undefined;
 
   const guildChannels = createGuildChannels();
@@ -175,6 +182,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   function begin(shard: number, count: number): Promise<unknown> {
     guildChannels.begin(shard, count);
     void handling?.missed.read();
+    void handling?.missedChanges(shard, count);
     noteReturn();
     return catchUp(placesWithoutGuild(shard, cursors), shard);
   }
@@ -251,7 +259,8 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       const interactions = createInteractions({ api, channels, handlers, formContents, onAsked, log });
       const reactions = createReactions({ handlers, lookUp: people.lookUp, botId: context.botId, log });
       const missed = createMissedReactions({ ...shared, ownId });
-      handling = { inbound, interactions, reactions, missed };
+      const missedChanges = createMissedChanges({ ...shared, inbound });
+      handling = { inbound, interactions, reactions, missed, missedChanges };
       signal.addEventListener("abort", () => void gateway.close(), { once: true });
       const opened = gateway.open(both).then(register);
       await Promise.race([opened, refused.promise]);

@@ -202,7 +202,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
       if (store.get(cardId(target, card.id)) !== undefined) await store.put(cardMessage(card));
     },
     finish: (text, files, footer) => end(text, files, "done", footer),
-    fail: (text, footer) => end(text, [], "failed", footer),
+    fail: (text, reason, footer) => end([text, reason].filter(Boolean).join("\n\n"), [], "failed", footer),
     async park() {
       openReplies.delete(posts);
       if (begun === undefined) return;

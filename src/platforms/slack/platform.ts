@@ -37,6 +37,7 @@ import { createEarlier } from "./inbound/earlier.ts";
 import { createGroupDms } from "./inbound/group-dms.ts";
 import { createInbound, type Inbound } from "./inbound/inbound.ts";
 import { addListeners } from "./inbound/listeners.ts";
+import { createMissedChanges } from "./inbound/missed-changes.ts";
 import { createRecentMessages } from "./inbound/recent-messages.ts";
 import { createThreads } from "./inbound/threads.ts";
 import { createCommands } from "./interactions/commands.ts";
@@ -150,6 +151,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         if (report.isOver) logReport(report, log);
       },
     });
+    const readMissedChanges = createMissedChanges({ api, handlers, inbound, log });
     /** Only what Slack sends waits, not what is fetched. */
     const live: Inbound = {
       ...inbound,
@@ -164,7 +166,11 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     const commands = createCommands({ ...shared, threads, authors, onTaken });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {
-      fetchMissed: (absence) => void catchUp.run(absence),
+      fetchMissed(absence) {
+        void catchUp.run(absence);
+        // After a short absence, Slack sends its events again.
+        if (absence === "long") void readMissedChanges();
+      },
       app(made) {
         const app = new App({
           receiver: made,

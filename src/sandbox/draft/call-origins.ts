@@ -11,19 +11,24 @@ export interface OriginSources {
   outputsFolder(scope: Scope): string;
 }
 
-export async function originsRead(
+/** All that the call can read. Assumes that every host which it names answers. */
+export async function originsRead(sources: OriginSources, call: FolderCall, folder: SeenFolder): Promise<Origin[]> {
+  return distinctOrigins([...(await originsOfFiles(sources, call, folder)), ...originsOfHosts(call.network)]);
+}
+
+export async function originsOfFiles(
   { fileOrigins, outputsFolder }: OriginSources,
   call: FolderCall,
   folder: SeenFolder,
 ): Promise<Origin[]> {
-  const { path, usesOutputs, network } = call;
+  const { path, usesOutputs } = call;
   const isOutput = path !== undefined && /^\/outputs(?:\/|$)/.test(path);
   const outputPath = /^\/outputs\/+(.+)$/s.exec(path ?? "")?.[1];
   const [files, outputs] = await Promise.all([
     isOutput ? [] : fileOrigins.read(folder, path),
     usesOutputs ? originsOfOutputs(fileOrigins, outputsFolder(call.scope.scope), outputPath) : [],
   ]);
-  return distinctOrigins([...files, ...outputs, ...originsOfHosts(network)]);
+  return distinctOrigins([...files, ...outputs]);
 }
 
 async function originsOfOutputs(fileOrigins: FileOrigins, root: string, path: string | undefined): Promise<Origin[]> {

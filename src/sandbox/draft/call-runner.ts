@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { RemoraError } from "../../lib/errors.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { CallFolder, DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../ports/draft.ts";
-import type { Origin } from "../../ports/origin.ts";
+import { type Origin, originsOfHosts } from "../../ports/origin.ts";
 import type { CommandEnd, Sandbox } from "../../ports/sandbox.ts";
 import type { ToolAttempt } from "../../ports/tool.ts";
 import { discardLayer } from "../effects/remove-tree.ts";
 import type { Egress } from "../egress/egress.ts";
 import { fileSystemTime } from "./base-state.ts";
-import { type OriginSources, originsRead, originsWritten, withOrigins } from "./call-origins.ts";
+import { type OriginSources, originsOfFiles, originsRead, originsWritten, withOrigins } from "./call-origins.ts";
 import {
   createUnconfinedCommands,
   createViewCommands,
@@ -124,14 +124,15 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
       commandEnd = end;
     };
     try {
-      const read = await originsRead(options, call, { root: draft.folder, seen: view.merged });
-      const origins = originsWritten(call, read);
+      const files = await originsOfFiles(options, call, { root: draft.folder, seen: view.merged });
+      const origins = originsWritten(call, [...files, ...originsOfHosts(call.network)]);
       const startJob = (text: string) => options.startJob({ call, draft, text, origins });
       const commands = createViewCommands({ view, session, environment: options.environment, startJob, noteEnd });
       const runInside: CallFolder["runInside"] = (text, env, runSignal) =>
         startInView({ view, session, environment: { ...options.environment, ...env } }, text, runSignal);
       const folder = { path: view.merged, runInside, ...(call.use === "write" ? { commands } : {}) };
-      const attempt = withOrigins(await work(folder), read);
+      const done = await work(folder);
+      const attempt = withOrigins(done, [...files, ...originsOfHosts(session?.answeredBy(call.network) ?? [])]);
       if (call.use === "read" || wasInterrupted(attempt, commandEnd) || signal.aborted) return attempt;
       return await merged(call, draft, { view, over: layer, scratch, since }, attempt, signal);
     } finally {

@@ -49,6 +49,8 @@ export interface EgressSession {
   /** Starts the proxy on the view's loopback. Call it at most once. For `pid`, see `openListener`. */
   connect(pid: number, signal: AbortSignal): Promise<Record<string, string>>;
   connections(): EgressConnection[];
+  /** Those of the approved hosts that sent anything. Written as in the call. */
+  answeredBy(hosts: readonly string[]): string[];
   refusals(): string;
   /** Closes every connection immediately. Must not reject. May be called again. */
   close(): Promise<void>;
@@ -133,6 +135,13 @@ function createSession(
       return proxyEnvironment(port, certificates);
     },
     connections: () => records.list(),
+    answeredBy(written) {
+      const answered = records.list().filter(({ bytesIn }) => bytesIn > 0);
+      return written.filter((each) => {
+        const parsed = parseHosts([each]);
+        return parsed.type === "hosts" && answered.some(({ host, port }) => isApproved(parsed.hosts, host, port));
+      });
+    },
     refusals: () => (isOverLimit ? overLimit : describeRefusals(records.list(), hosts)),
     async close() {
       end();

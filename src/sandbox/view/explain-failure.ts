@@ -12,7 +12,7 @@ export async function explainFailure({ step, errorName, cause }: LauncherFailure
   if (isOutOfFiles(cause))
     return `too many files are open (${failed}): raise the limit of open files (ulimit -n, or LimitNOFILE of the service)`;
   if (codeOf(cause) === "ENOENT")
-    return `the launcher is gone (${failed}): nothing else may delete files in the data folder; restart Remora`;
+    return `the launcher is gone (${failed}): nothing else may delete files in the data folder; try again`;
   if (errorName === "ENOSYS") return `the kernel is too old (${failed}): views need Linux 5.12 or newer`;
   if (step === "start the launcher" || step === "start")
     return `the launcher can't be started (${failed}): keep the data folder on a file system without the option noexec`;

@@ -60,9 +60,13 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let report: Promise<SandboxReport> | undefined;
   let canOverlay = options.forceCopy !== true;
 
-  const prepared = () => {
-    machine ??= prepare(options.folder);
-    return machine;
+  /** Made again if somebody has deleted the folder, or if it could not be made. */
+  const prepared = async (): Promise<Machine> => {
+    const known = machine;
+    const isUsable = await known?.then(({ start }) => start.exists()).catch(() => false);
+    // Another view may have found the same in the meantime.
+    if (isUsable !== true && machine === known) machine = prepare(options.folder);
+    return await (machine as Promise<Machine>);
   };
 
   const openWith = async (

@@ -2,6 +2,7 @@
  * Makes the folder that all views of this process share, and removes the folders of processes that no longer run. A process
  * leaves its /etc to the next one.
  */
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { makeEtcTemplate } from "./etc-template.ts";
@@ -16,6 +17,8 @@ export interface StartFolder {
   boundInEtc(): string[];
   root: string;
   scratch: string;
+  /** False if somebody has deleted it. */
+  exists(): boolean;
   remove(): Promise<void>;
 }
 
@@ -36,6 +39,7 @@ export async function openStartFolder(folder: string, processor: Processor): Pro
     boundInEtc: template.mounted,
     root,
     scratch,
+    exists: () => [launcher, root, join(etc, "passwd")].every((path) => existsSync(path)),
     async remove() {
       await move(etc, left);
       await removeFolder(own);

@@ -22,6 +22,8 @@ export interface RecordingAgent {
   commands: InboundCommand[];
   edited: { id: string; text: string }[];
   deleted: string[];
+  /** What the agent had not answered when its process was killed. */
+  unanswered: InboundMessage[];
   /** Awaited before a message is kept; rejects when it can't be. */
   beforeKeeping(message: InboundMessage): Promise<void>;
   notice: Notice | undefined;
@@ -42,6 +44,7 @@ export function createRecordingAgent(): RecordingAgent {
     commands: [],
     edited: [],
     deleted: [],
+    unanswered: [],
     beforeKeeping: async () => {},
     notice: undefined,
     receipt: { accepted: true, text: "Noted." },
@@ -77,6 +80,7 @@ export function createRecordingAgent(): RecordingAgent {
       async onEdited(_platform, id, text) {
         agent.edited.push({ id, text });
       },
+      unanswered: async () => agent.unanswered,
       async onDeleted(_platform, id) {
         agent.deleted.push(id);
       },

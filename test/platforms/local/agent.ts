@@ -35,7 +35,7 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
     const reply = platform().reply(targetOf(message), createPosts());
     const { text } = message;
     if (text.startsWith("ask")) return await askFirst(message, reply);
-    if (text === "fail") return await reply.fail("I had begun.\n\n⚠️ The model could not answer: it is out of reach.");
+    if (text === "fail") return await reply.fail("I had begun.", "⚠️ The model could not answer: it is out of reach.");
     // A test can release the answer as soon as it sees its first words.
     const held = agent.isHolding ? new Promise<void>((resolve) => (release = resolve)) : undefined;
     const words = agent.answerText.split(/(?<=\s)/);
@@ -114,6 +114,7 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
       async onEdited(_platform, id, text) {
         agent.edited.push({ id, text });
       },
+      unanswered: async () => [],
       async onDeleted(_platform, id) {
         agent.deleted.push(id);
       },

@@ -41,6 +41,7 @@ beforeEach(async () => {
       return receipt;
     },
     onEdited: async (...edit) => void edited.push(edit),
+    unanswered: async () => [],
     onDeleted: async (...deletion) => void edited.push(deletion),
   };
   await page.platform.connect(handlers, new AbortController().signal);

@@ -76,6 +76,7 @@ export function createChangingAgent(platform: () => Platform): ChangingAgent {
       onPick: async () => ({ accepted: false, text: "Nothing is asked here." }),
       onCommand: async () => ({ text: "No commands here.", isPrivate: true }),
       onEdited: async () => {},
+      unanswered: async () => [],
       onDeleted: async () => {},
     },
   };

@@ -431,10 +431,14 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await tab.context().setOffline(true);
     await page.server.close();
     await tab.getByText("Connection lost").waitFor();
+    await tab.getByRole("main").getByRole("textbox").press("Enter");
+    const unreachable = tab.getByRole("alert").getByText("Can't reach Remora.");
+    await unreachable.waitFor();
     await tab.context().setOffline(false);
     await page.restart(port);
     await page.platform.connect(agent.handlers, new AbortController().signal);
     await tab.getByText("Connection lost").waitFor({ state: "hidden" });
+    await unreachable.waitFor({ state: "hidden" });
     await tab.getByRole("main").getByRole("textbox").press("Enter");
     await vi.waitFor(async () => expect(await tab.getByRole("main").getByRole("textbox").inputValue()).toBe(""));
     expect(agent.heard.map((message) => message.text)).toEqual(["do not lose me"]);

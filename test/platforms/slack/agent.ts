@@ -23,6 +23,8 @@ export interface TestAgent {
   commands: InboundCommand[];
   edited: { id: string; text: string }[];
   deleted: string[];
+  /** What the agent had not answered when its process was killed. */
+  unanswered: InboundMessage[];
   /** Set: messages can't be kept. */
   failure: Error | undefined;
   notice: Notice | undefined;
@@ -42,6 +44,7 @@ export function createTestAgent(): TestAgent {
     commands: [],
     edited: [],
     deleted: [],
+    unanswered: [],
     failure: undefined,
     notice: undefined,
     receipt: { accepted: true, text: "Noted." },
@@ -75,6 +78,7 @@ export function createTestAgent(): TestAgent {
       async onEdited(_platform, id, text) {
         agent.edited.push({ id, text });
       },
+      unanswered: async () => agent.unanswered,
       async onDeleted(_platform, id) {
         agent.deleted.push(id);
       },

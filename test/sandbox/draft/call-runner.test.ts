@@ -1,8 +1,9 @@
 /** One call over a draft: what it sees, what is merged, and what a crash at each step leaves. */
 import { spawnSync } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createEvents } from "../../../src/lib/event-bus.ts";
 import { silentLog } from "../../../src/lib/log.ts";
 import type { CallFolder } from "../../../src/ports/draft.ts";
@@ -16,6 +17,7 @@ import { createCallMerger } from "../../../src/sandbox/draft/merge-call.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import { createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts";
 import { createRecordedAudit } from "../../doubles/audit.ts";
+import { listening } from "../egress/servers.ts";
 import { type Bench, type CallOptions, createBench, noSandbox } from "./draft-bench.ts";
 
 let bench: Bench;
@@ -115,6 +117,22 @@ describe("a call", () => {
     expect(again.text).toBe("done");
     await bench.end(turn);
     expect(await readFile(join(bench.folder(), "a.txt"), "utf8")).toBe("x");
+  });
+
+  test("has read what the hosts sent that could be reached, and nothing of the others", async () => {
+    const { port, close } = await listening(
+      createServer((_request, response) => response.end("hello")),
+      "127.0.0.3",
+    );
+    onTestFinished(close);
+    const [reached, down] = [`127.0.0.3:${port}`, `127.0.0.4:${port}`];
+    const turn = await bench.startTurn();
+    const more = { network: [reached, down, "no-such-name.invalid"] };
+    const command = `for host in ${more.network.join(" ")}; do curl -s http://$host/; done; true`;
+    const { text, origins } = await bench.run(turn, command, more);
+    expect(text).toMatch(/^hello.*can't be reached/s);
+    expect(origins).toEqual([{ kind: "web", name: reached }]);
+    expect((await bench.run(turn, "true", more)).origins).toEqual([]);
   });
 
   test("with any id keeps its files below the draft's folder", async () => {

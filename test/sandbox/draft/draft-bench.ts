@@ -84,7 +84,7 @@ export async function createBench(options: BenchOptions = {}) {
   const settled: ApprovalCard[] = [];
   const accepted: InboundMessage[] = [];
   const sandbox = options.sandbox ?? createSandbox({ folder: join(root, "sandbox") });
-  const egress = createEgress({ allow: [], secrets: {}, log: () => {} });
+  const egress = createEgress({ allow: ["127.0.0.0/8"], secrets: {}, log: () => {} });
 
   const events = createEvents();
   const audit = createRecordedAudit();

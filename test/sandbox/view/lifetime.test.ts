@@ -106,3 +106,17 @@ test("the next start takes over the /etc of views, and repairs it", async () => 
   expect(await text(output)).toMatch(/^sandbox\n.*No such file/);
   expect(existsSync(left)).toBe(false);
 });
+
+test("what was deleted in the sandbox's folder is made again for the next views", async () => {
+  const { run, place } = createWorkbench();
+  await run("true");
+  rmSync(join(place, "sandbox"), { recursive: true });
+  const both = await Promise.all([run("cat /etc/hostname"), run("cat /etc/hostname")]);
+  expect(both.map(({ output }) => output)).toEqual(["sandbox\n", "sandbox\n"]);
+  expect(readdirSync(join(place, "sandbox"))).toHaveLength(1);
+  for (const part of ["remora-view", "root", "etc"]) {
+    for (const start of readdirSync(join(place, "sandbox")))
+      rmSync(join(place, "sandbox", start, part), { recursive: true, force: true });
+    expect((await run("cat /etc/hostname")).output).toBe("sandbox\n");
+  }
+});

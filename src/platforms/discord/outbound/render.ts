@@ -11,6 +11,8 @@ import { escapePlain } from "./plain-text.ts";
 export const maxAnswerMessages = 3;
 
 const statusMark = "-# ⏳ ";
+/** Of what stands below an answer that is sent as a file. The file has all of it. */
+const maxBelowLength = 700;
 const fileNote = "\n-# The full answer is in the file.";
 
 /** Uses no more messages for an unfinished text than the finished text may have. */
@@ -36,12 +38,16 @@ export interface FinalRendering {
   file?: RawFile;
 }
 
-export function renderFinal(text: string): FinalRendering {
-  const converted = toDiscordMarkdown(text);
+/** `below` stays in the message even if the text becomes a file. */
+export function renderFinal(text: string, below = ""): FinalRendering {
+  const whole = [text, below].filter(Boolean).join("\n\n");
+  const converted = toDiscordMarkdown(whole);
   const parts = splitMarkdown(converted, maxMessageLength);
   if (parts.length <= maxAnswerMessages) return { parts };
-  const [first = ""] = splitMarkdown(converted, maxMessageLength - fileNote.length);
-  return { parts: [first + fileNote], file: { name: "answer.md", data: text, contentType: "text/markdown" } };
+  const [last = ""] = splitMarkdown(toDiscordMarkdown(below), maxBelowLength);
+  const end = last === "" ? fileNote : `${fileNote}\n\n${last}`;
+  const [first = ""] = splitMarkdown(converted, maxMessageLength - end.length);
+  return { parts: [first + end], file: { name: "answer.md", data: whole, contentType: "text/markdown" } };
 }
 
 export function renderAll(text: string): string[] {

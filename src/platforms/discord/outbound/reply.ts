@@ -134,11 +134,16 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     }
   }
 
-  async function end(text: string, wanted: ToolFile[], below: AnswerFooter | undefined): Promise<void> {
+  async function end(
+    text: string,
+    wanted: ToolFile[],
+    below: AnswerFooter | undefined,
+    reason?: string,
+  ): Promise<void> {
     const footer = renderFooter(below, targetThread(target));
     const { files, notes } = await readFiles(wanted);
     const whole = [text, ...notes].filter(Boolean).join("\n\n");
-    const { parts: texts, file } = renderFinal(whole);
+    const { parts: texts, file } = renderFinal(whole, reason);
     const parts = withFooterLine(texts, footer);
     growing.final = parts;
     await updates.stop();
@@ -152,7 +157,8 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       if (!isAboutFiles) throw thrown;
       const refused = files.map(({ name }) => attachmentNote(name, messageOf(thrown)));
       const { components } = footer;
-      const shown = withFooterLine(renderAll([whole, ...refused].join("\n\n")), footer);
+      const all = [whole, ...refused, reason].filter(Boolean).join("\n\n");
+      const shown = withFooterLine(renderAll(all), footer);
       await settleText(open, shown, { files: [], components });
     } finally {
       typing.stop();
@@ -254,7 +260,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     note: (said) => note(said).catch(asRejection),
     question: (card) => question(card).catch(asRejection),
     finish: (text, files, footer) => end(text, files, footer).catch(asRejection),
-    fail: (text, footer) => end(text, [], footer).catch(asRejection),
+    fail: (text, reason, footer) => end(text, [], footer, reason).catch(asRejection),
     async park() {
       typing.stop();
       if (isWritten) await closeSegment();

@@ -1,27 +1,27 @@
 /** Talks to the server: requests, whose failures carry messages for people, and the live stream of changes. */
 
-export class Failure extends Error {
-  constructor(message, status) {
-    super(message);
-    this.status = status;
-  }
-}
+export class Failure extends Error {}
+/** Over as soon as the live stream is connected again. */
+export class Unreachable extends Failure {}
 
 export async function request(method, path, body) {
-  let response;
-  try {
-    response = await fetch(`/local/api/${path}`, {
-      method,
-      ...(body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
-    });
-  } catch {
-    throw new Failure("Can't reach Remora. Is it running? What you wrote is still here.", 0);
-  }
+  const [response, text] = await answerTo(`/local/api/${path}`, {
+    method,
+    ...(body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+  });
   if (response.status === 204) return undefined;
-  const text = await response.text();
   const json = response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : undefined;
   if (response.ok) return json;
-  throw new Failure(json?.error ?? text, response.status);
+  throw new Failure(json?.error ?? text);
+}
+
+async function answerTo(url, options) {
+  try {
+    const response = await fetch(url, options);
+    return [response, await response.text()];
+  } catch {
+    throw new Unreachable("Can't reach Remora. Is it running? What you wrote is still here.");
+  }
 }
 
 /** Sends a file as the body. `onProgress` receives the fraction sent, from 0 to 1, which `fetch` does not report. */
@@ -35,10 +35,10 @@ export function upload(path, file, onProgress) {
       const isJson = sending.getResponseHeader("content-type")?.includes("json");
       const json = isJson ? JSON.parse(sending.responseText) : undefined;
       if (sending.status === 201) resolve(json);
-      else reject(new Failure(json?.error ?? sending.responseText, sending.status));
+      else reject(new Failure(json?.error ?? sending.responseText));
     });
     sending.addEventListener("error", () =>
-      reject(new Failure("The upload broke off. Is Remora running? Send the message again.", 0)),
+      reject(new Failure("The upload broke off. Is Remora running? Send the message again.")),
     );
     sending.send(file);
   });

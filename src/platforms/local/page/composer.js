@@ -1,5 +1,5 @@
 /** The message composer. Each conversation keeps its unsent text, even after a failed send. */
-import { Failure } from "./api.js";
+import { Failure, Unreachable } from "./api.js";
 import { createAttachedFiles } from "./attached-files.js";
 import { button, element, iconButton } from "./dom.js";
 
@@ -11,6 +11,7 @@ export function createComposer(slot, { id, target, send, upload, command, comman
   const drafts = new Map();
   let context = { key: "", hint: "", isMentionOffered: false };
   let pending;
+  let isUnreachable = false;
 
   const text = element("textarea", { id, rows: "1", "aria-describedby": `${id}-hint`, enterkeyhint: "send" });
   const label = element("label", { for: id, class: "visually-hidden" });
@@ -48,6 +49,7 @@ export function createComposer(slot, { id, target, send, upload, command, comman
   }
 
   function say(sentence) {
+    isUnreachable = false;
     problem.textContent = sentence;
     problem.hidden = sentence === "";
   }
@@ -110,6 +112,7 @@ export function createComposer(slot, { id, target, send, upload, command, comman
     } catch (thrown) {
       if (!(thrown instanceof Failure)) throw thrown;
       say(thrown.message);
+      isUnreachable = thrown instanceof Unreachable;
     } finally {
       submit.disabled = false;
     }
@@ -168,6 +171,10 @@ export function createComposer(slot, { id, target, send, upload, command, comman
   return {
     write,
     focus: () => text.focus(),
+    /** Remora can be reached. */
+    connected() {
+      if (isUnreachable) say("");
+    },
     show(next) {
       const isOther = next.key !== context.key;
       if (context.key === "") enable(true);

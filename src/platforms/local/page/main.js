@@ -71,8 +71,10 @@ async function load(person) {
     onReset: () => attempt(() => load(state.me.id)),
     onConnection(isConnected) {
       clearTimeout(lostTimer);
-      if (isConnected) showBanner("");
-      else lostTimer = setTimeout(() => showBanner("Connection lost. Reconnecting…"), lostAfterMs);
+      if (isConnected) {
+        showBanner("");
+        panes.connected();
+      } else lostTimer = setTimeout(() => showBanner("Connection lost. Reconnecting…"), lostAfterMs);
     },
     onOpen: () => waiting.refresh(),
   });

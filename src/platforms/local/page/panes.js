@@ -92,6 +92,10 @@ export function createPanes({ chat, open, go, actions, render, loadOlder }) {
     place,
     thread,
     reveal: (id) => (open().thread !== null && thread.log.reveal(id)) || place.log.reveal(id),
+    connected() {
+      place.composer.connected();
+      thread.composer.connected();
+    },
     tick() {
       place.working.tick();
       thread.working.tick();

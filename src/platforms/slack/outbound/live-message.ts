@@ -38,8 +38,11 @@ export interface LiveMessageOptions {
 export interface LiveMessage {
   /** Resolves when the first words are visible; later calls resolve immediately. Never rejects. */
   show(change: { text?: string; progress?: Progress }): Promise<void>;
-  /** Undefined keeps the text shown so far. Resolves to the complete text if it did not fit into a message. */
-  close(text: string | undefined, footer?: AnswerFooter): Promise<{ rest: string | undefined }>;
+  /**
+   * Undefined keeps the text shown so far. `reason` is below the text, also if the text is too long for a message. Resolves
+   * to the complete text if it did not fit into a message.
+   */
+  close(text: string | undefined, footer?: AnswerFooter, reason?: string): Promise<{ rest: string | undefined }>;
   leave(): Promise<void>;
 }
 
@@ -52,6 +55,8 @@ interface Visible {
 
 /** Leaves room for the note that says where the text continues. */
 const maxHeadLength = maxMarkdownLength - 500;
+/** Of the reason below the beginning of a long text. The file has all of it. */
+const maxReasonLength = 700;
 const maxFailures = 3;
 const minGapMs = { append: 600, edit: 1_200, start: 0 };
 
@@ -229,11 +234,11 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       clearTimeout(timer);
       await working;
     },
-    async close(text, footer) {
+    async close(said, footer, reason = "") {
       isClosed = true;
       clearTimeout(timer);
       await working;
-      if (text === undefined) {
+      if (said === undefined) {
         // An earlier process may have died before it stored the ts. Its stream would stay open.
         const ts = await sender.find(key);
         const isOnlyProgress = shown.text === "" && (shown.line !== "" || (stream?.tasks.size ?? 0) > 0);
@@ -241,8 +246,9 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
         await options.status?.show("");
         return { rest: undefined };
       }
+      const text = [said, reason].filter(Boolean).join("\n\n");
       const isLong = renderParts(text).length > 1;
-      const final = isLong ? `${headOf(text)}\n\n${wholeIsBelow(text)}` : text;
+      const final = isLong ? beginningAnd(reason, text) : text;
       await finishWith(final, footer);
       await options.status?.show("");
       return { rest: isLong ? text : undefined };
@@ -250,9 +256,15 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
   };
 }
 
-function headOf(text: string): string {
-  if (text.length <= maxHeadLength && !text.includes("<")) return text;
-  return renderParts(text, maxHeadLength)[0] ?? "";
+function headOf(text: string, maxLength = maxHeadLength): string {
+  if (text.length <= maxLength && !text.includes("<")) return text;
+  return renderParts(text, maxLength)[0] ?? "";
+}
+
+function beginningAnd(reason: string, text: string): string {
+  const note = wholeIsBelow(text);
+  if (reason === "") return `${headOf(text)}\n\n${note}`;
+  return [headOf(text, maxHeadLength - maxReasonLength), note, headOf(reason, maxReasonLength)].join("\n\n");
 }
 
 function partial({ text, line: words }: Visible): MessageContent {

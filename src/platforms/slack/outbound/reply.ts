@@ -131,8 +131,9 @@ export function createSlackReply(options: ReplyOptions): Reply {
     { sender, destination }: Begun,
     text: string | undefined,
     footer?: AnswerFooter,
+    reason?: string,
   ): Promise<{ rest: string | undefined }> {
-    const closed = await openSegment(sender, destination).close(text, footer);
+    const closed = await openSegment(sender, destination).close(text, footer, reason);
     segment = undefined;
     latestText = undefined;
     // Don't wait: the message itself already shows the progress.
@@ -140,7 +141,12 @@ export function createSlackReply(options: ReplyOptions): Reply {
     return closed;
   }
 
-  async function end(text: string, files: ToolFile[], footer: AnswerFooter | undefined): Promise<void> {
+  async function end(
+    text: string,
+    files: ToolFile[],
+    footer: AnswerFooter | undefined,
+    reason?: string,
+  ): Promise<void> {
     const place = await begin();
     const { sender } = place;
     const { found, notes } = await readFiles(files);
@@ -155,7 +161,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
         },
       );
     }
-    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"), footer);
+    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"), footer, reason);
     if (areShared) return;
     try {
       const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
@@ -258,7 +264,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     note: (said) => inOrder(() => note(said).catch(asRejection)),
     question: (card) => inOrder(() => question(card).catch(asRejection)),
     finish: (text, files, footer) => inOrder(() => end(text, files, footer).catch(asRejection)),
-    fail: (text, footer) => inOrder(() => end(text, [], footer).catch(asRejection)),
+    fail: (text, reason, footer) => inOrder(() => end(text, [], footer, reason).catch(asRejection)),
     park: () =>
       inOrder(async () => {
         if (segment !== undefined) await closeSegment(await begin(), latestText);
