@@ -39,7 +39,7 @@ export interface DurabilityWorld {
   /** Starts a process that ends with the world. `data` overrides the home's data folder. */
   start(args?: string[], more?: { env?: Record<string, string>; data?: string }): Promise<RemoraProcess>;
   /** Starts the agent within the test's process, and opens the page to the person: for what no test kills or signals. */
-  startHere(): Promise<RunningRemora>;
+  startHere(args?: string[]): Promise<RunningRemora>;
   /** Read from outside the processes; exists after the first start. */
   ledger(): Promise<Ledger>;
   /** A person at the page of the current `front` process; by default the first one started. */
@@ -102,8 +102,8 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
       served ??= started;
       return started;
     },
-    async startHere() {
-      here = await startHere(home, env);
+    async startHere(args) {
+      here = await startHere(home, env, args);
       served = here;
       return here;
     },

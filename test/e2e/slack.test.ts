@@ -257,7 +257,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await expect.poll(() => feedbackLines(), { timeout: 60_000 }).toHaveLength(0);
   });
 
-  test("after kill -9, a click on an open card counts once, and missed messages are answered once", async () => {
+  onlyOnce("after kill -9, a click on an open card counts once, and missed messages are answered once", async () => {
     const dying = await startProcess();
     const answered = mention("help");
     await answerIn(answered, "demo model");
@@ -396,7 +396,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(whole?.readable.match(/1 action · /g)).toHaveLength(1);
   });
 
-  test("SIGTERM closes the connection and ends the process with exit code 0", async () => {
+  onlyOnce("SIGTERM closes the connection and ends the process with exit code 0", async () => {
     const stopping = await startProcess();
     await answerIn(mention("help"), "demo model");
     expect(await stopping.stop()).toBe(0);
