@@ -38,8 +38,8 @@ export interface DurabilityWorld {
   configure(config: Record<string, unknown>): Promise<void>;
   /** Starts a process that ends with the world. `data` overrides the home's data folder. */
   start(args?: string[], more?: { env?: Record<string, string>; data?: string }): Promise<RemoraProcess>;
-  /** Starts the agent within the test's process, and opens the page to the person: for what no test kills or signals. */
-  startHere(args?: string[]): Promise<RunningRemora>;
+  /** The same within the test's process, which is cheaper: for what no test kills or signals. */
+  startHere(args?: string[], more?: { env?: Record<string, string>; data?: string }): Promise<RunningRemora>;
   /** Read from outside the processes; exists after the first start. */
   ledger(): Promise<Ledger>;
   /** A person at the page of the current `front` process; by default the first one started. */
@@ -86,8 +86,9 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
     ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
   };
   const processes: RemoraProcess[] = [];
-  let here: RunningRemora | undefined;
+  const here: RunningRemora[] = [];
   let served: Served | undefined;
+  const homeWith = (data: string | undefined) => (data === undefined ? home : { ...home, data });
   let ledger: Ledger | undefined;
   return {
     ...{ home, model, tools, env, configure, effects: effects.count },
@@ -96,16 +97,16 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
       return redis;
     },
     async start(args = [], more = {}) {
-      const ownHome = more.data === undefined ? home : { ...home, data: more.data };
-      const started = await startRemora(ownHome, { ...env, ...more.env }, args);
+      const started = await startRemora(homeWith(more.data), { ...env, ...more.env }, args);
       processes.push(started);
       served ??= started;
       return started;
     },
-    async startHere(args) {
-      here = await startHere(home, env, args);
-      served = here;
-      return here;
+    async startHere(args = [], more = {}) {
+      const started = await startHere(homeWith(more.data), { ...env, ...more.env }, args);
+      here.push(started);
+      served ??= started;
+      return started;
     },
     async ledger() {
       const journals = join(home.workspace, "journals");
@@ -121,7 +122,7 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
       served = process;
     },
     async close() {
-      await Promise.all([...processes.map((process) => process.kill()), here?.stop()]);
+      await Promise.all([...processes.map((process) => process.kill()), ...here.map((each) => each.stop())]);
       await ledger?.close();
       await Promise.all([tools, model, effects, scripted].map((each) => each.close()));
       await redis?.dispose();

@@ -114,7 +114,7 @@ for (const store of stores) {
         expect(await (await world.ledger()).list("turn", { states: ["running"] })).toHaveLength(3);
         model.open();
         tools.open();
-        await world.startHere();
+        world.front(await world.startHere());
       });
 
       test("a turn is suspended and continues after the next start", async () => {

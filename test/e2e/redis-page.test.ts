@@ -37,6 +37,7 @@ describe.skipIf(missingRedis !== undefined)(`The page on Redis${redisNote}`, () 
   test("is served again by a process restarted right after a kill", async () => {
     await serving.kill();
     const again = await world.startHere();
+    world.front(again);
     await eventually(() => expect(again.stderr()).toContain(notServed));
     await expectAnswered();
   });

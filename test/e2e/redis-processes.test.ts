@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createChatClient } from "../doubles/chat-client.ts";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
-import type { RemoraProcess } from "../doubles/remora-process.ts";
+import type { RemoraProcess, RunningRemora } from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { SeenMessage } from "../doubles/slack/see.ts";
 import type { Person } from "../doubles/slack/state.ts";
@@ -52,14 +52,18 @@ async function closeWorld(): Promise<void> {
   expect(collector.problems).toEqual([]);
 }
 
-function start(role: "platforms" | "worker" | "all", data?: string): Promise<RemoraProcess> {
+type Role = "platforms" | "worker" | "all";
+
+function settings() {
   const { botToken, signingSecret, apiUrl } = slack;
-  const env = { SLACK_BOT_TOKEN: botToken, SLACK_SIGNING_SECRET: signingSecret, SLACK_API_URL: apiUrl };
-  return world.start(["--role", role], { env, ...(data === undefined ? {} : { data }) });
+  return { env: { SLACK_BOT_TOKEN: botToken, SLACK_SIGNING_SECRET: signingSecret, SLACK_API_URL: apiUrl } };
 }
 
-const worker = () => start("worker");
-const eventsOf = ({ url }: RemoraProcess) => `${url}/slack/events`;
+const start = (role: Role) => world.start(["--role", role], settings());
+/** In this process; no test kills it. */
+const startHere = (role: Role, more: { data?: string } = {}) =>
+  world.startHere(["--role", role], { ...settings(), ...more });
+const eventsOf = ({ url }: RunningRemora) => `${url}/slack/events`;
 
 /** The turns that the message has begun. */
 async function turnsOf(id: string) {
@@ -95,7 +99,7 @@ function shownNumbers(id: string): number[][] {
 const numbers = Array.from({ length: 20 }, (_, number) => number);
 
 /** A person who writes `plain <id>x<number>` in one thread. */
-async function talkAt({ url, token }: RemoraProcess): Promise<{ id: string; say(number: number): Promise<void> }> {
+async function talkAt({ url, token }: RunningRemora): Promise<{ id: string; say(number: number): Promise<void> }> {
   const ann = await createChatClient(url, token);
   ann.close();
   const id = newId();
@@ -138,8 +142,9 @@ async function expectTrace(turnId: string): Promise<void> {
 
 describe.skipIf(missingRedis !== undefined)(`a process for platforms, and workers${redisNote}`, () => {
   let front: RemoraProcess;
+  let doomed: RemoraProcess;
   /** The worker that the next test begins with. */
-  let working: RemoraProcess;
+  let working: RunningRemora;
 
   beforeAll(async () => {
     await openWorld();
@@ -149,7 +154,7 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
   afterAll(closeWorld);
 
   test("a worker with another data folder leaves the page's conversations alone", async () => {
-    const elsewhere = await start("worker", join(world.home.data, "..", "data-of-another-machine"));
+    const elsewhere = await startHere("worker", { data: join(world.home.data, "..", "data-of-another-machine") });
     const watch = await watchCommands("page-home");
     const id = newId();
     await world.person.say(id, `plain ${id}`);
@@ -158,7 +163,7 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
     await eventually(() => expect(watch.seen()).toBeGreaterThan(2));
     watch.end();
     expect((await ledger.get("message", `local:${id}`))?.state).toBe("queued");
-    working = await worker();
+    doomed = await start("worker");
     expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
     expect(await elsewhere.stop()).toBe(0);
   });
@@ -173,9 +178,9 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
     const safe = await callFor(world, "effect_safe");
     const again = await callFor(world, "effect_again");
     await eventually(() => expect([world.model.held(), world.tools.held()]).toEqual([2, 2]));
-    const next = await worker();
+    working = await startHere("worker");
     for (const number of numbers.slice(1, 10)) await say(number);
-    await working.kill();
+    await doomed.kill();
     world.model.open();
     world.tools.open();
     for (const number of numbers.slice(10)) await say(number);
@@ -184,7 +189,6 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
     expect(world.effects(safe)).toBe(1);
     expect(await answerIn(world, again)).toContain(`effect ${again}`);
     await expectInOrder(id);
-    working = next;
   });
 
   test.runIf(isWhole)("a stopped worker hands over its turns", async () => {
@@ -192,7 +196,7 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
     world.model.hold(plain, "before");
     await world.person.say(plain, `plain ${plain}`);
     await eventually(() => expect(world.model.held()).toBe(1));
-    const next = await worker();
+    const next = await startHere("worker");
     expect(await working.stop()).toBe(0);
     world.model.open();
     expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
@@ -201,7 +205,7 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
   });
 
   test("a message sent twice gets one reply and has one effect", async () => {
-    await worker();
+    await start("worker");
     const [plain, call] = [newId(), newId()];
     await Promise.all([plain, plain, plain].map((id) => world.person.say(id, `plain ${id}`)));
     await Promise.all([call, call, call].map((id) => world.person.say(id, `call effect_safe ${id}`)));
@@ -272,8 +276,7 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
     world.model.open();
     const ledger = await world.ledger();
     await eventually(async () => expect((await ledger.get("message", `local:${plain}`))?.state).toBe("answered"));
-    front = await start("platforms");
-    world.front(front);
+    world.front(await startHere("platforms"));
     expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
     await world.person.approve(asks);
     expect(await answerIn(world, asks)).toContain(`effect ${asks}`);
@@ -284,11 +287,11 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
 
 describe.skipIf(missingRedis !== undefined)(`two complete processes${redisNote}`, () => {
   let first: RemoraProcess;
-  let second: RemoraProcess;
+  let second: RunningRemora;
 
   beforeAll(async () => {
     await openWorld();
-    [first, second] = [await start("all"), await start("all")];
+    [first, second] = [await start("all"), await startHere("all")];
   });
   afterAll(closeWorld);
 
@@ -327,7 +330,7 @@ describe.skipIf(missingRedis !== undefined)(`two complete processes${redisNote}`
     world.model.open();
     const ledger = await world.ledger();
     await eventually(async () => expect((await ledger.get("message", `local:${plain}`))?.state).toBe("answered"));
-    world.front(await world.start());
+    world.front(await world.startHere());
     expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
   });
 });
