@@ -3,6 +3,7 @@
  * (remora-command.ts), and without its start, which costs most of the processor time.
  */
 import { resolve } from "node:path";
+import { Readable } from "node:stream";
 import { Command } from "commander";
 import { vi } from "vitest";
 import { addDataCommands } from "../../src/cli/program/data.ts";
@@ -14,14 +15,19 @@ import { type Ended, environmentOf } from "./remora-command.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 
-export async function remoraHere(home: string, ...given: string[]): Promise<Ended> {
+export function remoraHere(home: string, ...given: string[]): Promise<Ended> {
+  return commandHere(environmentOf(home), given);
+}
+
+export async function commandHere(env: Record<string, string>, given: string[], input = ""): Promise<Ended> {
   const program = new Command("remora");
   for (const add of [addSkillCommands, addPeopleCommands, addDataCommands, addOperationsCommands])
     add(program, project);
-  for (const [name, value] of Object.entries(environmentOf(home))) vi.stubEnv(name, value);
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   const before = process.exitCode;
   process.exitCode = undefined;
   const [stdout, stderr] = [collect(process.stdout), collect(process.stderr)];
+  const stdin = vi.spyOn(process, "stdin", "get").mockReturnValue(Readable.from([input]) as typeof process.stdin);
   let refused = "";
   try {
     await program.parseAsync(given, { from: "user" });
@@ -33,6 +39,7 @@ export async function remoraHere(home: string, ...given: string[]): Promise<Ende
   } finally {
     stdout.stop();
     stderr.stop();
+    stdin.mockRestore();
     vi.unstubAllEnvs();
   }
   const code = Number(process.exitCode ?? 0);

@@ -6,6 +6,7 @@
 import { resolve } from "node:path";
 import { PassThrough } from "node:stream";
 import type { App } from "../../src/app/app.ts";
+import type { Role } from "../../src/app/options.ts";
 import { start } from "../../src/cli/start.ts";
 import { environmentOf, linkIn, type RemoraHome, type RunningRemora } from "./remora-process.ts";
 
@@ -13,14 +14,18 @@ export { createHome, type RemoraHome, type RunningRemora } from "./remora-proces
 
 const project = resolve(import.meta.dirname, "../..");
 
-/** Rejects with the agent's error if the start fails. */
-export async function startRemora(home: RemoraHome, env: Record<string, string> = {}): Promise<RunningRemora> {
+/** `args`: none, or `--role` and a role. Rejects with the agent's error if the start fails. */
+export async function startRemora(
+  home: RemoraHome,
+  env: Record<string, string> = {},
+  [, role = "all"]: string[] = [],
+): Promise<RunningRemora> {
   const [stdout, stderr] = [collector(), collector()];
   let app: App | undefined;
   await start(
     environmentOf(home, env),
     project,
-    { role: "all" },
+    { role: role as Role },
     {
       stdout: stdout.stream,
       stderr: stderr.stream,

@@ -1,21 +1,20 @@
 /**
- * People elsewhere, in real browsers: a proxy with HTTPS, Slack and another identity provider, and one real process with its command
+ * People elsewhere, in real browsers: a proxy with HTTPS, Slack and another identity provider, and the real agent with its command
  * line. Cara has an account with a password, Ida one at the provider, and Ben is in Slack; these three may answer cards.
  */
-import { spawn } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { expect } from "vitest";
+import { commandHere } from "../cli/remora-here.ts";
 import { axeFindings } from "../doubles/axe.ts";
 import { launchBrowser } from "../doubles/browser.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { createIdentityProvider, type IdentityProvider, type ProviderKind } from "../doubles/identity/provider.ts";
-import { createHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { type ReverseProxy, startReverseProxy } from "../doubles/reverse-proxy.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
-const project = resolve(import.meta.dirname, "../..");
 const password = "correct horse battery";
 const patienceMs = 90_000;
 const client = { clientId: "1234.5678", clientSecret: "s3cret" };
@@ -24,7 +23,7 @@ export interface AccountsStory {
   proxy: ReverseProxy;
   slack: SlackDouble;
   providers: Record<"slack" | "oidc", IdentityProvider>;
-  remora: RemoraProcess;
+  remora: RunningRemora;
   /** On the local page. */
   ann: ChatClient;
   /** Roles by identity, which apply at once. */
@@ -81,18 +80,9 @@ export async function createAccountsStory(): Promise<AccountsStory> {
   return {
     ...{ proxy, slack, providers, remora, ann, writeSettings },
     async accounts(...given) {
-      const child = spawn(process.execPath, ["src/remora.mjs", "accounts", ...given], {
-        cwd: project,
-        env: {
-          ...{ PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", REMORA_ENV_FILE: "/dev/null" },
-          ...{ REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, ...env },
-        },
-      });
-      let said = "";
-      for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (said += chunk));
-      child.stdin.end(`${password}\n`);
-      const code = await new Promise((done) => child.once("close", done));
-      return `${code}: ${said}`;
+      const own = { REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, REMORA_ENV_FILE: "/dev/null" };
+      const { code, stdout, stderr } = await commandHere({ ...own, ...env }, ["accounts", ...given], `${password}\n`);
+      return `${code}: ${stdout}${stderr}`;
     },
     newTab: () => newTab(browser, problems),
     async signIn(tab, name, given = password) {
@@ -124,7 +114,7 @@ export async function createAccountsStory(): Promise<AccountsStory> {
     },
     async close() {
       ann.close();
-      await Promise.all([browser.close(), remora.kill()]);
+      await Promise.all([browser.close(), remora.stop()]);
       await Promise.all([proxy.close(), providers.slack.close(), providers.oidc.close(), slack.stop()]);
       await home.remove();
     },

@@ -1,13 +1,13 @@
 /** The operator answers approvals on the command line and the dashboard, with and without a running agent. */
-import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { parseFeedback } from "../../src/memory/feedback.ts";
+import type { Ended } from "../cli/remora-command.ts";
+import { remoraHere } from "../cli/remora-here.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
 import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 
-const project = resolve(import.meta.dirname, "../..");
 let home: RemoraHome;
 let remora: RunningRemora;
 let ann: ChatClient;
@@ -23,25 +23,8 @@ afterEach(async () => {
   await home.remove();
 });
 
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 function approvals(...given: string[]): Promise<Ended> {
-  const env = {
-    PATH: process.env.PATH ?? "",
-    HOME: process.env.HOME ?? "",
-    REMORA_WORKSPACE: home.workspace,
-    REMORA_DATA: home.data,
-    REMORA_ENV_FILE: "/dev/null",
-  };
-  return new Promise((done) => {
-    execFile(process.execPath, ["src/main.ts", "approvals", ...given], { cwd: project, env }, (error, stdout, stderr) =>
-      done({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
+  return remoraHere(dirname(home.data), "approvals", ...given);
 }
 
 interface ListedCard {

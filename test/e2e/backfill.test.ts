@@ -1,15 +1,21 @@
-/** People talk in a thread, then mention the agent: the real process reads what they said, on Slack, Discord and the page. */
+/** People talk in a thread, then mention the agent: the real agent reads what they said, on Slack, Discord and the page. */
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createModelServer, type ModelServer } from "../../bench/model-server.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
 let home: RemoraHome;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let model: ModelServer;
 let slack: SlackDouble;
 let discord: DiscordDouble;
@@ -25,21 +31,23 @@ beforeAll(async () => {
   // Ben takes part in the conversations, but can't use the agent in Slack.
   const config = { slack: { access: { users: [slack.ann.id] } } };
   await writeFile(configPath(), JSON.stringify(config));
-  await start();
+  await begin(startRemora);
 });
 afterAll(async () => {
-  await remora.kill();
+  await remora.stop();
   await Promise.all([model.close(), slack.stop(), discord.stop(), home.remove()]);
 });
 
 const configPath = () => join(dirname(home.data), "remora.yaml");
 
-async function start(): Promise<void> {
-  remora = await startRemora(home, {
+async function begin<R extends RunningRemora>(start: (home: RemoraHome, env: Record<string, string>) => Promise<R>) {
+  const started = await start(home, {
     ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
     ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
     ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: configPath() },
   });
+  remora = started;
+  return started;
 }
 
 interface Asked {
@@ -102,13 +110,15 @@ describe("Slack", () => {
   });
 
   test("what was said while the process was down is there, and nothing twice", async () => {
+    await remora.stop();
+    const dying = await begin(startProcess);
     const root = say("slack root before the kill");
     say("@Remora first slack question", { as: slack.ann, thread: root });
     await requestWith("first slack question");
     await answered(root, 1);
-    await remora.kill();
+    await dying.kill();
     say("said during the downtime", { thread: root });
-    await start();
+    await begin(startRemora);
     say("@Remora second slack question", { as: slack.ann, thread: root });
     const { earlier } = await requestWith("second slack question");
     expect(earlier.match(/said during the downtime/g)).toHaveLength(1);

@@ -12,7 +12,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { environmentOf, runCommand } from "../cli/remora-command.ts";
-import { remoraHere } from "../cli/remora-here.ts";
+import { commandHere, remoraHere } from "../cli/remora-here.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 import { startRemora } from "../doubles/remora-in-process.ts";
@@ -79,7 +79,10 @@ describe("on SQLite", () => {
     await talking;
     expect(made).toMatchObject({ code: 0, stderr: "" });
     const folder = join(top, "elsewhere");
-    expect(await run("restore", join(top, "b.tar.gz"), "--into", folder)).toMatchObject({ code: 0, stderr: "" });
+    expect(await remoraHere(top, "restore", join(top, "b.tar.gz"), "--into", folder)).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
     await expectWhole(folder);
     const copy = await startProcess({
       workspace: join(folder, "workspace"),
@@ -102,7 +105,10 @@ describe("on SQLite", () => {
     await killWhen(partial, "backup", join(top, "c.tar.gz"));
     expect(namesNow()).not.toContain("c.tar.gz");
     expect(partial()).toBe(true);
-    expect(await run("backup", join(top, "c.tar.gz"), "--with-secrets")).toMatchObject({ code: 0, stderr: "" });
+    expect(await remoraHere(top, "backup", join(top, "c.tar.gz"), "--with-secrets")).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
     expect(partial()).toBe(false);
     expect(await remoraHere(top, "backup", join(top, "c.tar.gz"))).toMatchObject({
       code: 1,
@@ -135,7 +141,7 @@ describe("on SQLite", () => {
     ann.close();
     await remora.stop();
 
-    const restored = await run("restore", file, "--replace");
+    const restored = await remoraHere(top, "restore", file, "--replace");
     expect(restored).toMatchObject({ code: 0, stderr: "" });
     expect(restored.stdout).toContain("Start Remora now. It continues where the backup was made.");
     await expectWhole(top);
@@ -158,7 +164,7 @@ describe.skipIf(missingRedis !== undefined)(`on Redis${redisNote}`, () => {
     const server: RedisServer = await startRedisServer();
     const env = { REDIS_URL: server.url, REMORA_CONFIG: join(top, "remora.yaml") };
     await writeFile(env.REMORA_CONFIG, JSON.stringify({ safety: { shell: "ask" } }));
-    const withRedis = (...args: string[]) => runCommand(project, { ...environmentOf(top), ...env }, ...args);
+    const withRedis = (...args: string[]) => commandHere({ ...environmentOf(top), ...env }, args);
     try {
       remora = await startRemora(home, env);
       ann = await connect();
@@ -171,7 +177,7 @@ describe.skipIf(missingRedis !== undefined)(`on Redis${redisNote}`, () => {
         "Set another redis.prefix",
       );
       await server.client.flushall();
-      expect((await run("restore", join(top, "r.tar.gz"), "--replace")).stderr).toContain(
+      expect((await remoraHere(top, "restore", join(top, "r.tar.gz"), "--replace")).stderr).toContain(
         "Set REDIS_URL to an empty Redis",
       );
       const restored = await withRedis("restore", join(top, "r.tar.gz"), "--replace");

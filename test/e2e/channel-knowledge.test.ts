@@ -1,5 +1,5 @@
 /**
- * What people say in channels, with the real process on Slack, Discord and the page at once: it is found later, with links,
+ * What people say in channels, with the real agent on Slack, Discord and the page at once: it is found later, with links,
  * by those who can see it. Documents in workspace/knowledge are found and cited.
  */
 import { mkdir, writeFile } from "node:fs/promises";
@@ -9,7 +9,13 @@ import { type CallingModel, startCallingModel } from "../doubles/calling-model.t
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import type { Person as DiscordPerson } from "../doubles/discord/people.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { Channel, Person as SlackPerson } from "../doubles/slack/state.ts";
 import { pdf } from "../plugin-sdk/documents/files.ts";
@@ -18,7 +24,7 @@ let home: RemoraHome;
 let model: CallingModel;
 let slack: SlackDouble;
 let discord: DiscordDouble;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 
 beforeAll(async () => {
   [home, model, slack, discord] = await Promise.all([
@@ -34,19 +40,20 @@ beforeAll(async () => {
     join(home.workspace, "knowledge/lease.pdf"),
     pdf([["The lease"], ["The xylophone clause"], ["The end"]]),
   );
-  await start();
 });
 afterAll(async () => {
-  await remora.kill();
+  await remora.stop();
   await Promise.all([model.close(), slack.stop(), discord.stop(), home.remove()]);
 });
 
-async function start(): Promise<void> {
-  remora = await startRemora(home, {
+async function begin<R extends RunningRemora>(start: (home: RemoraHome, env: Record<string, string>) => Promise<R>) {
+  const started = await start(home, {
     ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
     ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
     ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url },
   });
+  remora = started;
+  return started;
 }
 
 const patience = { timeout: 60_000, interval: 500 };
@@ -77,7 +84,9 @@ async function askOnDiscord(text: string, as: DiscordPerson): Promise<string> {
 }
 
 describe("on Slack", () => {
-  test("what people said without the agent is found later, after a restart too, with author, channel and permalink", async () => {
+  // The first test, because a process runs only to be killed.
+  test("what people said without the agent is found later, after a kill too, with author, channel and permalink", async () => {
+    const dying = await begin(startProcess);
     const said = slack.people.say({
       as: slack.ben,
       in: slack.general,
@@ -88,8 +97,8 @@ describe("on Slack", () => {
     const link = `https://${slack.state.team.domain}.slack.com/archives/${slack.general.id}/p${said.ts.replace(".", "")}`;
     for (const isRestarted of [false, true]) {
       if (isRestarted) {
-        await remora.kill();
-        await start();
+        await dying.kill();
+        await begin(startRemora);
       }
       const answer = await askOnSlack(search({ query: "axolotl", author: "Ben" }), slack.ann);
       expect(answer).toContain(`Ben (${slack.ben.id}) in #general, ${link}`);

@@ -1,8 +1,10 @@
-/** The command line as real processes: output, streams and exit codes. */
+/** The command line: output, streams and exit codes. What Commander itself does, and one command, are real processes. */
 import { spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Ended } from "../cli/remora-command.ts";
+import { commandHere } from "../cli/remora-here.ts";
 import { createHome, environmentOf, type RemoraHome } from "../doubles/remora-process.ts";
 
 const project = resolve(import.meta.dirname, "../..");
@@ -19,13 +21,9 @@ beforeAll(async () => {
 });
 afterAll(() => home.remove());
 
-interface Ended {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
+const remora = (given: string[], input = "") => commandHere(environmentOf(home, {}), given, input);
 
-async function remora(given: string[], input = ""): Promise<Ended> {
+async function remoraProcess(given: string[], input = ""): Promise<Ended> {
   const child = spawn(process.execPath, ["src/remora.mjs", ...given], {
     cwd: project,
     env: environmentOf(home, {}),
@@ -45,10 +43,10 @@ const lines = (text: string): unknown[] =>
     .map((line) => JSON.parse(line));
 
 describe("the command line", () => {
-  test.each([["nonsense"], ["gate", "nonsense"], ["start", "nonsense"], ["skills", "check", "--nonsense"]])(
+  test.each([["nonsense"], ["start", "nonsense"], ["skills", "check", "--nonsense"]])(
     "%s %s is refused in one line on standard error",
     async (...given) => {
-      const { code, stdout, stderr } = await remora(given);
+      const { code, stdout, stderr } = await remoraProcess(given);
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toMatch(/^error: (?:unknown|too many)/);
       expect(stderr.trimEnd()).toMatch(/\(--help shows what there is\)$/);
@@ -58,23 +56,18 @@ describe("the command line", () => {
 
   test.each([
     ["status", "(doctor says whether Remora runs"],
-    ["stop", "(Ctrl+C stops what start has started"],
-    ["version", "(--version prints it)"],
     ["stat", "(Did you mean start?)"],
   ])("%s names what does the same here", async (word, hint) => {
-    const { code, stderr } = await remora([word]);
+    const { code, stderr } = await remoraProcess([word]);
     expect([code, stderr]).toEqual([1, expect.stringContaining(`unknown command '${word}' ${hint}`)]);
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);
   });
 
-  test.each([[], ["start"], ["skills", "check"], ["gate", "test"], ["memory", "search"], ["explain"], ["doctor"]])(
-    "%s %s has --help",
-    async (...given) => {
-      const { code, stdout } = await remora([...given, "--help"]);
-      expect(code).toBe(0);
-      expect(stdout).toContain(`Usage: ${["remora", ...given].join(" ")}`);
-    },
-  );
+  test.each([[], ["skills", "check"]])("%s %s has --help", async (...given) => {
+    const { code, stdout } = await remoraProcess([...given, "--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Usage: ${["remora", ...given].join(" ")}`);
+  });
 });
 
 describe("skills check", () => {
@@ -102,7 +95,7 @@ describe("gate test", () => {
       '{"tool":"shell_exec","args":{"command":"rm -rf /"}}',
       '{"tool":"shell_exec","args":{"command":"npm install"}}',
     ].join("\n");
-    const { code, stdout } = await remora(["gate", "test", "--json"], input);
+    const { code, stdout } = await remoraProcess(["gate", "test", "--json"], input);
     expect(code).toBe(1);
     const answers = lines(stdout);
     expect(answers).toMatchObject(["safe", "error", "block", "confirm"].map((verdict) => ({ verdict })));

@@ -215,43 +215,21 @@ describe("processes that start, end and start again", () => {
   beforeEach(openWorld);
   afterEach(closeWorld);
 
-  test("after a kill with an open card, the click counts once, and missed messages are answered once", async () => {
-    const dying = await startProcess();
-    discord.ben.say("help", { in: "dm" });
-    await answerIn(() => discord.ben.dm(), /demo model/);
-    const said = mention("run echo ran >> once.txt with network example.com");
-    const card = await cardIn(() => threadOf(said));
-    await dying.kill();
-    const missed = mention("what did I miss?");
-    discord.ben.say("are you there?", { in: "dm" });
-    const late = discord.ann.click(card, "Approve");
-    await start();
-    expect(late.state()).not.toBe("answered");
-    expect(await clicked(card, "Approve")).toContain("Approved");
-    await answerIn(() => threadOf(said), /is done|ran|finished/i);
-    await reportIn(() => threadOf(said), "once.txt");
-    expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
-    await discord.until(() => own(threadOf(missed)).length > 0 && own(discord.ben.dm()).length > 1, 60_000);
-    // Any duplicate would arrive before the last answer.
-    const last = mention("help");
-    await answerIn(() => threadOf(last), /demo model/);
-    expect(own(threadOf(missed))).toHaveLength(1);
-    expect(own(discord.ben.dm())).toHaveLength(2);
-    expect(discord.message(card)?.buttons).toEqual([]);
-  });
-
-  test("work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing", async () => {
+  test("work and its place in line are visible at once and across a kill, a card from before it still counts once, and missed messages are answered once", async () => {
     // A command that lists a readable folder sees at once what is put there, unless it has looked for it by name.
     const [signals, config] = [join(home.data, "../signals"), join(home.data, "../remora.yaml")];
     await mkdir(signals);
     await writeFile(config, JSON.stringify({ sandbox: { readable: [signals] } }));
     const dying = await startProcess({ REMORA_CONFIG: config });
-    const flag = join(signals, "go");
+    discord.ben.say("help", { in: "dm" });
+    await answerIn(() => discord.ben.dm(), /demo model/);
     const said = mention(`run until ls ${signals} | grep -q go; do sleep 0.1; done && echo finished`);
     const thread = () => threadOf(said);
     await discord.until(() => discord.channel.typing().length > 0);
     // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
     expect(own(thread())).toEqual([]);
+    const asking = mention("run echo ran >> once.txt with network example.com");
+    const card = await cardIn(() => threadOf(asking));
     await discord.until(
       () => own(thread()).find(({ content }) => /-# ⏳ Running until ls .* · (?:[5-9]|\d\d) s$/.test(content)),
       60_000,
@@ -264,9 +242,25 @@ describe("processes that start, end and start again", () => {
       60_000,
     );
     await dying.kill();
+    const missed = mention("what did I miss?");
+    discord.ben.say("are you there?", { in: "dm" });
+    const late = discord.ann.click(card, "Approve");
     await start({ REMORA_CONFIG: config });
+    expect(late.state()).not.toBe("answered");
+    expect(await clicked(card, "Approve")).toContain("Approved");
+    await answerIn(() => threadOf(asking), /is done|ran|finished/i);
+    await reportIn(() => threadOf(asking), "once.txt");
+    expect(await fileOf(`channel:${discord.channel.id}`, "once.txt")).toBe("ran\n");
+    await discord.until(() => own(threadOf(missed)).length > 0 && own(discord.ben.dm()).length > 1, 60_000);
+    // Any duplicate would arrive before the last answer.
+    const last = mention("help");
+    await answerIn(() => threadOf(last), /demo model/);
+    expect(own(threadOf(missed))).toHaveLength(1);
+    expect(own(discord.ben.dm())).toHaveLength(2);
+    expect(discord.message(card)?.buttons).toEqual([]);
+
     await discord.until(() => own(thread()).find(({ content }) => /⏳ Running until ls/.test(content)), 60_000);
-    await writeFile(flag, "");
+    await writeFile(join(signals, "go"), "");
     const isOver = () =>
       own(thread()).length === 2 && own(thread()).every(({ content }) => content !== "" && !content.includes("⏳"));
     await discord.until(() => isOver(), 60_000);

@@ -9,7 +9,14 @@ import type { StoredMessage } from "../../src/platforms/local/chat-message.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import { openLedger } from "../../src/storage/open-state.ts";
 import { type RedisServer, type RedisServerOptions, startRedisServer } from "../doubles/redis-server.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora as startHere } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RemoraProcess,
+  type RunningRemora,
+  startRemora,
+} from "../doubles/remora-process.ts";
 import { startEffectServer } from "./chaos/effect-server.ts";
 import { writeEffectsSkill } from "./chaos/effects-skill.ts";
 import { createPerson, type Person, type Served } from "./chaos/person.ts";
@@ -27,8 +34,12 @@ export interface DurabilityWorld {
   effects(id: string): number;
   /** The environment of the processes. */
   env: Record<string, string>;
+  /** Writes these settings in place of the earlier ones, for the next start. */
+  configure(config: Record<string, unknown>): Promise<void>;
   /** Starts a process that ends with the world. `data` overrides the home's data folder. */
   start(args?: string[], more?: { env?: Record<string, string>; data?: string }): Promise<RemoraProcess>;
+  /** The same within the test's process, which is cheaper: for what no test kills or signals. */
+  startHere(args?: string[], more?: { env?: Record<string, string>; data?: string }): Promise<RunningRemora>;
   /** Read from outside the processes; exists after the first start. */
   ledger(): Promise<Ledger>;
   /** A person at the page of the current `front` process; by default the first one started. */
@@ -46,7 +57,7 @@ export interface WorldOptions {
 }
 
 /** The shortest allowed value, for tests in which processes die. */
-export const shortLockMs = 1_000;
+const shortLockMs = 1_000;
 /**
  * For tests in which no process dies and everything must happen once. A process that gets no processor time for as long as a
  * lock lasts loses its turns to the next one, which asks the model again. Nothing waits for these locks: a stop releases them.
@@ -62,12 +73,11 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
   const redis = options.redis === undefined ? undefined : await startRedisServer(options.redis);
   await writeEffectsSkill(home.workspace);
   const configFile = join(home.workspace, "..", "remora.yaml");
-  const settings = {
-    skills: { inProcess: ["effects"], settings: { effects: { url: tools.url } } },
-    redis: { lockMs, waitMs },
-    ...options.config,
-  };
-  await writeFile(configFile, JSON.stringify(settings));
+  async function configure(config: Record<string, unknown>): Promise<void> {
+    const skills = { inProcess: ["effects"], settings: { effects: { url: tools.url } } };
+    await writeFile(configFile, JSON.stringify({ skills, redis: { lockMs, waitMs }, ...config }));
+  }
+  await configure(options.config ?? {});
   const env: Record<string, string> = {
     REMORA_CONFIG: configFile,
     ANTHROPIC_API_KEY: "test-key",
@@ -76,18 +86,25 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
     ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
   };
   const processes: RemoraProcess[] = [];
+  const here: RunningRemora[] = [];
   let served: Served | undefined;
+  const homeWith = (data: string | undefined) => (data === undefined ? home : { ...home, data });
   let ledger: Ledger | undefined;
   return {
-    ...{ home, model, tools, env, effects: effects.count },
+    ...{ home, model, tools, env, configure, effects: effects.count },
     get redis() {
       if (redis === undefined) throw new Error("this world is without Redis");
       return redis;
     },
     async start(args = [], more = {}) {
-      const ownHome = more.data === undefined ? home : { ...home, data: more.data };
-      const started = await startRemora(ownHome, { ...env, ...more.env }, args);
+      const started = await startRemora(homeWith(more.data), { ...env, ...more.env }, args);
       processes.push(started);
+      served ??= started;
+      return started;
+    },
+    async startHere(args = [], more = {}) {
+      const started = await startHere(homeWith(more.data), { ...env, ...more.env }, args);
+      here.push(started);
       served ??= started;
       return started;
     },
@@ -105,7 +122,7 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
       served = process;
     },
     async close() {
-      await Promise.all(processes.map((process) => process.kill()));
+      await Promise.all([...processes.map((process) => process.kill()), ...here.map((each) => each.stop())]);
       await ledger?.close();
       await Promise.all([tools, model, effects, scripted].map((each) => each.close()));
       await redis?.dispose();

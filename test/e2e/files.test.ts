@@ -1,9 +1,9 @@
 /**
- * Files on their way from the page, Slack and Discord into the working folder of the real process, where commands of the same
+ * Files on their way from the page, Slack and Discord into the working folder of the real agent, where commands of the same
  * turn read them: large ones, deleted ones, some above the limit, and during a kill.
  */
 import { createHash } from "node:crypto";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -11,7 +11,13 @@ import { stringify } from "yaml";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient, type Place, type SeenMessage } from "../doubles/chat-client.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { Said } from "../doubles/slack/people.ts";
 
@@ -25,7 +31,7 @@ let home: RemoraHome;
 let model: CallingModel;
 let slack: SlackDouble;
 let discord: DiscordDouble;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 let files: SentFile[];
 
@@ -40,11 +46,11 @@ beforeAll(async () => {
   const folders = { "local:channel:random": givenFolder() };
   await mkdir(givenFolder(), { recursive: true });
   await writeFile(configPath(), stringify({ files: { maxMegabytes: 3, inboxMegabytes: 30 }, folders }));
-  await start();
+  await begin(startRemora);
 });
 afterAll(async () => {
   ann.close();
-  await remora.kill();
+  await remora.stop();
   await Promise.all([model.close(), slack.stop(), discord.stop(), home.remove()]);
 });
 
@@ -55,13 +61,15 @@ const hashAll = command("sha256sum inbox/*/*");
 const hashOf = (content: Buffer) => createHash("sha256").update(content).digest("hex");
 const sent = ({ content, ...file }: SentFile) => ({ ...file, content, mimetype: file.type, contentType: file.type });
 
-async function start(): Promise<void> {
-  remora = await startRemora(home, {
+async function begin<R extends RunningRemora>(start: (home: RemoraHome, env: Record<string, string>) => Promise<R>) {
+  const started = await start(home, {
     ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: configPath() },
     ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
     ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
   });
-  ann = await createChatClient(remora.url, remora.token);
+  ann = await createChatClient(started.url, started.token);
+  remora = started;
+  return started;
 }
 
 async function createFiles(): Promise<SentFile[]> {
@@ -258,15 +266,19 @@ test("a broken download is tried again", async () => {
 });
 
 test("after a kill in the middle of downloads, the files are complete, nothing is half, and each answer comes once", async () => {
+  ann.close();
+  await remora.stop();
+  const dying = await begin(startProcess);
   slack.failNext("download", { type: "part", bytes: 100_000, end: "stall" });
   discord.failNextFile({ type: "part", bytes: 100_000, end: "stall" });
   const [csv] = files.slice(1, 2);
   const inSlack = sayInSlack(hashAll, files.slice(1, 2));
   const inDiscord = sayInDiscord(hashAll, files.slice(1, 2));
-  await expect.poll(halfFiles, { timeout: 80_000 }).toHaveLength(2);
-  await remora.kill();
+  // A file is opened before it is asked for. Killed in between, the next process would meet the fault.
+  await expect.poll(halfFiles).toEqual([100_000, 100_000]);
+  await dying.kill();
   ann.close();
-  await start();
+  await begin(startRemora);
   const hash = hashOf(csv?.content ?? Buffer.alloc(0));
   expect(await answerInSlack(inSlack)).toMatch(new RegExp(`${hash}  inbox/slack-[^/]+${inSlack.ts.split(".")[1]}`));
   expect(await answerInDiscord(inDiscord)).toMatch(new RegExp(`${hash}  inbox/discord-${inDiscord.id}/figures.csv`));
@@ -275,7 +287,9 @@ test("after a kill in the middle of downloads, the files are complete, nothing i
   expect(discordAnswers(inDiscord)).toHaveLength(1);
 });
 
-async function halfFiles(): Promise<string[]> {
-  const all = await readdir(join(home.workspace, "files"), { recursive: true });
-  return all.filter((path) => path.includes(".fetching-"));
+/** The sizes of the files that are on their way. */
+async function halfFiles(): Promise<number[]> {
+  const folder = join(home.workspace, "files");
+  const paths = (await readdir(folder, { recursive: true })).filter((path) => path.includes(".fetching-"));
+  return await Promise.all(paths.map(async (path) => (await stat(join(folder, path))).size));
 }

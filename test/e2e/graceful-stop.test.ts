@@ -17,16 +17,16 @@ import {
   type DurabilityWorld,
   eventually,
   expectNothingOpen,
-  longLockMs,
   newId,
   processesWith,
-  shortLockMs,
   type WorldOptions,
 } from "./durability-world.ts";
 
 /** Longer than anything in the tests. */
 const longGrace = { shutdown: { graceMs: 120_000 } };
 const shortGrace = { shutdown: { graceMs: 200 } };
+/** Longer than a busy machine holds a process up; `npm run chaos` alone waits for one to expire. */
+const lockMs = 10_000;
 
 let world: DurabilityWorld;
 const worlds: DurabilityWorld[] = [];
@@ -37,20 +37,21 @@ async function openWorld(options: WorldOptions): Promise<void> {
   worlds.push(world);
 }
 
-async function startAgain(): Promise<RemoraProcess> {
-  const next = await world.start();
-  world.front(next);
-  return next;
-}
-
 const stores = ["embedded", "redis"] as const;
 for (const store of stores) {
   const isSkipped = store === "redis" && missingRedis !== undefined;
   describe.skipIf(isSkipped)(`${store}${store === "redis" ? redisNote : ""}`, () => {
-    const createWorld = async (config: Record<string, unknown>, lockMs = shortLockMs) => {
-      await openWorld({ config, lockMs, ...(store === "redis" ? { redis: {} } : {}) });
-      return await world.start();
-    };
+    /** Continues on the home of the one before it, which has ended. */
+    let next: RemoraProcess | undefined;
+
+    async function start(config: Record<string, unknown>): Promise<RemoraProcess> {
+      await world.configure(config);
+      next = await world.start();
+      world.front(next);
+      return next;
+    }
+
+    beforeAll(() => openWorld({ lockMs, ...(store === "redis" ? { redis: {} } : {}) }));
 
     // What differs on Redis is who owns a turn and its calls. `npm run chaos` runs everything on both.
     const testAnyStore = test.skipIf(store === "redis" && !isWhole);
@@ -58,7 +59,7 @@ for (const store of stores) {
     testAnyStore(
       "a running turn finishes within the grace period, without another model call; a message that comes then is not lost",
       async () => {
-        const remora = await createWorld(longGrace, longLockMs);
+        const remora = await start(longGrace);
         const id = newId();
         world.model.hold(id, "after");
         await world.person.say(id, `plain ${id}`);
@@ -70,7 +71,7 @@ for (const store of stores) {
         const isTaken = world.person.say(later, `plain ${later}`);
         world.model.open();
         expect(await stopped).toBe(0);
-        await startAgain();
+        await start(longGrace);
         await isTaken;
         for (const each of [id, later]) expect(await answerIn(world, each)).toContain(`You said plain ${each}`);
         const asked = world.model.requests.filter((request) => request.includes(id) && !request.includes(later));
@@ -79,10 +80,25 @@ for (const store of stores) {
       },
     );
 
+    testAnyStore("a second signal ends the process at once, and the next start continues", async () => {
+      const remora = next ?? (await start(longGrace));
+      const id = newId();
+      world.model.hold(id, "before");
+      await world.person.say(id, `plain ${id}`);
+      await eventually(() => expect(world.model.held()).toBe(1));
+      process.kill(remora.pid, "SIGTERM");
+      await eventually(() => expect(remora.stderr()).toContain("a second signal stops at once"));
+      process.kill(remora.pid, "SIGINT");
+      expect(await remora.exited).toBe(130);
+      world.model.open();
+      await start(shortGrace);
+      expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
+    });
+
     describe("work that is longer than the grace period", () => {
       const [plain, safe, again, asked] = [newId(), newId(), newId(), newId()];
       beforeAll(async () => {
-        const remora = await createWorld(shortGrace);
+        const remora = next ?? (await start(shortGrace));
         const { model, person, tools } = world;
         tools.hold(safe, "after");
         tools.hold(again, "before");
@@ -98,7 +114,7 @@ for (const store of stores) {
         expect(await (await world.ledger()).list("turn", { states: ["running"] })).toHaveLength(3);
         model.open();
         tools.open();
-        await startAgain();
+        world.front(await world.startHere());
       });
 
       test("a turn is suspended and continues after the next start", async () => {
@@ -120,21 +136,6 @@ for (const store of stores) {
         expect(world.effects(asked)).toBe(1);
         await expectNothingOpen(await world.ledger());
       });
-    });
-
-    testAnyStore("a second signal ends the process at once, and the next start continues", async () => {
-      const remora = await createWorld(longGrace);
-      const id = newId();
-      world.model.hold(id, "before");
-      await world.person.say(id, `plain ${id}`);
-      await eventually(() => expect(world.model.held()).toBe(1));
-      process.kill(remora.pid, "SIGTERM");
-      await eventually(() => expect(remora.stderr()).toContain("a second signal stops at once"));
-      process.kill(remora.pid, "SIGINT");
-      expect(await remora.exited).toBe(130);
-      world.model.open();
-      await startAgain();
-      expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
     });
   });
 }

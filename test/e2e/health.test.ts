@@ -4,16 +4,24 @@
  */
 import { execFile } from "node:child_process";
 import { mkdir, rm, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { commandHere } from "../cli/remora-here.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora as startHere } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  environmentOf,
+  type RemoraHome,
+  type RemoraProcess,
+  type RunningRemora,
+  startRemora,
+} from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
 const run = promisify(execFile);
-const project = resolve(import.meta.dirname, "../..");
 const diskMegabytes = 24;
 const patienceMs = 120_000;
 
@@ -21,7 +29,9 @@ let home: RemoraHome;
 let slack: SlackDouble;
 let discord: DiscordDouble;
 let model: ModelDouble;
-let remora: RemoraProcess;
+let remora: RunningRemora;
+/** The process that dies next. */
+let dying: RemoraProcess;
 let env: Record<string, string>;
 const isRoot = process.getuid?.() === 0;
 
@@ -43,11 +53,13 @@ beforeAll(async () => {
     ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
   };
   model.mock.onMessage("hello", { content: "Hello there." });
-  remora = await startRemora(home, env);
+  dying = await startRemora(home, env);
+  remora = dying;
 });
 afterAll(async () => {
-  await remora.kill();
-  if (isRoot) await run("umount", [home.data]);
+  await remora.stop();
+  // The log of an agent in this process stays open.
+  if (isRoot) await run("umount", ["--lazy", home.data]);
   await Promise.all([slack.stop(), discord.stop(), model.stop(), home.remove()]);
 });
 
@@ -73,19 +85,8 @@ async function untilReadyz(status: number, words: string): Promise<string> {
   return last.text;
 }
 
-async function doctor(...args: string[]): Promise<string> {
-  const command = [join(project, "src/remora.mjs"), "doctor", ...args];
-  const options = {
-    cwd: project,
-    env: {
-      ...{ PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", OLLAMA_HOST: "http://127.0.0.1:1" },
-      ...{ REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, ...env },
-    },
-  };
-  const { stdout } = (await run(process.execPath, command, options).catch((failed: unknown) => failed)) as {
-    stdout: string;
-  };
-  return stdout;
+async function doctor(): Promise<string> {
+  return (await commandHere(environmentOf(home, env), ["doctor"])).stdout;
 }
 
 const askSlack = (text: string) => slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora ${text}` });
@@ -174,14 +175,15 @@ test("a reset token of Discord is seen on /readyz, by doctor, and on Slack", asy
 });
 
 test("after a kill, doctor says that nothing runs, and the next process that it was killed", async () => {
-  await remora.kill();
+  await dying.kill();
   expect(await doctor()).toMatch(/broken\s+service\s+.*did not shut down/);
-  remora = await startRemora(home, env);
+  dying = await startRemora(home, env);
+  remora = dying;
   const text = await untilReadyz(200, "process: restarted at");
   expect(text).toContain("because the previous process did not shut down");
   for (const texts of [onSlack, onDiscord]) await untilTold(texts, "⚠️ I was killed, crashed or lost power");
-  await remora.kill();
-  remora = await startRemora(home, env);
+  await dying.kill();
+  remora = await startHere(home, env);
   await untilReadyz(200, "process: restarted at");
   discord.ben.slash("remora status", { in: "dm" });
   await discord.until(

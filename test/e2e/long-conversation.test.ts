@@ -1,4 +1,4 @@
-/** A long conversation in the real process, with `context.compaction: model`: what the model summarises, and what never waits. */
+/** A long conversation with the real agent, with `context.compaction: model`: what the model summarises, and what never waits. */
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -6,13 +6,19 @@ import { stringify } from "yaml";
 import { z } from "zod";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 
 const dm = { dm: true } as const;
 const filler = "and some more words about nothing in particular that only fill the history ".repeat(8);
 let home: RemoraHome;
 let model: CallingModel;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 let isHanging = false;
 let said = 0;
@@ -29,11 +35,11 @@ beforeAll(async () => {
   [home, model] = await Promise.all([createHome(), startCallingModel(summarize)]);
   const shares = { identity: 15, prefrontal: 10, memory: 0, skills: 70, history: 5 };
   await writeFile(configPath(), stringify({ context: { compaction: "model", tokens: 24_000, shares } }));
-  await start();
+  await begin(startRemora);
 });
 afterAll(async () => {
   ann.close();
-  await remora.kill();
+  await remora.stop();
   await Promise.all([model.close(), home.remove()]);
 });
 
@@ -44,10 +50,12 @@ const answerRequests = () => model.requests.filter((sent) => !isSummaryRequest(s
 const context = async () => (await ann.command("context", "", dm)).text;
 const summarizedTurns = async () => Number(/a summary of (\d+) older ones/.exec(await context())?.[1]);
 
-async function start(): Promise<void> {
+async function begin<R extends RunningRemora>(start: (home: RemoraHome, env: Record<string, string>) => Promise<R>) {
   const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: configPath() };
-  remora = await startRemora(home, env);
-  ann = await createChatClient(remora.url, remora.token);
+  const started = await start(home, env);
+  ann = await createChatClient(started.url, started.token);
+  remora = started;
+  return started;
 }
 
 const block = z.looseObject({ text: z.string().optional() });
@@ -107,6 +115,9 @@ test("a person sees in chat what the model sees, and summaries count as use of t
 });
 
 test("answers don't wait for a summary that hangs, and a kill during it loses no turn", async () => {
+  ann.close();
+  await remora.stop();
+  const dying = await begin(startProcess);
   isHanging = true;
   const [before, summarized] = [summaryRequests().length, await summarizedTurns()];
   while (summaryRequests().length === before) await say();
@@ -117,11 +128,11 @@ test("answers don't wait for a summary that hangs, and a kill during it loses no
   expect(newestPrompt().summary).toContain("7413-ALPHA");
 
   ann.close();
-  await remora.kill();
+  await dying.kill();
   isHanging = false;
   // The kill may come before the turn has ended. Then the start ends it, and asks for the summary.
   const killed = summaryRequests().length;
-  await start();
+  await begin(startRemora);
   await say();
   await expect.poll(() => summaryRequests().length).toBeGreaterThan(killed);
   expect(marksIn(summaryRequests()[killed] ?? "")).toEqual(expect.arrayContaining(hanging));

@@ -84,4 +84,4 @@ async function createDriver(): Promise<NotifyDriver> {
   };
 }
 
-tellNotifications("Slack", createDriver, ["card-posted", "copy-opened", "note-posted"]);
+tellNotifications("Slack", createDriver, ["card-posted", "note-posted"]);

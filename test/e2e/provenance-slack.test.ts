@@ -3,7 +3,13 @@ import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { Said } from "../doubles/slack/people.ts";
 import type { SeenMessage } from "../doubles/slack/see.ts";
@@ -13,7 +19,7 @@ let home: RemoraHome;
 let model: CallingModel;
 let site: WebSite;
 let slack: SlackDouble;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 
 beforeAll(async () => {
   [home, model, site, slack] = await Promise.all([
@@ -25,21 +31,22 @@ beforeAll(async () => {
   site.on("/train", "<title>The train</title><article><p>The xylophone train leaves at ten.</p></article>");
   const web = { allow: [`127.0.0.1:${site.port}`], ports: [80, site.port] };
   await writeFile(join(dirname(home.data), "remora.yaml"), JSON.stringify({ skills: { settings: { web } } }));
-  await start();
 });
 afterAll(async () => {
-  await remora.kill();
+  await remora.stop();
   await Promise.all([model.close(), site.close(), slack.stop(), home.remove()]);
 });
 
-async function start(): Promise<void> {
+async function begin<R extends RunningRemora>(start: (home: RemoraHome, env: Record<string, string>) => Promise<R>) {
   const tokens = { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl };
-  remora = await startRemora(home, {
+  const started = await start(home, {
     ...tokens,
     ANTHROPIC_API_KEY: "test-key",
     ANTHROPIC_BASE_URL: model.url,
     REMORA_CONFIG: join(dirname(home.data), "remora.yaml"),
   });
+  remora = started;
+  return started;
 }
 
 const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
@@ -89,13 +96,15 @@ async function asks(text: string, thread?: Said): Promise<string> {
   return card.readable;
 }
 
+// The first test, because a process runs only to be killed.
 test("a page taints later turns of its thread, even after a kill, and no other thread", async () => {
+  const dying = await begin(startProcess);
   const { said } = await runs(fetchPage());
   expect(await asks(remind("Buy a ticket"), said)).toContain(
     `web: 127.0.0.1:${site.port}/train (by way of an earlier turn)`,
   );
-  await remora.kill();
-  await start();
+  await dying.kill();
+  await begin(startRemora);
   expect(await asks(remind("Buy two tickets"), said)).toContain("/train");
   await runs(remind("Water the plants"));
 });

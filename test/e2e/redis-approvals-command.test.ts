@@ -1,7 +1,8 @@
 /** `remora approvals` with Redis: the operator answers from any machine, whichever process runs the turn. */
-import { execFile } from "node:child_process";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Ended } from "../cli/remora-command.ts";
+import { commandHere } from "../cli/remora-here.ts";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
 import {
   agentsIn,
@@ -14,30 +15,17 @@ import {
   longLockMs,
 } from "./durability-world.ts";
 
-const project = resolve(import.meta.dirname, "../..");
-
 let world: DurabilityWorld;
-
-interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
 
 /** Like another machine: the same settings and an empty data folder. */
 function approvals(...given: string[]): Promise<Ended> {
   const env = {
-    ...{ PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "" },
     ...world.env,
     REMORA_WORKSPACE: world.home.workspace,
     REMORA_DATA: join(world.home.data, "..", "the-operators-data"),
     REMORA_ENV_FILE: "/dev/null",
   };
-  return new Promise((done) => {
-    execFile(process.execPath, ["src/main.ts", "approvals", ...given], { cwd: project, env }, (error, stdout, stderr) =>
-      done({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
+  return commandHere(env, ["approvals", ...given]);
 }
 
 async function cardFor(id: string) {

@@ -196,8 +196,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis in trouble${redisNote}`, () =
     expect(await remora.stop()).toBe(0);
     await world.redis.start();
     world.model.open();
-    remora = await world.start();
-    world.front(remora);
+    world.front(await world.startHere());
     expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
     expect(await answerIn(world, safe)).toContain(`effect ${safe}`);
     await expectNothingOpen(await world.ledger());

@@ -1,7 +1,8 @@
-/** Which process serves the page after the previous one died, with several processes and with a restarted one. */
+/** Which process serves the page after the previous one died: another one, or a restarted one. */
 import { join } from "node:path";
-import { describe, expect, type TestContext, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
+import type { RemoraProcess } from "../doubles/remora-process.ts";
 import { answerIn, createDurabilityWorld, type DurabilityWorld, eventually, newId } from "./durability-world.ts";
 
 /** Longer than a start takes, also on a busy machine. */
@@ -9,37 +10,35 @@ const lockMs = 15_000;
 const notServed = "another process serves the page";
 
 describe.skipIf(missingRedis !== undefined)(`The page on Redis${redisNote}`, () => {
-  async function createWorld({ onTestFinished }: TestContext): Promise<DurabilityWorld> {
-    const world = await createDurabilityWorld({ redis: {}, lockMs });
-    onTestFinished(() => world.close());
-    return world;
-  }
+  let world: DurabilityWorld;
+  let serving: RemoraProcess;
+  beforeAll(async () => {
+    world = await createDurabilityWorld({ redis: {}, lockMs });
+  });
+  afterAll(() => world.close());
 
-  async function expectAnswered(world: DurabilityWorld): Promise<void> {
+  async function expectAnswered(): Promise<void> {
     const id = newId();
     await world.person.say(id, `plain ${id}`);
     expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
   }
 
   // Each waits until a lock has expired.
-  test.concurrent("is served again by a process restarted right after a kill", async (context) => {
-    const world = await createWorld(context);
+  test("is served by a process with another data folder after the first one ended", async () => {
     const first = await world.start();
+    serving = await world.start([], { data: join(world.home.data, "..", "data-of-another-machine") });
+    await eventually(() => expect(serving.stderr()).toContain(notServed));
+    await expectAnswered();
     await first.kill();
-    const again = await world.start();
-    await eventually(() => expect(again.stderr()).toContain(notServed));
-    world.front(again);
-    await expectAnswered(world);
+    world.front(serving);
+    await expectAnswered();
   });
 
-  test.concurrent("is served by a process with another data folder after the first one ended", async (context) => {
-    const world = await createWorld(context);
-    const first = await world.start();
-    const second = await world.start([], { data: join(world.home.data, "..", "data-of-another-machine") });
-    await eventually(() => expect(second.stderr()).toContain(notServed));
-    await expectAnswered(world);
-    await first.kill();
-    world.front(second);
-    await expectAnswered(world);
+  test("is served again by a process restarted right after a kill", async () => {
+    await serving.kill();
+    const again = await world.startHere();
+    world.front(again);
+    await eventually(() => expect(again.stderr()).toContain(notServed));
+    await expectAnswered();
   });
 });

@@ -3,16 +3,16 @@
  * order, whichever process dies.
  */
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createChatClient } from "../doubles/chat-client.ts";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
-import type { RemoraProcess } from "../doubles/remora-process.ts";
+import type { RemoraProcess, RunningRemora } from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 import type { SeenMessage } from "../doubles/slack/see.ts";
+import type { Person } from "../doubles/slack/state.ts";
 import { startTraceCollector, type TraceCollector } from "../doubles/trace-collector.ts";
 import { isWhole } from "../faults/share.ts";
 import {
@@ -23,10 +23,8 @@ import {
   type DurabilityWorld,
   eventually,
   expectNothingOpen,
-  longLockMs,
   newId,
   patienceMs,
-  shortLockMs,
 } from "./durability-world.ts";
 
 /** Longer than a busy machine holds a process up, and short enough to wait for after a kill. */
@@ -34,22 +32,44 @@ const takeoverLockMs = 10_000;
 
 let world: DurabilityWorld;
 let collector: TraceCollector;
+let slack: SlackDouble;
+/** Is in no channel. */
+let cara: Person;
 
-async function openWorld(lockMs: number): Promise<void> {
-  collector = await startTraceCollector();
-  const tracing = { endpoint: collector.url };
-  world = await createDurabilityWorld({ redis: {}, lockMs, config: { shutdown: { graceMs: 200 }, tracing } });
+async function openWorld(): Promise<void> {
+  [collector, slack] = await Promise.all([startTraceCollector(), createSlackDouble()]);
+  // Only these tests' duplicates may arrive twice, even on a busy machine.
+  slack.redelivery.acknowledgeWithinMs = patienceMs;
+  cara = slack.workspace.addPerson({ name: "Cara" });
+  const approvers = ["user:local:ann", ...[slack.ben, cara].map(({ id }) => `user:slack:${id}`)];
+  const config = { shutdown: { graceMs: 200 }, tracing: { endpoint: collector.url }, safety: { approvers } };
+  world = await createDurabilityWorld({ redis: {}, lockMs: takeoverLockMs, config });
 }
 
 async function closeWorld(): Promise<void> {
   await world.close();
-  await collector.close();
+  await Promise.all([collector.close(), slack.stop()]);
   expect(collector.problems).toEqual([]);
 }
 
-const platforms = () => world.start(["--role", "platforms"]);
-const worker = () => world.start(["--role", "worker"]);
-const elsewhere = () => join(world.home.data, "..", "data-of-another-machine");
+type Role = "platforms" | "worker" | "all";
+
+function settings() {
+  const { botToken, signingSecret, apiUrl } = slack;
+  return { env: { SLACK_BOT_TOKEN: botToken, SLACK_SIGNING_SECRET: signingSecret, SLACK_API_URL: apiUrl } };
+}
+
+const start = (role: Role) => world.start(["--role", role], settings());
+/** In this process; no test kills it. */
+const startHere = (role: Role, more: { data?: string } = {}) =>
+  world.startHere(["--role", role], { ...settings(), ...more });
+const eventsOf = ({ url }: RunningRemora) => `${url}/slack/events`;
+
+/** The turns that the message has begun. */
+async function turnsOf(id: string) {
+  const turns = await (await world.ledger()).list("turn", {});
+  return turns.filter(({ body }) => JSON.stringify(body.messages).includes(id));
+}
 
 /** Counts Redis commands that contain the text. Uses a plain socket, because ioredis 6 mistakes MONITOR output for replies. */
 async function watchCommands(text: string): Promise<{ seen(): number; end(): void }> {
@@ -63,7 +83,7 @@ async function watchCommands(text: string): Promise<{ seen(): number; end(): voi
   return { seen: () => seen, end: () => socket.destroy() };
 }
 
-/** The numbers of `plain <id>x<number>` messages in each model request. */
+/** The numbers of `plain <id>x<number>` messages in each model request that has any. */
 function shownNumbers(id: string): number[][] {
   const said = new RegExp(`plain ${id}x(\\d+)`, "g");
   return world.model.requests
@@ -72,13 +92,14 @@ function shownNumbers(id: string): number[][] {
       const { messages } = JSON.parse(request.slice(request.indexOf("{"))) as { messages: { role: string }[] };
       const peoples = JSON.stringify(messages.filter(({ role }) => role === "user"));
       return Array.from(peoples.matchAll(said), ([, number]) => Number(number));
-    });
+    })
+    .filter((shown) => shown.length > 0);
 }
 
 const numbers = Array.from({ length: 20 }, (_, number) => number);
 
 /** A person who writes `plain <id>x<number>` in one thread. */
-async function talkAt({ url, token }: RemoraProcess): Promise<{ id: string; say(number: number): Promise<void> }> {
+async function talkAt({ url, token }: RunningRemora): Promise<{ id: string; say(number: number): Promise<void> }> {
   const ann = await createChatClient(url, token);
   ann.close();
   const id = newId();
@@ -119,150 +140,21 @@ async function expectTrace(turnId: string): Promise<void> {
     expect([traceId, parentSpanId]).toEqual([root?.traceId, root?.spanId]);
 }
 
-describe.skipIf(missingRedis !== undefined)(`several processes on one Redis${redisNote}`, () => {
-  afterEach(closeWorld);
-
-  test("a message sent twice gets one reply and has one effect", async () => {
-    await openWorld(longLockMs);
-    await platforms();
-    await Promise.all([worker(), worker()]);
-    const [plain, call] = [newId(), newId()];
-    await Promise.all([plain, plain, plain].map((id) => world.person.say(id, `plain ${id}`)));
-    await Promise.all([call, call, call].map((id) => world.person.say(id, `call effect_safe ${id}`)));
-    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
-    expect(await answerIn(world, call)).toContain(`effect ${call}`);
-    expect(world.effects(call)).toBe(1);
-    await expectNothingOpen(await world.ledger());
-    for (const id of [plain, call]) expect(agentsIn(await world.person.thread(id))).toHaveLength(1);
-    const turns = await (await world.ledger()).list("turn", {});
-    expect(turns).toHaveLength(2);
-    for (const { id } of turns) await expectTrace(id);
-  });
-
-  test("of two complete processes one serves the page, and each message gets one reply and one effect", async () => {
-    await openWorld(takeoverLockMs);
-    const first = await world.start();
-    const second = await world.start();
-    expect(second.stderr()).toContain("another process serves the page");
-    const calls = await Promise.all(Array.from({ length: 8 }, () => callFor(world, "effect_safe")));
-    for (const id of calls) expect(await answerIn(world, id)).toContain(`effect ${id}`);
-    expect(calls.map(world.effects)).toEqual(calls.map(() => 1));
-    await expectNothingOpen(await world.ledger());
-    const plain = newId();
-    world.model.hold(plain, "before");
-    await world.person.say(plain, `plain ${plain}`);
-    await eventually(() => expect(world.model.held()).toBe(1));
-    await first.kill();
-    world.model.open();
-    const ledger = await world.ledger();
-    await eventually(async () => expect((await ledger.get("message", `local:${plain}`))?.state).toBe("answered"));
-    world.front(await world.start());
-    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
-  });
-});
-
-describe.skipIf(missingRedis !== undefined)(`platforms and workers that die${redisNote}`, () => {
+describe.skipIf(missingRedis !== undefined)(`a process for platforms, and workers${redisNote}`, () => {
   let front: RemoraProcess;
+  let doomed: RemoraProcess;
   /** The worker that the next test begins with. */
-  let working: RemoraProcess;
-  let isUsable = false;
+  let working: RunningRemora;
 
-  beforeEach(async () => {
-    if (isUsable) return;
-    await openWorld(shortLockMs);
-    [front, working] = [await platforms(), await worker()];
-    isUsable = true;
+  beforeAll(async () => {
+    await openWorld();
+    front = await start("platforms");
+    slack.http.target = eventsOf(front);
   });
-  /** The next test gets the same world, unless this one left it in a state that nobody knows. */
-  afterEach(async ({ task }) => {
-    if (task.result?.state === "pass") return;
-    isUsable = false;
-    await closeWorld();
-  });
-  afterAll(async () => {
-    if (isUsable) await closeWorld();
-  });
-
-  test.runIf(isWhole)("two workers keep the order of a conversation", async () => {
-    const second = await worker();
-    const { id, say } = await talkAt(front);
-    for (const number of numbers) await say(number);
-    await expectInOrder(id);
-    expect(await second.stop()).toBe(0);
-  });
-
-  test("after a worker dies mid-turn, later messages keep their order", async () => {
-    const { id, say } = await talkAt(front);
-    world.model.hold(id, "before");
-    await say(0);
-    await eventually(() => expect(world.model.held()).toBe(1));
-    const next = await worker();
-    for (const number of numbers.slice(1, 10)) await say(number);
-    await working.kill();
-    world.model.open();
-    for (const number of numbers.slice(10)) await say(number);
-    await expectInOrder(id);
-    working = next;
-  });
-
-  test("when a worker dies, another continues its turns and nothing happens twice", async () => {
-    const plain = newId();
-    world.model.hold(plain, "before");
-    world.tools.hold("/m", "after");
-    await world.person.say(plain, `plain ${plain}`);
-    const safe = await callFor(world, "effect_safe");
-    const again = await callFor(world, "effect_again");
-    await eventually(() => expect([world.model.held(), world.tools.held()]).toEqual([1, 2]));
-    const next = await worker();
-    await working.kill();
-    world.model.open();
-    world.tools.open();
-    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
-    expect(await answerIn(world, safe)).toContain("unknown");
-    expect(world.effects(safe)).toBe(1);
-    expect(await answerIn(world, again)).toContain(`effect ${again}`);
-    await expectNothingOpen(await world.ledger());
-    working = next;
-  });
-
-  test.runIf(isWhole)("a stopped worker hands over its turns", async () => {
-    const plain = newId();
-    world.model.hold(plain, "before");
-    await world.person.say(plain, `plain ${plain}`);
-    await eventually(() => expect(world.model.held()).toBe(1));
-    const next = await worker();
-    expect(await working.stop()).toBe(0);
-    world.model.open();
-    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
-    await expectNothingOpen(await world.ledger());
-    working = next;
-  });
-
-  test("when the platforms process dies, the worker finishes its turns, and a click works after the next start", async () => {
-    const asks = await callFor(world, "effect_ask");
-    await eventually(async () =>
-      expect((await agentsIn(await world.person.thread(asks))).at(-1)?.state).toBe("waiting"),
-    );
-    const plain = newId();
-    world.model.hold(plain, "before");
-    await world.person.say(plain, `plain ${plain}`);
-    await eventually(() => expect(world.model.held()).toBe(1));
-    await front.kill();
-    world.model.open();
-    const ledger = await world.ledger();
-    await eventually(async () => expect((await ledger.get("message", `local:${plain}`))?.state).toBe("answered"));
-    front = await platforms();
-    world.front(front);
-    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
-    await world.person.approve(asks);
-    expect(await answerIn(world, asks)).toContain(`effect ${asks}`);
-    expect(world.effects(asks)).toBe(1);
-    await expectNothingOpen(ledger);
-  });
+  afterAll(closeWorld);
 
   test("a worker with another data folder leaves the page's conversations alone", async () => {
-    expect(await working.stop()).toBe(0);
-    await world.start(["--role", "worker"], { data: elsewhere() });
+    const elsewhere = await startHere("worker", { data: join(world.home.data, "..", "data-of-another-machine") });
     const watch = await watchCommands("page-home");
     const id = newId();
     await world.person.say(id, `plain ${id}`);
@@ -271,78 +163,71 @@ describe.skipIf(missingRedis !== undefined)(`platforms and workers that die${red
     await eventually(() => expect(watch.seen()).toBeGreaterThan(2));
     watch.end();
     expect((await ledger.get("message", `local:${id}`))?.state).toBe("queued");
-    working = await worker();
+    doomed = await start("worker");
     expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
-  });
-});
-
-describe.skipIf(missingRedis !== undefined)(`Slack delivers an event to two processes${redisNote}`, () => {
-  let slack: SlackDouble;
-  let targets: string[];
-  beforeAll(async () => {
-    await openWorld(longLockMs);
-    slack = await createSlackDouble();
-    // Only this test's duplicates may arrive twice, even on a busy machine.
-    slack.redelivery.acknowledgeWithinMs = patienceMs;
-    targets = [await connected(), await connected()];
-  });
-  afterAll(async () => {
-    await closeWorld();
-    await slack.stop();
+    expect(await elsewhere.stop()).toBe(0);
   });
 
-  async function connected(): Promise<string> {
-    const env = {
-      SLACK_BOT_TOKEN: slack.botToken,
-      SLACK_SIGNING_SECRET: slack.signingSecret,
-      SLACK_API_URL: slack.apiUrl,
-    };
-    return `${(await world.start([], { env })).url}/slack/events`;
-  }
+  test("when a worker dies, another continues its turns, later messages keep their order, and nothing happens twice", async () => {
+    const plain = newId();
+    const { id, say } = await talkAt(front);
+    for (const held of [plain, id]) world.model.hold(held, "before");
+    world.tools.hold("/m", "after");
+    await say(0);
+    await world.person.say(plain, `plain ${plain}`);
+    const safe = await callFor(world, "effect_safe");
+    const again = await callFor(world, "effect_again");
+    await eventually(() => expect([world.model.held(), world.tools.held()]).toEqual([2, 2]));
+    working = await startHere("worker");
+    for (const number of numbers.slice(1, 10)) await say(number);
+    await doomed.kill();
+    world.model.open();
+    world.tools.open();
+    for (const number of numbers.slice(10)) await say(number);
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+    expect(await answerIn(world, safe)).toContain("unknown");
+    expect(world.effects(safe)).toBe(1);
+    expect(await answerIn(world, again)).toContain(`effect ${again}`);
+    await expectInOrder(id);
+  });
 
-  test.each(["at once", "after the answer"])("%s: it is answered once, and has one effect", async (when) => {
-    const [first = "", second = ""] = targets;
-    const id = newId();
-    slack.http.target = first;
-    const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora call effect_safe ${id}` });
-    const agents = () => slack.see({ in: slack.general, thread: said.ts }).filter((message) => message.isAgents);
-    const answer = () => agents().find((message) => message.readable.includes(`effect ${id}`));
-    if (when === "after the answer") await slack.until(answer, patienceMs);
-    slack.http.target = second;
-    const events = slack.sent.filter(({ payload }) => JSON.stringify(payload).includes(`call effect_safe ${id}`));
-    expect(events.length).toBeGreaterThan(0);
-    await Promise.all([...events, ...events.map(slack.repeat)].map((event) => event.acknowledged()));
-    await slack.until(answer, patienceMs);
+  test.runIf(isWhole)("a stopped worker hands over its turns", async () => {
+    const plain = newId();
+    world.model.hold(plain, "before");
+    await world.person.say(plain, `plain ${plain}`);
+    await eventually(() => expect(world.model.held()).toBe(1));
+    const next = await startHere("worker");
+    expect(await working.stop()).toBe(0);
+    world.model.open();
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
     await expectNothingOpen(await world.ledger());
-    expect(world.effects(id)).toBe(1);
-    expect(agents()).toHaveLength(1);
-    const turns = await (await world.ledger()).list("turn", {});
-    expect(turns.filter(({ body }) => JSON.stringify(body.messages).includes(id))).toHaveLength(1);
-  });
-});
-
-describe.skipIf(missingRedis !== undefined)(`Slack with a process for platforms and a worker${redisNote}`, () => {
-  let slack: SlackDouble;
-  beforeEach(async () => {
-    await openWorld(longLockMs);
-    slack = await createSlackDouble();
-  });
-  afterEach(async () => {
-    await closeWorld();
-    await slack.stop();
+    working = next;
   });
 
-  test("the first sign, a card's copy by direct message, and Retry work, each once", async () => {
-    const cara = slack.workspace.addPerson({ name: "Cara" });
-    const approvers = [slack.ben, cara].map(({ id }) => `user:slack:${id}`);
-    const config = world.env.REMORA_CONFIG ?? "";
-    await writeFile(config, JSON.stringify({ ...JSON.parse(await readFile(config, "utf8")), safety: { approvers } }));
-    const tokens = { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl };
-    const env = { ...tokens, SLACK_SIGNING_SECRET: slack.signingSecret };
-    const front = await world.start(["--role", "platforms"], { env });
-    await world.start(["--role", "worker"], { env });
-    slack.http.target = `${front.url}/slack/events`;
+  test("a message sent twice gets one reply and has one effect", async () => {
+    await start("worker");
+    const [plain, call] = [newId(), newId()];
+    await Promise.all([plain, plain, plain].map((id) => world.person.say(id, `plain ${id}`)));
+    await Promise.all([call, call, call].map((id) => world.person.say(id, `call effect_safe ${id}`)));
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+    expect(await answerIn(world, call)).toContain(`effect ${call}`);
+    expect(world.effects(call)).toBe(1);
+    await expectNothingOpen(await world.ledger());
+    for (const id of [plain, call]) {
+      expect(agentsIn(await world.person.thread(id))).toHaveLength(1);
+      const turns = await turnsOf(id);
+      expect(turns).toHaveLength(1);
+      for (const turn of turns) await expectTrace(turn.id);
+    }
+  });
 
+  test.runIf(isWhole)("two workers keep the order of a conversation", async () => {
+    const { id, say } = await talkAt(front);
+    for (const number of numbers) await say(number);
+    await expectInOrder(id);
+  });
+
+  test("on Slack the first sign, a card's copy by direct message, and Retry work, each once", async () => {
     const id = newId();
     world.model.hold(id, "before");
     const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora call effect_ask ${id}` });
@@ -375,6 +260,77 @@ describe.skipIf(missingRedis !== undefined)(`Slack with a process for platforms 
     await slack.until(() => agents(asked).some(isDone), patienceMs);
     await expectNothingOpen(await world.ledger());
     expect(agents(asked).filter(isDone)).toHaveLength(1);
-    expect(await (await world.ledger()).list("turn", {})).toHaveLength(3);
+    expect([(await turnsOf(id)).length, (await turnsOf(again)).length]).toEqual([1, 2]);
+  });
+
+  test("when the platforms process dies, the worker finishes its turns, and a click works after the next start", async () => {
+    const asks = await callFor(world, "effect_ask");
+    await eventually(async () =>
+      expect((await agentsIn(await world.person.thread(asks))).at(-1)?.state).toBe("waiting"),
+    );
+    const plain = newId();
+    world.model.hold(plain, "before");
+    await world.person.say(plain, `plain ${plain}`);
+    await eventually(() => expect(world.model.held()).toBe(1));
+    await front.kill();
+    world.model.open();
+    const ledger = await world.ledger();
+    await eventually(async () => expect((await ledger.get("message", `local:${plain}`))?.state).toBe("answered"));
+    world.front(await startHere("platforms"));
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
+    await world.person.approve(asks);
+    expect(await answerIn(world, asks)).toContain(`effect ${asks}`);
+    expect(world.effects(asks)).toBe(1);
+    await expectNothingOpen(ledger);
+  });
+});
+
+describe.skipIf(missingRedis !== undefined)(`two complete processes${redisNote}`, () => {
+  let first: RemoraProcess;
+  let second: RunningRemora;
+
+  beforeAll(async () => {
+    await openWorld();
+    [first, second] = [await start("all"), await startHere("all")];
+  });
+  afterAll(closeWorld);
+
+  test.each(["at once", "after the answer"])(
+    "an event that Slack delivers to both, %s, is answered once, and has one effect",
+    async (when) => {
+      const id = newId();
+      slack.http.target = eventsOf(first);
+      const said = slack.people.say({ as: slack.ann, in: slack.general, text: `@Remora call effect_safe ${id}` });
+      const agents = () => slack.see({ in: slack.general, thread: said.ts }).filter((message) => message.isAgents);
+      const answer = () => agents().find((message) => message.readable.includes(`effect ${id}`));
+      if (when === "after the answer") await slack.until(answer, patienceMs);
+      slack.http.target = eventsOf(second);
+      const events = slack.sent.filter(({ payload }) => JSON.stringify(payload).includes(`call effect_safe ${id}`));
+      expect(events.length).toBeGreaterThan(0);
+      await Promise.all([...events, ...events.map(slack.repeat)].map((event) => event.acknowledged()));
+      await slack.until(answer, patienceMs);
+      await expectNothingOpen(await world.ledger());
+      expect(world.effects(id)).toBe(1);
+      expect(agents()).toHaveLength(1);
+      expect(await turnsOf(id)).toHaveLength(1);
+    },
+  );
+
+  test("one serves the page, and each message gets one reply and one effect", async () => {
+    expect(second.stderr()).toContain("another process serves the page");
+    const calls = await Promise.all(Array.from({ length: 8 }, () => callFor(world, "effect_safe")));
+    for (const id of calls) expect(await answerIn(world, id)).toContain(`effect ${id}`);
+    expect(calls.map(world.effects)).toEqual(calls.map(() => 1));
+    await expectNothingOpen(await world.ledger());
+    const plain = newId();
+    world.model.hold(plain, "before");
+    await world.person.say(plain, `plain ${plain}`);
+    await eventually(() => expect(world.model.held()).toBe(1));
+    await first.kill();
+    world.model.open();
+    const ledger = await world.ledger();
+    await eventually(async () => expect((await ledger.get("message", `local:${plain}`))?.state).toBe("answered"));
+    world.front(await world.startHere());
+    expect(await answerIn(world, plain)).toContain(`You said plain ${plain}`);
   });
 });

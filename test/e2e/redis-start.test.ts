@@ -70,55 +70,48 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
     expect(said).not.toContain("wrong-password");
   });
 
-  test("when a local file can't be opened, the process exits with 1 and names it", async () => {
+  test("when a local file can't be opened, the start ends and names it", async () => {
     world = await createDurabilityWorld({ redis: {} });
     await mkdir(world.home.data, { recursive: true });
     await writeFile(
       join(world.home.data, "local.db"),
       "no database, but long enough to be looked at as one".repeat(40),
     );
-    const said = await refusalOf([], {});
-    expect(said).toContain("ended with 1");
-    expect(said).toMatch(/local\.db\] can't open the local chat: .*move the file away/);
-    expect(await runningHere()).toEqual([]);
+    await expect(world.startHere()).rejects.toThrow(/can't open the local chat: .*move the file away/);
   });
 
   test("the log warns if Redis evicts or does not persist data, and only then", async () => {
     world = await createDurabilityWorld({
       redis: { persistence: "none", args: ["--maxmemory-policy", "allkeys-lru"] },
     });
-    const remora = await world.start();
+    const remora = await world.startHere();
     await eventually(() => expect(remora.stderr()).toContain("Redis has the maxmemory-policy allkeys-lru"));
     await eventually(() => expect(remora.stderr()).toContain("Redis stores nothing on disk"));
     await remora.stop();
     await world.redis.client.config("SET", "maxmemory-policy", "noeviction");
     await world.redis.client.config("SET", "appendonly", "yes");
-    const next = await world.start();
+    const next = await world.startHere();
     expect(next.stderr()).not.toMatch(/maxmemory-policy|on disk|snapshots/);
   });
 });
 
 describe("without Redis", () => {
-  test.each(["worker", "platforms"])("--role %s ends with 1 and says what it needs", async (role) => {
+  test.each(["worker", "platforms"])("--role %s does not start and says what it needs", async (role) => {
     world = await createDurabilityWorld();
-    const said = await refusalOf(["--role", role], {});
-    expect(said).toContain("ended with 1");
-    expect(said).toContain(
+    await expect(world.startHere(["--role", role])).rejects.toThrow(
       `[--role] "${role}" shares its work with other processes, and they need Redis for that. Set REDIS_URL`,
     );
-    expect(await runningHere()).toEqual([]);
   });
 
   test("a second process on the same data folder exits with 1 and names the first", async () => {
     world = await createDurabilityWorld();
-    const first = await world.start();
+    await world.startHere();
     const said = await refusalOf([], {});
     expect(said).toContain("ended with 1");
     expect(said).toContain(world.home.data);
-    expect(said).toContain(`(process ${first.pid})`);
+    expect(said).toContain(`(process ${process.pid})`);
     const id = newId();
     await world.person.say(id, `plain ${id}`);
     expect(await answerIn(world, id)).toContain(`You said plain ${id}`);
-    expect(await first.stop()).toBe(0);
   });
 });

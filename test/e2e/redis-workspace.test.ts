@@ -30,7 +30,7 @@ async function episodes(): Promise<string> {
 describe.skipIf(missingRedis !== undefined)(`a workspace shared by machines${redisNote}`, () => {
   test("has every turn once, and a process with another workspace is named", async () => {
     await symlink(world.home.workspace, beside("mounted"));
-    const front = await world.start(["--role", "platforms"]);
+    const front = await world.startHere(["--role", "platforms"]);
     await Promise.all([workerIn(world.home.workspace), workerIn(beside("mounted"))]);
     const ids = Array.from({ length: 12 }, newId);
     await Promise.all(ids.map((id) => world.person.say(id, `plain ${id}`)));
@@ -43,7 +43,7 @@ describe.skipIf(missingRedis !== undefined)(`a workspace shared by machines${red
     expect(front.stderr()).not.toContain("is not the workspace of");
     await mkdir(beside("elsewhere"));
     await cp(join(world.home.workspace, "skills"), join(beside("elsewhere"), "skills"), { recursive: true });
-    const odd = await workerIn(beside("elsewhere"));
+    const odd = await world.startHere(["--role", "worker"], { env: { REMORA_WORKSPACE: beside("elsewhere") } });
     for (const process of [front, odd])
       await eventually(() => expect(process.stdout() + process.stderr()).toContain("is not the workspace of"));
   });

@@ -1,4 +1,4 @@
-/** Every shipped skill in use: the real process, a scripted model, and people who approve. */
+/** Every shipped skill in use: the real agent, a scripted model, and people who approve. A process runs only to be killed. */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,24 +6,30 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RunningRemora,
+  startRemora as startProcess,
+} from "../doubles/remora-process.ts";
 import { startWebSite, type WebSite } from "../doubles/web-site.ts";
 
 let home: RemoraHome;
 let model: CallingModel;
 let site: WebSite;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let ann: ChatClient;
 
 beforeAll(async () => {
   [home, model, site] = await Promise.all([createHome(), startCallingModel(), startWebSite()]);
   site.on("/train", "<title>The train</title><article><h1>The train</h1><p>It leaves on Friday at ten.</p></article>");
   await writeFile(configPath(), stringify(config()));
-  await start();
+  await begin(startRemora);
 });
 afterAll(async () => {
   ann.close();
-  await remora.kill();
+  await remora.stop();
   await Promise.all([model.close(), site.close(), home.remove()]);
 });
 
@@ -38,10 +44,12 @@ const configPath = () => join(dirname(home.data), "remora.yaml");
 const inFiles = (name: string) => join(home.workspace, "files", "channel:general", name);
 const inSkills = (...names: string[]) => join(home.workspace, "skills", ...names);
 
-async function start(): Promise<void> {
+async function begin<R extends RunningRemora>(start: (home: RemoraHome, env: Record<string, string>) => Promise<R>) {
   const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url, REMORA_CONFIG: configPath() };
-  remora = await startRemora(home, env);
-  ann = await createChatClient(remora.url, remora.token);
+  const started = await start(home, env);
+  ann = await createChatClient(started.url, started.token);
+  remora = started;
+  return started;
 }
 
 /** Waits for the finished answer; clicks no cards. */
@@ -365,6 +373,9 @@ test("a tool's question has three buttons and is answered once, by the right per
 });
 
 test("memory and schedules survive a kill: a note is found and forgotten, and a missed reminder is posted once", async () => {
+  ann.close();
+  await remora.stop();
+  const dying = await begin(startProcess);
   await use(call("remember", { title: "Deploys", text: "Deploys happen on Mondays at ten." }));
   await useAsked(
     call("remember", { text: "Fridays are free.", title: "Days off", shared: true }),
@@ -381,10 +392,10 @@ test("memory and schedules survive a kill: a note is found and forgotten, and a 
   const added = await finished(said);
   expect(added.text).toContain("Scheduled as");
   ann.close();
-  await remora.kill();
+  await dying.kill();
   await expect.poll(() => Date.now(), { timeout: 10_000 }).toBeGreaterThan(dueAt);
 
-  await start();
+  await begin(startRemora);
   const isAnswerTo = ({ author, thread, sequence }: SeenMessage) =>
     author.isBot && thread === said.id && sequence > added.sequence;
   await ann.waitFor((message) => isAnswerTo(message) && message.state === "done" && /Finished/.test(message.text));

@@ -257,44 +257,6 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await expect.poll(() => feedbackLines(), { timeout: 60_000 }).toHaveLength(0);
   });
 
-  test("after kill -9, a click on an open card counts once, and missed messages are answered once", async () => {
-    const dying = await startProcess();
-    const answered = mention("help");
-    await answerIn(answered, "demo model");
-    await answered.acknowledged();
-    const said = mention("run echo ran >> once.txt with network example.com");
-    const card = await cardIn(said);
-    await said.acknowledged();
-    await dying.kill();
-    slack.redelivery.isEnabled = false;
-    const missed = mention("what time is it?");
-    const inThread = slack.people.say({ as: slack.ben, in: slack.general, thread: answered, text: "and again: help" });
-    await start();
-    await press(card, "Approve");
-    await answerIn(said, "is done");
-    await reportIn(said, "once.txt");
-    const file = join(home.workspace, "files", `channel:${slack.general.id}`, "once.txt");
-    expect(await readFile(file, "utf8")).toBe("ran\n");
-    const before = agentsIn(said).length;
-    const forged = { actionId: "remora_approve", value: card.buttons[0]?.value ?? "" };
-    await slack.interactions
-      .click({ as: slack.ann, on: { channel: slack.general, ts: card.ts }, forged })
-      .acknowledged();
-    await privately(slack.ann, "Nothing left", { in: slack.general, thread: said.ts });
-    expect(await readFile(file, "utf8")).toBe("ran\n");
-    expect(agentsIn(said)).toHaveLength(before);
-
-    await slack.until(() => agentsIn(missed).some((message) => message.streaming !== "in_progress"), 60_000);
-    await slack.until(() => agentsIn(answered).length === 2, 60_000);
-    expect(agentsIn(missed)).toHaveLength(1);
-    for (const delivery of [...missed.deliveries, ...inThread.deliveries]) await slack.repeat(delivery).acknowledged();
-    const last = mention("help");
-    await answerIn(last, "demo model");
-    expect(agentsIn(missed)).toHaveLength(1);
-    expect(agentsIn(answered)).toHaveLength(2);
-    slack.redelivery.isEnabled = true;
-  });
-
   onlyOnce("an answer cut off by kill -9 becomes one complete message after the restart", async () => {
     const model = await createModelServer({ words: 60, wordMs: 40 });
     const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
@@ -312,7 +274,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
   });
 
   onlyOnce(
-    "work is visible at once and while it goes on, a waiting request has its place, and a kill leaves nothing",
+    "work and its place in line are visible at once and across a kill, a card from before it still counts once, and missed messages are answered once",
     async () => {
       const statusIn = ({ channel, ts }: Said) => slack.assistant.thread(channel, ts)?.status ?? "";
       const waitingLine = (said: Said) =>
@@ -322,6 +284,13 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
         `until ls ${signals} | grep -q go; do sleep 0.1; done && echo finished`,
       ];
       const dying = await startProcess();
+      const answered = mention("help");
+      await answerIn(answered, "demo model");
+      await answered.acknowledged();
+      const asking = mention("run echo ran >> once.txt with network example.com");
+      const card = await cardIn(asking);
+      await asking.acknowledged();
+
       const said = mention(`run ${command}`);
       await slack.until(() => statusIn(said).startsWith("is "));
       // Nothing is written yet. `bench/first-sign.ts` measures how soon people see it.
@@ -338,7 +307,40 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       slack.people.say({ as: slack.ben, in: slack.general, thread: said, text: "help" });
       await slack.until(() => waitingLine(said), 60_000);
       await dying.kill();
+      slack.redelivery.isEnabled = false;
+      const missed = mention("what time is it?");
+      const inThread = slack.people.say({
+        as: slack.ben,
+        in: slack.general,
+        thread: answered,
+        text: "and again: help",
+      });
       await start();
+      await press(card, "Approve");
+      await answerIn(asking, "is done");
+      await reportIn(asking, "once.txt");
+      const file = join(home.workspace, "files", `channel:${slack.general.id}`, "once.txt");
+      expect(await readFile(file, "utf8")).toBe("ran\n");
+      const before = agentsIn(asking).length;
+      const forged = { actionId: "remora_approve", value: card.buttons[0]?.value ?? "" };
+      await slack.interactions
+        .click({ as: slack.ann, on: { channel: slack.general, ts: card.ts }, forged })
+        .acknowledged();
+      await privately(slack.ann, "Nothing left", { in: slack.general, thread: asking.ts });
+      expect(await readFile(file, "utf8")).toBe("ran\n");
+      expect(agentsIn(asking)).toHaveLength(before);
+
+      await slack.until(() => agentsIn(missed).some((message) => message.streaming !== "in_progress"), 60_000);
+      await slack.until(() => agentsIn(answered).length === 2, 60_000);
+      expect(agentsIn(missed)).toHaveLength(1);
+      for (const delivery of [...missed.deliveries, ...inThread.deliveries])
+        await slack.repeat(delivery).acknowledged();
+      const last = mention("help");
+      await answerIn(last, "demo model");
+      expect(agentsIn(missed)).toHaveLength(1);
+      expect(agentsIn(answered)).toHaveLength(2);
+      slack.redelivery.isEnabled = true;
+
       await slack.until(() => agentsIn(said).find(({ readable }) => /Running until ls/.test(readable)), 60_000);
       await writeFile(flag, "");
       const isOver = () =>
@@ -396,7 +398,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     expect(whole?.readable.match(/1 action · /g)).toHaveLength(1);
   });
 
-  test("SIGTERM closes the connection and ends the process with exit code 0", async () => {
+  onlyOnce("SIGTERM closes the connection and ends the process with exit code 0", async () => {
     const stopping = await startProcess();
     await answerIn(mention("help"), "demo model");
     expect(await stopping.stop()).toBe(0);

@@ -13,7 +13,6 @@ import { filesWith } from "./oracle/canaries.ts";
 const canary = "canary-of-another-conversation";
 const callsPerStep = 32;
 const stepsPerTurn = 6;
-const turns = 2;
 
 let home: RemoraHome;
 let model: CallingModel;
@@ -58,14 +57,13 @@ async function expectNothingTaken(): Promise<void> {
   expect(await readFile(known, "utf8")).toBe(`${canary}\n`);
 }
 
-test("none of hundreds of reads and uploads on the page follows a swapped link", async () => {
+test("none of two hundred reads and uploads on the page follows a swapped link", async () => {
   await start();
   const ann = await createChatClient(remora.url, remora.token);
   await swapIn("channel:general");
-  for (let turn = 0; turn < turns; turn += 1)
-    await ann.answerTo(await ann.say(`@remora ${request(stepsPerTurn)}`, { channel: "general" }));
+  await ann.answerTo(await ann.say(`@remora ${request(stepsPerTurn)}`, { channel: "general" }));
   ann.close();
-  expect(model.requests.join().split("the report").length).toBeGreaterThan(turns * callsPerStep);
+  expect(model.requests.join().split("the report").length).toBeGreaterThan(callsPerStep);
   await expectNothingTaken();
 });
 

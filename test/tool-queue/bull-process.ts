@@ -1,6 +1,6 @@
 /**
- * A process of its own with a queue on BullMQ, for tests that kill, freeze or block it. Its argument is a `OpenSettings`
- * as JSON; it is told what to do, and says what happens, over the channel that Node gives to a child.
+ * A process of its own with a queue on BullMQ, for tests that kill, freeze or block it. It is told what to do, and says what
+ * happens, over the channel that Node gives to a child; once it has closed a queue, it can open another test's.
  *
  * Its tools write into the file that the call names: `begin` when they run, and how they end. `block` keeps the event loop
  * for itself until a file is there or a time is over, `hang` ends when it is told to, `flaky` fails in a passing way as long as it has begun once only.
@@ -10,21 +10,21 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type AbortCause, abortCauseOf, TurnAbort } from "../../src/lib/abort.ts";
 import type { RemoraEvent } from "../../src/ports/events.ts";
 import type { ToolAttempt, ToolJob, ToolResult } from "../../src/ports/tool.ts";
-import { type OpenSettings, openQueue } from "./bull-world.ts";
+import { type OpenedQueue, type OpenSettings, openQueue } from "./bull-world.ts";
 
 export type Order =
+  | { type: "open"; settings: OpenSettings }
   | { type: "run"; job: ToolJob }
   | { type: "abort"; jobId: string; cause: AbortCause }
-  | { type: "close" };
+  | { type: "close"; isLast: boolean };
 
-export type Report = { type: "ready" } | { type: "result"; result: ToolResult } | { type: "event"; event: RemoraEvent };
+export type Report =
+  | { type: "ready" }
+  | { type: "closed" }
+  | { type: "result"; result: ToolResult }
+  | { type: "event"; event: RemoraEvent };
 
-const settings: OpenSettings = JSON.parse(process.argv[2] ?? "{}");
-const { queue, listen, close } = await openQueue({
-  ...settings,
-  run: ({ name, input }, _scope, signal) => runTool(name, input, signal),
-});
-listen((event) => report({ type: "event", event }));
+let opened: OpenedQueue | undefined;
 const aborts = new Map<string, AbortController>();
 
 async function runTool(name: string, { file, ms = 0, until }: ToolJob["call"]["input"], signal: AbortSignal) {
@@ -61,15 +61,24 @@ function report(what: Report): void {
 
 async function obey(order: Order): Promise<void> {
   switch (order.type) {
+    case "open":
+      opened = await openQueue({
+        ...order.settings,
+        run: ({ name, input }, _scope, signal) => runTool(name, input, signal),
+      });
+      opened.listen((event) => report({ type: "event", event }));
+      return report({ type: "ready" });
     case "run": {
       const abort = new AbortController();
       aborts.set(order.job.id, abort);
-      return report({ type: "result", result: await queue.run(order.job, abort.signal) });
+      const result = await opened?.queue.run(order.job, abort.signal);
+      return result === undefined ? undefined : report({ type: "result", result });
     }
     case "abort":
       return aborts.get(order.jobId)?.abort(new TurnAbort(order.cause));
     case "close":
-      await close();
+      await opened?.close();
+      if (!order.isLast) return report({ type: "closed" });
       // What keeps the process alive from here on is a handle that was left.
       return process.disconnect();
     default:
@@ -78,4 +87,3 @@ async function obey(order: Order): Promise<void> {
 }
 
 process.on("message", (order: Order) => void obey(order));
-report({ type: "ready" });

@@ -9,6 +9,7 @@ import type { EventMap, EventName } from "../../src/ports/events.ts";
 import type { ToolJob } from "../../src/ports/tool.ts";
 import { missingRedis, type RedisServer, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 import {
+  endIdleProcesses,
   eventsOf,
   jobOf,
   type OpenedQueue,
@@ -33,16 +34,20 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
   beforeAll(async () => {
     server = await startRedisServer();
   });
-  afterAll(() => server.dispose());
+  afterAll(async () => {
+    endIdleProcesses();
+    await server.dispose();
+  });
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "remora-processes-"));
     prefix = `{${randomUUID()}}:`;
     workers = [];
     asker = await openQueue({ url: server.url, prefix, runs: false });
   });
-  afterEach(async () => {
+  afterEach(async ({ task }) => {
     await asker.close();
-    await Promise.all(workers.map((one) => one.kill()));
+    // After a failure they may be frozen.
+    await Promise.all(workers.map((one) => (task.result?.state === "pass" ? one.release() : one.kill())));
     await rm(folder, { recursive: true });
   });
 

@@ -180,23 +180,37 @@ export interface QueueProcess {
   signal(name: "SIGSTOP" | "SIGCONT"): void;
   /** SIGKILL. */
   kill(): Promise<void>;
+  /** Closes its queue if it lives, and keeps the process for the next `startQueueProcess`. */
+  release(): Promise<void>;
+}
+
+/** A start costs more than most tests do with it. */
+const idle: ChildProcess[] = [];
+
+export function endIdleProcesses(): void {
+  for (const child of idle.splice(0)) child.kill("SIGKILL");
 }
 
 /** Resolves once its queue is open; whether Redis is there is another matter. */
 export async function startQueueProcess(settings: OpenSettings): Promise<QueueProcess> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "bull-process.ts"), JSON.stringify(settings)], {
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-  });
+  const child =
+    idle.pop() ??
+    spawn(process.execPath, [join(import.meta.dirname, "bull-process.ts")], {
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
   const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const events: RemoraEvent[] = [];
   const results = new Map<string, (result: ToolResult) => void>();
-  const ready = Promise.withResolvers<void>();
+  const [ready, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   void exited.then((code) => ready.reject(new Error(`the process ended with ${code} before it was ready`)));
-  child.on("message", (report: Report) => {
+  const hear = (report: Report) => {
     if (report.type === "ready") ready.resolve();
     if (report.type === "event") events.push(report.event);
+    if (report.type === "closed") closed.resolve();
     if (report.type === "result") results.get(report.result.callId)?.(report.result);
-  });
+  };
+  child.on("message", hear);
+  tell(child, { type: "open", settings });
   await ready.promise;
   return {
     pid: child.pid ?? 0,
@@ -209,13 +223,20 @@ export async function startQueueProcess(settings: OpenSettings): Promise<QueuePr
     },
     abort: (jobId, cause) => tell(child, { type: "abort", jobId, cause }),
     close() {
-      tell(child, { type: "close" });
+      tell(child, { type: "close", isLast: true });
       return exited;
     },
     signal: (name) => void child.kill(name),
     async kill() {
       child.kill("SIGKILL");
       await exited;
+    },
+    async release() {
+      if (!child.connected) return;
+      tell(child, { type: "close", isLast: false });
+      await closed.promise;
+      child.off("message", hear);
+      idle.push(child);
     },
   };
 }

@@ -3,13 +3,13 @@
  * one home, while a person writes messages and approves. Each new process continues from what the last one left. At the end,
  * everything must have finished exactly once.
  *
- * A plain run takes an eighth of the points; `npm run chaos` takes all, with more seeds (CHAOS_SEEDS).
+ * A plain run takes two of the points; `npm run chaos` takes all, with more seeds (CHAOS_SEEDS).
  */
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, onTestFinished } from "vitest";
-import type { RemoraProcess } from "../../doubles/remora-process.ts";
+import type { RemoraProcess, RunningRemora } from "../../doubles/remora-process.ts";
 import { type KillPoint, killPoints } from "../../faults/kill-points.ts";
 import { shareOf } from "../../faults/share.ts";
 import { checkInvariants, processesOn, type Task } from "./invariants.ts";
@@ -19,7 +19,7 @@ import { createWorld, type World } from "./world.ts";
 export const seeds = Number(process.env.CHAOS_SEEDS ?? 1);
 const killPointsModule = resolve(import.meta.dirname, "../../faults/kill-points.ts");
 const lookMs = 25;
-const sharesOfPoints = 8;
+const sharesOfPoints = 13;
 export const chainMs = 540_000;
 
 /** Points at which the platforms process dies; workers die at all others. */
@@ -47,24 +47,32 @@ type Role = "all" | "platforms" | "worker";
 
 /** The running processes. A process that dies is replaced by one that dies at its role's next point. */
 function createCrew(world: World, specs: Map<Role, string[]>) {
-  const alive = new Map<Role, RemoraProcess>();
+  const alive = new Map<Role, RunningRemora>();
   const died: string[] = [];
   /** Where each dies; absent: nowhere. */
   const doomed = new Map<Role, string>();
+  const ends: (() => Promise<unknown>)[] = [];
   let isOver = false;
 
   async function start(role: Role): Promise<void> {
     const killAt = specs.get(role)?.shift();
-    if (killAt === undefined) doomed.delete(role);
-    else doomed.set(role, killAt);
-    const env: Record<string, string> =
-      killAt === undefined ? {} : { REMORA_KILL_AT: killAt, REMORA_PORT_WRAPPERS: killPointsModule };
-    const begun = world.start(env, role === "all" ? [] : ["--role", role]);
-    const started = await begun.catch((thrown: unknown) => {
+    const args = role === "all" ? [] : ["--role", role];
+    if (killAt === undefined) {
+      doomed.delete(role);
+      const started = await world.startHere(args);
+      ends.push(started.stop);
+      alive.set(role, started);
+      return;
+    }
+    doomed.set(role, killAt);
+    const begun = world.start({ REMORA_KILL_AT: killAt, REMORA_PORT_WRAPPERS: killPointsModule }, args);
+    const started: RemoraProcess | undefined = await begun.catch((thrown: unknown) => {
       // It may die during recovery, before it is ready. That counts like any other death.
-      if (killAt === undefined || !/ended with null/.test(String(thrown))) throw thrown;
+      if (!/ended with null/.test(String(thrown))) throw thrown;
+      return undefined;
     });
     if (started === undefined) return await followed(role, killAt);
+    ends.push(started.kill);
     alive.set(role, started);
     void started.exited.then(async (code) => {
       if (alive.get(role) === started) alive.delete(role);
@@ -72,9 +80,9 @@ function createCrew(world: World, specs: Map<Role, string[]>) {
     });
   }
 
-  async function followed(role: Role, killAt: string | undefined): Promise<void> {
+  async function followed(role: Role, killAt: string): Promise<void> {
     if (isOver) return;
-    died.push(killAt ?? "killed");
+    died.push(killAt);
     await start(role);
   }
 
@@ -89,7 +97,7 @@ function createCrew(world: World, specs: Map<Role, string[]>) {
     },
     async end(): Promise<void> {
       isOver = true;
-      await Promise.all([...alive.values()].map((each) => each.kill()));
+      await Promise.all(ends.map((end) => end()));
     },
     async stop(): Promise<void> {
       const codes = await Promise.all([...alive.values()].map((each) => each.stop()));

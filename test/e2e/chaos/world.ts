@@ -6,7 +6,14 @@ import { silentLog } from "../../../src/lib/log.ts";
 import type { Ledger } from "../../../src/ports/ledger.ts";
 import { openLedger } from "../../../src/storage/open-state.ts";
 import { type RedisServer, startRedisServer } from "../../doubles/redis-server.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../../doubles/remora-process.ts";
+import { startRemora as startHere } from "../../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RemoraProcess,
+  type RunningRemora,
+  startRemora,
+} from "../../doubles/remora-process.ts";
 import { type EffectServer, startEffectServer } from "./effect-server.ts";
 import { writeEffectsSkill } from "./effects-skill.ts";
 import { type Answer, startScriptedModel } from "./scripted-model.ts";
@@ -18,7 +25,9 @@ export interface World {
   /** The ledger, read from outside the processes. */
   ledger: Ledger;
   start(env?: Record<string, string>, args?: string[], onSpawn?: (child: ChildProcess) => void): Promise<RemoraProcess>;
-  /** The logs of all processes, in order. */
+  /** Within the test's process, which is cheaper: for what nothing kills. */
+  startHere(args?: string[]): Promise<RunningRemora>;
+  /** The logs of all agents, in order. */
   logged(): string;
   close(): Promise<void>;
 }
@@ -53,20 +62,28 @@ export async function createWorld(store: "embedded" | "redis", options: WorldOpt
     ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
   };
   let ledger: Ledger | undefined;
-  const processes: RemoraProcess[] = [];
+  const agents: RunningRemora[] = [];
+  async function opened(agent: RunningRemora): Promise<void> {
+    agents.push(agent);
+    const journals = join(home.workspace, "journals");
+    const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs, journals };
+    ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
+  }
   return {
     ...{ home, effects, redis },
-    logged: () => processes.map((each) => each.stderr()).join(""),
+    logged: () => agents.map((each) => each.stderr()).join(""),
     get ledger() {
       if (ledger === undefined) throw new Error("nothing has been started yet");
       return ledger;
     },
     async start(more = {}, args = [], onSpawn) {
       const started = await startRemora(home, { ...env, ...more }, args, onSpawn);
-      processes.push(started);
-      const journals = join(home.workspace, "journals");
-      const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs, journals };
-      ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
+      await opened(started);
+      return started;
+    },
+    async startHere(args = []) {
+      const started = await startHere(home, env, args);
+      await opened(started);
       return started;
     },
     async close() {

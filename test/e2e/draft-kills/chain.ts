@@ -6,7 +6,8 @@ import { readdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, onTestFinished } from "vitest";
-import type { RemoraProcess } from "../../doubles/remora-process.ts";
+import { startRemora as startHere } from "../../doubles/remora-in-process.ts";
+import type { RemoraProcess, RunningRemora } from "../../doubles/remora-process.ts";
 import { createPerson } from "../chaos/person.ts";
 import { checkTask, createTask, type Kind, pursue, type Task } from "./tasks.ts";
 import { createDraftWorld, type DraftWorld } from "./world.ts";
@@ -44,7 +45,7 @@ export async function inDraftWorld(
 
 /** Returns the processes that ended before their step. */
 export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readonly Role[]): Promise<Life[]> {
-  const alive = new Map<Role, RemoraProcess>();
+  const alive = new Map<Role, RunningRemora>();
   const tasks: Task[] = [];
   const pursuits: Promise<void>[] = [];
   const missed: Life[] = [];
@@ -56,15 +57,24 @@ export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readon
     }
   });
 
-  async function start(role: Role, fault?: Record<string, string>): Promise<RemoraProcess | undefined> {
+  const argumentsFor = (role: Role) => (role === "all" ? [] : ["--role", role]);
+
+  /** In this process, because no step kills it. */
+  async function start(role: Role): Promise<void> {
+    const started = await startHere(world.home, world.env, argumentsFor(role));
+    onTestFinished(async () => void (await started.stop()));
+    alive.set(role, started);
+  }
+
+  async function startDoomed(role: Role, fault: Record<string, string>): Promise<RemoraProcess | undefined> {
     try {
-      const started = await world.start(fault, role === "all" ? [] : ["--role", role]);
+      const started = await world.start(fault, argumentsFor(role));
       alive.set(role, started);
       void started.exited.then(() => alive.get(role) === started && alive.delete(role));
       return started;
     } catch (thrown) {
       // It may die during recovery, before it is ready.
-      if (fault === undefined || !/ended with null/.test(String(thrown))) throw thrown;
+      if (!/ended with null/.test(String(thrown))) throw thrown;
       return undefined;
     }
   }
@@ -72,7 +82,11 @@ export async function liveAndDie(world: DraftWorld, lives: Life[], roles: readon
   async function live({ role, step, kind, fromStart }: Life, armed: string): Promise<boolean> {
     for (const other of roles) if (other !== role && !alive.has(other)) await start(other);
     await alive.get(role)?.stop();
-    const doomed = await start(role, { REMORA_KILL_STEP: step, ...(fromStart ? {} : { REMORA_STEPS_ARMED: armed }) });
+    alive.delete(role);
+    const doomed = await startDoomed(role, {
+      REMORA_KILL_STEP: step,
+      ...(fromStart ? {} : { REMORA_STEPS_ARMED: armed }),
+    });
     if (doomed === undefined) return true;
     const died = doomed.exited.then(() => true);
     // A repeatedly interrupted call ends as unknown, so each call is interrupted once.

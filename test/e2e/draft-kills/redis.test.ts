@@ -1,17 +1,17 @@
 /** Drafts on Redis with a platforms process and workers, any of which dies. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createChatClient } from "../../doubles/chat-client.ts";
 import { missingRedis, redisNote } from "../../doubles/redis-server.ts";
-import type { RemoraProcess } from "../../doubles/remora-process.ts";
+import { type RunningRemora, startRemora as startHere } from "../../doubles/remora-in-process.ts";
 import { isWhole, shareNote, shareOf } from "../../faults/share.ts";
 import { expectNothingLeft, inDraftWorld, type Life, liveAndDie } from "./chain.ts";
 import type { Kind } from "./tasks.ts";
 import type { DraftWorld } from "./world.ts";
 
 const testMs = 600_000;
-const sharesOfSteps = 4;
+const sharesOfSteps = 8;
 
 /** Steps at which Redis differs from one process: around leases, the bus and takeover. */
 const steps: { [kind in Kind]?: string[] } = {
@@ -62,10 +62,11 @@ describe.skipIf(missingRedis !== undefined)(`drafts on Redis${redisNote}${shareN
     timeout: testMs,
   }, async () => {
     await inDraftWorld("redis", async (world) => {
-      const front = await world.start({}, ["--role", "platforms"]);
+      const front = await startHere(world.home, world.env, ["--role", "platforms"]);
       const doomed = await world.start({ REMORA_KILL_STEP: "1:rename site/b.txt" }, ["--role", "worker"]);
       const { card, ann } = await cardAt(world, front);
-      const worker = await world.start({}, ["--role", "worker"]);
+      const worker = await startHere(world.home, world.env, ["--role", "worker"]);
+      onTestFinished(async () => void (await Promise.all([front.stop(), worker.stop()])));
       await ann.click(card, "approve");
       expect(await doomed.exited).toBeNull();
       await ann.waitFor(({ id, card: now }) => id === card.id && /Kept/.test(now?.items[0]?.outcome ?? ""));
@@ -80,8 +81,8 @@ describe.skipIf(missingRedis !== undefined)(`drafts on Redis${redisNote}${shareN
 /** Ann approves at one process, and `second` is answered at the other at the same moment. */
 async function answerTwice(
   world: DraftWorld,
-  front: RemoraProcess,
-  worker: RemoraProcess,
+  front: RunningRemora,
+  worker: RunningRemora,
   second: string,
 ): Promise<void> {
   const { card, ann } = await cardAt(world, front);
@@ -104,7 +105,7 @@ async function answerTwice(
 }
 
 /** The card about two appended lines in the configured folder. */
-async function cardAt(world: DraftWorld, { url, token }: RemoraProcess) {
+async function cardAt(world: DraftWorld, { url, token }: RunningRemora) {
   for (const name of ["a.txt", "b.txt"]) await writeFile(join(world.site, name), "1\n");
   const ann = await createChatClient(url, token);
   const command = "echo 2 >> a.txt; echo 2 >> b.txt";
