@@ -77,7 +77,7 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
   };
   const processes: RemoraProcess[] = [];
   let served: Served | undefined;
-  let ledger: Ledger | undefined;
+  let ledger: Promise<Ledger> | undefined;
   return {
     ...{ home, model, tools, env, effects: effects.count },
     get redis() {
@@ -94,8 +94,8 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
     async ledger() {
       const journals = join(home.workspace, "journals");
       const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs, journals };
-      ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
-      return ledger;
+      ledger ??= openLedger({ data: home.data, redis: settings, log: silentLog });
+      return await ledger;
     },
     person: createPerson(async () => {
       if (served === undefined) throw new Error("nothing has been started yet");
@@ -106,7 +106,7 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
     },
     async close() {
       await Promise.all(processes.map((process) => process.kill()));
-      await ledger?.close();
+      await (await ledger)?.close();
       await Promise.all([tools, model, effects, scripted].map((each) => each.close()));
       await redis?.dispose();
       await home.remove();

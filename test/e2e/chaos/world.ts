@@ -53,6 +53,7 @@ export async function createWorld(store: "embedded" | "redis", options: WorldOpt
     ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
   };
   let ledger: Ledger | undefined;
+  let opening: Promise<Ledger> | undefined;
   const processes: RemoraProcess[] = [];
   return {
     ...{ home, effects, redis },
@@ -66,7 +67,9 @@ export async function createWorld(store: "embedded" | "redis", options: WorldOpt
       processes.push(started);
       const journals = join(home.workspace, "journals");
       const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs, journals };
-      ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
+      // Processes that start side by side share one: nobody would close the other one, which then keeps this process alive.
+      opening ??= openLedger({ data: home.data, redis: settings, log: silentLog });
+      ledger = await opening;
       return started;
     },
     async close() {
