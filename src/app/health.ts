@@ -8,8 +8,10 @@ import { createHealthMonitor, type HealthMonitor, type HealthProbe } from "../he
 import { restartText } from "../health/owner-notice-text.ts";
 import { createOwnerNotices } from "../health/owner-notices.ts";
 import { createSharedWorkspace } from "../health/shared-workspace.ts";
-import { messageOf } from "../lib/errors.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
 import { diskFullNotice, isDiskFull } from "../lib/shortage.ts";
+import { upperFirst } from "../lib/text/sentence.ts";
+import { withoutPlace } from "../lib/text/without-place.ts";
 import { createThread, createWorkerThread } from "../lib/worker-thread.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import type { Notice } from "../ports/message.ts";
@@ -74,11 +76,8 @@ export function buildHealth(options: AppOptions, state: State, parts: HealthPart
     ...(shared === undefined ? [] : [{ name: "shared workspace", everyMs, run: shared.check }]),
     {
       ...{ name: "tokens", everyMs },
-      async run(signal) {
-        // The result is part of the platform's own health.
-        await Promise.all(parts.platforms().map((platform) => platform.probe?.(signal).catch(() => {})));
-        return [];
-      },
+      run: async (signal) =>
+        (await Promise.all(parts.platforms().map((platform) => probeService(platform, signal)))).flat(),
     },
   ];
   const slowProbes: HealthProbe[] = [
@@ -150,6 +149,19 @@ async function sendDirectly(
   const requester = { id: userId, name: userId, isBot: false, roles: [] };
   const conversationId = await platform.reach.direct(userId);
   await platform.chat.post({ conversationId, requester }, { text, files: [], key });
+}
+
+/** Events may still arrive while no request is answered. A refused token is part of the platform's own health. */
+async function probeService(platform: Platform, signal: AbortSignal): Promise<HealthCheck[]> {
+  try {
+    await platform.probe?.(signal);
+    return [];
+  } catch (thrown) {
+    const isLimited = thrown instanceof RemoraError && thrown.retryAfterMs !== undefined;
+    if (isLimited || !platform.health().isConnected) return [];
+    const why = upperFirst(withoutPlace(messageOf(thrown)));
+    return [{ name: platform.name, state: "broken", what: "its API answers no requests, so answers wait", why }];
+  }
 }
 
 /** Files that are too large to be checked before the start. */

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import { whileLocked } from "../lib/with-lock.ts";
-import type { WithLock } from "../ports/cluster.ts";
+import type { Fence, WithLock } from "../ports/cluster.ts";
 import type { Json } from "../ports/message.ts";
 import type { Store } from "../ports/store.ts";
 import type { ToolSpec } from "../ports/tool.ts";
@@ -90,12 +90,14 @@ export function createHistory(options: HistoryOptions): History {
   /** `work` may run again, so it must read what it changes. */
   function inOrder<T>(conversationId: string, work: (save: Save) => Promise<T>): Promise<T> {
     const key = historyKey(conversationId);
-    const saveIf = (check: () => void) => async (history: StoredHistory) => {
+    const saveIf = (check: () => void, fence?: Fence) => async (history: StoredHistory) => {
       check();
-      await write(key, history);
+      await write(key, history, fence);
     };
     return inProcessOrder(conversationId, () =>
-      withLock === undefined ? work(saveIf(() => {})) : whileLocked(withLock, key, (check) => work(saveIf(check))),
+      withLock === undefined
+        ? work(saveIf(() => {}))
+        : whileLocked(withLock, key, (check, fence) => work(saveIf(check, fence))),
     );
   }
 
@@ -121,10 +123,10 @@ export function createHistory(options: HistoryOptions): History {
     return summary === undefined || isExpired(summary) ? { exchanges } : { exchanges, summary };
   }
 
-  async function write(key: string, { summary, exchanges }: StoredHistory): Promise<void> {
-    if (summary !== undefined) await store.set(key, { version: 2, exchanges, summary } as Json);
-    else if (exchanges.length > 0) await store.set(key, { version: 1, exchanges } as Json);
-    else await store.delete(key);
+  async function write(key: string, { summary, exchanges }: StoredHistory, fence: Fence | undefined): Promise<void> {
+    if (summary !== undefined) await store.set(key, { version: 2, exchanges, summary } as Json, undefined, fence);
+    else if (exchanges.length > 0) await store.set(key, { version: 1, exchanges } as Json, undefined, fence);
+    else await store.delete(key, fence);
   }
 
   return {

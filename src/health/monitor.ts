@@ -52,6 +52,8 @@ export function createHealthMonitor({ log }: { log: Log }): HealthMonitor {
   }
 
   function tell(before: HealthCheck[], now: HealthCheck[]): void {
+    const left = before.filter(({ name, state }) => state !== "ok" && now.every((check) => check.name !== name));
+    for (const { name } of left) log.info({}, `${name}: works again`);
     for (const check of now) {
       const last = before.find(({ name }) => name === check.name)?.state ?? "ok";
       if (last === check.state) continue;

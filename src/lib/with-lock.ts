@@ -1,5 +1,5 @@
 /** Locks a name across all processes, with the cluster's leases. */
-import type { Lease, Leases, WithLock } from "../ports/cluster.ts";
+import type { Fence, Lease, Leases, WithLock } from "../ports/cluster.ts";
 import { pause } from "./backoff.ts";
 import { codeOf, RemoraError } from "./errors.ts";
 import { never } from "./never.ts";
@@ -46,19 +46,20 @@ async function acquiredInTime(leases: Leases, name: string, { longest, between }
 
 /**
  * Runs `work` under the lock, and again from its reads on if another process has taken the lock over. `work` must call
- * `check` right before each write, and must not catch what it throws (`isLockLost`).
+ * `check` right before each write, and must not catch what it throws (`isLockLost`). This process may still stall between
+ * the two: a write to the store can name the `fence`.
  */
 export async function whileLocked<T>(
   withLock: WithLock,
   name: string,
-  work: (check: () => void) => Promise<T>,
+  work: (check: () => void, fence: Fence | undefined) => Promise<T>,
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await withLock(name, (lease) =>
         work(() => {
           if (lease.signal.aborted) throw lockLost(name);
-        }),
+        }, lease.fence),
       );
     } catch (thrown) {
       if (!isLockLost(thrown) || tries === maxTries) throw thrown;

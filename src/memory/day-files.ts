@@ -205,7 +205,7 @@ function createIdCache(): IdCache {
   const known = new Map<string, Set<string>>();
   return {
     async has(path, entry) {
-      const ids = known.get(path) ?? new Set(entry.idsIn((await readEditable(path)) ?? ""));
+      const ids = known.get(path) ?? new Set(Array.from(entry.idsIn((await readEditable(path)) ?? ""), copied));
       known.delete(path);
       known.set(path, ids);
       const [oldest] = known.keys();
@@ -213,6 +213,11 @@ function createIdCache(): IdCache {
       return ids.has(entry.id);
     },
   };
+}
+
+/** A part of a string keeps the whole string in memory. */
+function copied(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 function partNumber(path: string): number {

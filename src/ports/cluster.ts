@@ -8,8 +8,16 @@ import type { ChatLogChange } from "./chat-log.ts";
 export interface Lease {
   /** Aborts if renewal fails. Another process may then hold the name. */
   signal: AbortSignal;
+  /** Absent if only this process can hold the name. */
+  fence?: Fence;
   /** Never rejects. A lease that can't be released expires automatically. */
   release(): Promise<void>;
+}
+
+/** Names a lease in a write (`Store`), so that a process that stalls after its last look at the signal can't overwrite others. */
+export interface Fence {
+  key: string;
+  token: string;
 }
 
 export interface Leases {

@@ -107,6 +107,7 @@ function kindOfCodes(codes: string[]): FailureKind | undefined {
     if (/^(?:ENETUNREACH|ENETDOWN|EAI_AGAIN|EADDRNOTAVAIL)$/.test(code)) return "offline";
     if (/^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ETIMEDOUT)$/.test(code)) return "unreachable";
     if (code === "UND_ERR_CONNECT_TIMEOUT") return "connectTimeout";
+    if (code === "EMFILE" || code === "ENFILE") return "outOfFiles";
     if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS|ERR_SSL/.test(code)) return "badCertificate";
     if (code === "ERR_INVALID_URL") return "badUrl";
   }

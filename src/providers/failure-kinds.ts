@@ -82,6 +82,12 @@ export const failureKinds = {
     isRetryable: true,
     say: (place, said) => `${place.baseUrl} can't be reached${said}; check the network and ${place.urlSetting}`,
   },
+  outOfFiles: {
+    code: "provider.out-of-files",
+    isRetryable: true,
+    say: (_place, said) =>
+      `this machine has too many files open to connect${said}; try again, or raise the limit of open files (ulimit -n, LimitNOFILE)`,
+  },
   cut: {
     code: "provider.cut",
     isRetryable: true,

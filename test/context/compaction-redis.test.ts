@@ -1,4 +1,4 @@
-/** Two processes that share their state in Redis end turns of one conversation at once, and either may summarise. */
+/** Two processes that share their state in Redis end turns of one conversation at once; either may summarise, and one stalls. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,6 +28,16 @@ describe.skipIf(missingRedis !== undefined)(`Compaction with Redis${redisNote}`,
     rmSync(folder, { recursive: true, force: true });
   });
 
+  const open = async (name: string) => {
+    const settings = { url: server.url, prefix: "test", lockMs: 5_000, waitMs: 5_000, journals: folder };
+    const never = new AbortController().signal;
+    const state = await openShared(join(folder, name), settings, silentLog, async () => async () => {}, never);
+    opened.push(state);
+    return state;
+  };
+  const historyOn = ({ store, withLock }: Pick<DurableState, "store" | "withLock">) =>
+    createHistory({ store, log: silentLog, idleMs: null, ...(withLock === undefined ? {} : { withLock }) });
+
   test("no turn is lost or doubled, and only one of them asks the model at a time", async () => {
     let running = 0;
     let mostRunning = 0;
@@ -38,21 +48,11 @@ describe.skipIf(missingRedis !== undefined)(`Compaction with Redis${redisNote}`,
       running -= 1;
       yield* says("- they talked", "test/model");
     });
-    const open = async (name: string) => {
-      const settings = { url: server.url, prefix: "test", lockMs: 5_000, waitMs: 5_000, journals: folder };
-      const never = new AbortController().signal;
-      const state = await openShared(join(folder, name), settings, silentLog, async () => async () => {}, never);
-      opened.push(state);
-      const { store, leases, withLock } = state;
-      const history = createHistory({
-        store,
-        log: silentLog,
-        idleMs: null,
-        ...(withLock === undefined ? {} : { withLock }),
-      });
-      return createCompaction(world, provider, { history, leases });
+    const start = async (name: string) => {
+      const state = await open(name);
+      return createCompaction(world, provider, { history: historyOn(state), leases: state.leases });
     };
-    const processes = [await open("one"), await open("two")] as const;
+    const processes = [await start("one"), await start("two")] as const;
     const ids = Array.from({ length: 40 }, (_, index) => `t${index + 1}`);
     for (let from = 0; from < ids.length; from += 4) {
       // Two turns in each process end at the same time.
@@ -72,5 +72,29 @@ describe.skipIf(missingRedis !== undefined)(`Compaction with Redis${redisNote}`,
     expect(summary?.turns).toBe(summary?.turnIds.length);
     expect(requests.length).toBeGreaterThan(1);
     expect(mostRunning).toBe(1);
+  });
+
+  test("a process that stalls right before its write until another one has written does not overwrite it", async () => {
+    const [stalled, other] = [await open("stalled"), await open("other")];
+    const stall = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    const store: typeof stalled.store = {
+      ...stalled.store,
+      async set(...write) {
+        reached.resolve();
+        await stall.promise;
+        await stalled.store.set(...write);
+      },
+    };
+    const slow = historyOn({ ...stalled, store }).add({ ...endedTurn("slow"), conversationId: "stalls" }, []);
+    await reached.promise;
+    // Its lock expires.
+    expect(await server.client.del("{test}:lease:history:stalls")).toBe(1);
+    const history = historyOn(other);
+    await history.add({ ...endedTurn("quick"), conversationId: "stalls" }, []);
+    stall.resolve();
+    await slow;
+    const { exchanges } = await history.read("stalls", "", []);
+    expect(exchanges.map(({ turnId }) => turnId)).toEqual(["quick", "slow"]);
   });
 });

@@ -89,7 +89,7 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
   const here: RunningRemora[] = [];
   let served: Served | undefined;
   const homeWith = (data: string | undefined) => (data === undefined ? home : { ...home, data });
-  let ledger: Ledger | undefined;
+  let ledger: Promise<Ledger> | undefined;
   return {
     ...{ home, model, tools, env, configure, effects: effects.count },
     get redis() {
@@ -111,8 +111,8 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
     async ledger() {
       const journals = join(home.workspace, "journals");
       const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs, journals };
-      ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
-      return ledger;
+      ledger ??= openLedger({ data: home.data, redis: settings, log: silentLog });
+      return await ledger;
     },
     person: createPerson(async () => {
       if (served === undefined) throw new Error("nothing has been started yet");
@@ -123,7 +123,7 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
     },
     async close() {
       await Promise.all([...processes.map((process) => process.kill()), ...here.map((each) => each.stop())]);
-      await ledger?.close();
+      await (await ledger)?.close();
       await Promise.all([tools, model, effects, scripted].map((each) => each.close()));
       await redis?.dispose();
       await home.remove();

@@ -168,6 +168,21 @@ test("a revoked token is seen on /readyz, by doctor, and in the other chat", asy
   await untilTold(onSlack, "✅ I'm back on Slack.");
 });
 
+test("a service whose API answers no requests, though events still arrive, is seen until it answers again", async () => {
+  const back = slack.fail("*", { type: "http", status: 503 });
+  const outage = discord.fail({ times: Number.POSITIVE_INFINITY }, { type: "cut", when: "before", isReset: true });
+  const text = await untilReadyz(503, "discord: its API answers no requests, so answers wait");
+  expect(
+    await untilReadyz(503, "slack: its API answers no requests, so answers wait. Slack answered with HTTP 503"),
+  ).not.toBe("");
+  expect(text).not.toContain("ready");
+  back();
+  await untilTold(onSlack, "⚠️ I can't work on Discord: its API answers no requests, so answers wait");
+  outage.remove();
+  await untilReadyz(200, "ready");
+  await untilTold(onSlack, "✅ I'm back on Discord.");
+});
+
 test("a reset token of Discord is seen on /readyz, by doctor, and on Slack", async () => {
   env.DISCORD_TOKEN = discord.resetToken();
   expect(await untilReadyz(503, "discord: ")).toContain("Discord rejected the token. Open discord.com/developers");

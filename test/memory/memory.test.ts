@@ -1,8 +1,12 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { RemoraError } from "../../src/lib/errors.ts";
+import { createFileOrder } from "../../src/lib/file-order.ts";
+import { createDayFiles } from "../../src/memory/day-files.ts";
 import { parseDay, readableEntry } from "../../src/memory/episodes.ts";
 import { parseFeedback } from "../../src/memory/feedback.ts";
 import { memoryConformance } from "../conformance/memory.ts";
@@ -171,6 +175,33 @@ describe("an episode on disk", () => {
     expect(fixture.read(day)).toContain("Remember the milk.");
     expect(fixture.read(day)).toContain("Now one is red.");
     expect(fixture.read(day)).not.toContain("all are green");
+  });
+
+  test("is found again in a day of many full parts without keeping their text in memory", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const [folder, name] = [join(fixture.workspace, dirname(day)), basename(day, ".md")];
+    mkdirSync(folder, { recursive: true });
+    for (let part = 1; part <= 64; part++) {
+      const marker = `<!-- turn=a-turn-of-the-part-${part} at=2026-11-21T12:00:00.000Z outcome=done users=U1 from=%5B%5D -->`;
+      writeFileSync(
+        join(folder, part === 1 ? `${name}.md` : `${name}.${part}.md`),
+        `# Day\n${marker}\n${"ä".repeat(40_000)}\n`,
+      );
+    }
+    const days = createDayFiles(fixture.workspace, createFileOrder(fixture.workspace));
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    await days.change({
+      ...{ kind: "episode", scope: "channel:general", at: noon, edit: (current) => `${current}new` },
+      entry: {
+        id: "a-turn-of-no-part",
+        idsIn: (text) => Array.from(text.matchAll(/\n<!-- turn=(\S+) /g), (found) => found[1] ?? ""),
+      },
+    });
+    collect();
+    expect((process.memoryUsage().heapUsed - before) / 64).toBeLessThan(10_000);
+    expect(fixture.list(dirname(day))).toHaveLength(64);
   });
 
   test("begins another part when the day's file is big or no text, and finds its turn again in any part", async () => {

@@ -51,3 +51,19 @@ test.each([
   expect(events.filter(({ type }) => type === "error")).toHaveLength(1);
   expect(used?.aborted).toBe(true);
 });
+
+test("a connection that fails because this machine has too many files open is not blamed on the service", async () => {
+  const attempt = {
+    place,
+    timeouts: defaultTimeouts,
+    request: { messages: [], tools: [] },
+    // biome-ignore lint/correctness/useYield: it fails before the first piece, as `fetch` does
+    async *open(): AsyncGenerator<StreamPiece> {
+      const cause = Object.assign(new Error("connect EMFILE 127.0.0.1:1"), { code: "EMFILE" });
+      throw new TypeError("fetch failed", { cause });
+    },
+  };
+  const events: ModelEvent[] = [];
+  for await (const event of guardedStream(attempt, new AbortController().signal)) events.push(event);
+  expect(events).toMatchObject([{ type: "error", error: { code: "provider.out-of-files", isRetryable: true } }]);
+});

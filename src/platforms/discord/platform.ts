@@ -284,7 +284,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     openFile: createFileOpener(api, options.apiUrl),
     chat: createChatActions({ api, messages, access }),
     async probe(signal) {
-      await api.request({ method: "GET", route: Routes.user(), retry: "once", signal });
+      await api.request({ method: "GET", route: Routes.user(), signal });
     },
     health: () => ({
       isConnected: gateway.isConnected() && tokenProblem === undefined,

@@ -88,6 +88,8 @@ export interface SlackPlatform extends Platform {
 /** Startup waits this long for Slack; then connecting continues in the background. */
 const maxConnectMs = 10_000;
 const waitForSlackMs = 86_400_000;
+/** So that one failed request is not taken for an outage. */
+const maxProbeRetryMs = 2_000;
 const maxKnownAuthors = 5_000;
 /** Slack sends events again for about this long; after longer absences, all conversations are read. */
 const maxRedeliveryMs = 60_000;
@@ -290,7 +292,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
       signal: ended.signal,
     }),
     async probe() {
-      await compareScopes((await api.call("auth.test", {}, scopesSchema, { maxRetryMs: 0 })).response_metadata?.scopes);
+      const options = { maxRetryMs: maxProbeRetryMs };
+      await compareScopes((await api.call("auth.test", {}, scopesSchema, options)).response_metadata?.scopes);
     },
     health: health.now,
     hurry: () => ended.abort(),

@@ -140,6 +140,7 @@ export function createRedisLeases(options: RedisLeasesOptions): Leases {
   function leaseOf(lease: Held): Lease {
     let released: Promise<void> | undefined;
     return {
+      fence: { key: prefix + lease.name, token: lease.token },
       get signal() {
         // Check here too, because callers must learn about a lost lease even if the timer could not run yet.
         if (held.get(lease.name) === lease && elapsedSince(lease.since) >= lockMs) watch(lease);

@@ -34,24 +34,31 @@ const pauseAfter = (tries: number) => Math.min(50 * 2 ** (tries - 1), 500);
 /** Rejects with a RemoraError if Redis is unreachable for longer than the limit or answers with an error. */
 export async function retryWhileAway<T>(link: RedisLink, options: WaitOptions, send: () => Promise<T>): Promise<T> {
   const { place, waitMs } = options;
-  const until = performance.now() + (link.isHurried() ? Math.min(waitMs, maxHurriedMs) : waitMs);
+  const began = performance.now();
+  const until = began + (link.isHurried() ? Math.min(waitMs, maxHurriedMs) : waitMs);
+  const late = () => unreachable(place, performance.now() - began, link.trouble());
   for (let tries = 1; ; tries += 1) {
-    await untilUp(link, options, until);
+    await untilUp(link, options, until, late);
     if (link.isClosed()) throw closedError(place);
     try {
-      return await answered(link, options, until, send());
+      return await answered(link, options, until, late, send());
     } catch (thrown) {
       const isPassing = isWorthWaiting(thrown) || (link.isReadOnlyPassing && isReadOnly(thrown));
       if (!isPassing) throw asRedisError(thrown, place);
       if (performance.now() + pauseAfter(tries) >= until) {
-        throw isAnswer(thrown) ? asRedisError(thrown, place) : unreachable(place, waitMs, link.trouble());
+        throw isAnswer(thrown) ? asRedisError(thrown, place) : late();
       }
       await pause(pauseAfter(tries));
     }
   }
 }
 
-function untilUp(link: RedisLink, { place, waitMs }: WaitOptions, until: number): Promise<void> {
+function untilUp(
+  link: RedisLink,
+  { place, waitMs }: WaitOptions,
+  until: number,
+  late: () => RemoraError,
+): Promise<void> {
   if (link.isUp()) return Promise.resolve();
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
@@ -66,21 +73,27 @@ function untilUp(link: RedisLink, { place, waitMs }: WaitOptions, until: number)
       else if (link.isUp()) settle(resolve);
       else if (refusal !== undefined) settle(() => reject(asRedisError(refusal, place)));
     };
-    const timer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, link.trouble()))));
+    const timer = startTimer(until, waitMs, () => settle(() => reject(late())));
     const stop = link.onChange(look);
     look();
   });
 }
 
 /** Waits for the answer until the limit. Rejects if the client closes, because its commands may never settle. */
-function answered<T>(link: RedisLink, { place, waitMs }: WaitOptions, until: number, answer: Promise<T>): Promise<T> {
+function answered<T>(
+  link: RedisLink,
+  { place, waitMs }: WaitOptions,
+  until: number,
+  late: () => RemoraError,
+  answer: Promise<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void) => {
       timer.stop();
       stop();
       finish();
     };
-    const timer = startTimer(until, waitMs, () => settle(() => reject(unreachable(place, waitMs, link.trouble()))));
+    const timer = startTimer(until, waitMs, () => settle(() => reject(late())));
     const stop = link.onChange(() => {
       if (link.isHurried()) timer.hurry();
       if (link.isClosed()) settle(() => reject(closedError(place)));

@@ -62,12 +62,15 @@ export async function createWorld(store: "embedded" | "redis", options: WorldOpt
     ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
   };
   let ledger: Ledger | undefined;
+  let opening: Promise<Ledger> | undefined;
   const agents: RunningRemora[] = [];
   async function opened(agent: RunningRemora): Promise<void> {
     agents.push(agent);
     const journals = join(home.workspace, "journals");
     const settings = redis === undefined ? null : { url: redis.url, prefix: "remora", lockMs, waitMs, journals };
-    ledger ??= await openLedger({ data: home.data, redis: settings, log: silentLog });
+    // Agents that start side by side share one: nobody would close the other one, which then keeps this process alive.
+    opening ??= openLedger({ data: home.data, redis: settings, log: silentLog });
+    ledger = await opening;
   }
   return {
     ...{ home, effects, redis },
