@@ -49,7 +49,8 @@ export interface ChatStore {
   channels: ChatChannels;
   search: ChatSearch;
   files: ChatFiles;
-  onChange(listener: () => void): () => void;
+  /** The listener gets each message that this process has written. */
+  onChange(listener: (message: ChatMessage) => void): () => void;
   close(): void;
 }
 
@@ -84,7 +85,7 @@ const visible =
 export function createChatStore(path: string): ChatStore {
   const database = open(path);
   const group = createGroupCommit(database);
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(message: ChatMessage) => void>();
   const files = createChatFiles(database);
   /** The ids of messages with waiting writes, and of their threads. */
   const waiting = new Set<string>();
@@ -141,7 +142,7 @@ export function createChatStore(path: string): ChatStore {
       if (written > 0) for (const { id } of files) run("DELETE FROM uploads WHERE id = :id", { id });
       return written > 0;
     });
-    if (isWritten) for (const listener of listeners) listener();
+    if (isWritten) for (const listener of listeners) listener(message);
     return isWritten;
   }
 
