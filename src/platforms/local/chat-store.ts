@@ -12,7 +12,7 @@ import { useWriteAheadLog } from "../../lib/sqlite.ts";
 import type { Scope } from "../../ports/message.ts";
 import { type ChatChannels, channelsSchema, createChatChannels } from "./chat-channels.ts";
 import { type ChatFiles, createChatFiles, filesSchema } from "./chat-files.ts";
-import type { ChatMessage, Person, StoredMessage } from "./chat-message.ts";
+import type { ChatMessage, Person, PlacedMessage, StoredMessage } from "./chat-message.ts";
 import { type ChatSearch, createChatSearch } from "./chat-search.ts";
 
 /**
@@ -34,6 +34,8 @@ export interface ChatStore {
   notHandedOver(): StoredMessage[];
   /** Returns messages outside threads that are older than `before`, newest last. */
   page(viewer: string, place: Scope, before: number, limit: number): StoredMessage[];
+  /** Like `page`, without what is known of the threads. */
+  placed(viewer: string, place: Scope, before: number, limit: number): PlacedMessage[];
   /** Returns the first message of a thread, then its newest replies (older than `before`), newest last. */
   thread(viewer: string, id: string, limit: number, before?: number): StoredMessage[];
   /** Counts what was said in a thread before a position, without cards and unfinished answers. */
@@ -81,6 +83,8 @@ const columns = `message.sequence, message.revision, message.body,
   ${ofReplies("count(*)", " AND reply.state = 'waiting'")} AS waiting_cards`;
 const visible =
   "(message.place LIKE 'channel:%' OR message.place = :dm) AND coalesce(message.only_for, :viewer) = :viewer";
+const outsideThreads = `WHERE ${visible} AND message.place = :place AND message.thread IS NULL AND message.sequence < :before
+  ORDER BY message.sequence DESC LIMIT :limit`;
 
 export function createChatStore(path: string): ChatStore {
   const database = open(path);
@@ -171,11 +175,13 @@ export function createChatStore(path: string): ChatStore {
       return messages("WHERE message.is_handed_over = 0 ORDER BY message.sequence", {});
     },
     page: (viewer, place, before, limit) =>
-      messages(
-        `WHERE ${visible} AND message.place = :place AND message.thread IS NULL AND message.sequence < :before
-         ORDER BY message.sequence DESC LIMIT :limit`,
-        { viewer, dm: `dm:${viewer}`, place, before, limit },
-      ).reverse(),
+      messages(outsideThreads, { viewer, dm: `dm:${viewer}`, place, before, limit }).reverse(),
+    placed(viewer, place, before, limit) {
+      const found = rows(`SELECT message.sequence, message.body FROM messages message ${outsideThreads}`, {
+        ...{ viewer, dm: `dm:${viewer}`, place, before, limit },
+      });
+      return found.map(placedMessage).reverse();
+    },
     thread(viewer, id, limit, before = Number.MAX_SAFE_INTEGER) {
       const values = { viewer, dm: `dm:${viewer}`, id };
       const root = reading(id, () => messages(`WHERE ${visible} AND message.id = :id`, values));
@@ -268,11 +274,13 @@ function valuesOf(message: ChatMessage, isHandedOver: boolean): Record<string, S
   };
 }
 
+function placedMessage(row: Record<string, SQLOutputValue>): PlacedMessage {
+  return { ...(JSON.parse(`${row.body}`) as ChatMessage), sequence: Number(row.sequence) };
+}
+
 function storedMessage(row: Record<string, SQLOutputValue>): StoredMessage {
-  const message = JSON.parse(`${row.body}`) as ChatMessage;
   return {
-    ...message,
-    sequence: Number(row.sequence),
+    ...placedMessage(row),
     revision: Number(row.revision),
     replies: Number(row.replies),
     lastReplyAt: row.last_reply_at === null ? null : Number(row.last_reply_at),
