@@ -5,6 +5,7 @@
 import { type FileHandle, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { pause } from "../lib/backoff.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { toIsoDate } from "../lib/iso-date.ts";
 import { type LineFile, openLineFile } from "../lib/line-file.ts";
@@ -44,6 +45,8 @@ interface WaitingLine {
 
 const recordedEvents: ReadonlySet<string> = new Set(["tool.called"]);
 const dayMs = 86_400_000;
+/** Lines that nobody waits for are collected for this long, because each write costs three calls to the disk. */
+const collectMs = 20;
 
 export function createAuditLog(options: AuditLogOptions): AuditLog {
   const { events, folder, mask, log, now = Date.now } = options;
@@ -51,6 +54,7 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
   let head: ChainHead = { sequence: 0, hash: genesis };
   let waiting: WaitingLine[] = [];
   let writing: Promise<void> | undefined;
+  let awaited = new AbortController();
   let file: LineFile | undefined;
   let notes: FileHandle | undefined;
   let lostEvents = 0;
@@ -63,14 +67,20 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
   function add(line: WaitingLine): void {
     waiting.push(line);
     writing ??= writeWaiting();
+    if (line.settle !== undefined) awaited.abort();
   }
 
   async function whenWritten(): Promise<void> {
-    while (writing !== undefined) await writing;
+    while (writing !== undefined) {
+      awaited.abort();
+      await writing;
+    }
   }
 
   async function writeWaiting(): Promise<void> {
-    // Wait for the rest of a burst, to write it in one go.
+    await pause(collectMs, awaited.signal);
+    awaited = new AbortController();
+    // Lines of one turn of the event loop share a write, even if somebody waits for them.
     await setImmediate();
     while (waiting.length > 0) {
       const lines = waiting;

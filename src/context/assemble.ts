@@ -23,9 +23,10 @@ import { originsOfTurn } from "../ports/turn-origins.ts";
 import { createBrainFiles } from "./brain-files.ts";
 import { type Allocation, allocate, type Shares, shareOf } from "./budget.ts";
 import {
+  createMemoryPieces,
   fixedPiece,
   historyPieces,
-  memoryPieces,
+  type MemoryPieces,
   newestWithin,
   type Piece,
   skillPieces,
@@ -94,6 +95,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
   const { workspace, config, log, history } = options;
   const now = options.now ?? Date.now;
   const clock = createRuntimeClock();
+  const memoryPieces = createMemoryPieces();
   const renderPrefix = createPrefix(createBrainFiles(workspace, log), config.contextTokens, config.shares);
   const steadyHistory = options.isCompacting ? createSteadyHistory(history) : undefined;
   const recall = createRecall(options.memory, log, now);
@@ -122,7 +124,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     const offer = offerOf(input.tools);
     const prefix = renderPrefix(briefs, offer);
     const [stored, recalled, preferredModel] = await reads;
-    const sources = { prefix, offer, briefs, history: stored, recalled, clock, origins: own };
+    const sources = { prefix, offer, briefs, history: stored, recalled, clock, memoryPieces, origins: own };
     const within = (contextTokens: number): Assembled => {
       const assembled = assemble(input, { ...config, contextTokens }, sources);
       if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
@@ -172,6 +174,7 @@ interface Sources {
   history: ReadHistory;
   recalled: Recalled;
   clock: RuntimeClock;
+  memoryPieces: MemoryPieces;
   origins: Origin[];
 }
 
@@ -191,7 +194,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
   const pieces: Piece[] = [
     ...prefix.pieces,
     fixedPiece("always", "the running turn", messageTokens(own.messages), sources.origins),
-    ...memoryPieces(fresh, recalled.digest, share("memory")),
+    ...sources.memoryPieces(fresh, recalled.digest, share("memory")),
     ...skillPieces(briefs, turn.messages, { named, loaded: loadedTools(history.exchanges, named) }, share("skills")),
     ...summary,
     ...earlier,

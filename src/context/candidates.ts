@@ -1,4 +1,5 @@
 /** Candidates for the prompt, each with a text, a score and a cost. */
+import { createLruMap } from "../lib/lru-map.ts";
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import type { InboundMessage } from "../ports/message.ts";
@@ -44,6 +45,7 @@ export type Piece = FixedPiece | TextPiece | HistoryPiece | SummaryPiece;
 
 /** In characters. Shorter texts are too generic to prove that a memory repeats the history. */
 const minRecognisableCharacters = 16;
+const maxRenderedHits = 200;
 
 export function fixedPiece(
   section: ContextItem["section"],
@@ -54,15 +56,30 @@ export function fixedPiece(
   return { type: "fixed", section, name, score: 1, tokens, isMandatory: true, origins };
 }
 
-export function memoryPieces(hits: readonly MemoryHit[], digest: string, share: number): TextPiece[] {
-  const best = Math.max(...hits.map((hit) => hit.score));
-  const longest = Math.floor(share / 4);
-  const found = hits.map((hit): TextPiece => {
-    const score = best > 0 ? Math.max(0, hit.score / best) : 0;
-    const piece = textPiece("memory", `${hit.path} § ${hit.heading}`, score, renderHit(hit, longest));
-    return { ...piece, origins: viaStore(hit.origins, fromMemory) };
-  });
-  return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
+export type MemoryPieces = (hits: readonly MemoryHit[], digest: string, share: number) => TextPiece[];
+
+/** Keeps what it has rendered, because a busy conversation finds the same passages again and again. */
+export function createMemoryPieces(): MemoryPieces {
+  const rendered = createLruMap<TextPiece>(maxRenderedHits);
+
+  function pieceOf(hit: MemoryHit, longest: number): TextPiece {
+    const key = [longest, hit.scope, hit.path, hit.heading, hit.at, hit.text].join("\0");
+    const known = rendered.get(key);
+    if (known !== undefined) return known;
+    const piece = textPiece("memory", `${hit.path} § ${hit.heading}`, 0, renderHit(hit, longest));
+    rendered.set(key, piece);
+    return piece;
+  }
+
+  return (hits, digest, share) => {
+    const best = Math.max(...hits.map((hit) => hit.score));
+    const longest = Math.floor(share / 4);
+    const found = hits.map((hit): TextPiece => {
+      const score = best > 0 ? Math.max(0, hit.score / best) : 0;
+      return { ...pieceOf(hit, longest), score, origins: viaStore(hit.origins, fromMemory) };
+    });
+    return digest.trim() === "" ? found : [textPiece("memory", "preferences", 1, renderPreferences(digest)), ...found];
+  };
 }
 
 /**

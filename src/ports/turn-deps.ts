@@ -67,7 +67,7 @@ export interface TurnLimits {
 export interface EarlierMessages {
   /** Never rejects. Undefined if there is nothing to tell. */
   read(turn: TurnRecord, signal: AbortSignal): Promise<Heard | undefined>;
-  /** Marks what was said up to the turn's first message as known. Calling it again does no harm. */
+  /** Marks what was said up to the turn's first message as known. Calling it again does no harm. Never rejects. */
   markKnown(turn: TurnRecord): Promise<void>;
 }
 

@@ -4,6 +4,7 @@
  * endless answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
  */
 import type { RemoraError } from "../lib/errors.ts";
+import { inBatches } from "../lib/in-batches.ts";
 import { type ModelEvent, type ModelRequest, maxProviderStateLength } from "../ports/provider.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
 import { failure, thrownFailure } from "./classify-failure.ts";
@@ -74,7 +75,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   combined.addEventListener("abort", onAbort, { once: true });
   let hasEnded = false;
   try {
-    iterator = attempt.open({ signal: combined, fetch: fetchNow })[Symbol.asyncIterator]();
+    iterator = withJoinedText(attempt.open({ signal: combined, fetch: fetchNow }));
     const reader = callsNatively(place) ? undefined : createTextCallReader(attempt.request);
     let hasSaid = false;
     let hasCalls = false;
@@ -135,6 +136,23 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
 }
 
 const nothingWritten = { text: "", calls: [] };
+
+/** Joins text that arrives together, because every reader of the stream handles each piece by itself. */
+async function* withJoinedText(pieces: AsyncIterable<StreamPiece>): AsyncGenerator<StreamPiece> {
+  for await (const batch of inBatches(pieces)) {
+    let text = "";
+    for (const piece of batch) {
+      if (piece.type === "text-delta") {
+        text += piece.text;
+        continue;
+      }
+      if (text !== "") yield { type: "text-delta", text };
+      text = "";
+      yield piece;
+    }
+    if (text !== "") yield { type: "text-delta", text };
+  }
+}
 
 /** At their own addresses, these services have only models with native calls. Other servers speak their protocols too. */
 function callsNatively({ baseUrl }: ProviderPlace): boolean {

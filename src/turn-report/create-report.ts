@@ -21,6 +21,8 @@ const maxFailureCharacters = 500;
 export function createTurnReports({ ledger, texts, now = Date.now }: TurnReportsOptions): TurnReports {
   /** A call can share its approval with an identical call of another turn, so look beyond the turn's own group. */
   async function approvalsOf(turn: TurnRecord): Promise<Map<string, ApprovalRow>> {
+    // So far, it has asked nobody, and its answer need not wait for a look at the ledger.
+    if (turn.endedAt === undefined && callsOf(turn).length === 0) return new Map();
     const rows = new Map((await ledger.list("approval", { group: turn.id })).map((row) => [row.id, row]));
     for (const { approvalId } of callsOf(turn)) {
       if (approvalId === undefined || approvalId === "" || rows.has(approvalId)) continue;

@@ -70,9 +70,11 @@ export function createCounter(ledger: Ledger, log: Log): Counter {
 
   function startBatch() {
     const pending = new Map<string, Pending>();
+    // Many turns count in the same entries, and those of one turn of the event loop are written together. Begins to wait
+    // now, so that these writes share the commit of what the caller writes next.
+    const collected = setImmediate();
     const work = async () => {
-      // Many turns count in the same entries, and those of one turn of the event loop are written together.
-      await setImmediate();
+      await collected;
       batch = undefined;
       try {
         // All at once, because the ledger commits the changes of one turn of the event loop together.

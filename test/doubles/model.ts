@@ -205,6 +205,8 @@ async function write(
       if (fault.type === "delay") await new Promise((resolve) => setTimeout(resolve, fault.ms));
     }
     response.write(frame + separator);
+    // Each frame travels alone, as from a model that says one word after the other.
+    await new Promise((resolve) => setTimeout(resolve, 1));
   }
   response.end();
 }

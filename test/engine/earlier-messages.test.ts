@@ -171,11 +171,15 @@ describe("a turn", () => {
   test("that died between reading and asking reads once, and the next turn reads only what follows", async () => {
     lines = [line("a")];
     const died = Promise.withResolvers<void>();
-    const markKnown = () => {
+    const dying = createStageDoubles({
+      steps: [],
+      ledger,
+      earlier: { ...reader(), markKnown: () => new Promise(() => {}) },
+    });
+    dying.stages.provider.stream = () => {
       died.resolve();
-      return new Promise<void>(() => {});
+      return new ReadableStream();
     };
-    const dying = createStageDoubles({ steps: [], ledger, earlier: { ...reader(), markKnown } });
     const turn = await keepTurn(ledger, turnOf({ id: "m1" }));
     void runTurn(structuredClone(turn), dying.stages, never);
     await died.promise;

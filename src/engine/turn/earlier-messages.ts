@@ -11,6 +11,7 @@ import { z } from "zod";
 import { pause } from "../../lib/backoff.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { createLruMap } from "../../lib/lru-map.ts";
 import type { Earlier, EarlierLine, Heard } from "../../ports/earlier.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { InboundMessage } from "../../ports/message.ts";
@@ -42,11 +43,14 @@ const graceMs = 500;
 /** A mark older than this is useless, because too many messages would follow it anyway. */
 const keptMs = 365 * 86_400_000;
 const maxNoteLength = 300;
+const maxKnownTurnMessages = 5_000;
 
 const markSchema = z.union([z.strictObject({ id: z.string() }), z.strictObject({ at: z.number() })]);
 
 export function createEarlierMessages(options: EarlierMessagesOptions): ForgettableEarlierMessages {
   const { ledger, store, limits, log, maxReadMs = defaultMaxReadMs } = options;
+  /** Keys of messages that were for the agent. A busy channel reads the same ones again and again. */
+  const knownTurnMessages = createLruMap<true>(maxKnownTurnMessages);
 
   async function markOf(conversationId: string): Promise<{ since?: string; after?: number }> {
     const { data } = markSchema.safeParse(await store.get(markKey(conversationId)));
@@ -87,12 +91,16 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
     }
   }
 
+  async function isTurnMessage(key: string): Promise<boolean> {
+    const isOne = knownTurnMessages.get(key) ?? (await ledger.get("message", key)) !== undefined;
+    if (isOne) knownTurnMessages.set(key, true);
+    return isOne;
+  }
+
   async function newLines(lines: readonly EarlierLine[], turn: TurnRecord, isKnown: boolean): Promise<EarlierLine[]> {
     const own = new Set(turn.messages.map(({ id }) => id));
     const { platform } = turn.target;
-    const wasTurn = async ({ id }: EarlierLine) =>
-      own.has(id) || (await ledger.get("message", messageKey(platform, id))) !== undefined;
-    const wereTurns = await Promise.all(lines.map(wasTurn));
+    const wereTurns = await Promise.all(lines.map(({ id }) => own.has(id) || isTurnMessage(messageKey(platform, id))));
     const firstTurnAt = Math.min(...lines.filter((_, index) => wereTurns[index]).map(({ at }) => at));
     return lines.filter((line, index) => {
       if (line.kind === "linked") return !own.has(line.id);

@@ -50,8 +50,11 @@ export interface ChatMessage {
   files: ChatFile[];
 }
 
-export interface StoredMessage extends ChatMessage {
+export interface PlacedMessage extends ChatMessage {
   sequence: number;
+}
+
+export interface StoredMessage extends PlacedMessage {
   /** Sequence number of this message's last change, counted over all messages. Event streams resume from it. */
   revision: number;
   /** Counts the replies that everybody can see in the thread that this message started. */

@@ -12,7 +12,7 @@ import { useWriteAheadLog } from "../../lib/sqlite.ts";
 import type { Scope } from "../../ports/message.ts";
 import { type ChatChannels, channelsSchema, createChatChannels } from "./chat-channels.ts";
 import { type ChatFiles, createChatFiles, filesSchema } from "./chat-files.ts";
-import type { ChatMessage, Person, StoredMessage } from "./chat-message.ts";
+import type { ChatMessage, Person, PlacedMessage, StoredMessage } from "./chat-message.ts";
 import { type ChatSearch, createChatSearch } from "./chat-search.ts";
 
 /**
@@ -34,6 +34,8 @@ export interface ChatStore {
   notHandedOver(): StoredMessage[];
   /** Returns messages outside threads that are older than `before`, newest last. */
   page(viewer: string, place: Scope, before: number, limit: number): StoredMessage[];
+  /** Like `page`, without what is known of the threads. */
+  placed(viewer: string, place: Scope, before: number, limit: number): PlacedMessage[];
   /** Returns the first message of a thread, then its newest replies (older than `before`), newest last. */
   thread(viewer: string, id: string, limit: number, before?: number): StoredMessage[];
   /** Counts what was said in a thread before a position, without cards and unfinished answers. */
@@ -49,7 +51,8 @@ export interface ChatStore {
   channels: ChatChannels;
   search: ChatSearch;
   files: ChatFiles;
-  onChange(listener: () => void): () => void;
+  /** The listener gets each message that this process has written. */
+  onChange(listener: (message: ChatMessage) => void): () => void;
   close(): void;
 }
 
@@ -80,11 +83,13 @@ const columns = `message.sequence, message.revision, message.body,
   ${ofReplies("count(*)", " AND reply.state = 'waiting'")} AS waiting_cards`;
 const visible =
   "(message.place LIKE 'channel:%' OR message.place = :dm) AND coalesce(message.only_for, :viewer) = :viewer";
+const outsideThreads = `WHERE ${visible} AND message.place = :place AND message.thread IS NULL AND message.sequence < :before
+  ORDER BY message.sequence DESC LIMIT :limit`;
 
 export function createChatStore(path: string): ChatStore {
   const database = open(path);
   const group = createGroupCommit(database);
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(message: ChatMessage) => void>();
   const files = createChatFiles(database);
   /** The ids of messages with waiting writes, and of their threads. */
   const waiting = new Set<string>();
@@ -141,7 +146,7 @@ export function createChatStore(path: string): ChatStore {
       if (written > 0) for (const { id } of files) run("DELETE FROM uploads WHERE id = :id", { id });
       return written > 0;
     });
-    if (isWritten) for (const listener of listeners) listener();
+    if (isWritten) for (const listener of listeners) listener(message);
     return isWritten;
   }
 
@@ -170,11 +175,13 @@ export function createChatStore(path: string): ChatStore {
       return messages("WHERE message.is_handed_over = 0 ORDER BY message.sequence", {});
     },
     page: (viewer, place, before, limit) =>
-      messages(
-        `WHERE ${visible} AND message.place = :place AND message.thread IS NULL AND message.sequence < :before
-         ORDER BY message.sequence DESC LIMIT :limit`,
-        { viewer, dm: `dm:${viewer}`, place, before, limit },
-      ).reverse(),
+      messages(outsideThreads, { viewer, dm: `dm:${viewer}`, place, before, limit }).reverse(),
+    placed(viewer, place, before, limit) {
+      const found = rows(`SELECT message.sequence, message.body FROM messages message ${outsideThreads}`, {
+        ...{ viewer, dm: `dm:${viewer}`, place, before, limit },
+      });
+      return found.map(placedMessage).reverse();
+    },
     thread(viewer, id, limit, before = Number.MAX_SAFE_INTEGER) {
       const values = { viewer, dm: `dm:${viewer}`, id };
       const root = reading(id, () => messages(`WHERE ${visible} AND message.id = :id`, values));
@@ -267,11 +274,13 @@ function valuesOf(message: ChatMessage, isHandedOver: boolean): Record<string, S
   };
 }
 
+function placedMessage(row: Record<string, SQLOutputValue>): PlacedMessage {
+  return { ...(JSON.parse(`${row.body}`) as ChatMessage), sequence: Number(row.sequence) };
+}
+
 function storedMessage(row: Record<string, SQLOutputValue>): StoredMessage {
-  const message = JSON.parse(`${row.body}`) as ChatMessage;
   return {
-    ...message,
-    sequence: Number(row.sequence),
+    ...placedMessage(row),
     revision: Number(row.revision),
     replies: Number(row.replies),
     lastReplyAt: row.last_reply_at === null ? null : Number(row.last_reply_at),

@@ -2,7 +2,7 @@
 import type { EarlierKind, EarlierLine, EarlierWanted } from "../../ports/earlier.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { Platform } from "../../ports/platform.ts";
-import { agent, type StoredMessage } from "./chat-message.ts";
+import { agent, type PlacedMessage, type StoredMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { decoded, parseConversationId } from "./conversation-id.ts";
 import { isSaid, lineOf } from "./lines.ts";
@@ -14,7 +14,7 @@ const maxLinks = 3;
 const linkPattern = /#\/([^\s/]+)\/([^\s)>\]]+)/g;
 
 export function createEarlier(store: ChatStore): NonNullable<Platform["earlier"]> {
-  function since({ since, after }: EarlierWanted): (message: StoredMessage) => boolean {
+  function since({ since, after }: EarlierWanted): (message: PlacedMessage) => boolean {
     const sequence = since === undefined ? undefined : store.get(since)?.sequence;
     return (message) => (sequence === undefined || message.sequence > sequence) && message.at > (after ?? 0);
   }
@@ -33,7 +33,7 @@ export function createEarlier(store: ChatStore): NonNullable<Platform["earlier"]
 
   function inChannel(said: StoredMessage, wanted: EarlierWanted): EarlierLine[] {
     const { channelMessages, channelMs } = wanted;
-    const page = store.page(said.author.id, said.place, said.sequence, channelMessages * margin);
+    const page = store.placed(said.author.id, said.place, said.sequence, channelMessages * margin);
     const recent = page.filter(isSaid).filter(since(wanted));
     return as("channel", recent.filter(({ at }) => at >= said.at - channelMs).slice(-channelMessages));
   }
@@ -61,7 +61,7 @@ export function createEarlier(store: ChatStore): NonNullable<Platform["earlier"]
   };
 }
 
-function as(kind: EarlierKind, messages: readonly StoredMessage[]): EarlierLine[] {
+function as(kind: EarlierKind, messages: readonly PlacedMessage[]): EarlierLine[] {
   return messages.map((message) => {
     const line = lineOf(message);
     return { ...line, kind, isOwn: line.author.id === agent.id && line.author.isBot };

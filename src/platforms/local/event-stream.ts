@@ -2,14 +2,16 @@
  * Streams live updates as Server-Sent Events. The event id is the revision, so a browser resumes from `Last-Event-ID`.
  * There is no queue: a stream reads what changed since its last revision, so a slow reader gets only the newest states.
  */
-import { setImmediate } from "node:timers/promises";
 import type { Context } from "hono";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
+import type { ChatMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { maxEventStreams } from "./limits.ts";
 
 /** Polling finds changes that other processes make. */
 const pollMs = 250;
+/** Partial answers, and what people write, are collected for this long: about one frame of a screen. */
+const collectMs = 16;
 const heartbeatMs = 15_000;
 /** A page further behind must reload, and so must a page that is ahead, because the chat was replaced. */
 const maxCatchUpChanges = 500;
@@ -71,22 +73,32 @@ async function sendChanges(stream: SSEStreamingApi, { store, person, since, clos
       spokeAt = Date.now();
     }
     await changed;
-    // Collect what changes in this turn of the event loop.
-    await setImmediate();
   }
 }
 
 /** Call this before reading so that no change is missed. */
 function nextChange(store: ChatStore, closed: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const done = () => {
+    let timer = setTimeout(done, pollMs);
+    let isCollecting = false;
+    const stopListening = store.onChange((message) => {
+      if (isAwaited(message)) return done();
+      if (isCollecting) return;
+      isCollecting = true;
+      clearTimeout(timer);
+      timer = setTimeout(done, collectMs);
+    });
+    function done(): void {
       clearTimeout(timer);
       stopListening();
       closed.removeEventListener("abort", done);
       resolve();
-    };
-    const timer = setTimeout(done, pollMs);
-    const stopListening = store.onChange(done);
+    }
     closed.addEventListener("abort", done, { once: true });
   });
+}
+
+/** Whoever wrote a message has it already. Answers and cards are what people wait for. */
+function isAwaited({ author, state }: ChatMessage): boolean {
+  return author.isBot && state !== "streaming";
 }

@@ -58,9 +58,10 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     const kept = new Set((await posts.all()).map((post) => post.key));
     for (const key of kept) if (/^(?:card|question):/.test(key)) posted.add(key);
     openSegment(posted.size);
-    segment.isMoved = store.get(textId())?.isDeleted === true;
+    const first = store.get(textId());
+    segment.isMoved = first?.isDeleted === true;
     segment.isKept = kept.has(`text:${segment.number}`);
-    segment.text = store.get(textId())?.text ?? "";
+    segment.text = (segment.isMoved ? store.get(textId()) : first)?.text ?? "";
   }
 
   function openSegment(number: number): void {
@@ -119,9 +120,10 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     }, wait);
   }
 
-  /** The page counts the seconds itself. */
+  /** The page counts the seconds itself. The first line waits like an update, because a quick answer needs none. */
   async function showProgress({ headline: activity, since: activitySince }: Progress): Promise<void> {
     if (segment.activity === activity && segment.activitySince === activitySince) return;
+    if (shownAt === 0) shownAt = Date.now();
     await update({ activity, activitySince });
   }
 

@@ -58,6 +58,21 @@ test("an answer is updated every 50 ms, less often while many others are, and it
   expect(openReplies.size).toBe(0);
 });
 
+test("a quick answer needs no line of progress, and a slower one gets it after 50 ms", async () => {
+  const written: string[] = [];
+  store.onChange(({ activity, text }) => written.push(activity || text));
+  const progress = { headline: "Thinking", tasks: [] };
+  const quick = replyTo("quick");
+  await quick.progress(progress);
+  await quick.finish("Here it is.", []);
+  expect(written).toEqual(["Here it is."]);
+  const slow = replyTo("slow");
+  await slow.progress(progress);
+  await vi.advanceTimersByTimeAsync(50);
+  expect(written).toEqual(["Here it is.", "Thinking"]);
+  await slow.leave?.();
+});
+
 test("a card is settled even if its own write is not committed yet", async () => {
   const puts = vi.spyOn(store, "put");
   const reply = replyTo("t");
