@@ -13,6 +13,7 @@ import { headlineParts } from "../../src/ports/card.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
 import { readMessage } from "../doubles/discord/message-form.ts";
 import { checkBlocks } from "../doubles/slack/block-rules.ts";
+import { runs } from "../faults/share.ts";
 import { cardKinds, cardOfKind } from "../fixtures/cards.ts";
 import { rendered } from "../platforms/discord/rendering.ts";
 import { ann, asks, ben, call, click, request, setUp, target } from "./approvals-fixture.ts";
@@ -144,7 +145,7 @@ describe("hostile arguments", () => {
         const codes = headlineParts(text).filter(({ kind }) => kind === "code");
         expect(text.split("`").length - 1).toBe(codes.length * 2 + (text.includes("``") ? 2 : 0));
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 
@@ -163,7 +164,7 @@ describe("hostile arguments", () => {
         expect(elements.filter(({ type }) => type !== "text" && type !== "channel")).toEqual([]);
         expect(JSON.stringify(elements)).not.toContain("\\n");
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 });

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { attributeText } from "../../src/context/fence.ts";
 import { fileNames, messageFolder, safeFileName } from "../../src/files/safe-names.ts";
+import { runs } from "../faults/share.ts";
 
 const hostile = fc.oneof(
   fc.string({ unit: "binary", maxLength: 400 }),
@@ -43,7 +44,7 @@ test("any name becomes one part of a path that file systems, shells and the prom
       const path = `inbox/${messageFolder({ platform: "slack", id: "C0123456789:1700000000.000100" })}/${safe}`;
       expect(attributeText(path)).toBe(path);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 

@@ -8,6 +8,7 @@ import { quoted, unquoted } from "../../src/memory/markdown-quote.ts";
 import { passagesOf } from "../../src/memory/markdown-sections.ts";
 import { folderNameOf, scopeOfFolder } from "../../src/memory/places.ts";
 import { questionOf } from "../../src/memory/query.ts";
+import { runs } from "../faults/share.ts";
 
 const anyText = fc.oneof(
   fc.string({ unit: "binary" }),
@@ -21,7 +22,7 @@ describe("a scope's folder name", () => {
       fc.property(anyText, (scope) => {
         expect(scopeOfFolder(folderNameOf(scope))).toBe(scope);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -32,7 +33,7 @@ describe("a scope's folder name", () => {
         expect(name).toMatch(/^[A-Za-z0-9._:@%-]+$/);
         expect(name).not.toMatch(/^\.+$/);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -140,7 +141,7 @@ describe("terms", () => {
           expect(term).toMatch(/^[\p{L}\p{M}\p{N}\p{Extended_Pictographic}]+$/u);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 

@@ -12,6 +12,7 @@ import type { JsonObject } from "../../src/ports/message.ts";
 import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
 import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
+import { runs } from "../faults/share.ts";
 import { makePlace, skillsFolder } from "./place.ts";
 
 const root = join(skillsFolder, "data");
@@ -113,7 +114,7 @@ test("a number is one only when nothing of what is written is lost", () => {
       expect([value, kept.split("e")[0]?.replace(/[-.]/g, "")]).toEqual([value, digits === "" ? "0" : digits]);
       expect(Number.isFinite(Number(value)) && Math.abs(Number(exponent)) < 1_000).toBe(true);
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   );
 });
 

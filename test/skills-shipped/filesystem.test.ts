@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import plugin from "../../skills/filesystem/plugin.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
+import { runs } from "../faults/share.ts";
 import { isOk, makeDraftPlace, makePlace, type TestPlace, textOf } from "./place.ts";
 
 let place: TestPlace;
@@ -409,7 +410,7 @@ describe("any path at all", () => {
         expect(await outside(shared)).toEqual(before);
         await rm(join(shared.workingFolder, "a"), { recursive: true, force: true });
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

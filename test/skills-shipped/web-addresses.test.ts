@@ -6,6 +6,7 @@ import { readSettings } from "../../skills/web/settings.ts";
 import { findTarget, readUrl } from "../../skills/web/target.ts";
 import { isPublicAddress } from "../../src/lib/public-address.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
+import { runs } from "../faults/share.ts";
 
 const never = new AbortController().signal;
 
@@ -199,6 +200,6 @@ test("whatever is written, what comes out is an address that was checked, or a r
       if (found instanceof Error) expect(found).toMatchObject({ name: "RemoraError" });
       else expect((found as { addresses: string[] }).addresses.every(isPublicAddress)).toBe(true);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import { hostLine, isApproved, parseAuthority, parseHosts } from "../../../src/sandbox/egress/hosts.ts";
+import { runs } from "../../faults/share.ts";
 
 const hostsOf = (...list: string[]) => {
   const parsed = parseHosts(list);
@@ -87,7 +88,7 @@ test("whatever is written, a host on the list is plain ASCII, and is read the sa
         }
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 
