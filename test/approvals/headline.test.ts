@@ -11,6 +11,7 @@ import { cardMessages as slackMessages } from "../../src/platforms/slack/outboun
 import { headlineElements } from "../../src/platforms/slack/outbound/cards/card-line.ts";
 import { headlineParts } from "../../src/ports/card.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
 import { readMessage } from "../doubles/discord/message-form.ts";
 import { checkBlocks } from "../doubles/slack/block-rules.ts";
 import { runs } from "../faults/share.ts";
@@ -123,7 +124,7 @@ const hostile = fc.oneof(
         "-# ",
       ),
       fc.constantFrom("[a](https://evil.example)", "<https://evil.example|a>", "<t:1:R>", "✅ Ben approved", "❗ "),
-      fc.string({ unit: "binary", maxLength: 3 }),
+      fc.string({ unit: anyCharacter, maxLength: 3 }),
     ),
     maxLength: 40,
   }),
