@@ -1,4 +1,6 @@
 /** The child side of isolated-process.ts: runs a module in its own process. */
+import { unlinkSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../lib/errors.ts";
 
@@ -15,8 +17,12 @@ export type ChildReply = { answer: unknown } | { error: string };
 /** If Remora has not killed the process this long after its time limit, the process ends itself. */
 const graceMs = 2_000;
 
-/** Answers the first request with the result of `work`, or with the message of its error. Then ends the process. */
+/**
+ * Answers the first request with the result of `work`, or with the message of its error. Then ends the process. Must be called
+ * once everything is imported.
+ */
 export function answerOnce(work: (request: unknown) => unknown): void {
+  leaveCompileCache();
   process.once("message", (message) => {
     const { request, timeoutMs, megabytes } = message as ChildMessage;
     watch({ ms: timeoutMs + graceMs, bytes: megabytes * 1024 * 1024 });
@@ -25,6 +31,16 @@ export function answerOnce(work: (request: unknown) => unknown): void {
       process.send?.(reply, () => process.exit());
     })();
   });
+}
+
+/** From here on, nothing can be written. */
+function leaveCompileCache(): void {
+  const link = process.env.NODE_COMPILE_CACHE;
+  if (link === undefined || process.permission === undefined) return;
+  flushCompileCache();
+  unlinkSync(link);
+  // Node's types lack it, and so do early versions of Node 24, where the process could make a folder in the link's place.
+  (process.permission as { drop?: (scope: string) => void }).drop?.("fs.write");
 }
 
 async function replyOf(work: (request: unknown) => unknown, request: unknown): Promise<ChildReply> {

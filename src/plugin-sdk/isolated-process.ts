@@ -3,11 +3,18 @@
  * not enough: running out of memory can end the whole process, and SQLite in a thread can't be stopped.
  *
  * The process may read Remora's code, the module's folder and packages. It can't write files or start processes, and
- * has no environment variables. It answers one request; an abort or the time limit kills it. If Remora has died, the
- * process ends itself after the time limit (isolated-entry.ts).
+ * has none of Remora's environment variables. It answers one request; an abort or the time limit kills it. If Remora has
+ * died, the process ends itself after the time limit (isolated-entry.ts).
+ *
+ * Stripping types and compiling are most of its start, so it shares Remora's compile cache. Who can write there can change
+ * what Remora runs: the process reaches the folder by a link, which it removes before it looks at the request.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { existsSync, realpathSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, realpathSync, symlinkSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { getCompileCacheDir } from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ChildMessage, type ChildReply, tooLarge } from "./isolated-entry.ts";
@@ -45,12 +52,15 @@ const maxErrorCharacters = 20_000;
 export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Promise<IsolatedOutcome> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
-    const child = start(task);
+    const cache = linkToCompileCache();
+    const child = start(task, cache);
     let errors = "";
     const end = () => {
       clearTimeout(timer);
       signal.removeEventListener("abort", stop);
       child.kill("SIGKILL");
+      // The process may have ended before it did so.
+      if (cache !== undefined) void rm(cache, { force: true }).catch(() => {});
     };
     const settle = (outcome: IsolatedOutcome) => {
       end();
@@ -77,7 +87,21 @@ export function runIsolatedProcess(task: IsolatedTask, signal: AbortSignal): Pro
   });
 }
 
-function start({ module, megabytes, descriptors = [], allowsAddons = false }: IsolatedTask): ChildProcess {
+/** Undefined if there is no cache, or no place for a link to it. The process then only starts more slowly. */
+function linkToCompileCache(): string | undefined {
+  const folder = getCompileCacheDir();
+  if (folder === undefined) return;
+  const link = join(tmpdir(), `remora-compiled-${randomUUID()}`);
+  try {
+    symlinkSync(folder, link);
+    return link;
+  } catch {
+    return;
+  }
+}
+
+function start(task: IsolatedTask, cache: string | undefined): ChildProcess {
+  const { module, megabytes, descriptors = [], allowsAddons = false } = task;
   const file = fileURLToPath(module);
   const folders = [
     dirname(file),
@@ -98,8 +122,9 @@ function start({ module, megabytes, descriptors = [], allowsAddons = false }: Is
       ...(isPackage ? ["--import", typeStripper.href] : []),
       ...(allowsAddons ? ["--allow-addons"] : []),
       ...[...readable, join(project, "package.json")].map((path) => `--allow-fs-read=${path}`),
+      ...(cache === undefined ? [] : [`--allow-fs-read=${cache}`, `--allow-fs-write=${cache}`]),
     ],
-    env: {},
+    env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
     serialization: "advanced",
     stdio: ["ignore", "ignore", "pipe", "ipc", ...descriptors],
   });

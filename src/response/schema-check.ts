@@ -15,11 +15,27 @@ export interface SchemaChecker {
 }
 
 type Compiled = { validate: ValidateFunction } | { reason: string };
+type Compile = (schema: JsonSchema) => ValidateFunction;
 
 const maxReasons = 5;
 
 export function createSchemaChecker(): SchemaChecker {
   const compiled = new WeakMap<JsonSchema, Compiled>();
+  const dialects = new Map<boolean, Promise<Compile>>();
+
+  async function compile(schema: JsonSchema): Promise<Compiled> {
+    // Remove `$schema`, because ajv would look up the meta-schema by name. The code below chooses the dialect.
+    const { $schema: dialect, ...rest } = schema;
+    const isNew = typeof dialect === "string" && /20(?:19-09|20-12)/.test(dialect);
+    try {
+      const opened = dialects.get(isNew) ?? openDialect(isNew);
+      dialects.set(isNew, opened);
+      return { validate: (await opened)(rest) };
+    } catch (thrown) {
+      return { reason: messageOf(thrown) };
+    }
+  }
+
   return {
     async check(schema, input) {
       const known = compiled.get(schema) ?? (await compile(schema));
@@ -37,20 +53,18 @@ export function createSchemaChecker(): SchemaChecker {
   };
 }
 
-/** Gives each schema its own ajv instance so that two skills may use the same `$id`. */
-async function compile(schema: JsonSchema): Promise<Compiled> {
-  // Remove `$schema`, because ajv would look up the meta-schema by name. The code below chooses the dialect.
-  const { $schema: dialect, ...rest } = schema;
-  try {
-    const { Ajv } = await import("ajv");
-    const { Ajv2020 } = await import("ajv/dist/2020.js");
-    const isNew = typeof dialect === "string" && /20(?:19-09|20-12)/.test(dialect);
-    const options = { strict: false, allErrors: true, validateFormats: false, logger: false as const };
-    const ajv = isNew ? new Ajv2020(options) : new Ajv(options);
-    return { validate: ajv.compile(rest) };
-  } catch (thrown) {
-    return { reason: messageOf(thrown) };
-  }
+const options = { strict: false, allErrors: true, validateFormats: false, logger: false } as const;
+/** The meta-schema takes longer to compile than a tool's schema, so one instance checks all schemas. */
+const unchecked = { ...options, validateSchema: false };
+
+async function openDialect(isNew: boolean): Promise<Compile> {
+  const Dialect = isNew ? (await import("ajv/dist/2020.js")).Ajv2020 : (await import("ajv")).Ajv;
+  const meta = new Dialect(options);
+  return (schema) => {
+    meta.validateSchema(schema, true);
+    // An instance for each schema, so that two skills may use the same `$id`.
+    return new Dialect(unchecked).compile(schema);
+  };
 }
 
 function reasonsOf(errors: ErrorObject[]): string[] {

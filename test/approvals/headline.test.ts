@@ -11,8 +11,10 @@ import { cardMessages as slackMessages } from "../../src/platforms/slack/outboun
 import { headlineElements } from "../../src/platforms/slack/outbound/cards/card-line.ts";
 import { headlineParts } from "../../src/ports/card.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
 import { readMessage } from "../doubles/discord/message-form.ts";
 import { checkBlocks } from "../doubles/slack/block-rules.ts";
+import { runs } from "../faults/share.ts";
 import { cardKinds, cardOfKind } from "../fixtures/cards.ts";
 import { rendered } from "../platforms/discord/rendering.ts";
 import { ann, asks, ben, call, click, request, setUp, target } from "./approvals-fixture.ts";
@@ -122,7 +124,7 @@ const hostile = fc.oneof(
         "-# ",
       ),
       fc.constantFrom("[a](https://evil.example)", "<https://evil.example|a>", "<t:1:R>", "✅ Ben approved", "❗ "),
-      fc.string({ unit: "binary", maxLength: 3 }),
+      fc.string({ unit: anyCharacter, maxLength: 3 }),
     ),
     maxLength: 40,
   }),
@@ -144,7 +146,7 @@ describe("hostile arguments", () => {
         const codes = headlineParts(text).filter(({ kind }) => kind === "code");
         expect(text.split("`").length - 1).toBe(codes.length * 2 + (text.includes("``") ? 2 : 0));
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 
@@ -163,7 +165,7 @@ describe("hostile arguments", () => {
         expect(elements.filter(({ type }) => type !== "text" && type !== "channel")).toEqual([]);
         expect(JSON.stringify(elements)).not.toContain("\\n");
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 });

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Bus, BusMessage, Leases } from "../../src/ports/cluster.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
 
 export interface CoordinationHarness {
   /** Another process on the same state each time; those that are for one process alone are opened once. */
@@ -54,7 +55,7 @@ export function coordinationConformance(
       });
 
       test("any text can be a name, and different names are independent", async () => {
-        const names = fc.uniqueArray(fc.string({ unit: "binary" }), { maxLength: 10 });
+        const names = fc.uniqueArray(fc.string({ unit: anyCharacter }), { maxLength: 10 });
         await fc.assert(
           fc.asyncProperty(names, async (wanted) => {
             const held = await Promise.all(wanted.map((each) => leases.acquire(each)));
@@ -197,7 +198,7 @@ export function coordinationConformance(
   });
 }
 
-const text = fc.string({ unit: "binary" });
+const text = fc.string({ unit: anyCharacter });
 const cause = fc.constantFrom("stopped" as const, "interrupted" as const, "shutdown" as const);
 const anyMessage: fc.Arbitrary<BusMessage> = fc.oneof(
   fc.record({ type: fc.constant("work" as const), conversationId: text }),

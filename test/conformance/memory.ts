@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Episode, Feedback, Memory } from "../../src/ports/memory.ts";
 import type { MemoryScope, Scope } from "../../src/ports/message.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
 
 export interface MemoryUnderTest {
   memory: Memory;
@@ -115,7 +116,7 @@ export function memoryConformance(name: string, create: () => MemoryUnderTest): 
         "\\",
       );
       const query = fc.oneof(
-        fc.string({ unit: "binary", maxLength: 60 }),
+        fc.string({ unit: anyCharacter, maxLength: 60 }),
         fc.array(pieces, { maxLength: 12 }).map((some) => some.join(" ")),
       );
       await fc.assert(

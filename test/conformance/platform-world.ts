@@ -32,6 +32,8 @@ export interface ShownMessage {
 }
 
 export interface Saying {
+  /** For what must not be acknowledged: how long the service waits. By default it waits as long as a busy machine may take. */
+  acknowledgeWithinMs?: number;
   text: string;
   /** `mention` starts a thread in a channel; `thread` continues the last one; `aside` addresses nobody. */
   where: "mention" | "thread" | "dm" | "aside";

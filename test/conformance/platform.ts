@@ -47,7 +47,8 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
 
       test("a message that can't be saved is not acknowledged, and is accepted on redelivery", async () => {
         heard.before = () => Promise.reject(new Error("the disk is full"));
-        await expect(world.say({ text: "hello", where: "mention" })).rejects.toThrow();
+        const said = world.say({ text: "hello", where: "mention", acknowledgeWithinMs: 1_000 });
+        await expect(said).rejects.toThrow();
         heard.before = () => Promise.resolve();
         await world.repeat();
         expect(new Set(heard.messages.map((message) => message.id)).size).toBe(1);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { factsIn, lostFacts } from "../../src/context/facts.ts";
+import { runs } from "../faults/share.ts";
 
 test.each([
   ["the plan is in reports/q3/final-plan.csv, see it", ["reports/q3/final-plan.csv"]],
@@ -64,7 +65,7 @@ test("any text has facts of limited length, on one line, that are in the text", 
       }
       expect(lostFacts(factsIn(text), text, 1_000)).toEqual([]);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 

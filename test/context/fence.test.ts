@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { attributeText, escapeFences, fence, fenceTags } from "../../src/context/fence.ts";
+import { runs } from "../faults/share.ts";
 
 /** How the most forgiving reader would see the text: folded, lower case, without invisible characters. */
 function tagsSeen(text: string): string[] {
@@ -43,7 +44,7 @@ describe("a fence", () => {
       fc.property(fc.constantFrom(...fenceTags), hostile, (tag, text) => {
         expect(tagsSeen(fence(tag, { name: text }, text))).toEqual([`<${tag}`, `</${tag}`]);
       }),
-      { numRuns: 5_000 },
+      { numRuns: runs(5_000) },
     );
   });
 

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { axeFindings } from "./axe.ts";
-import { browserNote, launchBrowser, missingBrowser } from "./browser.ts";
+import { browserNote, missingBrowser, openTabs } from "./browser.ts";
 
 test.skipIf(missingBrowser !== undefined)(
   `axe reports a button without a name, and pale text in the theme that has it${browserNote}`,
   async () => {
-    const browser = await launchBrowser();
+    const tabs = await openTabs();
     try {
-      const tab = await browser.newPage();
+      const tab = await tabs.open();
       const head = '<!doctype html><html lang="en"><head><title>x</title></head>';
       const pale = "@media (prefers-color-scheme: dark) { p { color: #eee; background: white } }";
       await tab.setContent(
@@ -20,7 +20,7 @@ test.skipIf(missingBrowser !== undefined)(
       await tab.setContent(`${head}<body><main><h1>Title</h1><button>Go</button></main></body></html>`);
       expect(await axeFindings(tab)).toEqual([]);
     } finally {
-      await browser.close();
+      await tabs.closeAll();
     }
   },
 );

@@ -3,6 +3,9 @@
  * is installed: the same engine then takes half the processor time.
  *
  *   const browser = await launchBrowser();
+ *   const tabs = await openTabs();
+ *
+ * The files that share a worker share the browser, because starting one takes longer than most tests. It ends with the worker.
  *
  * Without the program, suites are skipped with the reason (`describe.skipIf(missingBrowser !== undefined)`). With `CI=true`
  * nothing can be skipped: `missingBrowser` stays undefined, and `launchBrowser` fails with that reason.
@@ -23,9 +26,15 @@ export const missingBrowser = process.env.CI === "true" ? undefined : problem;
 /** Appended to a suite's name, so the report shows the reason. */
 export const browserNote = missingBrowser === undefined ? "" : ` (skipped: ${missingBrowser})`;
 
+let browser: Browser | undefined;
+let tabs: Tabs | undefined;
+
+/** The one that runs, or a new one if that was closed. */
 export async function launchBrowser(): Promise<Browser> {
   if (executablePath === undefined) throw new Error(problem);
-  return await chromium.launch({
+  if (browser?.isConnected()) return browser;
+  tabs = undefined;
+  browser = await chromium.launch({
     executablePath,
     args: [
       "--no-sandbox",
@@ -39,6 +48,7 @@ export async function launchBrowser(): Promise<Browser> {
       "--renderer-process-limit=1",
     ],
   });
+  return browser;
 }
 
 export interface Tabs {
@@ -47,12 +57,19 @@ export interface Tabs {
   closeAll(): Promise<void>;
 }
 
+export async function openTabs(): Promise<Tabs> {
+  const running = await launchBrowser();
+  tabs ??= createTabs(running);
+  return tabs;
+}
+
 /**
  * Tabs for one test after another. The first tab of each test is in one context, next to a blank tab that keeps its process
  * alive: a new context and a new process would cost more processor time than most tests. What a test stores there is gone
  * before the next one. Further tabs, and those with options, get a context of their own.
  */
-export function createTabs(browser: Browser, viewport = { width: 1280, height: 800 }): Tabs {
+function createTabs(browser: Browser): Tabs {
+  const viewport = { width: 1280, height: 800 };
   let blank: Page | undefined;
   let first: Page | undefined;
 

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { fitHeard } from "../../src/engine/turn/fit-heard.ts";
 import type { EarlierKind, EarlierLine } from "../../src/ports/earlier.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
 
 function line(id: string, changes: Partial<EarlierLine> = {}): EarlierLine {
   const author = { id: "ann", name: "Ann", isBot: false, roles: [] };
@@ -10,7 +11,7 @@ function line(id: string, changes: Partial<EarlierLine> = {}): EarlierLine {
 }
 
 const texts = fc.oneof(
-  fc.string({ unit: "binary", maxLength: 300 }),
+  fc.string({ unit: anyCharacter, maxLength: 300 }),
   fc.string({ unit: "grapheme", minLength: 500, maxLength: 3_000 }),
 );
 const lines = fc

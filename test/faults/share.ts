@@ -10,6 +10,13 @@ export const share = Number(process.env.CHAOS_SHARE ?? 0);
 
 export const shareNote = isWhole ? "" : ` (CHAOS_SHARE=${share})`;
 
+/**
+ * How many inputs a property with many of them gets. A plain run draws the same ones each time, so most would say nothing new.
+ */
+export function runs(whole: number): number {
+  return isWhole ? whole : whole / 10;
+}
+
 /** One of `parts` equal parts of the steps, spread over all of them. */
 export function shareOf<T>(steps: readonly T[], parts: number): T[] {
   return isWhole ? [...steps] : steps.filter((_step, index) => index % parts === share % parts);

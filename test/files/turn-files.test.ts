@@ -1,6 +1,18 @@
 /** Files of messages on their way into a real working folder, from streams that behave and that don't. */
 import { createHash } from "node:crypto";
-import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -106,7 +118,7 @@ describe("a file that arrives", () => {
           yield chunk;
           produced += chunk.length;
           const [temporary = ""] = (await readdir(path)).filter((name) => name.startsWith("."));
-          const written = (await readFile(join(path, temporary))).length;
+          const { size: written } = await stat(join(path, temporary));
           largestLead = Math.max(largestLead, produced - written);
         }
       } as unknown as Open,

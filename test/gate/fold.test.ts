@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createDeadline } from "../../src/gate/deadline.ts";
 import { foldCharacters } from "../../src/gate/fold.ts";
+import { runs } from "../faults/share.ts";
 
 const anHour = 3_600_000;
 
@@ -40,7 +41,7 @@ test("folding part by part gives what folding the whole gives", () => {
       const text = characters.join("");
       expect(foldCharacters(text, createDeadline(anHour))).toBe(asDefined(text));
     }),
-    { numRuns: 10_000 },
+    { numRuns: runs(10_000) },
   );
 });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createGate } from "../../src/gate/gate.ts";
 import type { GateRule, VerdictClass } from "../../src/ports/gate.ts";
+import { runs } from "../faults/share.ts";
 import { referenceRules, shellTool } from "./tables/reference-rules.ts";
 
 const strictness: Record<VerdictClass, number> = { safe: 0, confirm: 1, block: 2 };
@@ -87,7 +88,7 @@ describe("whatever the patterns and the arguments", () => {
         const verdict = gateOf([{ kind: "danger", pattern: source }], "exact").classify(shellTool, given);
         if (isFound) expect(verdict.class).toBe("block");
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -156,7 +157,7 @@ describe("whatever the patterns and the arguments", () => {
         const verdict = gate.classify(shellTool, { command: pieces.join("") });
         expect(verdict.matches.some(({ pattern }) => pattern === "gate-failed")).toBe(false);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 });
@@ -229,7 +230,7 @@ describe("rewriting a blocked command", () => {
       fc.property(rewritten, prefix, prefix, around, (command, inner, outer, whole) => {
         expect(gate.classify(shellTool, { command: whole(outer(inner(command))) }).class).not.toBe("safe");
       }),
-      { numRuns: 1_500 },
+      { numRuns: runs(1_500) },
     );
   });
 });

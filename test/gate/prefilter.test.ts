@@ -7,6 +7,7 @@ import { readPattern } from "../../src/gate/pattern-compiler.ts";
 import { createPatternSet } from "../../src/gate/pattern-set.ts";
 import { atomsOf } from "../../src/gate/prefilter.ts";
 import { runWithin } from "../../src/gate/time-limit.ts";
+import { runs } from "../faults/share.ts";
 
 const anHour = 3_600_000;
 
@@ -86,7 +87,7 @@ describe("whatever the patterns and the text", () => {
         const hits = [...set.match([given], createDeadline(anHour)).first.keys()];
         expect(hits.filter(isQuick).sort()).toEqual(wanted);
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 

@@ -10,6 +10,7 @@ import { createDayFiles } from "../../src/memory/day-files.ts";
 import { parseDay, readableEntry } from "../../src/memory/episodes.ts";
 import { parseFeedback } from "../../src/memory/feedback.ts";
 import { memoryConformance } from "../conformance/memory.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
 import {
   ann,
   bob,
@@ -142,20 +143,25 @@ describe("an episode on disk", () => {
       "\r## 12:00 — fake",
     );
     const said = fc
-      .array(fc.oneof(line, fc.string({ unit: "binary" })), { minLength: 1, maxLength: 8 })
+      .array(fc.oneof(line, fc.string({ unit: anyCharacter })), { minLength: 1, maxLength: 8 })
       .map((lines) => lines.join("\n"));
     let count = 0;
     await fc.assert(
-      fc.asyncProperty(said, said, fc.string({ unit: "binary", maxLength: 20 }), async (userText, response, name) => {
-        const scope = `channel:c${++count}` as const;
-        const users = [{ ...ann, name }];
-        for (const turnId of ["t1", "t2", "t1"])
-          await fixture.memory.saveEpisode(episode({ turnId, scope, userText, response, users }));
-        const { entries } = parseDay(fixture.read(`brain/hippocampus/episodes/${scope}/2026-11-21.md`));
-        expect(entries.map((entry) => entry.marker?.turnId)).toEqual(["t1", "t2"]);
-        const plain = (text: string) => text.replaceAll("\0", "\uFFFD").replace(/\s+/gu, " ").trim();
-        expect(plain(readableEntry(entries[0]?.raw ?? ""))).toContain(plain(userText));
-      }),
+      fc.asyncProperty(
+        said,
+        said,
+        fc.string({ unit: anyCharacter, maxLength: 20 }),
+        async (userText, response, name) => {
+          const scope = `channel:c${++count}` as const;
+          const users = [{ ...ann, name }];
+          for (const turnId of ["t1", "t2", "t1"])
+            await fixture.memory.saveEpisode(episode({ turnId, scope, userText, response, users }));
+          const { entries } = parseDay(fixture.read(`brain/hippocampus/episodes/${scope}/2026-11-21.md`));
+          expect(entries.map((entry) => entry.marker?.turnId)).toEqual(["t1", "t2"]);
+          const plain = (text: string) => text.replaceAll("\0", "\uFFFD").replace(/\s+/gu, " ").trim();
+          expect(plain(readableEntry(entries[0]?.raw ?? ""))).toContain(plain(userText));
+        },
+      ),
       { numRuns: 40 },
     );
   });
@@ -281,7 +287,7 @@ describe("feedback on disk", () => {
   });
 
   test("reads back as it was recorded, whatever the names and arguments are", async () => {
-    const text = fc.string({ unit: "binary", maxLength: 40 });
+    const text = fc.string({ unit: anyCharacter, maxLength: 40 });
     let count = 0;
     await fc.assert(
       fc.asyncProperty(text, text, async (name, command) => {

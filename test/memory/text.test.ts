@@ -8,9 +8,11 @@ import { quoted, unquoted } from "../../src/memory/markdown-quote.ts";
 import { passagesOf } from "../../src/memory/markdown-sections.ts";
 import { folderNameOf, scopeOfFolder } from "../../src/memory/places.ts";
 import { questionOf } from "../../src/memory/query.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
+import { runs } from "../faults/share.ts";
 
 const anyText = fc.oneof(
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: anyCharacter }),
   fc.array(fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code))).map((some) => some.join("")),
   fc.constantFrom("", ".", "..", "...", "%", "%2E", "%uD800", "\ud800", "\udfff\ud800", "a/b", "dm:ann", "channel:C1"),
 );
@@ -21,7 +23,7 @@ describe("a scope's folder name", () => {
       fc.property(anyText, (scope) => {
         expect(scopeOfFolder(folderNameOf(scope))).toBe(scope);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -32,7 +34,7 @@ describe("a scope's folder name", () => {
         expect(name).toMatch(/^[A-Za-z0-9._:@%-]+$/);
         expect(name).not.toMatch(/^\.+$/);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -89,7 +91,7 @@ describe("passages", () => {
     );
     fc.assert(
       fc.property(
-        fc.array(fc.oneof(line, fc.string({ unit: "binary", maxLength: 2_000 })), { maxLength: 20 }),
+        fc.array(fc.oneof(line, fc.string({ unit: anyCharacter, maxLength: 2_000 })), { maxLength: 20 }),
         (lines) => {
           for (const passage of passagesOf("2026-11-21.md", lines.join("\n"))) {
             expect(passage.text.length).toBeLessThanOrEqual(1_200);
@@ -140,7 +142,7 @@ describe("terms", () => {
           expect(term).toMatch(/^[\p{L}\p{M}\p{N}\p{Extended_Pictographic}]+$/u);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 
@@ -198,7 +200,7 @@ describe("the digest", () => {
     day: fc.constantFrom("2026-11-20", "2026-11-21"),
     tool: fc.constantFrom("shell_exec", "write_file"),
     outcome: fc.oneof(fc.constantFrom("approved", "denied", "ok", "failed"), fc.string({ maxLength: 10 })),
-    summary: fc.string({ unit: "binary", maxLength: 300 }),
+    summary: fc.string({ unit: anyCharacter, maxLength: 300 }),
   });
 
   test("is at most 2,400 characters, the same for the same lines, and ends with the newest", () => {

@@ -19,6 +19,7 @@ import type { NotePart } from "../../src/ports/card.ts";
 import { asks, person } from "../approvals/approvals-fixture.ts";
 import { effectsOf } from "../doubles/slack/markup.ts";
 import type { StoredMessage } from "../doubles/slack/state.ts";
+import { runs } from "../faults/share.ts";
 
 const lures = [
   ...["<!channel>", "<!here|here>", "<!everyone>", "<@U0EVE>", "<@U0EVE|Eve>", "<!subteam^S0EVE>", "<#C0EVE>"],
@@ -109,7 +110,7 @@ test.each(platforms)(
         } as ApprovalRow;
         expect(pingsOf(settled, parts)).toEqual([]);
       }),
-      { numRuns: 1_500 },
+      { numRuns: runs(1_500) },
     );
   },
   120_000,
@@ -133,7 +134,7 @@ test.each(platforms)(
         const expired = { ...found, rows: [{ ...row, state: "expired", body: asker } as ApprovalRow] };
         expect(pingsOf(expiryLine(context, expired))).toEqual([user]);
       }),
-      { numRuns: 1_500 },
+      { numRuns: runs(1_500) },
     );
   },
   120_000,

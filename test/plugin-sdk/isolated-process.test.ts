@@ -15,7 +15,7 @@ beforeAll(async () => {
   const side = pathToFileURL(join(import.meta.dirname, "../../src/plugin-sdk/isolated-entry.ts"));
   const code = `
     import { answerOnce } from ${JSON.stringify(side.href)};
-    import { readFileSync, readSync, writeFileSync } from "node:fs";
+    import { existsSync, mkdirSync, readFileSync, readSync, writeFileSync } from "node:fs";
     import { spawnSync } from "node:child_process";
     import { DatabaseSync } from "node:sqlite";
     const hold = [];
@@ -33,6 +33,8 @@ beforeAll(async () => {
       spawn: () => spawnSync("true").error?.message ?? "it ran",
       env: () => Object.keys(process.env),
       descriptor: () => { const buffer = Buffer.alloc(100); return buffer.toString("utf8", 0, readSync(4, buffer)); },
+      compiled: () => existsSync(process.env.NODE_COMPILE_CACHE),
+      compile: () => mkdirSync(process.env.NODE_COMPILE_CACHE, { recursive: true }),
       pid: () => process.pid,
     };
     answerOnce(({ work, value }) => works[work](value));
@@ -116,6 +118,9 @@ describe("it may", () => {
     expect(await run("read", "/etc/hostname")).toMatchObject(refused);
     expect(await run("read", join(import.meta.dirname, "../../config/remora.yaml"))).toMatchObject(refused);
     expect(await run("write", join(folder, "made.txt"))).toMatchObject(refused);
+    // Compiled code that it could write would run in other processes.
+    expect(await run("compiled")).toEqual({ type: "answer", answer: false });
+    expect(await run("compile")).toMatchObject(refused);
     expect(await run("spawn")).not.toMatchObject({ answer: "it ran" });
     const { answer } = (await run("env")) as { answer: string[] };
     vi.unstubAllEnvs();

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createTextCallReader } from "../../src/providers/text-call-reader.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { runs } from "../faults/share.ts";
 import { apis, asking, callsIn, collect, lookUp, textIn } from "./apis.ts";
 
 const rome = { place: "Rome" };
@@ -135,7 +136,7 @@ describe("whatever a model writes, in whatever pieces", () => {
   );
   const form = fc.constantFrom(...forms.map(([, write]) => write));
   const words = fc.stringMatching(/^[a-zA-Z,.:!]{1,8}( [a-zA-Z,.:!]{1,8}){0,3}$/);
-  const fixed = { numRuns: 2_000, seed: 20_261_123 };
+  const fixed = { numRuns: runs(2_000), seed: 20_261_123 };
 
   test("a call is a call, and nothing of it is shown", () => {
     fc.assert(

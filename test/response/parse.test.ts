@@ -5,6 +5,7 @@ import type { ModelEvent, StopReason } from "../../src/ports/provider.ts";
 import type { JsonSchema, ToolSpec } from "../../src/ports/tool.ts";
 import type { ParsedCall, ReadAnswer } from "../../src/ports/turn.ts";
 import { readModel } from "../../src/response/parse.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
 import { noUsage } from "../doubles/scripted-provider.ts";
 
 function tool(name: string, parameters: JsonSchema): ToolSpec {
@@ -75,14 +76,20 @@ describe("the text of an answer", () => {
 
   test("is the same however it is cut into pieces, and always well-formed", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.string({ unit: "binary" }), fc.array(fc.nat(30), { maxLength: 5 }), async (text, cuts) => {
-        const places = [...new Set([0, ...cuts.filter((cut) => cut < text.length), text.length])].sort((a, b) => a - b);
-        const pieces = places.slice(1).map((to, index) => text.slice(places[index], to));
-        const whole = await read([say(text), end()]);
-        const cut = await read([...pieces.map(say), end()]);
-        expect(cut.answer.text).toBe(whole.answer.text);
-        expect(whole.answer.text.isWellFormed()).toBe(true);
-      }),
+      fc.asyncProperty(
+        fc.string({ unit: anyCharacter }),
+        fc.array(fc.nat(30), { maxLength: 5 }),
+        async (text, cuts) => {
+          const places = [...new Set([0, ...cuts.filter((cut) => cut < text.length), text.length])].sort(
+            (a, b) => a - b,
+          );
+          const pieces = places.slice(1).map((to, index) => text.slice(places[index], to));
+          const whole = await read([say(text), end()]);
+          const cut = await read([...pieces.map(say), end()]);
+          expect(cut.answer.text).toBe(whole.answer.text);
+          expect(whole.answer.text.isWellFormed()).toBe(true);
+        },
+      ),
     );
   });
 

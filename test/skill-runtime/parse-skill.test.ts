@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseSkill } from "../../src/skill-runtime/parse/parse-skill.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
 import { skillText } from "./folders.ts";
 
 const parse = (text: string | Uint8Array, folder = "demo") =>
@@ -26,7 +27,7 @@ describe("total", () => {
 
   test("any text between the fences gives a skill or an error", () => {
     const value = fc.oneof(
-      fc.string({ unit: "binary" }),
+      fc.string({ unit: anyCharacter }),
       fc.json(),
       fc.constantFrom("*a", "&a [*a]", "!!js x", "|\n x", "{", "- :"),
     );
@@ -46,7 +47,7 @@ describe("total", () => {
     const yaml = fc.array(
       fc.oneof(
         field,
-        fc.string({ unit: "binary" }),
+        fc.string({ unit: anyCharacter }),
         value.map((text) => `  - ${text}`),
       ),
       { maxLength: 8 },

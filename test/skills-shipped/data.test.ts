@@ -12,6 +12,8 @@ import type { JsonObject } from "../../src/ports/message.ts";
 import { createSkillLibrary, gateRules } from "../../src/skill-runtime/library/library.ts";
 import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { createToolbox } from "../../src/skill-runtime/toolbox.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
+import { runs } from "../faults/share.ts";
 import { makePlace, skillsFolder } from "./place.ts";
 
 const root = join(skillsFolder, "data");
@@ -113,13 +115,13 @@ test("a number is one only when nothing of what is written is lost", () => {
       expect([value, kept.split("e")[0]?.replace(/[-.]/g, "")]).toEqual([value, digits === "" ? "0" : digits]);
       expect(Number.isFinite(Number(value)) && Math.abs(Number(exponent)) < 1_000).toBe(true);
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   );
 });
 
 test("names of columns and tables are unique for SQL and can always be quoted", () => {
   fc.assert(
-    fc.property(fc.array(fc.string({ unit: "binary", maxLength: 8 }), { maxLength: 12 }), (headers) => {
+    fc.property(fc.array(fc.string({ unit: anyCharacter, maxLength: 8 }), { maxLength: 12 }), (headers) => {
       const names = columnNames(headers);
       expect(names).toHaveLength(headers.length);
       expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(names.length);
@@ -127,7 +129,7 @@ test("names of columns and tables are unique for SQL and can always be quoted", 
     }),
   );
   fc.assert(
-    fc.property(fc.string({ unit: "binary", maxLength: 20 }), (name) => {
+    fc.property(fc.string({ unit: anyCharacter, maxLength: 20 }), (name) => {
       expect(tableName(`${name}.csv`, new Set(["data"]))).toMatch(/^[\p{L}_][\p{L}\p{N}_]*$/u);
     }),
   );

@@ -12,6 +12,7 @@ import { createSchedules } from "../../src/schedules/schedules.ts";
 import { gateRules } from "../../src/skill-runtime/library/library.ts";
 import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { runs } from "../faults/share.ts";
 import { isOk, makePlace, skillsFolder, textOf } from "./place.ts";
 import { placedCases, recurrenceCases, timeCases } from "./schedule-cases.ts";
 
@@ -93,7 +94,7 @@ describe("times as people say them", () => {
         const read = readTime(text, "America/New_York", now);
         if (read.type === "time" && read.time.type === "once") expect(read.time.at).toBeGreaterThan(now);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 });

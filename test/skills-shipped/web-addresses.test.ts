@@ -6,6 +6,8 @@ import { readSettings } from "../../skills/web/settings.ts";
 import { findTarget, readUrl } from "../../skills/web/target.ts";
 import { isPublicAddress } from "../../src/lib/public-address.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
+import { anyCharacter } from "../doubles/any-character.ts";
+import { runs } from "../faults/share.ts";
 
 const never = new AbortController().signal;
 
@@ -186,7 +188,7 @@ describe("settings", () => {
 test("whatever is written, what comes out is an address that was checked, or a refusal that can be read", async () => {
   const written = fc.oneof(
     fc.webUrl(),
-    fc.string({ unit: "binary", maxLength: 60 }),
+    fc.string({ unit: anyCharacter, maxLength: 60 }),
     fc
       .tuple(fc.constantFrom("http://", "https:", "http:/\\", "//", ""), fc.string({ maxLength: 30 }))
       .map((parts) => parts.join("")),
@@ -199,6 +201,6 @@ test("whatever is written, what comes out is an address that was checked, or a r
       if (found instanceof Error) expect(found).toMatchObject({ name: "RemoraError" });
       else expect((found as { addresses: string[] }).addresses.every(isPublicAddress)).toBe(true);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

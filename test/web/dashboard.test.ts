@@ -1,6 +1,6 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { browserNote, createTabs, launchBrowser, missingBrowser, type Tabs } from "../doubles/browser.ts";
+import type { Page } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { browserNote, missingBrowser, openTabs, type Tabs } from "../doubles/browser.ts";
 import { inboundMessage } from "../doubles/records.ts";
 import {
   addTurn,
@@ -129,15 +129,12 @@ describe("live turns", () => {
 });
 
 describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () => {
-  let browser: Browser;
   let tabs: Tabs;
   let tab: Page;
   let problems: string[];
   beforeAll(async () => {
-    browser = await launchBrowser();
-    tabs = createTabs(browser);
+    tabs = await openTabs();
   });
-  afterAll(() => browser.close());
   afterEach(() => tabs.closeAll());
 
   async function open(): Promise<void> {

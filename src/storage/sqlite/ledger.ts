@@ -189,28 +189,31 @@ function prepare(database: DatabaseSync) {
       const values: SQLInputValue[] = [kind];
       // Without statistics, SQLite would prefer the index of states, and read all entries of a state.
       const index = dueBefore !== undefined && isDueKind(kind) ? ` INDEXED BY entry_due_${kind}` : "";
-      let sql = `SELECT * FROM entry${index} WHERE kind = ?`;
+      let condition = `FROM entry${index} WHERE kind = ?`;
       if (group !== undefined) {
-        sql += ' AND "group" = ?';
+        condition += ' AND "group" = ?';
         values.push(group);
       }
       if (states !== undefined) {
         // With a group, the `+` keeps SQLite from using the state index, because a group always has fewer entries than
         // a state.
-        sql += ` AND ${group === undefined ? "" : "+"}state IN ${marks(states.length)}`;
+        condition += ` AND ${group === undefined ? "" : "+"}state IN ${marks(states.length)}`;
         values.push(...states);
       }
       if (before !== undefined) {
-        sql += " AND sequence < ?";
+        condition += " AND sequence < ?";
         values.push(before);
       }
       if (dueBefore !== undefined) {
-        sql += dueCondition(kind);
+        condition += dueCondition(kind);
         values.push(dueBefore);
       }
-      sql += ` ORDER BY sequence ${order === "newest" ? "DESC" : "ASC"} LIMIT ?`;
-      values.push(limit ?? -1);
-      return { statement: cached(sql), values };
+      const sorting = `ORDER BY sequence ${order === "newest" ? "DESC" : "ASC"}`;
+      if (limit === undefined) return { statement: cached(`SELECT * ${condition} ${sorting}`), values };
+      // SQLite may have to sort. It sorts the numbers in an index, instead of reading all entries to return a few.
+      const chosen = `SELECT sequence ${condition} ${sorting} LIMIT ?`;
+      const sql = `SELECT * FROM entry WHERE sequence IN (${chosen}) ${sorting}`;
+      return { statement: cached(sql), values: [...values, limit] };
     },
   };
 }

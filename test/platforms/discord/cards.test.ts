@@ -8,6 +8,7 @@ import type { ApprovalCard, CardItem } from "../../../src/ports/card.ts";
 import { createCard, createPosts } from "../../conformance/platform-world.ts";
 import { readMessage } from "../../doubles/discord/message-form.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
+import { runs } from "../../faults/share.ts";
 import { cardOf, cards, clicked, item, settled } from "./cards-world.ts";
 import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
 import { rendered, textDisplays } from "./rendering.ts";
@@ -208,7 +209,7 @@ describe("what a card shows", () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -237,7 +238,7 @@ describe("what a card shows", () => {
           if (style === "full") expect(all).toHaveLength(items.length);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toDiscordMarkdown } from "../../../src/platforms/discord/outbound/markdown.ts";
 import { codeBlock, escapePlain } from "../../../src/platforms/discord/outbound/plain-text.ts";
+import { runs } from "../../faults/share.ts";
 
 describe("standard Markdown for Discord", () => {
   test("what Discord shows stays as it is", () => {
@@ -89,7 +90,7 @@ describe("standard Markdown for Discord", () => {
         const letters = (all: string) => all.replace(/[^🎉]/gu, "");
         expect(letters(toDiscordMarkdown(text))).toBe(letters(text));
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 

@@ -25,7 +25,7 @@ export interface ScriptedAgent {
 }
 
 /** A long answer comes in larger pieces. */
-const maxUpdates = 200;
+const maxUpdates = 50;
 
 export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
   const waiting = new Map<string, { reply: Reply; card: ApprovalCard; asked: Promise<void> }>();
@@ -40,8 +40,11 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
     const held = agent.isHolding ? new Promise<void>((resolve) => (release = resolve)) : undefined;
     const words = agent.answerText.split(/(?<=\s)/);
     const step = Math.ceil(words.length / maxUpdates);
-    for (let index = 0; index < words.length - 1; index += step) {
-      await reply.write(words.slice(0, index + 1).join(""));
+    let written = "";
+    for (const [index, word] of words.slice(0, -1).entries()) {
+      written += word;
+      if (index % step !== 0) continue;
+      await reply.write(written);
       await new Promise((resolve) => setImmediate(resolve));
     }
     await held;

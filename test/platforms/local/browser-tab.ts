@@ -1,7 +1,7 @@
 /** One browser and a fresh page of the local chat for each test. Every error of a tab fails the test. */
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
-import { createTabs, launchBrowser, type Tabs } from "../../doubles/browser.ts";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { openTabs, type Tabs } from "../../doubles/browser.ts";
 import { createScriptedAgent, type ScriptedAgent } from "./agent.ts";
 import { type LocalPage, openLocalPage, token } from "./local-page.ts";
 
@@ -16,7 +16,6 @@ export interface PageInBrowser {
 
 /** Call it in the `describe` whose tests need it. */
 export function useBrowser(): PageInBrowser {
-  let browser: Browser;
   let tabs: Tabs;
   let problems: string[] = [];
   const world = {
@@ -47,10 +46,8 @@ export function useBrowser(): PageInBrowser {
     },
   } as PageInBrowser;
   beforeAll(async () => {
-    browser = await launchBrowser();
-    tabs = createTabs(browser);
+    tabs = await openTabs();
   });
-  afterAll(() => browser.close());
   beforeEach(async () => {
     problems = [];
     world.page = await openLocalPage();

@@ -1,5 +1,5 @@
 /** A card as the page's own code makes it, in a document without a browser. */
-import { parseHTML } from "linkedom";
+import { parseHTML } from "linkedom/worker";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
 import type { AnswerChoice } from "../../../src/ports/message.ts";
 

@@ -1,12 +1,11 @@
 /** Cards about changes in a real Chromium: what is seen, each choice, the diff and the choice of files, by keyboard too. */
-import type { Browser, Page, ViewportSize } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { browserNote, createTabs, launchBrowser, missingBrowser, type Tabs } from "../../doubles/browser.ts";
+import type { Page, ViewportSize } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { browserNote, missingBrowser, openTabs, type Tabs } from "../../doubles/browser.ts";
 import { type ChangingAgent, createChangingAgent } from "./changes-script.ts";
 import { type LocalPage, openLocalPage, token } from "./local-page.ts";
 
 describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browserNote}`, () => {
-  let browser: Browser;
   let tabs: Tabs;
   let page: LocalPage;
   let agent: ChangingAgent;
@@ -14,10 +13,8 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
   let problems: string[];
 
   beforeAll(async () => {
-    browser = await launchBrowser();
-    tabs = createTabs(browser);
+    tabs = await openTabs();
   });
-  afterAll(() => browser.close());
 
   beforeEach(async () => {
     page = await openLocalPage();

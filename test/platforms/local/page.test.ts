@@ -1,13 +1,12 @@
 /** The page in a real Chromium, with a scripted agent behind the port. */
-import type { Browser, Page, ViewportSize } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { browserNote, createTabs, launchBrowser, missingBrowser, type Tabs } from "../../doubles/browser.ts";
+import type { Page, ViewportSize } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { browserNote, missingBrowser, openTabs, type Tabs } from "../../doubles/browser.ts";
 import { blankPng } from "../../plugin-sdk/documents/files.ts";
 import { createScriptedAgent, type ScriptedAgent } from "./agent.ts";
 import { type LocalPage, openLocalPage, token } from "./local-page.ts";
 
 describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${browserNote}`, () => {
-  let browser: Browser;
   let tabs: Tabs;
   let page: LocalPage;
   let agent: ScriptedAgent;
@@ -15,10 +14,8 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
   let problems: string[];
 
   beforeAll(async () => {
-    browser = await launchBrowser();
-    tabs = createTabs(browser);
+    tabs = await openTabs();
   });
-  afterAll(() => browser.close());
 
   beforeEach(async () => {
     page = await openLocalPage();

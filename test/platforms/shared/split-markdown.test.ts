@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { marked } from "marked";
 import { describe, expect, test } from "vitest";
 import { minPartLength, splitMarkdown } from "../../../src/platforms/shared/split-markdown.ts";
+import { runs } from "../../faults/share.ts";
 
 /** Text of a random document, and the pieces of it that must not be cut. */
 interface Document {
@@ -173,7 +174,7 @@ describe("any Markdown", () => {
         }
         expect(placesOf(text, parts)).toBeDefined();
       }),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     );
   });
 
@@ -183,7 +184,7 @@ describe("any Markdown", () => {
         const parts = splitMarkdown(text, most);
         for (const piece of whole) expect(parts.some((part) => part.includes(piece))).toBe(true);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -195,7 +196,7 @@ describe("any Markdown", () => {
         expect(after.map(({ code }) => code).join("")).toBe(before.map(({ code }) => code).join(""));
         expect(new Set(after.map(({ language }) => language))).toEqual(new Set(before.map(({ language }) => language)));
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 
@@ -218,7 +219,7 @@ describe("any Markdown", () => {
         const letters = (all: string) => all.replace(/[^a🎉|#[\]()]/gu, "");
         expect(letters(parts.join(""))).toBe(letters(text));
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 });

@@ -21,12 +21,13 @@ describePlatformAttacks("Slack, HTTP, edits", () =>
 describePlatformChanges("Slack, Socket Mode", () => createWorld({ transport: "socket" }));
 describePlatformChanges("Slack, HTTP", () => createWorld({ transport: "http", changes: { streaming: "edits" } }));
 
+const patienceMs = 60_000;
+
 async function createWorld(options: WorldOptions): Promise<ChangesWorld> {
   const world = await createSlackWorld(options);
   const { slack } = world;
   // Slack's own second try would come in between the tests' steps.
   slack.redelivery.isEnabled = false;
-  slack.redelivery.acknowledgeWithinMs = 1_000;
   slack.limits.isEnforced = false;
   const people = new Map<string, Person>([["Ann", slack.ann]]);
   const told = new Set<string>();
@@ -41,7 +42,8 @@ async function createWorld(options: WorldOptions): Promise<ChangesWorld> {
     return person;
   }
 
-  async function say({ text, where, as = "Ann" }: Saying): Promise<void> {
+  async function say({ text, where, as = "Ann", acknowledgeWithinMs = patienceMs }: Saying): Promise<void> {
+    slack.redelivery.acknowledgeWithinMs = acknowledgeWithinMs;
     const person = personOf(as);
     const channel = where === "dm" ? slack.workspace.direct(person) : slack.general;
     const thread = where === "thread" ? mention : undefined;
@@ -107,6 +109,7 @@ async function createWorld(options: WorldOptions): Promise<ChangesWorld> {
     },
     say,
     async repeat() {
+      slack.redelivery.acknowledgeWithinMs = patienceMs;
       const again = (last?.deliveries ?? []).map((delivery) => slack.repeat(delivery));
       await Promise.all(again.map((delivery) => delivery.firstAttempt()));
     },

@@ -9,6 +9,7 @@ import { renderMessage, renderMrkdwn, renderParts, shortText } from "../../../sr
 import { escapeText, safeMarkdown, unescapeText, wordJoiner } from "../../../src/platforms/slack/outbound/safe-text.ts";
 import { type Effect, effectsOf } from "../../doubles/slack/markup.ts";
 import type { StoredMessage } from "../../doubles/slack/state.ts";
+import { runs } from "../../faults/share.ts";
 
 function effectsIn(content: { text: string; blocks: unknown[] }): Effect[] {
   const message = {
@@ -100,7 +101,7 @@ describe("Markdown for Slack's own reader", () => {
         }
         expect(reaching({ text: "", blocks: [{ type: "markdown", text: shown }] })).toEqual([]);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -213,7 +214,7 @@ describe("ten thousand documents", () => {
         const languages = languagesIn(markdown);
         expect(missing.filter((each) => !languages.includes(each))).toEqual([]);
       }),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     );
   });
 
@@ -230,7 +231,7 @@ describe("ten thousand documents", () => {
         const said = (text: string) => text.replace(/[^w\d]/g, "");
         expect(said(parts.join(""))).toBe(said(markdown));
       }),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     );
   });
 });

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { scale } from "../../../src/plugin-sdk/documents/picture.ts";
+import { runs } from "../../faults/share.ts";
 import { docx, docxWith, packedZeros, paragraph, pdf, pdfFile, pptx, rawZip, wav, xlsx } from "./files.ts";
 import { type DocumentsPlace, makeDocumentsPlace } from "./place.ts";
 
@@ -145,7 +146,7 @@ describe("hundreds of damaged files have an answer:", () => {
     const file = pdf([["one", "two"], ["three"]], "/Title (T)");
     await fc.assert(
       fc.asyncProperty(damaged(file), async (bytes) => expectAnswer(await place.inspect("a.pdf", bytes))),
-      { numRuns: 20 },
+      { numRuns: runs(100) },
     );
   });
 });

@@ -23,6 +23,7 @@ import { type KeepOptions, keepEffects } from "../../../src/sandbox/effects/keep
 import { listEffects } from "../../../src/sandbox/effects/list-effects.ts";
 import { recoverKeeps } from "../../../src/sandbox/effects/recover-keeps.ts";
 import { createUndoJournal } from "../../../src/sandbox/effects/undo-journal.ts";
+import { isWhole } from "../../faults/share.ts";
 import { createDraft, type Draft, never, readTree } from "./overlay-view.ts";
 
 const run = promisify(execFile);
@@ -226,7 +227,12 @@ test("a link that is swapped for a folder while keeping leads nowhere", async ()
     string,
     string,
   ];
-  const fill = () => run("sh", ["-c", "rm -rf d aside; mkdir -p d/sub; echo 1 > d/a; echo 2 > d/sub/b"], { cwd: base });
+  const fill = () => {
+    for (const name of ["d", "aside"]) rmSync(join(base, name), { recursive: true, force: true });
+    mkdirSync(join(base, "d/sub"), { recursive: true });
+    writeFileSync(join(base, "d/a"), "1\n");
+    writeFileSync(join(base, "d/sub/b"), "2\n");
+  };
   const draft = await draftOf(
     "mkdir -p d/sub; echo 1 > d/a; echo 2 > d/sub/b",
     "echo 11 > d/a; rm d/sub/b; echo c > d/sub/c",
@@ -238,13 +244,13 @@ test("a link that is swapped for a folder while keeping leads nowhere", async ()
   const { hash } = await effectsOf(draft);
   const swapper = await startSwapping(base, canary);
   const types: Record<string, number> = {};
-  for (let tries = 0; tries < 300; tries++) {
+  for (let tries = 0; tries < (isWhole ? 300 : 100); tries++) {
     swapper.resume();
     const options = { base, layer: draft.layer, undoFolder: journal, id: `k${tries}`, expectedHash: hash };
     const result = await keepEffects(options, never).catch((thrown) => ({ type: codeOf(thrown) ?? "bug" }));
     types[result.type] = (types[result.type] ?? 0) + 1;
     await swapper.pause();
-    if (JSON.stringify(readTree(base)) !== before) await fill();
+    if (JSON.stringify(readTree(base)) !== before) fill();
   }
   swapper.resume();
   await swapper.stop();

@@ -14,6 +14,7 @@ import { parseHosts } from "../../../src/sandbox/egress/hosts.ts";
 import { maxConnections, maxOpenConnections } from "../../../src/sandbox/egress/limits.ts";
 import { createProxy } from "../../../src/sandbox/egress/proxy.ts";
 import { readSecrets } from "../../../src/sandbox/egress/secrets.ts";
+import { runs } from "../../faults/share.ts";
 import { openEgress, openNamespace } from "./namespace.ts";
 import { httpServer, socketServer, tlsServer } from "./servers.ts";
 
@@ -347,7 +348,7 @@ describe("a tunnel's TLS", () => {
         if (!(input instanceof Uint8Array)) for (const [at, value] of input) bytes[at] = value;
         expect(["name", "none", "other", "more", "broken"]).toContain(readServerName(bytes).type);
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 });
