@@ -49,6 +49,8 @@ export async function replaceFile(
 ): Promise<void> {
   const target = await realpath(path).catch(() => path);
   const before = await stat(target).catch(() => undefined);
+  // Root could replace `/dev/null`, which other programs need.
+  if (before?.isFile() === false) throw new Error(`${target} is not a regular file`);
   const temporary = temporaryName(target);
   try {
     const handle = await open(temporary, "wx", mode ?? 0o666);

@@ -20,6 +20,10 @@ describe("an atomic write", () => {
     expect(await readdir(join(folder, "deeper", "still"))).toEqual(["file.md"]);
   });
 
+  test("does not replace what is not a regular file", async () => {
+    await expect(writeFileAtomic(folder, "text")).rejects.toThrow("is not a regular file");
+  });
+
   test("is made again when another process takes its temporary file for one that a crash left", async () => {
     const text = "a".repeat(2_000_000);
     let removed = 0;
