@@ -5,9 +5,9 @@ export function stopCommand(conversations: Pick<Conversations, "stop" | "stopSco
   return {
     usage: "stop",
     description: "stop the running and waiting turns here",
-    async run({ conversationId, scope }) {
+    async run({ conversationId, scope, isInThread }) {
       // In the channel itself, the command applies to all its threads.
-      const count = (await conversations.stop(conversationId)) || (await conversations.stopScope(scope));
+      const count = isInThread ? await conversations.stop(conversationId) : await conversations.stopScope(scope);
       if (count === 0) return "Nothing is running here.";
       return count === 1 ? "Stopped." : `Stopped ${count} requests.`;
     },

@@ -141,6 +141,8 @@ export interface InboundCommand {
   platform: string;
   conversationId: string;
   scope: Scope;
+  /** The command was given in a thread, and is about that thread. */
+  isInThread?: boolean;
   channelId?: string;
   spaceId?: string;
   name: string;

@@ -1,8 +1,10 @@
 /** What ends or changes a turn from outside: stop, edits and deletions. */
 import { describe, expect, test } from "vitest";
+import { stopCommand } from "../../src/commands/stop-command.ts";
 import { TurnOwnershipLost } from "../../src/engine/turn/turn-store.ts";
 import { abortCauseOf } from "../../src/lib/abort.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
+import type { InboundCommand } from "../../src/ports/message.ts";
 import { inboundMessage } from "../doubles/records.ts";
 import {
   create,
@@ -37,6 +39,33 @@ describe("stopping", () => {
     await conversations.whenIdle();
     expect(aborted).toEqual(["stopped"]);
     expect(await ledger.list("turn", { states: ["done"] })).toHaveLength(1);
+  });
+
+  test("the command in a thread where nothing runs does not stop the channel's other threads", async () => {
+    const conversations = create({
+      async run(turn, signal) {
+        await untilAborted(signal);
+        return endTurn(turn, "stopped");
+      },
+    });
+    const { run } = stopCommand(conversations);
+    const { author: ann } = inboundMessage();
+    const command = (where: Partial<InboundCommand>) =>
+      run({
+        ...{ platform: "test", scope: "channel:c", name: "stop", rest: "", at: 1 },
+        by: ann,
+        conversationId: "test:c",
+        ...where,
+      });
+    await conversations.accept(inboundMessage({ id: "1", conversationId: "test:c:1", scope: "channel:c" }));
+    await expect.poll(async () => (await conversations.status()).running).toBe(1);
+    expect(await command({ conversationId: "test:c:2", isInThread: true })).toBe("Nothing is running here.");
+    expect(await command({ conversationId: "test:c:1", isInThread: true })).toBe("Stopped.");
+    await conversations.whenIdle();
+    await conversations.accept(inboundMessage({ id: "2", conversationId: "test:c:1", scope: "channel:c" }));
+    await expect.poll(async () => (await conversations.status()).running).toBe(1);
+    expect(await command({})).toBe("Stopped.");
+    await conversations.whenIdle();
   });
 
   test("a stop message that is delivered again does not stop later messages", async () => {

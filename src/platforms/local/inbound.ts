@@ -184,7 +184,8 @@ export function createInbound({ store, handlers, log }: InboundOptions): Inbound
       const { place, thread, person } = spot;
       const by = authorOf(checkSpot(spot));
       const where = { platform: "local", conversationId: conversationIdOf(spot), scope: place };
-      const receipt = await connected().onCommand({ ...where, name, rest, by, at: Date.now() });
+      const isInThread = thread !== null;
+      const receipt = await connected().onCommand({ ...where, isInThread, name, rest, by, at: Date.now() });
       const answer = receiptFor({
         ...{ place, thread, text: withFile(receipt), command: `/remora ${name} ${rest}`.trim() },
         ...(receipt.isPrivate ? { onlyFor: person } : {}),

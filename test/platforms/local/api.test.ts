@@ -349,9 +349,9 @@ describe("commands", () => {
     const command = { person: "ben", channel: "general", name: "stop", rest: "" };
     await page.post("/local/api/commands", { ...command, thread: message.id });
     await page.post("/local/api/commands", command);
-    expect(commands.map((each) => each.conversationId)).toEqual([
-      `local:channel:general:${message.id}`,
-      "local:channel:general",
+    expect(commands.map(({ conversationId, isInThread }) => [conversationId, isInThread])).toEqual([
+      [`local:channel:general:${message.id}`, true],
+      ["local:channel:general", false],
     ]);
     expect(commands[0]).toMatchObject({ name: "stop", scope: "channel:general", by: { id: "ben", isBot: false } });
   });

@@ -251,7 +251,7 @@ describe("the assistant pane", () => {
     const deliveries = slack.people.stopStream(slack.ben, { ts: shown?.ts ?? "", channel: slack.general });
     await Promise.all(deliveries.map((delivery) => delivery.acknowledged()));
     expect(agent.commands).toMatchObject([
-      { name: "stop", conversationId: message.conversationId, by: { id: slack.ben.id } },
+      { name: "stop", conversationId: message.conversationId, isInThread: true, by: { id: slack.ben.id } },
     ]);
   });
 });

@@ -205,8 +205,10 @@ export function createInteractions(options: InteractionsOptions): Interactions {
     if (said !== undefined) return await ask(interaction, said);
     await withReceipt(interaction, async () => {
       const by = authorOfInteraction(interaction);
-      const place = placeOf(await conversationOf(interaction), by.id);
-      return await handlers.onCommand({ ...place, name, rest, by, at: Date.now() });
+      const conversation = await conversationOf(interaction);
+      const place = placeOf(conversation, by.id);
+      const isInThread = conversation.type === "guild" && conversation.thread !== null;
+      return await handlers.onCommand({ ...place, isInThread, name, rest, by, at: Date.now() });
     });
   }
 

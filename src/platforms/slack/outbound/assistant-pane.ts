@@ -62,7 +62,8 @@ export function createAssistantPane({ api, handlers, identity, people, log }: Ha
       const { channel, user, thread_ts: thread } = parsed.data;
       const [{ teamId: team }, by] = await Promise.all([identity(), people.author(user)]);
       const place = placeOf({ team, channel, thread: thread ?? null }, user);
-      await handlers.onCommand({ ...place, name: "stop", rest: "", by, at: Date.now() });
+      const isInThread = thread !== undefined;
+      await handlers.onCommand({ ...place, isInThread, name: "stop", rest: "", by, at: Date.now() });
       await endSession(api, channel, thread ?? null);
     },
     said({ conversationId, text }) {
