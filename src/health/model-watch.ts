@@ -51,7 +51,7 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
     const state = problem === undefined ? "ok" : "broken";
     const what = oneLine(problem?.what ?? `${model} answers`, maxMessageCharacters);
     const before = known.get(provider.model);
-    if (state === "broken" && before?.state !== "broken") log.warn({ model }, `${model} does not answer: ${what}`);
+    if (state === "broken" && before?.state !== "broken") log.warn({ model, todo: problem?.todo }, `model: ${what}`);
     if (state === "ok" && before?.state === "broken") log.info({ model }, `${model} answers again`);
     known.set(provider.model, { provider, state, what, todo: problem?.todo ?? "" });
   }
