@@ -1,13 +1,15 @@
 /**
  * A process whose clock a test sets: at SIGUSR2, the process reads from the file REMORA_WRONG_CLOCK by how many hours its
- * dates are wrong from now on. Its timers go on. Loaded by `node --import`.
+ * dates are wrong from now on, and removes the file. Its timers go on. Loaded by `node --import`.
  */
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 
 const realNow = Date.now.bind(Date);
 let wrongMs = 0;
 process.on("SIGUSR2", () => {
-  wrongMs = Number(readFileSync(process.env.REMORA_WRONG_CLOCK ?? "", "utf8")) * 3_600_000;
+  const file = process.env.REMORA_WRONG_CLOCK ?? "";
+  wrongMs = Number(readFileSync(file, "utf8")) * 3_600_000;
+  rmSync(file);
 });
 
 const now = () => realNow() + wrongMs;
