@@ -352,6 +352,7 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await write("Good morning");
     await other.getByText("Good morning").waitFor();
     await tab.getByRole("button", { name: "Remora", exact: true }).click();
+    await tab.getByPlaceholder("Message Remora as Ann").waitFor();
     await write("between us", tab);
     await tab.getByText("I am here").waitFor();
     await other.getByRole("button", { name: "Remora", exact: true }).click();
