@@ -70,7 +70,7 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 240_000,
     // Most of the long ones wait: for processes, locks, clocks of services.
-    maxWorkers: 4,
+    maxWorkers: 5,
     sequence: { sequencer: LongFirst },
     // Somebody's own tokens in a checkout's .env must never reach a test.
     env: { REMORA_ENV_FILE: "/dev/null" },
