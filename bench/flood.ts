@@ -1,7 +1,7 @@
 /**
  * One person floods the page, where no limit of requests applies, with a model that thinks for half a second:
  *
- *   aloneMs   median time to another person's answer while nobody else asks
+ *   aloneMs   median time until a person is answered while nobody else asks
  *   floodMs   the same during the flood: the flooder writes in a new thread whenever fewer than 150 answers are open, more
  *             than turns run at once
  *   ratio     at most 2; otherwise the exit code is 1

@@ -98,7 +98,7 @@ function nextChange(store: ChatStore, closed: AbortSignal): Promise<void> {
   });
 }
 
-/** Whoever wrote a message has it already. Answers and cards are what people wait for. */
+/** People wait for answers and cards. Their own messages are on their screen already. */
 function isAwaited({ author, state }: ChatMessage): boolean {
   return author.isBot && state !== "streaming";
 }

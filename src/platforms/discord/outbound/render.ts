@@ -11,7 +11,7 @@ import { escapePlain } from "./plain-text.ts";
 export const maxAnswerMessages = 3;
 
 const statusMark = "-# ⏳ ";
-/** Of what stands below an answer that is sent as a file. The file has all of it. */
+/** In characters: longer reasons are cut below an answer that is sent as a file, because the file has all of them. */
 const maxBelowLength = 700;
 const fileNote = "\n-# The full answer is in the file.";
 
