@@ -30,6 +30,7 @@ if (process.argv[2] === "start" && process.env.REMORA_ENVIRONMENT === undefined)
   restartWithoutSecrets();
 }
 nodeModule.enableCompileCache();
+await import("./lib/package-imports.mjs");
 await import("./lib/own-typescript.mjs");
 try {
   await import("./main.ts");

@@ -50,22 +50,25 @@ const leanMemory = {
 
 /** Does not return if it replaces the process. Returns if there is nothing to hide, or if hiding fails. */
 export function restartWithoutSecrets() {
-  const { env } = process;
-  const used = namesInConfig(env);
-  const entries = Object.entries(env).map(([name, value]) => ({ name, value, isShown: isHarmless(name, value, used) }));
-  const hidden = entries.filter(({ isShown }) => !isShown);
-  if (hidden.length === 0) return;
-  const ofKind = (shown) =>
-    Object.fromEntries(entries.filter(({ isShown }) => isShown === shown).map(({ name, value }) => [name, value]));
+  const { shown, hidden } = separate(process.env);
+  if (Object.keys(hidden).length === 0) return;
   try {
-    handOver(JSON.stringify(ofKind(false)));
+    handOver(JSON.stringify(hidden));
   } catch (thrown) {
     warn(thrown);
     fillDescriptor();
     return;
   }
   const args = [process.argv0, ...process.execArgv, ...process.argv.slice(1)];
-  process.execve(process.execPath, args, { ...leanMemory, ...ofKind(true), REMORA_ENVIRONMENT: "0" });
+  process.execve(process.execPath, args, shown);
+}
+
+/** The new process's environment, and the variables that it reads from descriptor 0. */
+export function separate(env) {
+  const used = namesInConfig(env);
+  const [shown, hidden] = [{ ...leanMemory }, {}];
+  for (const [name, value] of Object.entries(env)) (isHarmless(name, value, used) ? shown : hidden)[name] = value;
+  return { shown: { ...shown, REMORA_ENVIRONMENT: "0" }, hidden };
 }
 
 function isHarmless(name, value, used) {

@@ -1,18 +1,21 @@
 /** The real process as a child, with its own workspace and data, a free port, and only the given models. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
 import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
+import { separate } from "../../src/cli/secret-environment.mjs";
 
 const project = resolve(import.meta.dirname, "../..");
 /**
  * In tests, a heap that starts large saves collections, and rare optimising saves what short processes do not earn back: together
  * a tenth of a start's processor time. Either alone saves nothing. Benchmarks measure what people run.
  */
-const quickStart =
-  process.env.VITEST === undefined
-    ? []
-    : ["--initial-heap-size=256", "--invocation-count-for-maglev=4000", "--invocation-count-for-turbofan=30000"];
+const isTest = process.env.VITEST !== undefined;
+const quickStart = isTest
+  ? ["--initial-heap-size=256", "--invocation-count-for-maglev=4000", "--invocation-count-for-turbofan=30000"]
+  : [];
 
 /** An agent that is ready: a process, or a part of this one (remora-in-process.ts). */
 export interface RunningRemora {
@@ -60,12 +63,9 @@ export async function startRemora(
   env: Record<string, string> = {},
   args: string[] = [],
   onSpawn: (child: ChildProcess) => void = () => {},
+  spawnIt: Spawn = isTest ? spawnWithoutSecrets : spawnWhole,
 ): Promise<RemoraProcess> {
-  const child = spawn(process.execPath, [...quickStart, ...(await startArguments()), ...args], {
-    cwd: project,
-    stdio: ["ignore", "pipe", "pipe"],
-    env: environmentOf(home, env),
-  });
+  const child = spawnIt([...quickStart, ...(await startArguments()), ...args], environmentOf(home, env));
   onSpawn(child);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const exited = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
@@ -87,6 +87,27 @@ export async function startRemora(
     },
   };
 }
+
+type Spawn = (args: string[], env: Record<string, string>) => ChildProcess;
+
+/** As people start it: a first process hides the secrets, and replaces itself. */
+export const spawnWhole: Spawn = (args, env) =>
+  spawn(process.execPath, args, { cwd: project, stdio: ["ignore", "pipe", "pipe"], env });
+
+/** Only the second process (secret-environment.mjs). The first one takes 40 ms of processor time. */
+const spawnWithoutSecrets: Spawn = (args, env) => {
+  const { shown, hidden } = separate(env);
+  const path = join(tmpdir(), `remora-environment-${randomUUID()}`);
+  const file = openSync(path, "wx+", 0o600);
+  unlinkSync(path);
+  // At a position, which leaves that of the descriptor at the start.
+  writeSync(file, JSON.stringify(hidden), 0);
+  try {
+    return spawn(process.execPath, args, { cwd: project, stdio: [file, "pipe", "pipe"], env: shown });
+  } finally {
+    closeSync(file);
+  }
+};
 
 /** Only what a test gives, beside folders of its own and a free port. */
 export function environmentOf(home: RemoraHome, env: Record<string, string>): Record<string, string> {

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { createHome, type RemoraHome, type RemoraProcess, spawnWhole, startRemora } from "../doubles/remora-process.ts";
 
 const secrets = {
   ANTHROPIC_API_KEY: "sk-ant-canary-1111",
@@ -28,12 +28,8 @@ describe("the running process", () => {
     await writeFile(config, "skills: { settings: { web: { key: '${REMORA_USED_BELOW}', other: '${FROM_FILE}' } } }\n");
     await writeFile(keyFile, "canary-6666\n");
     await chmod(keyFile, 0o600);
-    remora = await startRemora(home, {
-      ...secrets,
-      REMORA_CONFIG: config,
-      OPENAI_API_KEY_FILE: keyFile,
-      FROM_FILE_FILE: keyFile,
-    });
+    const files = { REMORA_CONFIG: config, OPENAI_API_KEY_FILE: keyFile, FROM_FILE_FILE: keyFile };
+    remora = await startRemora(home, { ...secrets, ...files }, [], undefined, spawnWhole);
   });
   afterAll(async () => {
     await remora.stop();
@@ -70,7 +66,7 @@ describe("the running process", () => {
 
 test("a start with the marker but without the file says what to do", async () => {
   const home = await createHome();
-  const started = startRemora(home, { REMORA_ENVIRONMENT: "0" });
+  const started = startRemora(home, { REMORA_ENVIRONMENT: "0" }, [], undefined, spawnWhole);
   await expect(started).rejects.toThrow("unset REMORA_ENVIRONMENT");
   await home.remove();
 });

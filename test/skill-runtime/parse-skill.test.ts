@@ -81,6 +81,13 @@ describe("form", () => {
     expect(codesOf(skillText("demo", fields))).toEqual(["2 yaml-refused"]);
   });
 
+  test.each(["metadata: [*none]", "metadata: !!omap [ a: *none ]", "metadata: { *none : 1 }", "? *none\n: 1"])(
+    "an alias of nothing is refused wherever it is: %s",
+    (fields) => {
+      expect(codesOf(skillText("demo", fields))).toEqual(["2 yaml-refused"]);
+    },
+  );
+
   test("BOM, CRLF, spaces after --- and ... as the end are accepted as they are", () => {
     for (const text of [
       `\ufeff${skillText("demo")}`,

@@ -101,7 +101,6 @@ interface SessionParts {
   log(connection: EgressConnection): void;
 }
 
-const overLimit = `The command reached its network limit: ${maxConnections.toLocaleString("en")} connections or ${formatBytes(maxSessionBytes)}.`;
 const bundleName = "certificates.pem";
 const wgetSettings = "wgetrc";
 const bundleMount = "/run/remora";
@@ -142,13 +141,18 @@ function createSession(
         return parsed.type === "hosts" && answered.some(({ host, port }) => isApproved(parsed.hosts, host, port));
       });
     },
-    refusals: () => (isOverLimit ? overLimit : describeRefusals(records.list(), hosts)),
+    refusals: () => (isOverLimit ? overLimit() : describeRefusals(records.list(), hosts)),
     async close() {
       end();
       onClose();
       if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {});
     },
   };
+}
+
+/** Only when it is needed: the first number that is written so costs ten milliseconds. */
+function overLimit(): string {
+  return `The command reached its network limit: ${maxConnections.toLocaleString("en")} connections or ${formatBytes(maxSessionBytes)}.`;
 }
 
 async function makeAuthority(): Promise<CertificateAuthority> {

@@ -40,7 +40,9 @@ export function createPluginModules(): PluginModules {
 
   const versionImporting = (address: string | undefined): { key?: string; version?: Version } => {
     if (address?.startsWith("file:") !== true) return {};
-    const key = URL.parse(address)?.searchParams.get(parameter) ?? undefined;
+    const key = address.includes(parameter)
+      ? (URL.parse(address)?.searchParams.get(parameter) ?? undefined)
+      : undefined;
     if (key !== undefined) return { key, ...optional(byKey.get(key)) };
     const path = fileURLToPath(address);
     // A module loaded with `require` has no unique URL, so it belongs to the newest version.
