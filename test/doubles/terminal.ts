@@ -45,7 +45,11 @@ export function openTerminal(
     });
   });
   void exited.then(() => (isOver = true));
-  const printed = () => stripVTControlCharacters(raw).replaceAll("\r", "");
+  let stripped = { raw: "", text: "" };
+  const printed = () => {
+    if (stripped.raw !== raw) stripped = { raw, text: stripVTControlCharacters(raw).replaceAll("\r", "") };
+    return stripped.text;
+  };
 
   return {
     printed,

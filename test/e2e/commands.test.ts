@@ -23,7 +23,7 @@ afterAll(() => home.remove());
 
 const remora = (given: string[], input = "") => commandHere(environmentOf(home, {}), given, input);
 
-async function remoraProcess(given: string[], input = ""): Promise<Ended> {
+async function remoraProcess(given: string[]): Promise<Ended> {
   const child = spawn(process.execPath, ["src/remora.mjs", ...given], {
     cwd: project,
     env: environmentOf(home, {}),
@@ -31,7 +31,7 @@ async function remoraProcess(given: string[], input = ""): Promise<Ended> {
   const ended: Ended = { code: null, stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (ended.stdout += chunk));
   child.stderr.on("data", (chunk) => (ended.stderr += chunk));
-  child.stdin.end(input);
+  child.stdin.end();
   ended.code = await new Promise((done) => child.once("close", done));
   return ended;
 }
@@ -95,7 +95,7 @@ describe("gate test", () => {
       '{"tool":"shell_exec","args":{"command":"rm -rf /"}}',
       '{"tool":"shell_exec","args":{"command":"npm install"}}',
     ].join("\n");
-    const { code, stdout } = await remoraProcess(["gate", "test", "--json"], input);
+    const { code, stdout } = await remora(["gate", "test", "--json"], input);
     expect(code).toBe(1);
     const answers = lines(stdout);
     expect(answers).toMatchObject(["safe", "error", "block", "confirm"].map((verdict) => ({ verdict })));

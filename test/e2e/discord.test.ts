@@ -194,8 +194,7 @@ describe("one agent", () => {
     expect(own(threadOf(second))).toHaveLength(1);
   });
 
-  test("a DM denial, the commands, and a clean shutdown work", async () => {
-    const stopping = await startProcess();
+  test("a DM denial and the commands work", async () => {
     discord.ann.say("run touch denied.txt with network example.com", { in: "dm" });
     const card = await cardIn(() => discord.ann.dm());
     expect(await clicked(card, "Deny")).toContain("Denied");
@@ -207,7 +206,6 @@ describe("one agent", () => {
     const asked = discord.ann.slash("remora ask", { in: discord.channel, options: { text: "help" } });
     const question = await discord.until(() => asked.reply());
     await answerIn(() => threadOf(question), /demo model/);
-    expect(await stopping.stop()).toBe(0);
   });
 });
 

@@ -139,15 +139,18 @@ export function newId(): string {
 /** Longer than any test step takes, even on a busy machine. */
 export const patienceMs = 90_000;
 
-/** Repeats `look` until it passes. Rejects with its last error. */
+const firstWaitMs = 25;
+const maxWaitMs = 250;
+
+/** Repeats `look` until it passes, less and less often, because each asks the agent or its store. Rejects with its last error. */
 export async function eventually<T>(look: () => Promise<T> | T): Promise<T> {
   const until = Date.now() + patienceMs;
-  for (;;) {
+  for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 1.5, maxWaitMs)) {
     try {
       return await look();
     } catch (thrown) {
       if (Date.now() > until) throw thrown;
-      await wait(25);
+      await wait(waitMs);
     }
   }
 }

@@ -76,7 +76,7 @@ async function untilReadyz(status: number, words: string): Promise<string> {
         last = await readyz();
         return last.status === status && last.text.includes(words);
       },
-      { timeout: patienceMs, message: `${status} with ${words}`, interval: 100 },
+      { timeout: patienceMs, message: `${status} with ${words}`, interval: 300 },
     )
     .toBe(true)
     .catch((thrown) => {
@@ -99,7 +99,9 @@ const onDiscord = () =>
     .filter(({ author }) => author.isBot)
     .map(({ content }) => content);
 async function untilTold(texts: () => string[], words: string): Promise<void> {
-  await expect.poll(() => texts().filter((text) => text.includes(words)).length, { timeout: patienceMs }).toBe(1);
+  await expect
+    .poll(() => texts().filter((text) => text.includes(words)).length, { timeout: patienceMs, interval: 200 })
+    .toBe(1);
 }
 async function statusOnDiscord(): Promise<string> {
   const asked = discord.ben.slash("remora status", { in: discord.channel });

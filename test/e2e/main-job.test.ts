@@ -1,9 +1,8 @@
 /** The main job: a message, a tool call, a click, an answer, and the files on disk; first within this process. */
-import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { promisify } from "node:util";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { remoraHere } from "../cli/remora-here.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
 import { startRemora } from "../doubles/remora-in-process.ts";
 import {
@@ -13,8 +12,6 @@ import {
   type RunningRemora,
   startRemora as startProcess,
 } from "../doubles/remora-process.ts";
-
-const project = resolve(import.meta.dirname, "../..");
 
 let home: RemoraHome;
 let ann: ChatClient;
@@ -66,8 +63,7 @@ async function lastEvent(name: string): Promise<object | undefined> {
 }
 
 function logs(...args: string[]): Promise<{ stdout: string }> {
-  const env = { PATH: process.env.PATH, REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data };
-  return promisify(execFile)(process.execPath, ["src/remora.mjs", "logs", ...args], { cwd: project, env });
+  return remoraHere(dirname(home.data), "logs", ...args);
 }
 
 /** The turn's text after its card. */
@@ -202,6 +198,8 @@ test("a start says which workspace can't be written", async () => {
 
 describe("in a process of its own", () => {
   let remora: RemoraProcess;
+  /** Within this process. */
+  let next: RunningRemora | undefined;
   beforeAll(async () => {
     home = await createHome();
     remora = await startProcess(home);
@@ -210,6 +208,7 @@ describe("in a process of its own", () => {
   afterAll(async () => {
     ann.close();
     await remora.kill();
+    await next?.stop();
     await home.remove();
   });
 
@@ -268,19 +267,13 @@ describe("in a process of its own", () => {
     ann.close();
     await remora.kill();
 
-    remora = await startProcess(home);
-    await connect(remora);
+    next = await startRemora(home);
+    await connect(next);
     expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
     await answerBelow(card);
     await ann.changesFor(said);
     expect(await content("once.txt")).toBe("ran\n");
     expect(await ann.click(card, "approve")).toMatchObject({ accepted: false });
     expect(await content("once.txt")).toBe("ran\n");
-  });
-
-  test("SIGTERM ends the process with exit code 0", async () => {
-    const answer = await ann.answerTo(await ann.say("@remora help"));
-    expect(answer.text).toContain("demo model, no AI");
-    expect(await remora.stop()).toBe(0);
   });
 });

@@ -1,11 +1,11 @@
 /** Search by meaning with the real process and its page; the service is a double. */
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { environmentOf } from "../cli/remora-command.ts";
+import { commandHere } from "../cli/remora-here.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import {
   type EmbeddingServer,
@@ -15,7 +15,6 @@ import {
 } from "../doubles/embedding-server.ts";
 import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 
-const project = resolve(import.meta.dirname, "../..");
 let server: EmbeddingServer;
 let home: RemoraHome;
 let remora: RunningRemora;
@@ -54,8 +53,8 @@ async function environment(): Promise<Record<string, string>> {
 }
 
 async function command(...args: string[]): Promise<string> {
-  const env = { ...process.env, ...(await environment()), REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data };
-  return (await promisify(execFile)(process.execPath, ["src/main.ts", ...args], { cwd: project, env })).stdout;
+  const env = { ...environmentOf(dirname(home.data)), ...(await environment()) };
+  return (await commandHere(env, args)).stdout;
 }
 
 /** The prompt of the turn that answers this. */
@@ -91,7 +90,7 @@ test("a service that hangs delays no answer for long, and the doctor says what i
   const prompt = await promptFor("What about peanuts in the soup?");
   expect(prompt).toContain("Ann is allergic to peanuts.");
   server.failWhen(() => ({ type: "answer", status: 401, body: `{"error":{"message":"wrong: ${embeddingKey}"}}` }));
-  const { stdout } = (await command("doctor").catch((failed: { stdout: string }) => failed)) as { stdout: string };
+  const stdout = await command("doctor");
   expect(stdout).toMatch(/broken +embeddings .*the key was refused; set a valid one in memory\.embeddings\.apiKey/);
   expect(stdout).not.toContain(embeddingKey);
   server.failWhen(undefined);

@@ -1,13 +1,11 @@
 /** Memory with the real process: private data stays private everywhere, and forgetting removes it. */
-import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { promisify } from "node:util";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { remoraHere } from "../cli/remora-here.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
 import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 
-const project = resolve(import.meta.dirname, "../..");
 let home: RemoraHome;
 let remora: RunningRemora;
 let ann: ChatClient;
@@ -70,9 +68,8 @@ async function newestSnapshot(): Promise<string> {
 }
 
 async function searchFromOutside(scope: string): Promise<string> {
-  const env = { ...process.env, REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data };
-  const args = ["src/main.ts", "memory", "search", "canaryword", "--scope", scope, "--json"];
-  return (await promisify(execFile)(process.execPath, args, { cwd: project, env })).stdout;
+  const args = ["memory", "search", "canaryword", "--scope", scope, "--json"];
+  return (await remoraHere(dirname(home.data), ...args)).stdout;
 }
 
 /** An episode, a note, a decision and its digest in Ann's DM. */

@@ -6,7 +6,14 @@ import { createServer as createTlsServer } from "node:https";
 import { join } from "node:path";
 import { createAuthority } from "../../src/sandbox/egress/certificates.ts";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora as startHere } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RemoraProcess,
+  type RunningRemora,
+  startRemora,
+} from "../doubles/remora-process.ts";
 import { gitHost } from "../sandbox/egress/origins.ts";
 import { listening } from "../sandbox/egress/servers.ts";
 
@@ -31,6 +38,8 @@ export interface NetworkWorld {
   git: Origin & { bare: string };
   /** `network`: settings below `sandbox.network` besides `allow`. */
   start(network?: object, env?: Record<string, string>): Promise<RemoraProcess>;
+  /** Within this process, with the settings of the last one. */
+  startHere(env?: Record<string, string>): Promise<RunningRemora>;
   /** Files of the home and its workspace that contain the text. */
   filesWith(text: string): Promise<string[]>;
   close(): Promise<void>;
@@ -44,6 +53,11 @@ export async function createNetworkWorld(): Promise<NetworkWorld> {
   const [certificateFile, configFile] = [join(root, "authority.pem"), join(root, "remora.yaml")];
   await writeFile(certificateFile, authority.certificate);
   const processes: RemoraProcess[] = [];
+  const here: RunningRemora[] = [];
+  const settings = {
+    ...{ REMORA_CONFIG: configFile, ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url },
+    ...{ NODE_EXTRA_CA_CERTS: certificateFile, LOG_LEVEL: "info" },
+  };
 
   async function folder(name: string): Promise<string> {
     await mkdir(join(root, "served", name), { recursive: true });
@@ -78,15 +92,13 @@ export async function createNetworkWorld(): Promise<NetworkWorld> {
     async start(network = {}, env = {}) {
       const sandbox = { network: { allow: ["127.0.0.0/8"], ...network } };
       await writeFile(configFile, JSON.stringify({ folders: { "local:channel:random": checkout }, sandbox }));
-      const started = await startRemora(home, {
-        REMORA_CONFIG: configFile,
-        ANTHROPIC_API_KEY: "test-key",
-        ANTHROPIC_BASE_URL: model.url,
-        NODE_EXTRA_CA_CERTS: certificateFile,
-        LOG_LEVEL: "info",
-        ...env,
-      });
+      const started = await startRemora(home, { ...settings, ...env });
       processes.push(started);
+      return started;
+    },
+    async startHere(env = {}) {
+      const started = await startHere(home, { ...settings, ...env });
+      here.push(started);
       return started;
     },
     async filesWith(text) {
@@ -97,7 +109,7 @@ export async function createNetworkWorld(): Promise<NetworkWorld> {
       return files.filter((_file, index) => found[index]);
     },
     async close() {
-      await Promise.all(processes.map((each) => each.kill()));
+      await Promise.all([...processes.map((each) => each.kill()), ...here.map((each) => each.stop())]);
       for (const close of closing) close();
       await model.close();
       await home.remove();

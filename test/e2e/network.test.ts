@@ -2,23 +2,26 @@
  * Commands with network access in the real process: common programs with one approval each, and what the server, the card, the
  * folder and the log show before and after.
  */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ChatClient, createChatClient, type Place, type SeenMessage } from "../doubles/chat-client.ts";
-import type { RemoraProcess } from "../doubles/remora-process.ts";
+import type { RemoraProcess, RunningRemora } from "../doubles/remora-process.ts";
 import { npmRegistry, pythonIndex } from "../sandbox/egress/origins.ts";
 import { createNetworkWorld, type NetworkWorld, type Origin } from "./network-world.ts";
 
-const hasPip = spawnSync("/usr/bin/pip", ["--version"]).status === 0;
+const hasPip = existsSync("/usr/bin/pip");
 const secret = "s3cr3t-of-the-operator-7fd1";
 /** Programs that start slowly, on a busy machine. */
 const slow = { timeout: 180_000 };
 
 let world: NetworkWorld;
 let remora: RemoraProcess;
+/** Within this process, once that one was killed. */
+let next: RunningRemora | undefined;
 let ann: ChatClient;
 let web: Origin;
 let free: Origin;
@@ -265,8 +268,8 @@ describe("kill -9 while a command is on the network", () => {
       await remora.kill();
       ann.close();
 
-      remora = await world.start();
-      ann = await createChatClient(remora.url, remora.token);
+      next = await world.startHere({ API_TOKEN: secret });
+      ann = await createChatClient(next.url, next.token);
       const { text } = await ann.answerTo(said);
       expect(text).toContain("Interrupted: this call started and was then cut off, so its outcome is unknown");
       // A later turn in the same place passes through the whole process.

@@ -10,7 +10,14 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
-import { createHome, type RemoraHome, type RemoraProcess, startRemora } from "../doubles/remora-process.ts";
+import { startRemora as startHere } from "../doubles/remora-in-process.ts";
+import {
+  createHome,
+  type RemoraHome,
+  type RemoraProcess,
+  type RunningRemora,
+  startRemora,
+} from "../doubles/remora-process.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -268,7 +275,7 @@ test("a plugin that never yields fails its own call and is ended", async () => {
 test("a plugin that floods messages stalls nobody", async () => {
   expect(await attempt("bare_try", { what: "longLog" })).toMatch(/a message other than a result has more than|MiB/);
   const line = JSON.stringify({ type: "log", level: "error", message: "again", fields: {} });
-  const flood = await say("bare_try", { what: "raw", line, times: 5_000, seconds: 4 });
+  const flood = await say("bare_try", { what: "raw", line, times: 5_000, seconds: 2 });
   let [isOver, answeredMeanwhile] = [false, 0];
   const answer = ann.answerTo(flood).finally(() => {
     isOver = true;
@@ -348,7 +355,7 @@ describe("a plugin that declares what it needs", () => {
 });
 
 describe("without a sandbox", () => {
-  let other: RemoraProcess;
+  let other: RunningRemora;
   let ben: ChatClient;
 
   beforeAll(async () => {
@@ -356,7 +363,7 @@ describe("without a sandbox", () => {
     await remora.kill();
     const config = join(dirname(home.data), "unconfined.yaml");
     await writeFile(config, JSON.stringify({ safety: { sandbox: "off" } }));
-    other = await startRemora(home, {
+    other = await startHere(home, {
       REMORA_CONFIG: config,
       ANTHROPIC_API_KEY: "canary-key",
       ANTHROPIC_BASE_URL: model.url,
@@ -365,14 +372,15 @@ describe("without a sandbox", () => {
   });
   afterAll(async () => {
     ben.close();
-    await other.kill();
+    await other.stop();
   });
 
   test("Node's permission model still keeps files, programs, workers and the environment from a plugin", async () => {
+    vi.stubEnv("REMORA_CANARY", "canary");
     const tried = async (input: object) =>
       textOf(await ben.answerTo(await ben.say(`@remora call bare_try ${JSON.stringify(input)}`)));
     expect(await tried({ what: "data", path: "mine.txt" })).toBe("kept");
-    for (const path of [join(home.data, "page-token"), "/etc/passwd", `/proc/${other.pid}/environ`])
+    for (const path of [join(home.data, "page-token"), "/etc/passwd", `/proc/${process.pid}/environ`])
       expect(await tried({ what: "read", path })).toMatch(/^FAILED ERR_ACCESS_DENIED/);
     for (const what of ["command", "worker", "binding"])
       expect(await tried({ what })).toMatch(/^FAILED ERR_ACCESS_DENIED/);

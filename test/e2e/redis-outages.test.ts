@@ -1,11 +1,11 @@
 /**
- * Redis fails during work, with the real process: killed and restarted, frozen, out of memory, read-only. Turns wait or fail
+ * Redis fails during work: killed and restarted, frozen, out of memory, read-only. Turns wait or fail
  * visibly. When Redis works again, everything is answered and nothing has happened twice.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
-import type { RemoraProcess } from "../doubles/remora-process.ts";
+import type { RunningRemora } from "../doubles/remora-process.ts";
 import { isWhole } from "../faults/share.ts";
 import {
   agentsIn,
@@ -19,13 +19,13 @@ import {
 } from "./durability-world.ts";
 
 let world: DurabilityWorld;
-let remora: RemoraProcess;
+let remora: RunningRemora;
 let isUsable = false;
 
 beforeEach(async () => {
   if (isUsable) return;
   world = await createDurabilityWorld({ redis: {} });
-  remora = await world.start();
+  remora = await world.startHere();
   isUsable = true;
 });
 /** The next test gets the same processes, unless they were left in a state that nobody knows. */

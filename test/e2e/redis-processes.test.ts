@@ -205,7 +205,7 @@ describe.skipIf(missingRedis !== undefined)(`a process for platforms, and worker
   });
 
   test("a message sent twice gets one reply and has one effect", async () => {
-    await start("worker");
+    await startHere("worker");
     const [plain, call] = [newId(), newId()];
     await Promise.all([plain, plain, plain].map((id) => world.person.say(id, `plain ${id}`)));
     await Promise.all([call, call, call].map((id) => world.person.say(id, `call effect_safe ${id}`)));

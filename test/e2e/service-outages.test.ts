@@ -222,3 +222,9 @@ test("the clock is set back by five hours and forward again while a card waits: 
     .poll(() => ["carded", "earlier", "later", "now"].map(answersWith), { timeout: patienceMs })
     .toEqual([1, 2, 2, 2]);
 }, 300_000);
+
+test("SIGTERM closes both connections and ends the process with exit code 0", async () => {
+  expect(await remora.stop()).toBe(0);
+  await slack.until(() => slack.sockets.count() === 0);
+  await discord.until(() => discord.gateway.connected().length === 0);
+});

@@ -1,6 +1,6 @@
 /**
- * SIGTERM with the real process while Slack and Discord can't be reached, answer nothing, or ask to wait for an hour. The process
- * ends soon after its grace period, and the next agent answers everything once.
+ * A stop while Slack and Discord can't be reached, answer nothing, or ask to wait for an hour. The agent ends soon after its grace
+ * period, and the next one answers everything once. Only requests that hang could hold a process, so that one gets a SIGTERM.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,6 @@ import { startRemora } from "../doubles/remora-in-process.ts";
 import {
   createHome,
   type RemoraHome,
-  type RemoraProcess,
   type RunningRemora,
   startRemora as startProcess,
 } from "../doubles/remora-process.ts";
@@ -26,7 +25,7 @@ const graceMs = 500;
 let home: RemoraHome;
 let slack: SlackDouble;
 let discord: DiscordDouble;
-let remora: RemoraProcess;
+let remora: RunningRemora | undefined;
 let next: RunningRemora | undefined;
 
 async function settings(): Promise<Record<string, string>> {
@@ -44,12 +43,11 @@ beforeEach(async () => {
     createDiscordDouble({ limits: { global: "none" } }),
     createHome(),
   ]);
+  remora = undefined;
   next = undefined;
-  remora = await startProcess(home, await settings());
 });
 afterEach(async () => {
-  await remora.kill();
-  await next?.stop();
+  await Promise.all([remora?.stop(), next?.stop()]);
   await Promise.all([slack.stop(), discord.stop(), home.remove()]);
 });
 
@@ -74,17 +72,19 @@ const answers = () => ({
 const endsOf = (texts: string[]) => texts.flatMap((text) => /\b(one|two)\b.*\b1 action\b/s.exec(text)?.[1] ?? []);
 const answered = () => Object.values(answers()).map(endsOf);
 
-test.each<[string, Failure, Fault]>([
-  ["can't be reached", { type: "cut" }, { type: "cut", when: "before", isReset: true }],
-  ["answer nothing", { type: "delay", ms: 600_000 }, { type: "hang" }],
+test.each<[string, typeof startRemora, Failure, Fault]>([
+  ["can't be reached", startRemora, { type: "cut" }, { type: "cut", when: "before", isReset: true }],
+  ["answer nothing", startProcess, { type: "delay", ms: 600_000 }, { type: "hang" }],
   [
     "ask to wait for an hour",
+    startRemora,
     { type: "rate-limit", retryAfterSeconds: 3_600 },
     { type: "rate-limit", retryAfterSeconds: 3_600 },
   ],
 ])(
   "both services %s",
-  async (_what, failure, fault) => {
+  async (_what, start, failure, fault) => {
+    remora = await start(home, await settings());
     await say("run echo one");
     await expect.poll(answered, { timeout: patienceMs }).toEqual([["one"], ["one"]]);
     const back = slack.fail("*", failure);

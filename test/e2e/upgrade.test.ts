@@ -29,12 +29,12 @@ alive() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' /proc/$1/status; }
 pid=$(cat ../service.pid 2>/dev/null || echo 0)
 case $1 in
   is-active) if [ "$pid" != 0 ] && alive $pid; then echo active; else echo inactive; exit 3; fi ;;
-  stop) kill -TERM $pid 2>/dev/null; while alive $pid; do sleep 0.1; done ;;
+  stop) kill -TERM $pid 2>/dev/null; while alive $pid; do sleep 0.2; done ;;
   start)
     : >../service.log
     node src/remora.mjs start >../service.log 2>&1 &
     echo $! >../service.pid
-    until grep -q "Remora is ready" ../service.log; do alive $! || { cat ../service.log >&2; echo "Job for $2 failed."; exit 1; }; sleep 0.1; done ;;
+    until grep -q "Remora is ready" ../service.log; do alive $! || { cat ../service.log >&2; echo "Job for $2 failed."; exit 1; }; sleep 0.3; done ;;
 esac
 `;
 

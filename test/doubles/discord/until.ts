@@ -9,7 +9,7 @@ export interface Waits {
 }
 
 /** What happens outside the service, in the client, is noticed this often. */
-const pollMs = 10;
+const pollMs = 100;
 
 export function createWaits(describe: () => string): Waits {
   const looks = new Set<() => void>();

@@ -76,6 +76,7 @@ export function seenIn(
 
 export function seen(world: World, channel: ChannelRecord, message: MessageRecord): SeenMessage {
   const raw = messagePayload(world, message, { readsContent: true });
+  const now = { ...message };
   const { reference, threadId, nonce } = message;
   return {
     id: message.id,
@@ -91,7 +92,10 @@ export function seen(world: World, channel: ChannelRecord, message: MessageRecor
     isEphemeral: message.onlyFor !== undefined,
     isLoading: (message.flags & MessageFlags.Loading) !== 0,
     pings: message.pings,
-    previews: previewsOf(world, channel, message),
+    // Only when it is asked for, like the text of files.
+    get previews() {
+      return previewsOf(world, channel, now);
+    },
     isEdited: message.editedAt !== undefined,
     earlierContents: [...message.earlierContents],
     reactions: message.reactions.map(({ emoji, userIds }) => ({ emoji: emoji.name, userIds: [...userIds] })),
@@ -108,7 +112,10 @@ function seenFile(world: World, message: MessageRecord, file: AttachmentRecord):
     id: file.id,
     name: file.filename,
     bytes: file.bytes,
-    text: file.bytes.toString(),
+    // Only when it is asked for: tests look every few milliseconds, and files can be large.
+    get text() {
+      return file.bytes.toString();
+    },
     url: attachmentUrl(world, message, file),
     ...(file.contentType === undefined ? {} : { contentType: file.contentType }),
     ...(file.description === undefined ? {} : { description: file.description }),

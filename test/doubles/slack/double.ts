@@ -108,7 +108,7 @@ export interface SlackDouble {
   assistant: Omit<Assistant, "methods">;
   /** Posts to response URLs. */
   responses: JsonObject[];
-  /** Resolves with the first truthy result, checked at every change and every 10 ms. Rejects after `timeoutMs` of real time. */
+  /** Resolves with the first truthy result, checked at every change and every 100 ms. Rejects after `timeoutMs` of real time. */
   until<Value>(look: () => Value, timeoutMs?: number): Promise<NonNullable<Value>>;
   stop(): Promise<void>;
 }

@@ -21,7 +21,10 @@ export function createFailures() {
   };
 }
 
-/** Checks after every change and every 10 ms. */
+/** For what happens in the app alone: a look at everything costs a millisecond. */
+const pollMs = 100;
+
+/** Checks after every change and every 100 ms. */
 export function until<Value>(state: SlackState, look: () => Value, timeoutMs: number): Promise<NonNullable<Value>> {
   return new Promise((resolve, reject) => {
     const check = () => {
@@ -45,8 +48,7 @@ export function until<Value>(state: SlackState, look: () => Value, timeoutMs: nu
       reject(new Error(`slack double: waited ${timeoutMs} ms in vain for ${String(look)}`));
     }, timeoutMs);
     const leave = state.onChange(check);
-    // For what happens in the app alone.
-    const poll = setInterval(check, 10);
+    const poll = setInterval(check, pollMs);
     check();
   });
 }

@@ -22,7 +22,7 @@ export interface Served {
   token: string;
 }
 
-const againMs = 25;
+const againMs = 100;
 
 /** `served` returns the page's current address, or undefined while nobody serves it. It rejects to stop the person. */
 export function createPerson(served: () => Promise<Served>): Person {

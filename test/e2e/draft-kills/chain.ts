@@ -23,7 +23,7 @@ export interface Life {
   fromStart?: true;
 }
 
-const lookMs = 25;
+const lookMs = 100;
 /** Requests after which a step counts as missed, because an earlier death left less work. */
 const mostRequestsInLife = 3;
 

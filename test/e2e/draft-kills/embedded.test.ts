@@ -5,7 +5,7 @@ import { namedSteps } from "./named-steps.ts";
 import { type Kind, kinds } from "./tasks.ts";
 
 const testMs = 600_000;
-const sharesOfSteps = 20;
+const sharesOfSteps = 30;
 /** In a plain run one chain of processes has the few steps, of whichever kinds. */
 const chains: readonly (readonly Kind[])[] = isWhole ? kinds.map((kind) => [kind]) : [kinds];
 

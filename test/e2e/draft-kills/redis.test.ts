@@ -11,7 +11,7 @@ import type { Kind } from "./tasks.ts";
 import type { DraftWorld } from "./world.ts";
 
 const testMs = 600_000;
-const sharesOfSteps = 8;
+const sharesOfSteps = 10;
 
 /** Steps at which Redis differs from one process: around leases, the bus and takeover. */
 const steps: { [kind in Kind]?: string[] } = {

@@ -22,7 +22,7 @@ export interface Task {
 const before = { "gone.txt": "gone\n", "log.txt": "0\n", "same.txt": "same\n" };
 const after = { "log.txt": "0\n1\n2\n", "new/a.txt": "new\n", "note.md": "# note\n", "same.txt": "same\n" };
 const afterJob = { "log.txt": "0\n1\n", "new/a.txt": "new\n", "same.txt": "same\n" };
-const lookMs = 40;
+const lookMs = 150;
 
 /** Creates its folder, so later only the processes write to folders. */
 export async function createTask({ site, own }: DraftWorld, kind: Kind): Promise<Task> {

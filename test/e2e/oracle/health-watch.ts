@@ -36,7 +36,7 @@ control.on("listening", async () => {
     seen.slowestMs = Math.max(seen.slowestMs, Math.round(bot.ms));
     const isLate = bot.ms > 5_000 || bot.answer !== 200;
     if (isLate && machine.ms < bot.ms / 4) seen.late.push(bot.answer + " after " + Math.round(bot.ms) + " ms (the machine: " + Math.round(machine.ms) + " ms)");
-    await new Promise((done) => setTimeout(done, 100));
+    await new Promise((done) => setTimeout(done, 500));
   }
   control.closeAllConnections();
   control.close();

@@ -18,7 +18,7 @@ import { createOracleWorld, type OracleWorld } from "./world.ts";
 /** A plain run takes the same few commands each time; `npm run oracle` generates thousands of new ones. */
 const isPlain = process.env.ORACLE_COMMANDS === undefined;
 const seed = Number(process.env.ORACLE_SEED ?? (isPlain ? 1 : Date.now() % 1_000_000));
-const count = Number(process.env.ORACLE_COMMANDS ?? 40);
+const count = Number(process.env.ORACLE_COMMANDS ?? 30);
 const runMs = 120_000 + count * 400;
 /** Small, so a violation is found near the commands that caused it, and before a later one hides it. */
 const callsBetweenInspections = Math.min(500, Math.ceil(count / 2));

@@ -40,7 +40,8 @@ export async function runCalls(
   { callsPerStep = 16, stepsPerTurn = 2, conversations = 4 }: RunOptions = {},
 ): Promise<CallOutcome[]> {
   const ready = calls.map((call) => fillCall(call, world.places));
-  const classOf = await createPrediction();
+  prediction ??= createPrediction();
+  const classOf = await prediction;
   const groups = Object.groupBy(ready, (call) => classOf(call));
   const turns = [
     ...inTurns(groups.safe ?? [], callsPerStep, stepsPerTurn),
@@ -73,6 +74,9 @@ function fillCall({ command, network, background }: ShellCall, places: Places): 
     ...(background === undefined ? {} : { background }),
   };
 }
+
+/** Reading the skills takes as long as several commands. */
+let prediction: ReturnType<typeof createPrediction> | undefined;
 
 /** The gate's verdicts only group the calls. Outcomes come from the event log. */
 async function createPrediction(): Promise<(call: ShellCall) => "safe" | "confirm" | "block"> {
@@ -124,7 +128,7 @@ async function readFates(workspace: string, ids: readonly string[]): Promise<Map
   for (;;) {
     const fates = await readLog(join(workspace, "brain/corpus"));
     if (ids.every((id) => fates.has(id)) || Date.now() > end) return fates;
-    await pause(50);
+    await pause(200);
   }
 }
 

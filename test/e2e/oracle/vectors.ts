@@ -68,7 +68,7 @@ export const vectors: readonly Vector[] = [
       "PATH=.:$PATH; ls; cat a.txt; git status; make; id",
       "./git status; ./ls",
       "git diff; git log -p -1; git show HEAD; git st; git add -A; git commit -m x; git stash",
-      "npm test; npm run build",
+      "npm test",
       "source .envrc; . ./.bashrc; vim -Nes -u .vimrc -c 'q!' a.txt; gdb -batch -x .gdbinit",
       "python3 -c 'import json'; python3 setup.py",
       "tar cf /dev/null *; rm -f *",
