@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ConfigProblem, Environment } from "../../src/config/environment.ts";
 import { formatProblems, loadSettings } from "../../src/config/load.ts";
 import { configSchema } from "../../src/config/schema.ts";
+import { runs } from "../faults/share.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 let folder: string;
@@ -222,7 +223,7 @@ test("any text as a file gives settings or problems, and never throws", () => {
       const result = load(source);
       if (result.type === "invalid") expect(result.problems.length).toBeGreaterThan(0);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

@@ -11,6 +11,7 @@ import { type Origin, originOf, originText } from "../../src/ports/origin.ts";
 import { readModel } from "../../src/response/parse.ts";
 import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { says } from "../doubles/scripted-provider.ts";
+import { runs } from "../faults/share.ts";
 import { admittedCall, createModel, endedTurn, historyTokens } from "./compaction-world.ts";
 import { createWorld, type World } from "./world.ts";
 
@@ -136,7 +137,7 @@ test("turns, their people and their origins survive adds, summaries, crashes and
         world.remove();
       }
     }),
-    { numRuns: 60 },
+    { numRuns: runs(200) },
   );
 });
 
@@ -183,6 +184,6 @@ test("a summary and the turns that end while it is stored don't overwrite each o
       expect(ids.length).toBe(10);
       world.remove();
     }),
-    { numRuns: 30 },
+    { numRuns: runs(100) },
   );
 });

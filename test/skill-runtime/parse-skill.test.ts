@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseSkill } from "../../src/skill-runtime/parse/parse-skill.ts";
 import { anyCharacter } from "../doubles/any-character.ts";
+import { runs } from "../faults/share.ts";
 import { skillText } from "./folders.ts";
 
 const parse = (text: string | Uint8Array, folder = "demo") =>
@@ -56,7 +57,7 @@ describe("total", () => {
       fc.property(yaml, (lines) =>
         isSound(Buffer.from(`---\nname: a\ndescription: b\n${lines.join("\n")}\n---\nbody`)),
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -15,6 +15,7 @@ import { createTypesetter, type Typesetter } from "../../skills/data/chart/text.
 import plugin from "../../skills/data/plugin.ts";
 import type { Rows, Value } from "../../skills/data/rows.ts";
 import type { JsonObject } from "../../src/ports/message.ts";
+import { runs } from "../faults/share.ts";
 import { makePlace, type TestPlace, textOf } from "./place.ts";
 
 const { resolve } = createRequire(import.meta.url);
@@ -387,7 +388,7 @@ test("whatever is drawn, no text is cut off at an edge", () => {
       }
       expectAllInside(svg);
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });
 

@@ -6,6 +6,7 @@ import { carriedBy } from "../../skills/web/disclosure.ts";
 import { readPage } from "../../skills/web/page.ts";
 import { bareText } from "../../skills/web/read-page.ts";
 import { anyCharacter } from "../doubles/any-character.ts";
+import { runs } from "../faults/share.ts";
 
 const markdownOf = (body: string, url = "https://site.example/folder/page") =>
   readPage({ body: Buffer.from(`<body>${body}</body>`), contentType: "text/html", url, isWhole: true }).markdown;
@@ -160,7 +161,7 @@ describe("a page", () => {
       fc.property(fc.array(piece, { maxLength: 40 }), fc.boolean(), (pieces, isWhole) => {
         expect(read(pieces.join(""), isWhole).markdown).toBeTypeOf("string");
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

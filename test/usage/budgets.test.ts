@@ -18,6 +18,7 @@ import { inboundMessage, turnRecord } from "../doubles/records.ts";
 import { missingRedis, redisNote, startRedisServer } from "../doubles/redis-server.ts";
 import { noUsage } from "../doubles/scripted-provider.ts";
 import { noDollarLimits, noLimits } from "../doubles/turn-deps.ts";
+import { runs } from "../faults/share.ts";
 import { cap, maxCallCost } from "./use-up.ts";
 
 const workerFile = fileURLToPath(new URL("./budget-worker.ts", import.meta.url));
@@ -289,7 +290,7 @@ describe("bad input", () => {
         expect(used).toBeLessThanOrEqual(1.5);
         await own.close();
       }),
-      { numRuns: 60 },
+      { numRuns: runs(200) },
     );
   });
 

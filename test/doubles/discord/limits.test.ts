@@ -1,6 +1,7 @@
 /** What Discord refuses, in its own words: each limit at its edge, and the tree of errors that names the field. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runs } from "../../faults/share.ts";
 import { type ApiAnswer, call } from "./client.ts";
 import { createDiscordDouble, type DiscordDouble } from "./double.ts";
 
@@ -291,6 +292,6 @@ test("every body gets a response in Discord's format", async () => {
       const answer = await call(discord, "POST", messages, body);
       expect([200, 400, 413]).toContain(answer.status);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });

@@ -1,6 +1,7 @@
 /** The Web API of the double: tokens, scopes, rates, failures, conversations, people, files, the assistant pane. */
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { runs } from "../../faults/share.ts";
 import { createDirectClient } from "./bolt-app.ts";
 import { createStandingClock } from "./clock.ts";
 import type { Delivery } from "./delivery.ts";
@@ -157,7 +158,7 @@ describe("any input", () => {
           expect(answer.ok === true || typeof answer.error === "string").toBe(true);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

@@ -8,6 +8,7 @@ import type { AnswerChoice } from "../../../src/ports/message.ts";
 import { createCard } from "../../conformance/platform-world.ts";
 import { readMessage } from "../../doubles/discord/message-form.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
+import { runs } from "../../faults/share.ts";
 import { type ChangesWorld, openChangesWorld } from "./changes-world.ts";
 import { rendered, textDisplays } from "./rendering.ts";
 
@@ -98,7 +99,7 @@ describe("whatever the changes are", () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -166,7 +167,7 @@ describe("whatever the changes are", () => {
           if (named < all.length) expect(body).toContain(`and ${all.length - named} more file`);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

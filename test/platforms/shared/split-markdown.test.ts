@@ -207,7 +207,7 @@ describe("any Markdown", () => {
         const places = placesOf(text, splitMarkdown(text, most)) ?? [];
         for (const { start } of places) expect(boundaries.has(start)).toBe(true);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

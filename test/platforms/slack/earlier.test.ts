@@ -6,6 +6,7 @@ import { newestReplies } from "../../../src/platforms/slack/inbound/newest-repli
 import type { Earlier, EarlierWanted } from "../../../src/ports/earlier.ts";
 import type { InboundMessage } from "../../../src/ports/message.ts";
 import type { Said, Saying } from "../../doubles/slack/people.ts";
+import { runs } from "../../faults/share.ts";
 import { createTestAgent, type TestAgent } from "./agent.ts";
 import { createSlackWorld, type SlackWorld } from "./world.ts";
 
@@ -349,7 +350,7 @@ test("the search for the newest messages finds them, whenever they were said, or
         if (reachesEnd) expect(items.at(-1)).toBe(all.at(-1));
       },
     ),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

@@ -127,7 +127,7 @@ describe("hundreds of damaged files have an answer:", () => {
   test.each(cases)("%s", async (name, bytes) => {
     await fc.assert(
       fc.asyncProperty(damaged(bytes), async (file) => expectAnswer(await place.inspectHere(name, file))),
-      { numRuns: 60 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -138,7 +138,7 @@ describe("hundreds of damaged files have an answer:", () => {
         const result = await scale({ picture: file });
         expect(result.type === "problem" || result.base64.length < 600_000).toBe(true);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(150) },
     );
   });
 

@@ -141,7 +141,7 @@ describe("a call", () => {
     await bench.call(turn, append(), { callId: "..%2f..%00\n" });
     await bench.end(turn);
     expect(await readFile(join(bench.folder(), "a.txt"), "utf8")).toBe("xx");
-    expect(await namesIn(bench.root)).toEqual(["sandbox", "website", "workspace"]);
+    expect(await namesIn(bench.root)).toEqual(["website", "workspace"]);
   });
 
   test("that leaves a socket or a pipe is told that it was not kept", async () => {

@@ -2,6 +2,7 @@
  * Drafts for tests, with a real ledger, sandbox, undo journal and approval desk. The test plays people, platforms and the
  * model.
  */
+import { mkdtempSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -21,7 +22,6 @@ import type { TurnRecord } from "../../../src/ports/turn.ts";
 import { makeDraftFolders } from "../../../src/sandbox/draft/draft-folders.ts";
 import { createDrafts, type DraftsOptions } from "../../../src/sandbox/draft/drafts.ts";
 import { createFileOrigins } from "../../../src/sandbox/draft/file-origins.ts";
-import { removeTree } from "../../../src/sandbox/effects/remove-tree.ts";
 import { createEgress } from "../../../src/sandbox/egress/egress.ts";
 import { createSandbox } from "../../../src/sandbox/view/sandbox.ts";
 import { createInMemoryBus, createInMemoryLeases } from "../../../src/storage/in-memory-cluster.ts";
@@ -29,6 +29,7 @@ import { createSqliteLedger } from "../../../src/storage/sqlite/ledger.ts";
 import { createRecordedAudit } from "../../doubles/audit.ts";
 import { inboundMessage, turnRecord } from "../../doubles/records.ts";
 import { createRepeats } from "../../doubles/repeats.ts";
+import { removeFolder } from "../remove-folder.ts";
 
 export const ann: Author = { id: "ann", name: "Ann", isBot: false, roles: [] };
 export const ben: Author = { id: "ben", name: "Ben", isBot: false, roles: [] };
@@ -63,6 +64,17 @@ export function noSandbox(): Sandbox {
   };
 }
 
+let shared: Sandbox | undefined;
+
+/** One for all tests of a worker, because its probe and its copy of /etc cost more than most of their commands do. */
+function sharedSandbox(): Sandbox {
+  if (shared !== undefined) return shared;
+  const folder = mkdtempSync(join(tmpdir(), "remora-sandbox-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  shared = createSandbox({ folder });
+  return shared;
+}
+
 /** `own` and `given` are conversations with a folder of that kind. */
 export async function createBench(options: BenchOptions = {}) {
   const root = await realpath(await mkdtemp(join(tmpdir(), "remora-drafts-")));
@@ -83,7 +95,7 @@ export async function createBench(options: BenchOptions = {}) {
   const shown: ApprovalCard[] = [];
   const settled: ApprovalCard[] = [];
   const accepted: InboundMessage[] = [];
-  const sandbox = options.sandbox ?? createSandbox({ folder: join(root, "sandbox") });
+  const sandbox = options.sandbox ?? sharedSandbox();
   const egress = createEgress({ allow: ["127.0.0.0/8"], secrets: {}, log: () => {} });
 
   const events = createEvents();
@@ -218,9 +230,8 @@ export async function createBench(options: BenchOptions = {}) {
     async close(): Promise<void> {
       await drafts.close();
       await egress.close();
-      await sandbox.close();
       await ledger.close();
-      await removeTree(root);
+      await removeFolder(root);
     },
   };
 }

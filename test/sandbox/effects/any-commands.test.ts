@@ -10,9 +10,10 @@ import { defaultWalkLimits } from "../../../src/sandbox/effects/limits.ts";
 import { listEffects } from "../../../src/sandbox/effects/list-effects.ts";
 import { applyMerge } from "../../../src/sandbox/effects/merge-layer.ts";
 import { planMerge } from "../../../src/sandbox/effects/merge-plan.ts";
-import { removeTree } from "../../../src/sandbox/effects/remove-tree.ts";
 import { snapshotLayer } from "../../../src/sandbox/effects/snapshot-layer.ts";
 import { createUndoJournal } from "../../../src/sandbox/effects/undo-journal.ts";
+import { runs } from "../../faults/share.ts";
+import { removeFolder } from "../remove-folder.ts";
 import { createDraft, type Draft, never, openView, readTree, runScript, type Tree } from "./overlay-view.ts";
 
 const name = fc.constantFrom("a", "b", "c", "$'\\xff'", "$'n\\nl'", "'ü %41'");
@@ -91,7 +92,7 @@ test("what views showed is what is kept, over several commands, and undo restore
       }
     }),
     {
-      numRuns: 20,
+      numRuns: runs(80),
       // An earlier command deleted the folder, and its contents came back with it.
       examples: [[{ setup: "mkdir b; echo 1 > b/a", commands: ["rm -rf b", "mkdir -p b/b/a"] }]],
     },
@@ -112,15 +113,15 @@ test("the next view shows what the last one showed", async () => {
             const view = await openView({ base: draft.base, layer, scratch, script: ":" });
             expect(readTree(view.merged)).toEqual(shown);
             await view.close();
-            await removeTree(scratch);
+            await removeFolder(scratch);
           }
-          await removeTree(copy);
+          await removeFolder(copy);
         }
       } finally {
         await draft.remove();
       }
     }),
-    { numRuns: 15 },
+    { numRuns: runs(60) },
   );
 }, 300_000);
 
@@ -146,7 +147,7 @@ test("copied folders merge to the same drafts", async () => {
         await draft.remove();
       }
     }),
-    { numRuns: 20 },
+    { numRuns: runs(80) },
   );
 }, 300_000);
 
@@ -175,6 +176,6 @@ test("a merge that was cut off anywhere is repeated", async () => {
         await draft.remove();
       }
     }),
-    { numRuns: 15 },
+    { numRuns: runs(60) },
   );
 }, 300_000);

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import type { MergePlan } from "../../../src/sandbox/effects/merge-entry.ts";
 import { applyMerge } from "../../../src/sandbox/effects/merge-layer.ts";
 import { planMerge } from "../../../src/sandbox/effects/merge-plan.ts";
-import { removeTree } from "../../../src/sandbox/effects/remove-tree.ts";
+import { removeFolder } from "../remove-folder.ts";
 
 export const never = new AbortController().signal;
 
@@ -48,10 +48,10 @@ export async function createDraft(setup = "", options: { base?: string } = {}): 
         await view.close();
       }
       await applyMerge(plan, { from: view.upper, layer, base });
-      await removeTree(scratch);
+      await removeFolder(scratch);
       return { plan, shown, output: view.output };
     },
-    remove: () => removeTree(root),
+    remove: () => removeFolder(root),
   };
 }
 

@@ -439,7 +439,7 @@ describe("the process", () => {
         else await Promise.race([once(socket, "close"), nextTick()]);
         socket.destroy();
       }),
-      { numRuns: 600 },
+      { numRuns: runs(600) },
     );
     const get = `GET http://${authority}/ HTTP/1.1\r\nHost: ${authority}\r\nConnection: close\r\n\r\n`;
     expect(await proxy.send(get)).toContain("reached");
@@ -469,7 +469,7 @@ describe("the process", () => {
           await proxy.send(`GET http://${authority}/ HTTP/1.1\r\nHost: ${authority}\r\n${more}\r\n`);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
     expect(proxy.outcomes()).not.toContain("open");
   });
