@@ -43,8 +43,6 @@ const notifyKillPoints = ["copy-opened", "note-posted"] as const;
 
 export type KillPoint = (typeof killPoints)[number] | (typeof notifyKillPoints)[number];
 
-const textsBeforeDeath = 2;
-
 function createKillPoints(spec: string): PortWrappers {
   const [name = "", countText = "1"] = spec.split(":");
   const count = Number(countText);
@@ -111,10 +109,12 @@ function createKillPoints(spec: string): PortWrappers {
     provider: (provider) => ({
       ...provider,
       async *stream(request, signal): AsyncGenerator<ModelEvent> {
-        let texts = 0;
+        let hasText = false;
         for await (const event of provider.stream(request, signal)) {
           yield event;
-          if (event.type === "text-delta" && ++texts === textsBeforeDeath) at("mid-stream");
+          // What arrives together is one piece, so a second one may never come.
+          if (event.type === "text-delta" && !hasText) at("mid-stream");
+          hasText ||= event.type === "text-delta";
         }
       },
     }),
