@@ -9,7 +9,7 @@ import { expect, onTestFinished } from "vitest";
 import { startRemora as startHere } from "../../doubles/remora-in-process.ts";
 import type { RemoraProcess, RunningRemora } from "../../doubles/remora-process.ts";
 import { createPerson } from "../chaos/person.ts";
-import { checkTask, createTask, type Kind, pursue, type Task } from "./tasks.ts";
+import { checkTask, createTask, jobLayers, type Kind, pursue, type Task } from "./tasks.ts";
 import { createDraftWorld, type DraftWorld } from "./world.ts";
 
 export type Role = "all" | "platforms" | "worker";
@@ -128,18 +128,12 @@ export async function expectNothingLeft(world: DraftWorld): Promise<void> {
         approvals: await ledger.list("approval", { states: ["open", "approved"] }),
         drafts: await ledger.list("draft", { states: ["open"] }),
         open: await readdir(join(drafts, "open")),
-        layers: await jobLayers(join(drafts, "jobs")),
+        layers: await jobLayers(world),
         undo: await unfinishedEntries(join(drafts, "undo")),
       }),
       { timeout: 30_000 },
     )
     .toEqual({ turns: [], messages: [], notices: [], approvals: [], drafts: [], open: [], layers: [], undo: [] });
-}
-
-/** Job logs may stay while someone can read them; their working files may not. */
-async function jobLayers(folder: string): Promise<string[]> {
-  const names = await readdir(folder, { recursive: true });
-  return names.filter((name) => /\/(?:layer|scratch)/.test(name));
 }
 
 async function unfinishedEntries(folder: string): Promise<string[]> {
