@@ -24,8 +24,16 @@ export interface Life {
 }
 
 const lookMs = 25;
+/** On a machine that is busy and has a slow disk, a life takes half a minute. */
+const maxLifeMs = 90_000;
+const minChainMs = 600_000;
 /** Requests after which a step counts as missed, because an earlier death left less work. */
 const mostRequestsInLife = 3;
+
+/** The timeout of a test with so many lives. */
+export function chainMs(lives: number): number {
+  return Math.max(minChainMs, lives * maxLifeMs);
+}
 
 export async function inDraftWorld(
   store: "embedded" | "redis",
