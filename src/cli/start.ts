@@ -65,12 +65,17 @@ export async function start(
   };
   const app = await createApp({ ...reloading, settings, role, token, redact, log, wrappers, signal: starting.signal });
   const service = createServiceNotifier({ env, isAlive: app.isAlive, log });
-  stopper.use({ ...app, close: async () => void (await Promise.all([service.stopping(), app.close()])) });
+  const close = () =>
+    Promise.all([service.stopping(), app.close()])
+      .then(() => {})
+      .finally(log.close);
+  stopper.use({ ...app, close });
   try {
     await app.start();
   } catch (thrown) {
     // If starting fails, for example because a port is in use, open connections must not keep the process alive.
     await app.close().catch((again: unknown) => log.error({ error: messageOf(again) }, "stopping failed"));
+    log.close();
     throw thrown;
   }
   stdout.write(describe(app.report(), token, settings, role));

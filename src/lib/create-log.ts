@@ -15,6 +15,8 @@ const priorities: Readonly<Record<string, number>> = { "10": 7, "20": 7, "30": 6
 
 export interface LeveledLog extends Log {
   level: string;
+  /** Closes the file of the day. A later line opens it again. */
+  close(): void;
 }
 
 /** Such as `process.stderr`. */
@@ -33,11 +35,11 @@ export async function createLog(
     destination.write(isInJournal ? journalPriority(clean) + clean : clean);
     files?.write(clean);
   };
-  const log: LeveledLog = pino(
+  const log = pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, mixin: () => logContext.getStore() ?? {} },
     { write },
   );
-  return log;
+  return Object.assign(log, { close: () => files?.close() });
 }
 
 /** JOURNAL_STREAM names the stream that systemd has connected to the journal; a child's own stream is another one. */

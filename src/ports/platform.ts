@@ -60,9 +60,12 @@ export interface Reply {
   note(note: CardNote): Promise<void>;
   /** Posts a tool's question, or updates the posted one. Opens the next segment, like `ask`. Posts no closed question. */
   question(card: QuestionCard): Promise<void>;
-  /** If the service refuses the footer, the text appears without it. */
-  finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
-  /** Shows `reason` below the text. It must be in a message, also if the text is so long that it goes into a file. */
+  /**
+   * If the service refuses the footer, the text appears without it. `notes` are below the text. They must be in a message,
+   * also if the text is so long that it goes into a file.
+   */
+  finish(text: string, files: ToolFile[], footer?: AnswerFooter, notes?: string): Promise<void>;
+  /** Shows `reason` like the notes of `finish`. */
   fail(text: string, reason: string, footer?: AnswerFooter): Promise<void>;
   /** Ends the open segment and removes the progress, because the turn waits for people. */
   park(): Promise<void>;

@@ -43,7 +43,7 @@ export interface Delivery {
   question(card: QuestionCard): Promise<void>;
   /** True if a question was posted since the last `takeAsked`. The text then continues below the question. */
   takeAsked(): boolean;
-  finish(text: string, files: ToolFile[], footer?: AnswerFooter): Promise<void>;
+  finish(text: string, files: ToolFile[], footer?: AnswerFooter, notes?: string): Promise<void>;
   fail(text: string, reason: string, footer?: AnswerFooter): Promise<void>;
   /** Removes the progress, because the turn waits for people. Never rejects. */
   park(): Promise<void>;

@@ -75,9 +75,9 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
       hasAsked = false;
       return asked;
     },
-    async finish(final, files, footer) {
+    async finish(final, files, footer, notes = "") {
       await settleDown();
-      await reply.finish(redact(final), files, redactedFooter(footer));
+      await reply.finish(redact(final), files, redactedFooter(footer), redact(notes));
     },
     async fail(final, reason, footer) {
       await settleDown();

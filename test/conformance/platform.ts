@@ -254,6 +254,21 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect(last?.text).toContain("The model could not go on. Try again.");
       });
 
+      test("the notes below a long answer are in its last message", async () => {
+        const lines = Array.from({ length: 4000 }, (_, index) => `line ${index} of the long answer`);
+        const message = await mentioned();
+        const lost = { name: "lost.csv", path: join(tmpdir(), "no-such-file"), mimeType: "text/csv" };
+        await replyTo(message, createPosts()).finish(
+          lines.join("\n"),
+          [lost],
+          undefined,
+          "*(Another model answered.)*",
+        );
+        const last = (await agentsMessages()).findLast(({ text }) => text !== "");
+        expect(last?.text).toContain("(Another model answered.)");
+        expect(last?.text).toContain("I couldn't attach the file");
+      });
+
       test("an unreachable conversation has no route, and a card there is refused", async () => {
         const message = await mentioned();
         const target = { ...targetOf(message), conversationId: `${message.conversationId.split(":")[0]}:nowhere` };

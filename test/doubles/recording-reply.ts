@@ -48,9 +48,9 @@ export function createRecordingReply(): RecordingReply {
     async settle(card) {
       cards.set(card.id, card);
     },
-    async finish(text, files, footer) {
+    async finish(text, files, footer, notes) {
       if (footer !== undefined) reply.footer = footer;
-      reply.segments[reply.segments.length - 1] = text;
+      reply.segments[reply.segments.length - 1] = [text, notes].filter(Boolean).join("\n\n");
       reply.files.push(...files);
       reply.end = "finished";
     },

@@ -76,9 +76,9 @@ describe("while the service accepts nothing", () => {
   test("a file that the service can't take is left out after some tries", async () => {
     const reply = createRecordingReply();
     const { finish } = reply;
-    reply.finish = async (text, files, footer) => {
+    reply.finish = async (text, files, footer, notes) => {
       if (files.length > 0) throw away;
-      await finish(text, files, footer);
+      await finish(text, files, footer, notes);
     };
     const file = { name: "chart.png", mimeType: "image/png", path: "/nowhere/chart.png" };
     const steps = [calls({ name: "act" }), says("Here it is.")];

@@ -125,7 +125,8 @@ async function runWholeTurn({ broken, ...trouble }: Trouble): Promise<Outcome> {
           );
           await post(turnId, `card:${card.id}`, "card");
         },
-        finish: (text) => post(turnId, "answer", text, "finished"),
+        finish: (text, _files, _footer, notes) =>
+          post(turnId, "answer", [text, notes].filter(Boolean).join("\n\n"), "finished"),
         fail: (text, reason) => post(turnId, "answer", text + reason, "failed"),
       },
       redact: (text) => text,

@@ -138,9 +138,9 @@ function createKillPoints(spec: string): PortWrappers {
     }),
     delivery: (delivery) => ({
       ...delivery,
-      async finish(text, files, footer) {
+      async finish(...all) {
         at("before-reply");
-        await after("after-reply", delivery.finish(text, files, footer));
+        await after("after-reply", delivery.finish(...all));
       },
     }),
     posts: (posts) => ({

@@ -181,6 +181,13 @@ describe("memory", () => {
     ]);
   });
 
+  test("a search over all scopes finds the operator's documents before any memory is shared", async () => {
+    fixture.write("knowledge/wifi.txt", "The password is on the wombat poster.");
+    await fixture.memory.refreshDocuments();
+    const found = await (await world.get("/dashboard/data/memory/search?query=wombat")).json();
+    expect(found).toMatchObject({ hits: [{ path: "knowledge/wifi.txt", scope: "shared" }] });
+  });
+
   test("10,000 entries are shown 50 at a time", async () => {
     for (let number = 0; number < 10_000; number++) {
       fixture.write(`brain/hippocampus/knowledge/channel:big/note-${number}.md`, `# Note ${number}\n\ntext`);

@@ -39,9 +39,9 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     // One file that the service can't take must not hold up the conversation.
     const isWithout = files.length > 0 && (turn.undelivered?.tries ?? 0) >= maxTriesWithFiles;
     const unsent = isWithout ? `*(I could not attach ${files.map(({ name }) => `\`${name}\``).join(", ")}.)*` : "";
-    const text = joinParagraphs(said, isCut, more, shown, unheardNote(turn, said), unsent);
+    const notes = joinParagraphs(isCut, more, shown, unheardNote(turn, said), unsent);
     const footer = await deps.footer(turn, "done");
-    await deliverEnd(run, (to, note) => to.finish(note + text, isWithout ? [] : files, footer));
+    await deliverEnd(run, (to, note) => to.finish(note + said, isWithout ? [] : files, footer, notes));
     turn.isDelivered = true;
     await run.save();
     // The answer leaves the process before the work that nobody waits for.
@@ -162,8 +162,7 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
   const said = textOf(openSegment(turn));
   const note = joinParagraphs(failure, `*(${problem})*`);
   const footer = await deps.footer(turn, outcome);
-  const shown =
-    outcome === "done" ? delivery.finish(joinParagraphs(said, note), [], footer) : delivery.fail(said, note, footer);
+  const shown = outcome === "done" ? delivery.finish(said, [], footer, note) : delivery.fail(said, note, footer);
   await shown.catch((thrown: unknown) =>
     deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not show that a turn is not in memory"),
   );

@@ -132,13 +132,14 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     files: ToolFile[],
     state: ChatMessageState,
     footer: AnswerFooter | undefined,
+    wordsBelow = "",
   ): Promise<void> {
     begun ??= begin();
     await begun;
     openReplies.delete(posts);
     const attached = await attach(store, target.turnId, files);
     Object.assign(segment, {
-      text: [text, ...attached.notes].filter(Boolean).join("\n\n"),
+      text: [text, wordsBelow, ...attached.notes].filter(Boolean).join("\n\n"),
       activity: "",
       activitySince: undefined,
     });
@@ -203,8 +204,8 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     async settle(card) {
       if (store.get(cardId(target, card.id)) !== undefined) await store.put(cardMessage(card));
     },
-    finish: (text, files, footer) => end(text, files, "done", footer),
-    fail: (text, reason, footer) => end([text, reason].filter(Boolean).join("\n\n"), [], "failed", footer),
+    finish: (text, files, footer, notes) => end(text, files, "done", footer, notes),
+    fail: (text, reason, footer) => end(text, [], "failed", footer, reason),
     async park() {
       openReplies.delete(posts);
       if (begun === undefined) return;

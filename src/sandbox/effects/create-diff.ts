@@ -1,4 +1,4 @@
-/** Creates the unified diff of a draft in git's format, deletions first. Makes hidden characters visible. */
+/** Creates the unified diff of a draft in git's format, deletions first. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { Effect, Effects } from "./effect.ts";
 import { type EntryState, type FoundEntry, readEntry } from "./entry-state.ts";
@@ -18,6 +18,7 @@ export interface DiffLimits {
 }
 
 export interface EffectsDiff {
+  /** Lines are as in the files. Whoever shows them must escape hidden characters. */
   text: string;
   isCut: boolean;
 }

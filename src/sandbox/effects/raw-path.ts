@@ -45,16 +45,14 @@ export function joinPath(parent: RawPath, name: Buffer): RawPath {
 /** Escapes characters that hide, reorder or break text so that different names look different. */
 export function displayPath(raw: RawPath): string {
   const text = raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16)));
-  return escapeHidden(text).replace(invisibleInNames, codePointText);
+  return text.replace(hiddenCharacters, codePointText).replace(invisibleInNames, codePointText);
 }
+
+/** Invisible, direction-changing and control characters. */
+const hiddenCharacters = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** Matches spaces at the ends of a name, unusual spaces, and characters without a visible shape. */
 const invisibleInNames = /(?<=^|\/) | (?=\/|$)|(?! )\p{Zs}|\p{Default_Ignorable_Code_Point}|\u2800/gu;
-
-/** Makes invisible, direction-changing and control characters visible. Keeps tabs. */
-export function escapeHidden(text: string): string {
-  return text.replace(/(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, codePointText);
-}
 
 function codePointText(character: string): string {
   const code = character.codePointAt(0) ?? 0;

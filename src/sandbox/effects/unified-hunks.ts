@@ -1,6 +1,5 @@
 /** Formats line edits as hunks of a unified diff, with three lines of context. */
 import type { LineEdit } from "./line-diff.ts";
-import { escapeHidden } from "./raw-path.ts";
 
 interface HunkLimits {
   maxFileLines: number;
@@ -91,5 +90,5 @@ function formatLine(line: string, maxLength: number): { text: string; isCut: boo
   const content = hasBreak ? line.slice(0, -1) : line;
   const isCut = content.length > maxLength;
   const shown = isCut ? `${content.slice(0, maxLength)}… (${content.length} characters)` : content;
-  return { text: `${escapeHidden(shown)}\n${hasBreak ? "" : "\\ No newline at end of file\n"}`, isCut };
+  return { text: `${shown}\n${hasBreak ? "" : "\\ No newline at end of file\n"}`, isCut };
 }

@@ -67,8 +67,10 @@ export function mountMemory(
   });
   const query = z.string().trim().min(1).max(500);
   reading(app, "/dashboard/data/memory/search", z.object({ query, scope: scope.optional() }), async (wanted) => {
-    const scopes = wanted.scope ? [wanted.scope] : memory.scopes().map((one) => one.scope);
-    const hits = await memory.search({ query: wanted.query, scopes: scopes as MemoryScope[], limit: maxHits });
+    // The operator's documents are shared, also while no memory file is.
+    const all = new Set([...memory.scopes().map((one) => one.scope), "shared"]);
+    const scopes = (wanted.scope ? [wanted.scope] : [...all]) as MemoryScope[];
+    const hits = await memory.search({ query: wanted.query, scopes, limit: maxHits });
     return { hits: hits.map(shownHit) };
   });
   mountChanges(app, memory, operate);

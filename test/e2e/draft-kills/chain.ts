@@ -9,7 +9,7 @@ import { expect, onTestFinished } from "vitest";
 import { startRemora as startHere } from "../../doubles/remora-in-process.ts";
 import type { RemoraProcess, RunningRemora } from "../../doubles/remora-process.ts";
 import { createPerson } from "../chaos/person.ts";
-import { checkTask, createTask, type Kind, pursue, type Task } from "./tasks.ts";
+import { checkTask, createTask, jobLayers, type Kind, pursue, type Task } from "./tasks.ts";
 import { createDraftWorld, type DraftWorld } from "./world.ts";
 
 export type Role = "all" | "platforms" | "worker";
@@ -24,8 +24,16 @@ export interface Life {
 }
 
 const lookMs = 100;
+/** On a machine that is busy and has a slow disk, a life takes half a minute. */
+const maxLifeMs = 90_000;
+const minChainMs = 600_000;
 /** Requests after which a step counts as missed, because an earlier death left less work. */
 const mostRequestsInLife = 3;
+
+/** The timeout of a test with so many lives. */
+export function chainMs(lives: number): number {
+  return Math.max(minChainMs, lives * maxLifeMs);
+}
 
 export async function inDraftWorld(
   store: "embedded" | "redis",
@@ -128,18 +136,12 @@ export async function expectNothingLeft(world: DraftWorld): Promise<void> {
         approvals: await ledger.list("approval", { states: ["open", "approved"] }),
         drafts: await ledger.list("draft", { states: ["open"] }),
         open: await readdir(join(drafts, "open")),
-        layers: await jobLayers(join(drafts, "jobs")),
+        layers: await jobLayers(world),
         undo: await unfinishedEntries(join(drafts, "undo")),
       }),
       { timeout: 30_000 },
     )
     .toEqual({ turns: [], messages: [], notices: [], approvals: [], drafts: [], open: [], layers: [], undo: [] });
-}
-
-/** Job logs may stay while someone can read them; their working files may not. */
-async function jobLayers(folder: string): Promise<string[]> {
-  const names = await readdir(folder, { recursive: true });
-  return names.filter((name) => /\/(?:layer|scratch)/.test(name));
 }
 
 async function unfinishedEntries(folder: string): Promise<string[]> {

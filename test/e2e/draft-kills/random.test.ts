@@ -4,12 +4,13 @@
  */
 import { describe, test } from "vitest";
 import { missingRedis, redisNote } from "../../doubles/redis-server.ts";
-import { inDraftWorld, type Life, liveAndDie, type Role } from "./chain.ts";
+import { chainMs, inDraftWorld, type Life, liveAndDie, type Role } from "./chain.ts";
 import { type Kind, kinds } from "./tasks.ts";
 
-const testMs = 900_000;
 const rounds = Number(process.env.CHAOS_SEEDS ?? 1);
 const seed = Number(process.env.DRAFT_SEED ?? Math.floor(Math.random() * 1_000_000));
+const embeddedLives = 25 * rounds;
+const redisLives = 12 * rounds;
 /** More steps than any request takes. */
 const mostSteps = 260;
 /** Two, because a call ends as unknown after three interruptions. */
@@ -24,12 +25,12 @@ function randomLives(count: number, random: () => number, roleOf: (random: () =>
 }
 
 describe(`a process that dies at random steps of a draft, seed ${seed}`, () => {
-  test.for([1, 2])("embedded, chain %i", { timeout: testMs }, async (chain) => {
+  test.for([1, 2])("embedded, chain %i", { timeout: chainMs(embeddedLives) }, async (chain) => {
     const random = randomFrom(seed + chain);
     await inDraftWorld("embedded", async (world) => {
       await liveAndDie(
         world,
-        randomLives(25 * rounds, random, () => "all"),
+        randomLives(embeddedLives, random, () => "all"),
         ["all"],
       );
     });
@@ -37,12 +38,12 @@ describe(`a process that dies at random steps of a draft, seed ${seed}`, () => {
 
   test.skipIf(missingRedis !== undefined)(
     `on Redis, one process that takes messages in and one that works${redisNote}`,
-    { timeout: testMs },
+    { timeout: chainMs(redisLives) },
     async () => {
       const random = randomFrom(seed + 3);
       await inDraftWorld("redis", async (world) => {
         const roleOf = (random: () => number): Role => (random() < 0.2 ? "platforms" : "worker");
-        await liveAndDie(world, randomLives(12 * rounds, random, roleOf), ["platforms", "worker"]);
+        await liveAndDie(world, randomLives(redisLives, random, roleOf), ["platforms", "worker"]);
       });
     },
   );

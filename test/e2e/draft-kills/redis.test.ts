@@ -6,7 +6,7 @@ import { createChatClient } from "../../doubles/chat-client.ts";
 import { missingRedis, redisNote } from "../../doubles/redis-server.ts";
 import { type RunningRemora, startRemora as startHere } from "../../doubles/remora-in-process.ts";
 import { isWhole, shareNote, shareOf } from "../../faults/share.ts";
-import { expectNothingLeft, inDraftWorld, type Life, liveAndDie } from "./chain.ts";
+import { chainMs, expectNothingLeft, inDraftWorld, type Life, liveAndDie } from "./chain.ts";
 import type { Kind } from "./tasks.ts";
 import type { DraftWorld } from "./world.ts";
 
@@ -41,9 +41,10 @@ function livesOf(role: "platforms" | "worker", byKind: typeof steps): Life[] {
 }
 
 describe.skipIf(missingRedis !== undefined)(`drafts on Redis${redisNote}${shareNote}`, () => {
-  test("a worker and the process that serves the page die at each step of a draft", { timeout: testMs }, async () => {
+  const lives = [...livesOf("worker", steps), ...livesOf("platforms", clicks)];
+  const timeout = chainMs(lives.length);
+  test("a worker and the process that serves the page die at each step of a draft", { timeout }, async () => {
     await inDraftWorld("redis", async (world) => {
-      const lives = [...livesOf("worker", steps), ...livesOf("platforms", clicks)];
       expect(await liveAndDie(world, lives, ["platforms", "worker"])).toEqual([]);
     });
   });

@@ -67,14 +67,22 @@ function clicksOf(kind: Kind): AnswerChoice[] {
 }
 
 async function isConcluded(world: DraftWorld, { id, kind }: Task): Promise<boolean> {
+  // First, because a job's changes are in a draft before its working files go.
+  const isJobOver = kind !== "job" || (await jobLayers(world)).length === 0;
   const ledger = await world.ledger();
   if ((await ledger.get("message", `local:${id}`))?.state !== "answered") return false;
   const turn = (await ledger.list("turn", {})).find(({ body }) => body.messages.some((said) => said.id === id));
   const drafts = (await ledger.list("draft", {})).filter(({ body }) => body.turnIds.includes(turn?.id ?? ""));
   if (drafts.some(({ state }) => state === "open")) return false;
   const [approval] = await ledger.list("approval", { group: turn?.id ?? "" });
-  if (approval === undefined) return kind === "job";
+  if (approval === undefined) return kind === "job" && isJobOver;
   return !kind.includes("undo") || approval.body.changes?.undoId === undefined;
+}
+
+/** Job logs may stay while someone can read them; their working files may not. */
+export async function jobLayers({ home }: DraftWorld): Promise<string[]> {
+  const names = await readdir(join(home.workspace, "drafts", "jobs"), { recursive: true }).catch(() => []);
+  return names.filter((name) => /\/(?:layer|scratch)/.test(name));
 }
 
 /** The folder is in its old or its new state, never between. The thread has one answer and one settled card. */

@@ -443,6 +443,23 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     problems = problems.filter((problem) => !/Failed to load resource|ERR_/.test(problem));
   });
 
+  test("the hint below the message is whole or not there, in a window of 1,280 pixels", async () => {
+    const small = await openTab({ width: 1_280, height: 720 });
+    const composer = small.locator("#composer");
+    const hint = composer.getByText("Enter to send, Shift+Enter for a new line, / for commands");
+    const heightAlone = (await composer.boundingBox())?.height;
+    expect(await hint.isVisible()).toBe(true);
+    await write("@remora hello", small);
+    await small.getByPlaceholder("Reply as Ann").waitFor();
+    // Beside an almost empty channel, the thread has two thirds of the room.
+    expect(await hint.isVisible()).toBe(false);
+    expect((await composer.boundingBox())?.height).toBe(heightAlone);
+    for (let count = 0; count < 20; count++) await write(`This is message ${count}.`, small);
+    await hint.waitFor({ state: "visible" });
+    expect(await hint.evaluate((element) => element.scrollWidth > element.clientWidth)).toBe(false);
+    expect((await composer.boundingBox())?.height).toBe(heightAlone);
+  });
+
   test("on a phone nothing is wider than the screen, and every place is a tap away", async () => {
     const phone = await openTab({ width: 360, height: 740 });
     await write("@remora ask two", phone);

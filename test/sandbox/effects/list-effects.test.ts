@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { escapeHiddenLines } from "../../../src/approvals/card-text.ts";
 import { createDiff } from "../../../src/sandbox/effects/create-diff.ts";
 import type { Effects } from "../../../src/sandbox/effects/effect.ts";
 import { defaultEffectLimits, listEffects } from "../../../src/sandbox/effects/list-effects.ts";
@@ -239,14 +240,15 @@ test("the diff is what git prints", async () => {
   expect(isCut).toBe(false);
 });
 
-test("binary files and hidden characters are described, not printed", async () => {
+test("binary files are described, not printed, and a card shows hidden characters as in calls", async () => {
   const draft = await draftOf(
     "head -c 12000 /dev/zero > bin",
-    "head -c 14000 /dev/zero > bin; printf 'a\\e[2J\\xe2\\x80\\xaeb\\n' > t; printf 'caf\\xe9\\n' > latin",
+    "head -c 14000 /dev/zero > bin; printf 'a\\e[2J\\xe2\\x80\\xaeb\\n' > t; printf 'caf\\xe9\\n' > latin; printf 'dos\\r\\n' > dos",
   );
   const { text } = await createDiff(draft, await effectsOf(draft), never);
   expect(text).toContain("Binary file changed, 11.7 KiB → 13.7 KiB\n");
-  expect(text).toContain("+a<U+001B>[2J<U+202E>b\n");
+  expect(escapeHiddenLines(text)).toContain("+a\\u{1B}[2J\\u{202E}b\n");
+  expect(escapeHiddenLines(text)).toContain("+dos␍\n");
   expect(text).toContain("Binary file added, 5 B\n");
 });
 

@@ -25,7 +25,7 @@ export interface ChatActionsOptions {
 export function createChatActions({ api, messages, access }: ChatActionsOptions): ChatActions {
   async function post(channelId: string, text: string, files: ToolFile[], key: string): Promise<string> {
     const read = await readFiles(files);
-    const { parts, file } = renderFinal([text, ...read.notes].filter(Boolean).join("\n\n"));
+    const { parts, file } = renderFinal(text, read.notes.join("\n\n"));
     const [attached = [], ...more] = batchesOf(file === undefined ? read.files : [file, ...read.files]);
     const all = parts.length === 0 ? [""] : parts;
     const bodies = [

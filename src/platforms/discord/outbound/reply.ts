@@ -138,12 +138,12 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     text: string,
     wanted: ToolFile[],
     below: AnswerFooter | undefined,
-    reason?: string,
+    wordsBelow = "",
   ): Promise<void> {
     const footer = renderFooter(below, targetThread(target));
     const { files, notes } = await readFiles(wanted);
-    const whole = [text, ...notes].filter(Boolean).join("\n\n");
-    const { parts: texts, file } = renderFinal(whole, reason);
+    const allBelow = [wordsBelow, ...notes].filter(Boolean).join("\n\n");
+    const { parts: texts, file } = renderFinal(text, allBelow);
     const parts = withFooterLine(texts, footer);
     growing.final = parts;
     await updates.stop();
@@ -157,7 +157,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       if (!isAboutFiles) throw thrown;
       const refused = files.map(({ name }) => attachmentNote(name, messageOf(thrown)));
       const { components } = footer;
-      const all = [whole, ...refused, reason].filter(Boolean).join("\n\n");
+      const all = [text, allBelow, ...refused].filter(Boolean).join("\n\n");
       const shown = withFooterLine(renderAll(all), footer);
       await settleText(open, shown, { files: [], components });
     } finally {
@@ -259,7 +259,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     },
     note: (said) => note(said).catch(asRejection),
     question: (card) => question(card).catch(asRejection),
-    finish: (text, files, footer) => end(text, files, footer).catch(asRejection),
+    finish: (text, files, footer, notes) => end(text, files, footer, notes).catch(asRejection),
     fail: (text, reason, footer) => end(text, [], footer, reason).catch(asRejection),
     async park() {
       typing.stop();

@@ -39,10 +39,10 @@ export interface LiveMessage {
   /** Resolves when the first words are visible; later calls resolve immediately. Never rejects. */
   show(change: { text?: string; progress?: Progress }): Promise<void>;
   /**
-   * Undefined keeps the text shown so far. `reason` is below the text, also if the text is too long for a message. Resolves
+   * Undefined keeps the text shown so far. `below` follows the text, also if the text is too long for a message. Resolves
    * to the complete text if it did not fit into a message.
    */
-  close(text: string | undefined, footer?: AnswerFooter, reason?: string): Promise<{ rest: string | undefined }>;
+  close(text: string | undefined, footer?: AnswerFooter, below?: string): Promise<{ rest: string | undefined }>;
   leave(): Promise<void>;
 }
 
@@ -55,8 +55,8 @@ interface Visible {
 
 /** Leaves room for the note that says where the text continues. */
 const maxHeadLength = maxMarkdownLength - 500;
-/** Of the reason below the beginning of a long text. The file has all of it. */
-const maxReasonLength = 700;
+/** Of what is below the beginning of a long text. The file has all of it. */
+const maxBelowLength = 700;
 const maxFailures = 3;
 const minGapMs = { append: 600, edit: 1_200, start: 0 };
 
@@ -234,7 +234,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       clearTimeout(timer);
       await working;
     },
-    async close(said, footer, reason = "") {
+    async close(said, footer, below = "") {
       isClosed = true;
       clearTimeout(timer);
       await working;
@@ -246,9 +246,9 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
         await options.status?.show("");
         return { rest: undefined };
       }
-      const text = [said, reason].filter(Boolean).join("\n\n");
+      const text = [said, below].filter(Boolean).join("\n\n");
       const isLong = renderParts(text).length > 1;
-      const final = isLong ? beginningAnd(reason, text) : text;
+      const final = isLong ? beginningAnd(below, text) : text;
       await finishWith(final, footer);
       await options.status?.show("");
       return { rest: isLong ? text : undefined };
@@ -261,10 +261,10 @@ function headOf(text: string, maxLength = maxHeadLength): string {
   return renderParts(text, maxLength)[0] ?? "";
 }
 
-function beginningAnd(reason: string, text: string): string {
+function beginningAnd(below: string, text: string): string {
   const note = wholeIsBelow(text);
-  if (reason === "") return `${headOf(text)}\n\n${note}`;
-  return [headOf(text, maxHeadLength - maxReasonLength), note, headOf(reason, maxReasonLength)].join("\n\n");
+  if (below === "") return `${headOf(text)}\n\n${note}`;
+  return [headOf(text, maxHeadLength - maxBelowLength), note, headOf(below, maxBelowLength)].join("\n\n");
 }
 
 function partial({ text, line: words }: Visible): MessageContent {

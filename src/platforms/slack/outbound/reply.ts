@@ -131,9 +131,9 @@ export function createSlackReply(options: ReplyOptions): Reply {
     { sender, destination }: Begun,
     text: string | undefined,
     footer?: AnswerFooter,
-    reason?: string,
+    below?: string,
   ): Promise<{ rest: string | undefined }> {
-    const closed = await openSegment(sender, destination).close(text, footer, reason);
+    const closed = await openSegment(sender, destination).close(text, footer, below);
     segment = undefined;
     latestText = undefined;
     // Don't wait: the message itself already shows the progress.
@@ -145,7 +145,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     text: string,
     files: ToolFile[],
     footer: AnswerFooter | undefined,
-    reason?: string,
+    wordsBelow = "",
   ): Promise<void> {
     const place = await begin();
     const { sender } = place;
@@ -161,7 +161,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
         },
       );
     }
-    const { rest } = await closeSegment(place, [text, ...notes].filter(Boolean).join("\n\n"), footer, reason);
+    const { rest } = await closeSegment(place, text, footer, [wordsBelow, ...notes].filter(Boolean).join("\n\n"));
     if (areShared) return;
     try {
       const whole = rest === undefined ? [] : [await uploadText("answer.md", rest)];
@@ -263,7 +263,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     settle: (card) => inOrder(() => settle(card)),
     note: (said) => inOrder(() => note(said).catch(asRejection)),
     question: (card) => inOrder(() => question(card).catch(asRejection)),
-    finish: (text, files, footer) => inOrder(() => end(text, files, footer).catch(asRejection)),
+    finish: (text, files, footer, notes) => inOrder(() => end(text, files, footer, notes).catch(asRejection)),
     fail: (text, reason, footer) => inOrder(() => end(text, [], footer, reason).catch(asRejection)),
     park: () =>
       inOrder(async () => {
