@@ -10,6 +10,7 @@ import { createSecureContext, getCACertificates, type SecureContext } from "node
 import { type AddressRule, readAddressRule } from "../../lib/address-rule.ts";
 import { RemoraError } from "../../lib/errors.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import type { CertificateAuthority } from "./certificates.ts";
 import { createConnectionRecords, type EgressConnection } from "./connections.ts";
 import { createDial, type Dial, type Resolve } from "./dial.ts";
@@ -101,7 +102,7 @@ interface SessionParts {
   log(connection: EgressConnection): void;
 }
 
-const overLimit = `The command reached its network limit: ${maxConnections.toLocaleString("en")} connections or ${formatBytes(maxSessionBytes)}.`;
+const overLimit = `The command reached its network limit: ${formatNumber(maxConnections)} connections or ${formatBytes(maxSessionBytes)}.`;
 const bundleName = "certificates.pem";
 const wgetSettings = "wgetrc";
 const bundleMount = "/run/remora";
