@@ -1,4 +1,5 @@
 /** Keeps the start and the end of the output. Commands usually say first what they do and last what went wrong. */
+import { formatNumber } from "../../src/plugin-sdk/format-number.ts";
 
 export interface OutputKeeper {
   add(chunk: Uint8Array): void;
@@ -35,7 +36,7 @@ export function createOutputKeeper(): OutputKeeper {
       const end = Buffer.concat(tail).subarray(-maxTailBytes);
       const missing = size - headSize - end.length;
       if (missing <= 0) return readable(Buffer.concat([...head, end]));
-      const note = `\n\n[… ${missing.toLocaleString("en")} bytes of output left out …]\n\n`;
+      const note = `\n\n[… ${formatNumber(missing)} bytes of output left out …]\n\n`;
       return `${readable(Buffer.concat(head))}${note}${readable(end)}`;
     },
   };

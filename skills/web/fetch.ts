@@ -5,6 +5,7 @@
 import { RemoraError } from "../../src/plugin-sdk/errors.ts";
 import { failure } from "../../src/plugin-sdk/failure.ts";
 import { formatBytes } from "../../src/plugin-sdk/format-bytes.ts";
+import { formatNumber } from "../../src/plugin-sdk/format-number.ts";
 import type { JsonObject, PluginContext, PluginResult } from "../../src/plugin-sdk/plugin.ts";
 import { decodeText } from "./decode.ts";
 import type { Disclosure } from "./disclosure.ts";
@@ -159,19 +160,17 @@ function objectionText({ origin }: URL, objection: string): string {
 function partOf({ heading, notes, text }: Document, offset: number, most: number): PluginResult {
   if (offset > 0 && offset >= text.length) {
     return failure(
-      `${heading}\n\nThe text has ${count(text.length)} characters, so offset ${count(offset)} is past its end.`,
+      `${heading}\n\nThe text has ${formatNumber(text.length)} characters, so offset ${formatNumber(offset)} is past its end.`,
     );
   }
   const end = Math.min(text.length, offset + most);
   const isWhole = offset === 0 && end === text.length;
   const more = end < text.length ? `; continue with offset ${end}` : "";
-  const range = isWhole ? [] : [`characters ${count(offset)} to ${count(end)} of ${count(text.length)}${more}`];
+  const range = isWhole
+    ? []
+    : [`characters ${formatNumber(offset)} to ${formatNumber(end)} of ${formatNumber(text.length)}${more}`];
   const about = [...range, ...notes].map((note) => `(${note})`);
   return [heading, ...about, "", text.slice(offset, end).toWellFormed()].join("\n").trimEnd();
-}
-
-function count(characters: number): string {
-  return characters.toLocaleString("en");
 }
 
 function addressesIn(text: string, base: string): string[] {

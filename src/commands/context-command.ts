@@ -1,6 +1,7 @@
 /** `/remora context`: shows what the model would see if the last message came again, and what that would cost. */
 import { randomUUID } from "node:crypto";
 import { toIsoDate } from "../lib/iso-date.ts";
+import { formatNumber } from "../lib/text/format-number.ts";
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
 import type { ContextPreview, ContextPreviews, ContextSection } from "../ports/context.ts";
@@ -54,7 +55,7 @@ export function contextCommand(options: ContextCommandOptions): CommandHandler {
     const snapshot = await options.newestSnapshot(new Set(turns.map(({ id }) => id)));
     const place = newest.conversationId === command.conversationId ? "here" : "in the newest thread here";
     return [
-      `If the last question came again ${place}, ${asCode(preview.model, maxShownModelCharacters)} would see about ${number(preview.usedTokens)} of at most ${number(preview.budgetTokens)} tokens:`,
+      `If the last question came again ${place}, ${asCode(preview.model, maxShownModelCharacters)} would see about ${formatNumber(preview.usedTokens)} of at most ${formatNumber(preview.budgetTokens)} tokens:`,
       ...preview.sections.map((section) => sectionText(section, preview)),
       ...leftOutText(preview, isCompacting),
       "",
@@ -77,7 +78,7 @@ function asNextTurn(turn: TurnRecord): TurnRecord {
 function sectionText({ section, tokens, kept, leftOut }: ContextPreview["sections"][number], preview: ContextPreview) {
   const details =
     section === "history" ? conversationText(preview) : section === "memory" ? memoryText(kept, leftOut) : "";
-  return `- ${sectionNames[section]}: ${number(tokens)}${details === "" ? "" : ` (${details})`}`;
+  return `- ${sectionNames[section]}: ${formatNumber(tokens)}${details === "" ? "" : ` (${details})`}`;
 }
 
 function conversationText({ exchanges, summary }: ContextPreview): string {
@@ -85,13 +86,15 @@ function conversationText({ exchanges, summary }: ContextPreview): string {
   const full =
     shown === 0 ? [] : [counted(shown, "earlier request with its answer", "earlier requests with their answers")];
   const rest =
-    summary === undefined ? [] : [`a summary of ${number(summary.turns)} older ones, written ${toIsoDate(summary.at)}`];
+    summary === undefined
+      ? []
+      : [`a summary of ${formatNumber(summary.turns)} older ones, written ${toIsoDate(summary.at)}`];
   return [...full, ...rest].join(", and ");
 }
 
 function memoryText(kept: number, leftOut: number): string {
   if (kept + leftOut === 0) return "nothing fits the question";
-  return `${counted(kept, "passage", "passages")}${leftOut === 0 ? "" : `, ${number(leftOut)} left out`}`;
+  return `${counted(kept, "passage", "passages")}${leftOut === 0 ? "" : `, ${formatNumber(leftOut)} left out`}`;
 }
 
 function leftOutText({ exchanges: { leftOut } }: ContextPreview, isCompacting: boolean): string[] {
@@ -108,9 +111,5 @@ function costText({ model }: ContextPreview, cost: number | undefined): string {
 }
 
 function counted(count: number, one: string, many: string): string {
-  return `${number(count)} ${count === 1 ? one : many}`;
-}
-
-function number(value: number): string {
-  return value.toLocaleString("en");
+  return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }

@@ -1,4 +1,5 @@
 /** `/remora memory` shows or searches what a conversation remembers. */
+import { formatNumber } from "../lib/text/format-number.ts";
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
 import type { Memory, MemoryHit } from "../ports/memory.ts";
@@ -57,7 +58,7 @@ export function memoryCommand(memory: ReadableMemory): CommandHandler {
 }
 
 function entryCount(count: number): string {
-  return count === 1 ? "1 entry" : `${count.toLocaleString("en")} entries`;
+  return count === 1 ? "1 entry" : `${formatNumber(count)} entries`;
 }
 
 function notesText(label: string, paths: readonly string[]): string[] {

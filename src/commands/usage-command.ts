@@ -4,6 +4,7 @@
  */
 import { toIsoDate } from "../lib/iso-date.ts";
 import { formatDollars } from "../lib/text/format-dollars.ts";
+import { formatNumber } from "../lib/text/format-number.ts";
 import { asCode } from "../lib/text/sanitize.ts";
 import type { CommandHandler } from "../ports/command.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -47,7 +48,7 @@ export function usageCommand({ meter, ledger, limits, isOwner, now = Date.now }:
     const days = await meter.days(subject);
     const today = days.find((count) => count.day === toIsoDate(now()));
     if (days.length === 0 && tokens === null && budget === undefined) return [];
-    const ofLimit = tokens === null ? "" : `, limit ${number(tokens)} tokens a day`;
+    const ofLimit = tokens === null ? "" : `, limit ${formatNumber(tokens)} tokens a day`;
     const all = days.length > 1 ? [`  - last ${days.length} days with use: ${countText(days.reduce(summed))}`] : [];
     const ofBudget = budget === undefined ? [] : [`  - ${budgetText(budget)}`];
     const used = today === undefined ? "nothing" : countText(today);
@@ -89,11 +90,11 @@ export function usageCommand({ meter, ledger, limits, isOwner, now = Date.now }:
 }
 
 function countText(count: UsageCount): string {
-  const cached = count.cacheReadTokens === 0 ? "" : `, ${number(count.cacheReadTokens)} from cache`;
+  const cached = count.cacheReadTokens === 0 ? "" : `, ${formatNumber(count.cacheReadTokens)} from cache`;
   const input = count.inputTokens + count.cacheWriteTokens;
-  const parts = `${number(input)} in, ${number(count.outputTokens)} out${cached}`;
+  const parts = `${formatNumber(input)} in, ${formatNumber(count.outputTokens)} out${cached}`;
   const added = Math.round(count.addedMs / Math.max(count.calls, 1));
-  return `${callsText(count.calls)}, ${number(tokensOf(count))} tokens (${parts}), ${costText(count)}, ${added} ms preparation per call`;
+  return `${callsText(count.calls)}, ${formatNumber(tokensOf(count))} tokens (${parts}), ${costText(count)}, ${added} ms preparation per call`;
 }
 
 function costText({ cost, calls, unpricedCalls, estimatedCalls = 0 }: UsageCount): string {
@@ -126,17 +127,13 @@ function turnText(turn: TurnRecord): string {
   const tokens = steps.reduce((sum, step) => sum + tokensOf(step.usage), 0);
   const cost = costOfTurn(turn);
   const dollars = cost === undefined ? "" : `, ${formatDollars(cost)}`;
-  return `${callsText(steps.length)}, ${number(tokens)} tokens${dollars}`;
+  return `${callsText(steps.length)}, ${formatNumber(tokens)} tokens${dollars}`;
 }
 
 function callsText(calls: number): string {
-  return calls === 1 ? "1 model call" : `${number(calls)} model calls`;
+  return calls === 1 ? "1 model call" : `${formatNumber(calls)} model calls`;
 }
 
 function counted(calls: number): string {
-  return calls === 1 ? "1 call" : `${number(calls)} calls`;
-}
-
-function number(value: number): string {
-  return value.toLocaleString("en");
+  return calls === 1 ? "1 call" : `${formatNumber(calls)} calls`;
 }

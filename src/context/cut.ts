@@ -1,4 +1,5 @@
 /** Shortens text to a token limit. Keeps the start and the end, with a note between them about how much is missing. */
+import { formatNumber } from "../lib/text/format-number.ts";
 import { estimateTokens, maxTokensPerCharacter } from "./tokens.ts";
 
 const noteTokens = 40;
@@ -23,7 +24,7 @@ export function cutToCharacters(text: string, characters: number, hint = ""): st
   if (text.length <= characters) return text;
   const head = Math.ceil(characters * 0.7);
   const tail = characters - head;
-  const missing = (text.length - characters).toLocaleString("en");
+  const missing = formatNumber(text.length - characters);
   const note = `[… ${missing} characters left out${hint === "" ? "" : `; ${hint}`} …]`;
   const parts = [text.slice(0, head), note, tail === 0 ? "" : text.slice(-tail)];
   return parts

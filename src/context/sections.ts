@@ -1,4 +1,6 @@
 /** Renders the sections of the system prompt. Empty sections are left out. */
+
+import { machineTimeZone } from "../lib/machine-time-zone.ts";
 import type { SkillBrief } from "../ports/context.ts";
 import type { MemoryHit } from "../ports/memory.ts";
 import { requesterOf, type TurnRecord } from "../ports/turn.ts";
@@ -102,11 +104,19 @@ export interface RuntimeClock {
   describe(at: number): string;
 }
 
-/** Creates its date formatters only once, because creating them takes longer than rendering a small prompt. */
+const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/** Looks up the time zone only once. */
 export function createRuntimeClock(): RuntimeClock {
-  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
-  const local = new Intl.DateTimeFormat("en-GB", { weekday: "long", hour: "2-digit", minute: "2-digit", timeZone });
-  return { describe: (at) => `here ${local.format(at)} ${timeZone}` };
+  const timeZone = machineTimeZone();
+  const twoDigits = (value: number) => String(value).padStart(2, "0");
+  return {
+    describe(at) {
+      const date = new Date(at);
+      const time = `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
+      return `here ${weekdays[date.getDay()]} ${time} ${timeZone}`;
+    },
+  };
 }
 
 export function renderRuntime(turn: TurnRecord, at: number, clock: RuntimeClock, notes: readonly string[]): string {

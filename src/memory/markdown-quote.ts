@@ -1,4 +1,5 @@
 /** Quotes foreign text in Markdown that people read so that it never becomes a heading, an entry or a marker. */
+import { formatNumber } from "../lib/text/format-number.ts";
 
 export function quoted(text: string): string {
   return text
@@ -17,5 +18,5 @@ export function unquoted(text: string): string {
 export function shortened(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const end = /[\uD800-\uDBFF]/.test(text.charAt(limit - 1)) ? limit - 1 : limit;
-  return `${text.slice(0, end)}\n[… ${(text.length - end).toLocaleString("en")} more characters]`;
+  return `${text.slice(0, end)}\n[… ${formatNumber(text.length - end)} more characters]`;
 }

@@ -1,5 +1,6 @@
 /** The parts of a report: one tool call, its approval, and the changes to files. */
 import { describePattern } from "../lib/text/describe-rule.ts";
+import { formatNumber } from "../lib/text/format-number.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import type { GateMatch } from "../ports/gate.ts";
@@ -87,7 +88,7 @@ export function isOfUnknownOutcome({ startedAt, result }: CallRecord): boolean {
 function withLimit(text: string): string {
   if (text.length <= maxCallCharacters) return text;
   const shown = shorten(text, maxCallCharacters);
-  return `${shown}\n(${(text.length - shown.length + 1).toLocaleString("en")} characters more)`;
+  return `${shown}\n(${formatNumber(text.length - shown.length + 1)} characters more)`;
 }
 
 function approvalReport({ state, body }: ApprovalRow, texts: ReportTexts): ApprovalReport {

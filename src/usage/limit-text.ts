@@ -1,21 +1,20 @@
 /** What people read when a limit holds a call back. */
 import { formatDollars } from "../lib/text/format-dollars.ts";
+import { formatNumber } from "../lib/text/format-number.ts";
 import { callsOf, type TurnRecord } from "../ports/turn.ts";
 import type { BudgetAsk, BudgetKind } from "../ports/usage.ts";
 import { dayMs, type TokenKey } from "./budgets.ts";
 
 export function usedUpTokensText(whose: string, key: TokenKey, used: number, limit: number, now: number): string {
   return (
-    `Today's tokens of ${whose} are used up: ${used.toLocaleString("en")} of ${limit.toLocaleString("en")}. ` +
+    `Today's tokens of ${whose} are used up: ${formatNumber(used)} of ${formatNumber(limit)}. ` +
     `I did not ask the model. The limit resets ${resetText(now)}. An operator can raise limits.${key}.`
   );
 }
 
 export function busyText(of: "tokens" | "dollars", whose: string, limit: number): string {
   const what =
-    of === "tokens"
-      ? `today's ${limit.toLocaleString("en")} tokens of ${whose}`
-      : `the ${formatDollars(limit)} of ${whose}`;
+    of === "tokens" ? `today's ${formatNumber(limit)} tokens of ${whose}` : `the ${formatDollars(limit)} of ${whose}`;
   return (
     `Requests that are running now may use up ${what}. ` +
     "I did not ask the model. Please ask again when they are done."

@@ -11,6 +11,7 @@
 import { TurnAbort } from "../../lib/abort.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { isDiskFull } from "../../lib/shortage.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { isNoRoute, isPlatformAway } from "../../ports/platform.ts";
 import { openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
@@ -118,7 +119,7 @@ async function takeSteps(run: TurnRun): Promise<TurnEnd> {
 function unreadableText(turn: TurnRecord, limits: TurnLimits): string | undefined {
   const longest = Math.max(...turn.messages.map((message) => message.text.length));
   if (longest > limits.messageCharacters) {
-    const [is, may] = [longest, limits.messageCharacters].map((count) => count.toLocaleString("en"));
+    const [is, may] = [longest, limits.messageCharacters].map(formatNumber);
     return `Your message has ${is} characters, and I read at most ${may}. Please attach the text as a file, or send only the part that matters.`;
   }
   const isEmpty = turn.messages.every(

@@ -213,10 +213,10 @@ function safeCut({ text, limit }: Source, line: Line, start: number, wanted: num
   }
   return wanted;
 }
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 function graphemeStart(text: string, start: number, at: number): number {
   if (at <= start) return start;
+  const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
   const found = segmenter.segment(text.slice(start, at + 64)).containing(at - start);
   const boundary = start + (found?.index ?? at - start);
   if (boundary > start) return boundary;

@@ -1,5 +1,6 @@
 /** Answers one request about a document. Runs in an isolated process; see document-process.ts. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { oneLine } from "../../lib/text/sanitize.ts";
 import { shorten } from "../../lib/text/shorten.ts";
 import type { FileLook } from "../../ports/file-inspector.ts";
@@ -109,7 +110,7 @@ async function documentLook(reader: DocumentReader, size: number): Promise<FileL
   const title = oneLine(reader.title, 200).replace(/^untitled$/i, "");
   const parts = [
     title === "" ? name : `${name} “${title}”`,
-    `${count.toLocaleString("en")} ${unit}${count === 1 ? "" : "s"}`,
+    `${formatNumber(count)} ${unit}${count === 1 ? "" : "s"}`,
     formatBytes(size),
   ];
   const sheets = names.length === 0 ? "" : `\nSheets: ${oneLine(names.join(", "), 500)}`;

@@ -1,5 +1,6 @@
 /** Summarises an archive as a list of its entries, without unpacking it. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { oneLine } from "../../lib/text/sanitize.ts";
 import type { FileLook } from "../../ports/file-inspector.ts";
 import type { ZipArchive } from "./zip.ts";
@@ -14,8 +15,8 @@ export function archiveLook({ entries }: ZipArchive, size: number): FileLook {
     .slice(0, maxListedEntries)
     .map(({ name, bytes }) => `${oneLine(name, maxNameCharacters)}  ${formatBytes(bytes)}`);
   const more = files.length - lines.length;
-  const count = `${files.length.toLocaleString("en")} ${files.length === 1 ? "file" : "files"}`;
+  const count = `${formatNumber(files.length)} ${files.length === 1 ? "file" : "files"}`;
   const head = `zip archive, ${count}, ${formatBytes(size)}, unpacked ${formatBytes(unpacked)} by its own account`;
-  const rest = more > 0 ? [`(and ${more.toLocaleString("en")} more)`] : [];
+  const rest = more > 0 ? [`(and ${formatNumber(more)} more)`] : [];
   return { mimeType: "application/zip", summary: [head, ...lines, ...rest].join("\n") };
 }

@@ -1,5 +1,6 @@
 /** Describes what a JSON text contains. */
 import { parseJson } from "../../lib/json.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { oneLine } from "../../lib/text/sanitize.ts";
 
 const maxShownKeys = 20;
@@ -17,7 +18,7 @@ export function jsonKind(text: string): string | undefined {
 
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) {
-    const count = `${value.length.toLocaleString("en")} ${value.length === 1 ? "entry" : "entries"}`;
+    const count = `${formatNumber(value.length)} ${value.length === 1 ? "entry" : "entries"}`;
     return `JSON array of ${count}${value.length > 0 ? `, the first: ${kindOf(value[0])}` : ""}`;
   }
   if (typeof value !== "object" || value === null) return `JSON ${value === null ? "null" : typeof value}`;

@@ -3,6 +3,7 @@
  * Re-encoding drops metadata, such as the place where a photo was taken.
  */
 import sharp from "sharp";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { maxPictureBytes, maxPictureEdgePixels, maxPicturePixels } from "./limits.ts";
 import { bytesAt, sizeOf } from "./open-file.ts";
 
@@ -97,8 +98,8 @@ function from({ data, raw }: Pixels) {
 }
 
 function tooLarge(width: number, height: number): ScaledPicture {
-  const shown = `${width.toLocaleString("en")} × ${height.toLocaleString("en")}`;
-  const limit = (maxPicturePixels / 1_000_000).toLocaleString("en");
+  const shown = `${formatNumber(width)} × ${formatNumber(height)}`;
+  const limit = formatNumber(maxPicturePixels / 1_000_000);
   const message = `The picture has ${shown} pixels. The limit is ${limit} million pixels. Send a smaller one.`;
   return { type: "problem", message };
 }

@@ -1,6 +1,7 @@
 /** Summarises CSV and TSV: columns, number of rows, and the first rows. */
 import { pipeline } from "node:stream";
 import { parse } from "csv-parse";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { oneLine } from "../../lib/text/sanitize.ts";
 import { shorten } from "../../lib/text/shorten.ts";
 import type { TextEncodingName } from "./content-type.ts";
@@ -66,7 +67,7 @@ function described(
   const [columns = []] = rows;
   const names = columns.slice(0, maxShownColumns).map((name) => oneLine(name, maxNameCharacters) || "(no name)");
   const more = columns.length > names.length ? `, and ${columns.length - names.length} more` : "";
-  const amount = `${Math.max(0, count).toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;
+  const amount = `${formatNumber(Math.max(0, count))} ${count === 1 ? "row" : "rows"}`;
   const rest = stop === "broken" ? " before a row that can't be read" : "";
   const least = stop === "time" ? "more than " : "";
   const shown = rows.map((row) => row.map((cell) => oneLine(cell, maxNameCharacters)).join(" | ")).join("\n");

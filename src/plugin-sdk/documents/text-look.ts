@@ -1,5 +1,6 @@
 /** Summarises a text file: its lines, the columns of a table, or the shape of JSON, and its beginning. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { shorten } from "../../lib/text/shorten.ts";
 import type { FileLook } from "../../ports/file-inspector.ts";
 import type { TextEncodingName } from "./content-type.ts";
@@ -26,7 +27,7 @@ export async function inspectText(file: DocumentFile, detected: TextEncodingName
   const table = await tableLook(file, encoding, head);
   const json = table === undefined ? jsonLook(file, encoding, head) : undefined;
   const kind = table ?? json ?? { mimeType: mimeTypes.get(file.ending) ?? "text/plain", summary: "text" };
-  const count = `${lines.toLocaleString("en")} ${lines === 1 ? "line" : "lines"}`;
+  const count = `${formatNumber(lines)} ${lines === 1 ? "line" : "lines"}`;
   const notes = [
     kind.summary,
     count,

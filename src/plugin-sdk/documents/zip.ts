@@ -1,5 +1,6 @@
 /** Lists a zip archive and unpacks named parts. Checks a part's stated size first, and enforces it while unpacking. */
 import { unzipSync } from "fflate";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { maxPartBytes, maxUnpackedBytes, maxZipEntries, maxZipRatio, minCheckedPartBytes } from "./limits.ts";
 import { DocumentProblem } from "./problem.ts";
 
@@ -23,7 +24,7 @@ export function openZip(bytes: Uint8Array): ZipArchive {
   unpack(bytes, ({ name, size, originalSize }) => {
     count += 1;
     if (count > maxZipEntries) {
-      throw new DocumentProblem(`The archive has more than ${maxZipEntries.toLocaleString("en")} entries.`);
+      throw new DocumentProblem(`The archive has more than ${formatNumber(maxZipEntries)} entries.`);
     }
     entries.set(name, { name, bytes: originalSize, packedBytes: size });
     return false;

@@ -1,5 +1,6 @@
 /** Writes and reads the log of a background job: the command's output and how it ended. */
 import { open, readFile } from "node:fs/promises";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import type { CommandEnd, RunningCommand } from "../../ports/sandbox.ts";
 
 const mebibyte = 1024 * 1024;
@@ -30,7 +31,7 @@ export async function readJobLog(file: string): Promise<string> {
   const log = await readFile(file).catch(() => Buffer.alloc(0));
   const tail = new TextDecoder().decode(log.subarray(-maxReadBytes));
   if (log.length <= maxReadBytes) return tail;
-  return `[… ${(log.length - maxReadBytes).toLocaleString("en")} earlier bytes …]\n${tail}`;
+  return `[… ${formatNumber(log.length - maxReadBytes)} earlier bytes …]\n${tail}`;
 }
 
 export function jobEndText({ exitCode, signal, limit, message }: CommandEnd, isStopped: boolean): string {

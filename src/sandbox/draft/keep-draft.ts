@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { ifMissing, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { never } from "../../lib/never.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import type { Audit } from "../../ports/audit.ts";
 import type { DraftRecord } from "../../ports/draft.ts";
 import type { Events } from "../../ports/events.ts";
@@ -123,5 +124,5 @@ export function keepProblem(outcome: Exclude<KeepOutcome, { type: "kept" }>): st
 export function namedPaths(paths: readonly string[]): string {
   const named = paths.slice(0, maxNamedPaths).join(", ");
   const more = paths.length - maxNamedPaths;
-  return more > 0 ? `${named} and ${more.toLocaleString("en")} more` : named;
+  return more > 0 ? `${named} and ${formatNumber(more)} more` : named;
 }

@@ -2,6 +2,7 @@
 
 import { basename } from "node:path";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import { upperFirst } from "../../lib/text/sentence.ts";
 import { shorten, shortenStart } from "../../lib/text/shorten.ts";
 import { maxShownFiles, type ShownChange, type ShownChanges } from "../../ports/card.ts";
@@ -72,9 +73,7 @@ function countsText({ totals }: Pick<Effects, "totals">): string {
   ] as const;
   const parts = counts.flatMap(([count, word]) => (count === 0 ? [] : [{ count, word }]));
   return parts
-    .map(({ count, word }, index) =>
-      index === 0 ? `${filesText(count)} ${word}` : `${count.toLocaleString("en")} ${word}`,
-    )
+    .map(({ count, word }, index) => (index === 0 ? `${filesText(count)} ${word}` : `${formatNumber(count)} ${word}`))
     .join(", ");
 }
 
@@ -86,14 +85,14 @@ function todoText({ totals }: Pick<Effects, "totals">): string {
     [totals.added, "add"],
   ] as const;
   const counts = todo.filter(([count]) => count > 0);
-  const parts = counts.map(([count, verb]) => `${verb} ${count.toLocaleString("en")}`);
+  const parts = counts.map(([count, verb]) => `${verb} ${formatNumber(count)}`);
   const last = parts.pop() ?? "change";
   const list = parts.length === 0 ? last : `${parts.join(", ")} and ${last}`;
   return `${upperFirst(list)} ${counts.at(-1)?.[0] === 1 ? "file" : "files"}`;
 }
 
 export function filesText(count: number): string {
-  return count === 1 ? "1 file" : `${count.toLocaleString("en")} files`;
+  return count === 1 ? "1 file" : `${formatNumber(count)} files`;
 }
 
 /** Selects the effects that a card lists. A deleted or added folder stands for its contents. */

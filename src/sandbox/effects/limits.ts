@@ -1,5 +1,6 @@
 /** Draft limits, and a counter that stops walking a tree that is too large. */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 
 export interface WalkLimits {
   maxPaths: number;
@@ -23,7 +24,7 @@ export interface TooLarge {
 export function tooLargeReason({ limit }: TooLarge, limits: WalkLimits = defaultWalkLimits): string {
   switch (limit) {
     case "maxPaths":
-      return `More than ${limits.maxPaths.toLocaleString("en")} files were changed.`;
+      return `More than ${formatNumber(limits.maxPaths)} files were changed.`;
     case "maxDepth":
       return `Folders nested more than ${limits.maxDepth} levels deep were changed.`;
     case "maxBytes":

@@ -10,6 +10,7 @@ import { createSecureContext, getCACertificates, type SecureContext } from "node
 import { type AddressRule, readAddressRule } from "../../lib/address-rule.ts";
 import { RemoraError } from "../../lib/errors.ts";
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import type { CertificateAuthority } from "./certificates.ts";
 import { createConnectionRecords, type EgressConnection } from "./connections.ts";
 import { createDial, type Dial, type Resolve } from "./dial.ts";
@@ -101,6 +102,7 @@ interface SessionParts {
   log(connection: EgressConnection): void;
 }
 
+const overLimit = `The command reached its network limit: ${formatNumber(maxConnections)} connections or ${formatBytes(maxSessionBytes)}.`;
 const bundleName = "certificates.pem";
 const wgetSettings = "wgetrc";
 const bundleMount = "/run/remora";
@@ -141,18 +143,13 @@ function createSession(
         return parsed.type === "hosts" && answered.some(({ host, port }) => isApproved(parsed.hosts, host, port));
       });
     },
-    refusals: () => (isOverLimit ? overLimit() : describeRefusals(records.list(), hosts)),
+    refusals: () => (isOverLimit ? overLimit : describeRefusals(records.list(), hosts)),
     async close() {
       end();
       onClose();
       if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {});
     },
   };
-}
-
-/** Only when it is needed: the first number that is written so costs ten milliseconds. */
-function overLimit(): string {
-  return `The command reached its network limit: ${maxConnections.toLocaleString("en")} connections or ${formatBytes(maxSessionBytes)}.`;
 }
 
 async function makeAuthority(): Promise<CertificateAuthority> {

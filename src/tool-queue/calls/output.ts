@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { fileNameOf } from "../../lib/file-name.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 
 const outputsPath = "/outputs";
 
@@ -30,7 +31,7 @@ export function outputName(jobId: string): string {
 
 async function keep(text: string, { folder, jobId }: OutputLimit): Promise<string> {
   const name = outputName(jobId);
-  const size = `${text.length.toLocaleString("en")} characters`;
+  const size = `${formatNumber(text.length)} characters`;
   try {
     await writeFileAtomic(join(folder, name), text);
     return `\n\n[… output shortened: the full ${size} are in the file ${outputsPath}/${name} …]\n\n`;

@@ -3,6 +3,7 @@
  * Secrets are redacted and invisible characters spelled out. So none of it can look like text that Remora wrote.
  */
 import type { Redact } from "../../lib/redact.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import type { JsonObject } from "../../ports/message.ts";
 import { type CallRecord, callsOf, requesterOf, type TurnRecord, type TurnState } from "../../ports/turn.ts";
 
@@ -113,7 +114,7 @@ function preview(text: string, characters: number): string {
   if (text.length <= characters) return text;
   // Do not cut a surrogate pair in half.
   const cut = text.slice(0, characters).replace(/[\uD800-\uDBFF]$/, "");
-  return `${cut}\n… (${(text.length - cut.length).toLocaleString("en")} characters more)`;
+  return `${cut}\n… (${formatNumber(text.length - cut.length)} characters more)`;
 }
 
 function fenced(language: string, text: string): string {

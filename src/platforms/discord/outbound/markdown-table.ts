@@ -65,12 +65,12 @@ function padded(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - widthOf(text)));
 }
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const wide =
   /\p{Emoji_Presentation}|[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]/u;
 
 function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
   let width = 0;
   for (const { segment } of segmenter.segment(text)) width += wide.test(segment) ? 2 : 1;
   return width;

@@ -1,5 +1,6 @@
 /** The file of a receipt, such as a complete diff: an attachment, or text where files are not allowed. */
 import type { RawFile } from "discord.js";
+import { formatNumber } from "../../../lib/text/format-number.ts";
 import type { AnswerReceipt } from "../../../ports/message.ts";
 import { maxAttachmentBytes, maxMessageLength } from "../limits.ts";
 import { codeBlock, cutAt, withoutFences } from "./plain-text.ts";
@@ -28,10 +29,10 @@ export function attachmentText({ text }: ReceiptFile): string {
   const whole = withoutFences(text);
   const shown = whole.slice(0, cutAt(whole, maxShown));
   const missing = whole.length - shown.length;
-  const note = `\n⚠️ ${missing.toLocaleString("en")} more characters don't fit here, and I can't attach files.`;
+  const note = `\n⚠️ ${formatNumber(missing)} more characters don't fit here, and I can't attach files.`;
   return codeBlock(shown, "diff") + (missing === 0 ? "" : note);
 }
 
 function megabytes(bytes: number): string {
-  return `${(bytes / 1_000_000).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
+  return `${formatNumber(Math.round(bytes / 100_000) / 10)} MB`;
 }

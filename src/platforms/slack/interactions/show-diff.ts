@@ -4,6 +4,7 @@
  * ephemeral message.
  */
 import { messageOf } from "../../../lib/errors.ts";
+import { formatNumber } from "../../../lib/text/format-number.ts";
 import type { AnswerReceipt } from "../../../ports/message.ts";
 import { isSlackError } from "../api/api-problems.ts";
 import { openView, updateView, type View } from "../api/views.ts";
@@ -44,7 +45,7 @@ export function createShowDiff({ api, ephemeral, log }: Handling): (request: Dif
   }
 
   async function sendFile(recipient: Recipient, file: DiffFile): Promise<string> {
-    return `The diff has ${file.text.length.toLocaleString("en")} characters. ${await sendPrivately(recipient, file)}`;
+    return `The diff has ${formatNumber(file.text.length)} characters. ${await sendPrivately(recipient, file)}`;
   }
 
   async function show(viewId: string | undefined, recipient: Recipient, receipt: AnswerReceipt): Promise<void> {

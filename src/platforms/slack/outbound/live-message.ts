@@ -8,6 +8,7 @@
 import { leftOf } from "../../../lib/elapsed.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import { formatNumber } from "../../../lib/text/format-number.ts";
 import { lowerFirst } from "../../../lib/text/lower-first.ts";
 import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import { currentLine, noProgress, type Progress } from "../../../ports/progress.ts";
@@ -280,5 +281,5 @@ function withBelow({ text, blocks }: MessageContent, below: Block[]): MessageCon
 }
 
 function wholeIsBelow(text: string): string {
-  return `*(This is the beginning. The full answer, ${text.length.toLocaleString("en")} characters, is in the file below.)*`;
+  return `*(This is the beginning. The full answer, ${formatNumber(text.length)} characters, is in the file below.)*`;
 }

@@ -1,4 +1,5 @@
 /** One item of an approval card: shortened as text, in full as a file. */
+import { formatNumber } from "../../../../lib/text/format-number.ts";
 import type { CardItem } from "../../../../ports/card.ts";
 import { codeBlock, cutAt, withoutFences } from "../plain-text.ts";
 import { closingLines, type Fitted, factLines, fitLines, warningLines } from "./card-lines.ts";
@@ -34,10 +35,10 @@ const nothing: Fitted = { text: "", isWhole: true };
 
 /** Directly above the buttons, where it can't be a part of the call. */
 function noticeFor({ callText }: CardItem, call: Fitted, fileName: string | undefined): string {
-  const length = callText.length.toLocaleString("en");
+  const length = formatNumber(callText.length);
   if (fileName === undefined)
     return `⚠️ **This is too long for a card (${length} characters) and I can't attach files here, so it can't be approved here.**`;
-  const left = Math.max(0, callText.length - call.text.length).toLocaleString("en");
+  const left = formatNumber(Math.max(0, callText.length - call.text.length));
   const what = call.isWhole ? "Some lines are shortened." : `${left} of ${length} characters are not shown.`;
   return `⚠️ **${what} Read \`${fileName}\` before you approve.**`;
 }

@@ -1,4 +1,5 @@
 /** The sections of a card about changes. Without enough room, a section is a single line that says what is missing. */
+import { formatNumber } from "../../../../lib/text/format-number.ts";
 import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
 import type { ShownChange, ShownChanges } from "../../../../ports/card.ts";
 import { codeBlock, visiblePath, withoutFences, withoutLineBreaks } from "../plain-text.ts";
@@ -37,7 +38,7 @@ function fileLine({ path, action, detail }: ShownChange, longest: number): strin
 }
 
 export function moreFilesText(count: number): string {
-  return `and ${count.toLocaleString("en")} more ${count === 1 ? "file" : "files"}`;
+  return `and ${formatNumber(count)} more ${count === 1 ? "file" : "files"}`;
 }
 
 type Command = ShownChanges["commands"][number];
@@ -77,7 +78,7 @@ export function textSection(title: string, text: string, options: TextOptions): 
 }
 
 function sectionTitle(title: string, missing: number, what: string): string {
-  return missing === 0 ? `**${title}**` : `**${title}** (${missing.toLocaleString("en")} more ${what})`;
+  return missing === 0 ? `**${title}**` : `**${title}** (${formatNumber(missing)} more ${what})`;
 }
 
 function withBlock(title: string, lines: string[], language: string): string {

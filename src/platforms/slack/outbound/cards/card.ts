@@ -3,6 +3,7 @@
  * that is too long shows its beginning and end. Its buttons appear only once the complete call is uploaded as a file.
  * If the upload fails, the card says so and has no button that approves.
  */
+import { formatNumber } from "../../../../lib/text/format-number.ts";
 import { type ApprovalCard, type CardItem, openCountText, reasonParts } from "../../../../ports/card.ts";
 import { maxBlocksLength, maxMessageBlocks, maxTextObjectLength } from "../../limits.ts";
 import { button, plainText } from "../blocks.ts";
@@ -188,8 +189,8 @@ function shortened(text: string, name: string): { text: string; note: string } {
   if (text.length <= maxCallLength && lines.length <= maxShownLines) return { text, note: "" };
   const head = wholeLines(beginningOf(lines.slice(0, shownHeadLines).join("\n"), maxShownHeadLength), text);
   const tail = endOf(lines.slice(-shownTailLines).join("\n"), Math.min(maxShownTailLength, text.length - head.length));
-  const whole = text.length.toLocaleString("en");
-  const left = (text.length - head.length - tail.length).toLocaleString("en");
+  const whole = formatNumber(text.length);
+  const left = formatNumber(text.length - head.length - tail.length);
   const note = `⚠ ${left} of ${whole} characters are not shown. Read the file ${name} below before you approve.`;
   return { text: `${head}\n…\n${tail}`, note };
 }

@@ -1,4 +1,5 @@
 /** A turn's changes to its folder, as blocks. Whatever does not fit is behind Show diff or in a file, never dropped. */
+import { formatNumber } from "../../../../lib/text/format-number.ts";
 import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/card.ts";
 import { choiceLabel } from "../../../shared/card-choices.ts";
 import { smallLine } from "../blocks.ts";
@@ -122,7 +123,7 @@ function commandText(text: string): string {
 function outputBlocks(output: string): Block[] {
   const shown = endOf(output, maxOutputCharacters);
   const earlier = output.length - shown.length;
-  const label = earlier === 0 ? "" : `, ${earlier.toLocaleString("en")} earlier characters left out`;
+  const label = earlier === 0 ? "" : `, ${formatNumber(earlier)} earlier characters left out`;
   return [richText([italic(`End of the last output${label}:`)]), preformatted(shown)];
 }
 
@@ -132,12 +133,12 @@ function diffBlocks(item: CardItem, { diff }: ShownChanges, asking: AskingChange
     return isElsewhere ? [richText([italic(`The diff is not on this card. Use ${choiceLabel("diff", item)}.`)])] : [];
   }
   if (diff.length <= Math.min(maxDiffCharacters, asking.diffRoom(above))) return [preformatted(diff)];
-  const size = `The diff has ${diff.length.toLocaleString("en")} characters, too many for this card`;
+  const size = `The diff has ${formatNumber(diff.length)} characters, too many for this card`;
   if (item.choices.includes("diff")) return [richText([italic(`${size}. Use ${choiceLabel("diff", item)}.`)])];
   asking.files.push({ name: diffFile, text: diff });
   return [richText([italic(`${size}. It is in the file ${diffFile} below. Read it before you approve.`)])];
 }
 
 export function counted(count: number, what: string): string {
-  return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+  return `${formatNumber(count)} ${what}${count === 1 ? "" : "s"}`;
 }

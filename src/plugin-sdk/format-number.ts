@@ -1,0 +1,1 @@
+export { formatNumber } from "../lib/text/format-number.ts";
