@@ -21,6 +21,8 @@ export interface Inbox {
   unanswered(platform: string): Promise<InboundMessage[]>;
   /** Changes a message only if it is still queued. */
   edit(key: string, text: string): Promise<void>;
+  /** Ends a queued message without a turn. Resolves to false if it is no longer queued. */
+  stop(message: InboundMessage): Promise<boolean>;
   /** Removes a queued message. If a turn has already taken the message, resolves to it. */
   withdraw(key: string): Promise<InboundMessage | undefined>;
 }
@@ -86,6 +88,9 @@ export function createInbox(ledger: Ledger): Inbox {
     },
     async edit(key, text) {
       await ledger.transition("message", key, ["queued"], "queued", (message) => ({ ...message, text }));
+    },
+    async stop(message) {
+      return (await ledger.transition("message", keyOf(message), ["queued"], "stopped")) !== undefined;
     },
     async withdraw(key) {
       if ((await ledger.transition("message", key, ["queued"], "removed")) !== undefined) return undefined;
