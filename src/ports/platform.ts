@@ -28,6 +28,11 @@ import type { ToolFile } from "./tool.ts";
 export interface Posts {
   all(): Promise<{ key: string; messageId: string }[]>;
   keep(key: string, messageId: string): Promise<void>;
+  /**
+   * True if another process may continue the reply by now, because this one stalled. Ask right before each write: what this
+   * process still wants to show is older. Absent if no other process can.
+   */
+  isLost?(): boolean;
 }
 
 /** True if the service accepts nothing at the moment (unreachable, 5xx, a refused token). Call again later. */

@@ -338,6 +338,32 @@ describe("several processes on one ledger", () => {
     expect(causes).toEqual(["shutdown"]);
   });
 
+  test("a run that stalled knows that its lease is lost before any event says so", async () => {
+    let isLost = false;
+    const leases = {
+      ...createInMemoryLeases(),
+      acquire: async () => ({
+        get signal() {
+          return isLost ? AbortSignal.abort() : new AbortController().signal;
+        },
+        release: async () => {},
+      }),
+    };
+    const seen: boolean[] = [];
+    const worker = create({
+      leases,
+      async run(turn, _signal, isLostNow) {
+        seen.push(isLostNow());
+        isLost = true;
+        seen.push(isLostNow());
+        return endTurn(turn, "done");
+      },
+    });
+    await worker.accept(inboundMessage({ id: "1" }));
+    await worker.whenIdle();
+    expect(seen).toEqual([false, true]);
+  });
+
   test("a lost lease suspends the running turn", async () => {
     const lost = new AbortController();
     const leases = leasesUntil(lost.signal);

@@ -67,9 +67,9 @@ export function createConversations(options: ConversationsOptions): Conversation
   const stopQueued = createQueueStopper(ledger, messages, waitingRoom);
   /** Aborts at a shutdown. Turns that are about to run see it as well. */
   const suspended = new AbortController();
-  const run: WorkerOptions["run"] = async (turn, signal) => {
+  const run: WorkerOptions["run"] = async (turn, signal, isLost) => {
     await waitingRoom.release(turn);
-    return await options.run(turn, AbortSignal.any([signal, suspended.signal]));
+    return await options.run(turn, AbortSignal.any([signal, suspended.signal]), isLost);
   };
   const postponed = createPostponed((conversationId) => scheduler.schedule(conversationId));
   const worker = createWorker({ ...options, run, messages, startNextTurn, postponed, onStorageFault: searchSoon });

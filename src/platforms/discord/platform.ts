@@ -20,7 +20,7 @@ import type { Store } from "../../ports/store.ts";
 import { type CatchUpReport, logReport, reportText } from "../shared/catch-up-report.ts";
 import { createFormContents } from "../shared/form-contents.ts";
 import { withTimeout } from "../shared/with-timeout.ts";
-import { createDiscordApi, discordError } from "./api/api.ts";
+import { apiForReply, createDiscordApi, discordError } from "./api/api.ts";
 import { createChannels } from "./api/channels.ts";
 import { createOwnGuilds } from "./api/own-guilds.ts";
 import { createOwnId } from "./api/own-id.ts";
@@ -269,12 +269,13 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       });
     },
     reply(target, posts) {
+      const own = apiForReply(api, posts);
       const sender = createMessageSender({
-        ...{ api, messages, channels, target, posts, ownId, origins, told, log },
+        ...{ api: own, messages: createMessages(own), channels, target, posts, ownId, origins, told, log },
         onPosted: indicators.hidden,
       });
       const onBegin = () => acknowledgements.end(target.messageId);
-      return createDiscordReply({ api, indicators, sender, target, posts, formContents, onBegin, log });
+      return createDiscordReply({ api: own, indicators, sender, target, posts, formContents, onBegin, log });
     },
     lookUp: people.lookUp,
     isRatedByReaction: true,

@@ -19,7 +19,7 @@ import type { Store } from "../../ports/store.ts";
 import { logReport, reportText } from "../shared/catch-up-report.ts";
 import { createFormContents } from "../shared/form-contents.ts";
 import { withTimeout } from "../shared/with-timeout.ts";
-import { createSlackApi } from "./api/api.ts";
+import { apiForReply, createSlackApi } from "./api/api.ts";
 import { isTokenProblem } from "./api/api-problems.ts";
 import { createHealth } from "./api/health.ts";
 import { createHttpReceiver, type HttpReceiver } from "./api/http-receiver.ts";
@@ -274,7 +274,18 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, formContents, log },
+        ...{
+          api: apiForReply(api, posts),
+          target,
+          posts,
+          rateLimiter,
+          streaming,
+          statuses,
+          receipts,
+          footers,
+          formContents,
+          log,
+        },
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
