@@ -161,6 +161,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     resumeOrphansEveryMs: Math.min(5_000, config.redis.lockMs / 2),
     overlap: config.turns.overlap,
     concurrency: config.turns.concurrency,
+    lookAgain: async (message) => await links.platform(message.platform)?.lookAgain?.(message),
     openReply: async (target) =>
       links.platform(target.platform) === undefined ? undefined : await deliveries.open(target),
     // On the page, a line disturbs nobody, and nothing else would show that the message is there.

@@ -118,6 +118,11 @@ export interface Platform {
    * do if the file was deleted or the service refuses it.
    */
   openFile?(attachment: Attachment, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  /**
+   * Reads a message again, and reports like an event if it was edited or deleted. Resolves once that is stored, or at once if
+   * this process receives no messages. Never rejects.
+   */
+  lookAgain?(message: InboundMessage): Promise<void>;
   /** Asks the service whether the token still works. The answer is part of `health`. Rejects if there is none. */
   probe?(signal: AbortSignal): Promise<void>;
   health(): PlatformHealth;

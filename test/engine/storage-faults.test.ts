@@ -156,6 +156,7 @@ async function runWholeTurn({ broken, ...trouble }: Trouble): Promise<Outcome> {
     settleDecided: async () => {},
     workingFolder: () => "/files/dm_ann",
     openReply: async () => undefined,
+    lookAgain: async () => {},
   });
   late.conversations = conversations;
 
@@ -298,6 +299,7 @@ test("a damaged turn does not keep the others from resuming at a start", async (
     settleDecided: async () => {},
     workingFolder: () => "/nowhere",
     openReply: async () => undefined,
+    lookAgain: async () => {},
   });
   await conversations.recover();
   await conversations.whenIdle();
@@ -334,7 +336,7 @@ test("storage that refuses every write keeps no process from starting, and answe
       return "suspended";
     },
     ...{ onCrash: async () => {}, cancelApprovals: async () => {}, settleDecided: async () => {} },
-    ...{ workingFolder: () => "/nowhere", openReply: async () => undefined },
+    ...{ workingFolder: () => "/nowhere", openReply: async () => undefined, lookAgain: async () => {} },
   });
   await conversations.recover();
   await conversations.wake("parked");

@@ -23,6 +23,7 @@ import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { turnFields } from "../turn/turn-store.ts";
 import { activeTurns, createTurnEnder, isWaitingForApproval, type TurnEnderOptions } from "./active-turns.ts";
 import { createInbox, hasOnlyMessage } from "./inbox.ts";
+import { createLeftMessages } from "./left-messages.ts";
 import { createPostponed } from "./postponed.ts";
 import { createScheduler } from "./scheduler.ts";
 import { createTurnStarter, type TurnStarterOptions } from "./start-turn.ts";
@@ -43,6 +44,8 @@ export interface ConversationsOptions
   resumeOrphansEveryMs: number;
   overlap: Overlap;
   concurrency: number;
+  /** Reads a message again at its service, and stores an edit or a deletion. Never rejects. */
+  lookAgain(message: InboundMessage): Promise<void>;
   /** Opens the reply of a queued request. Undefined if this process can't write there. */
   openReply: WaitingRoomOptions["openReply"];
   minWaitMs?: WaitingRoomOptions["minWaitMs"];
@@ -58,7 +61,9 @@ export function createConversations(options: ConversationsOptions): Conversation
   const { ledger, events, bus } = options;
   const messages = createInbox(ledger);
   const endTurns = createTurnEnder({ ledger, bus, cancelApprovals: options.cancelApprovals });
-  const startNextTurn = createTurnStarter({ ledger, messages, events, workingFolder: options.workingFolder });
+  const left = createLeftMessages(options.lookAgain);
+  const { workingFolder } = options;
+  const startNextTurn = createTurnStarter({ ledger, messages, events, workingFolder, lookAgain: left.lookAgain });
   const waitingRoom = createWaitingRoom({
     minWaitMs: () => minWaitMs,
     ...options,
@@ -271,6 +276,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     async recover() {
       waitingRoom.watch();
       if (!options.takesTurns) return;
+      left.note(await messages.allQueued().catch(() => []));
       orphansResumedAt = searchedAllAt = Date.now();
       await searchAll("restart")
         .then(() => sweep(orphansResumedAt))

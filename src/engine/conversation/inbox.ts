@@ -11,6 +11,7 @@ export interface Inbox {
   keepAnswered(message: InboundMessage): Promise<boolean>;
   /** Oldest first. */
   queued(conversationId: string): Promise<InboundMessage[]>;
+  allQueued(): Promise<InboundMessage[]>;
   /** Conversations with queued messages, and the oldest message of each. */
   waitingConversations(): Promise<Map<string, InboundMessage>>;
   /** Takes messages from the queue and returns their current content, without withdrawn messages. */
@@ -59,6 +60,10 @@ export function createInbox(ledger: Ledger): Inbox {
     async queued(conversationId) {
       const entries = await ledger.list("message", { states: ["queued"], group: conversationId });
       return entries.map((entry) => entry.body).toSorted(byTime);
+    },
+    async allQueued() {
+      const entries = await ledger.list("message", { states: ["queued"] });
+      return entries.map((entry) => entry.body);
     },
     async waitingConversations() {
       const entries = await ledger.list("message", { states: ["queued"] });

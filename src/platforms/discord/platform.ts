@@ -182,7 +182,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   function begin(shard: number, count: number): Promise<unknown> {
     guildChannels.begin(shard, count);
     void handling?.missed.read();
-    void handling?.missedChanges(shard, count);
+    void handling?.missedChanges.ofShard(shard, count);
     noteReturn();
     return catchUp(placesWithoutGuild(shard, cursors), shard);
   }
@@ -282,6 +282,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
     mayRead: access.mayReadConversation,
     reach: createReach({ api, channels, people, access, roleName }),
     earlier: createEarlier({ api, channels, access, ownId }),
+    lookAgain: async (message) => await handling?.missedChanges.ofMessage(message),
     openFile: createFileOpener(api, options.apiUrl),
     chat: createChatActions({ api, messages, access }),
     async probe(signal) {
