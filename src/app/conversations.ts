@@ -21,7 +21,7 @@ import type { ApprovalDesk } from "../ports/approval.ts";
 import type { ContextBuilder, ContextPreviews } from "../ports/context.ts";
 import type { ConversationRegistry, Conversations } from "../ports/conversation.ts";
 import { copyTurnId } from "../ports/copies.ts";
-import type { Author } from "../ports/message.ts";
+import type { Author, ReplyTarget } from "../ports/message.ts";
 import type { Platform, PlatformHandlers } from "../ports/platform.ts";
 import type { Questions } from "../ports/question.ts";
 import type { Schedules } from "../ports/schedule.ts";
@@ -130,13 +130,12 @@ export function buildConversations(options: AppOptions, state: State, links: Con
   );
 
   const footer = buildFooters(options, reports);
-  const deps: TurnDeps = {
+  const deps: Omit<TurnDeps, "deliver"> = {
     ...{ ledger, events, log, approvals },
     context: wrap("context", context),
     provider: wrap("provider", links.models.provider),
     modelNotes: createModelNotes(),
     readModel: wrap("readModel", readModel),
-    deliver: deliveries.begin,
     async deliverDirect({ id, target, messages: [first] }) {
       const [userId = "", reach] = [first?.author.id, links.platform(target.platform)?.reach];
       const conversationId = (await reach?.direct(userId)) ?? "";
@@ -162,12 +161,14 @@ export function buildConversations(options: AppOptions, state: State, links: Con
     resumeOrphansEveryMs: Math.min(5_000, config.redis.lockMs / 2),
     overlap: config.turns.overlap,
     concurrency: config.turns.concurrency,
+    lookAgain: async (message) => await links.platform(message.platform)?.lookAgain?.(message),
     openReply: async (target) =>
       links.platform(target.platform) === undefined ? undefined : await deliveries.open(target),
     // On the page, a line disturbs nobody, and nothing else would show that the message is there.
     minWaitMs: (platform) => (platform === "local" ? minPageWaitMs : minWaitMs),
-    async run(turn, signal) {
-      const run = logContext.run({ turnId: turn.id }, () => runTurn(turn, deps, signal));
+    async run(turn, signal, isLost) {
+      const deliver = (target: ReplyTarget) => deliveries.begin(target, isLost);
+      const run = logContext.run({ turnId: turn.id }, () => runTurn(turn, { ...deps, deliver }, signal));
       const end = await run.finally(() => deliveries.end(turn.id));
       if (end === "done" || end === "failed" || end === "stopped") compactor?.consider(turn);
       return end;

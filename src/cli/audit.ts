@@ -23,7 +23,7 @@ export async function auditVerifyCommand(env: Environment, root: string, { json 
     process.stdout.write(`${kind.toUpperCase()} ${join(folder, file)}${line === 0 ? "" : `:${line}`} ${message}\n`);
   for (const note of notes) process.stdout.write(`Note: ${note}\n`);
   const found = problems.length === 0 ? "nothing is missing or changed" : `problems: ${problems.length}`;
-  process.stdout.write(`${lines} lines in ${chains} chains: ${found}.\n`);
+  process.stdout.write(`${lines} lines in ${chains} ${chains === 1 ? "chain" : "chains"}: ${found}.\n`);
 }
 
 export async function auditExportCommand(env: Environment, root: string, { since }: { since: string }): Promise<void> {

@@ -4,12 +4,15 @@ import type { Log } from "../lib/log.ts";
 import type { CommandAnswer, CommandHandler, Commands } from "../ports/command.ts";
 
 const maxShownNameCharacters = 40;
+/** With a text, the platform takes it for a message, so it never arrives here. */
+const askHelp = "- `/remora ask TEXT` — ask me something, as in a message that mentions me";
 
 export function createCommands(handlers: readonly CommandHandler<CommandAnswer>[], log: Log): Commands {
   const byName = new Map(handlers.map((handler) => [handler.usage.split(" ", 1)[0] ?? "", handler]));
 
   function help(): string {
-    return handlers.map(({ usage, description }) => `- \`/remora ${usage}\` — ${description}`).join("\n");
+    const lines = handlers.map(({ usage, description }) => `- \`/remora ${usage}\` — ${description}`);
+    return [askHelp, ...lines].join("\n");
   }
 
   return {
@@ -18,7 +21,7 @@ export function createCommands(handlers: readonly CommandHandler<CommandAnswer>[
       const { name } = command;
       const handler = byName.get(name);
       if (handler === undefined) {
-        const isHelp = name === "" || name === "help";
+        const isHelp = ["", "help", "ask"].includes(name);
         const problem = isHelp ? "" : `There is no command \`${name.slice(0, maxShownNameCharacters)}\`.\n\n`;
         return { text: `${problem}${help()}`, isPrivate: true };
       }

@@ -4,7 +4,7 @@ import type { Conversations } from "../ports/conversation.ts";
 export function stopCommand(conversations: Pick<Conversations, "stop" | "stopScope">): CommandHandler {
   return {
     usage: "stop",
-    description: "stop the running and waiting turns here",
+    description: "stop the running and waiting requests here",
     async run({ conversationId, scope, isInThread }) {
       // In the channel itself, the command applies to all its threads.
       const count = isInThread ? await conversations.stop(conversationId) : await conversations.stopScope(scope);

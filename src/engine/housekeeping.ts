@@ -48,7 +48,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
     const before = Date.now() - maxKeptMs;
     await refreshPosts(before);
     await ledger.prune("turn", ["done", "failed", "stopped"], before);
-    await ledger.prune("message", ["answered", "removed"], before);
+    await ledger.prune("message", ["answered", "removed", "stopped"], before);
     await ledger.prune("call", ["done", "unknown"], before);
     await ledger.prune("post", ["posted"], before);
     await ledger.prune("question", ["closed"], before);

@@ -23,10 +23,14 @@ export interface Conversations {
   /** If `overlap` is `steer`, takes the requester's new messages into the running turn. */
   takeSteering(turnId: string, conversationId: string): Promise<InboundMessage[]>;
   wake(turnId: string): Promise<void>;
+  /** Ends turns and waiting requests, and resolves to how many. */
   stop(conversationId: string): Promise<number>;
   /** Resolves to false if the turn has ended or does not exist. */
   stopTurn(turnId: string): Promise<boolean>;
-  /** Handles a message that only says stop. If nothing runs, resolves to false without storing the message. */
+  /**
+   * Handles a message that only says stop: ends the turns here, and what its author asked before and still waits. If there is
+   * nothing to stop, resolves to false without storing the message.
+   */
   stopFor(message: InboundMessage): Promise<boolean>;
   stopScope(scope: Scope): Promise<number>;
   /** Changes a queued message. `remove` also stops a turn that consists of only this message. */

@@ -19,7 +19,7 @@ import type { ToolResult } from "./tool.ts";
 import type { TurnRecord, TurnState } from "./turn.ts";
 import type { UsageRecord } from "./usage.ts";
 
-export type MessageState = "queued" | "taken" | "answered" | "removed";
+export type MessageState = "queued" | "taken" | "answered" | "removed" | "stopped";
 
 /**
  * `planned → started → done`, with `started → waiting → started` between attempts. `unknown` follows `started` if

@@ -28,6 +28,11 @@ import type { ToolFile } from "./tool.ts";
 export interface Posts {
   all(): Promise<{ key: string; messageId: string }[]>;
   keep(key: string, messageId: string): Promise<void>;
+  /**
+   * True if another process may continue the reply by now, because this one stalled. Ask right before each write: what this
+   * process still wants to show is older. Absent if no other process can.
+   */
+  isLost?(): boolean;
 }
 
 /** True if the service accepts nothing at the moment (unreachable, 5xx, a refused token). Call again later. */
@@ -116,6 +121,11 @@ export interface Platform {
    * do if the file was deleted or the service refuses it.
    */
   openFile?(attachment: Attachment, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  /**
+   * Reads a message again, and reports like an event if it was edited or deleted. Resolves once that is stored, or at once if
+   * this process receives no messages. Never rejects.
+   */
+  lookAgain?(message: InboundMessage): Promise<void>;
   /** Asks the service whether the token still works. The answer is part of `health`. Rejects if there is none. */
   probe?(signal: AbortSignal): Promise<void>;
   health(): PlatformHealth;

@@ -69,6 +69,8 @@ export interface CallReport {
   approval?: ApprovalReport;
   editedBy?: string;
   outcome: CallOutcome;
+  /** If it was interrupted, nothing of it is left. */
+  isContained?: boolean;
   startedAt?: number;
   /** Total of all attempts. Absent if the call did not run. */
   durationMs?: number;

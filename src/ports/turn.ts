@@ -24,6 +24,8 @@ export interface CallRecord {
   /** Who changed the arguments on the card. `call` is the approved version; `raw` is the model's. */
   editedBy?: string;
   startedAt?: number;
+  /** An interruption leaves nothing of the call behind. */
+  isContained?: boolean;
   result?: ToolResult;
 }
 
@@ -100,6 +102,12 @@ export function callsOf(turn: TurnRecord): CallRecord[] {
 }
 
 /** Returns the steps since the last card or question. Text above a card or question is not written again. */
+/** The call may have run, and nobody knows whether it did. */
+export function isOfUnknownOutcome({ startedAt, isContained, result }: CallRecord): boolean {
+  if (isContained === true) return false;
+  return result === undefined ? startedAt !== undefined : result.status === "interrupted";
+}
+
 export function openSegment(turn: TurnRecord): StepRecord[] {
   const lastAsked = turn.steps.findLastIndex((step) => step.isAboveCard === true || step.calls.some(isBelow));
   return turn.steps.slice(lastAsked + 1);

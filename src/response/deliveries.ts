@@ -20,7 +20,8 @@ export interface DeliveriesOptions {
 export interface Deliveries {
   /** Opens a reply for one message, such as a card. Rejects with `platform.off` if the platform is not connected. */
   open(target: ReplyTarget): Promise<Delivery>;
-  begin(target: ReplyTarget): Promise<Delivery>;
+  /** `isLost` is that of `Posts`. */
+  begin(target: ReplyTarget, isLost: () => boolean): Promise<Delivery>;
   /** Returns the reply of the turn if the turn runs in this process, else a new reply. */
   current(target: ReplyTarget): Promise<Delivery>;
   end(turnId: string): void;
@@ -29,7 +30,7 @@ export interface Deliveries {
 export function createDeliveries({ platform, postsFor, cardWriter, redact, wrap, log }: DeliveriesOptions): Deliveries {
   const running = new Map<string, Delivery>();
 
-  async function open(target: ReplyTarget): Promise<Delivery> {
+  async function open(target: ReplyTarget, more: Pick<Posts, "isLost"> = {}): Promise<Delivery> {
     const found = platform(target.platform);
     if (found === undefined) {
       throw new RemoraError({
@@ -38,7 +39,7 @@ export function createDeliveries({ platform, postsFor, cardWriter, redact, wrap,
         message: "is not on in this process; set its token, or leave the turn to a process that has it",
       });
     }
-    const reply = found.reply(target, wrap("posts", postsFor(target)));
+    const reply = found.reply(target, { ...wrap("posts", postsFor(target)), ...more });
     const delivery = createDelivery({ reply, redact, log });
     return wrap("delivery", {
       ...delivery,
@@ -48,9 +49,9 @@ export function createDeliveries({ platform, postsFor, cardWriter, redact, wrap,
   }
 
   return {
-    open,
-    async begin(target) {
-      const delivery = await open(target);
+    open: (target) => open(target),
+    async begin(target, isLost) {
+      const delivery = await open(target, { isLost });
       running.set(target.turnId, delivery);
       return delivery;
     },

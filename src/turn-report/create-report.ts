@@ -1,11 +1,18 @@
 /** Builds a turn's report from its record and the approvals in the ledger. Old records may lack newer fields. */
 import { oneLine } from "../lib/text/sanitize.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import { type CallRecord, callsOf, requesterOf, type TurnRecord, type TurnState } from "../ports/turn.ts";
+import {
+  type CallRecord,
+  callsOf,
+  isOfUnknownOutcome,
+  requesterOf,
+  type TurnRecord,
+  type TurnState,
+} from "../ports/turn.ts";
 import type { TurnReport, TurnReports } from "../ports/turn-report.ts";
 import { costOfTurn, tokensOf } from "../ports/usage.ts";
 import { originsOfSteps } from "./others-texts.ts";
-import { callReport, changesReport, isOfUnknownOutcome } from "./report-parts.ts";
+import { callReport, changesReport } from "./report-parts.ts";
 import type { ApprovalRow, ReportTexts } from "./report-texts.ts";
 import { waitsOf } from "./waits.ts";
 

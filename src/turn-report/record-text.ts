@@ -125,13 +125,14 @@ function approvalText({ approval }: CallReport): string[] {
   }
 }
 
-function outcomeText({ outcome, verdict }: CallReport): string[] {
+function outcomeText({ outcome, verdict, isContained }: CallReport): string[] {
   switch (outcome) {
     case "ok":
       return [];
     case "failed":
       return ["It failed."];
     case "interrupted":
+      if (isContained === true) return ["It was stopped before it ended, and changed nothing."];
       return ["It was interrupted, and I don't know whether it took effect."];
     case "invalid":
       return ["It did not run, because the call was not valid."];

@@ -42,6 +42,7 @@ export function callReport(
     ...(approval === undefined ? {} : { approval: approvalReport(approval, texts) }),
     ...(editedBy === undefined ? {} : { editedBy: texts.line(editedBy) }),
     outcome: result?.status ?? openOutcome(record, hasEnded),
+    ...(record.isContained === true ? { isContained: true } : {}),
     ...(startedAt === undefined ? {} : { startedAt }),
     ...(hasRun && result !== undefined ? { durationMs: result.durationMs } : {}),
     attempts: result?.attempts ?? 0,
@@ -78,11 +79,6 @@ function openOutcome({ startedAt, approvalId }: CallRecord, hasEnded: boolean): 
   if (startedAt !== undefined) return hasEnded ? "interrupted" : "running";
   if (hasEnded) return "not-run";
   return approvalId === undefined ? "running" : "waiting";
-}
-
-/** It may have run, and nobody knows whether it did. */
-export function isOfUnknownOutcome({ startedAt, result }: CallRecord): boolean {
-  return result === undefined ? startedAt !== undefined : result.status === "interrupted";
 }
 
 function withLimit(text: string): string {

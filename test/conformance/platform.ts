@@ -319,6 +319,22 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         expect((await agentsMessages()).map((each) => each.text)).toEqual(["The earlier answer.", "A later answer."]);
       });
 
+      test("a process that stalled writes nothing once another one may continue the reply", async () => {
+        const [message, posts] = [await mentioned(), createPosts()];
+        let isLost = false;
+        const stalled = replyTo(message, { ...posts, isLost: () => isLost });
+        await stalled.write("Half an ans");
+        const neverBegan = replyTo(message, { ...posts, isLost: () => isLost });
+        await replyTo(message, posts).finish("The whole answer", []);
+        isLost = true;
+        await stalled.write("Half an answer, and");
+        for (const reply of [stalled, neverBegan]) {
+          const end = reply.finish("An older answer", []);
+          await expect(end).rejects.toMatchObject({ code: "platform.away" });
+        }
+        expect((await agentsMessages()).map(({ text }) => text)).toEqual(["The whole answer"]);
+      });
+
       test("a partial text is edited, not posted again", async () => {
         const message = await mentioned();
         const posts = createPosts();

@@ -105,6 +105,28 @@ describe("closing", () => {
   });
 });
 
+test("messages of an earlier process are read again before their turn begins, others are not", async () => {
+  for (const id of ["1", "2"]) {
+    const body = inboundMessage({ id, text: `old ${id}` });
+    await ledger.create("message", `test:${id}`, { state: "queued", body, group: body.conversationId });
+  }
+  const looked: string[] = [];
+  const ran: string[][] = [];
+  const conversations = create({
+    async lookAgain({ id }) {
+      looked.push(id);
+      await (id === "1" ? conversations.edit("test:1", "edited") : conversations.remove("test:2"));
+    },
+    run: (turn) => endNoting(turn, ran),
+  });
+  await conversations.recover();
+  await conversations.whenIdle();
+  await conversations.accept(inboundMessage({ id: "3", text: "new" }));
+  await conversations.whenIdle();
+  expect(looked.toSorted()).toEqual(["1", "2"]);
+  expect(ran).toEqual([["edited"], ["new"]]);
+});
+
 describe("several processes on one ledger", () => {
   const doingNothing = { run: async () => "suspended" as const };
 
@@ -336,6 +358,32 @@ describe("several processes on one ledger", () => {
     await worker.accept(inboundMessage({ id: "1" }));
     await worker.whenIdle();
     expect(causes).toEqual(["shutdown"]);
+  });
+
+  test("a run that stalled knows that its lease is lost before any event says so", async () => {
+    let isLost = false;
+    const leases = {
+      ...createInMemoryLeases(),
+      acquire: async () => ({
+        get signal() {
+          return isLost ? AbortSignal.abort() : new AbortController().signal;
+        },
+        release: async () => {},
+      }),
+    };
+    const seen: boolean[] = [];
+    const worker = create({
+      leases,
+      async run(turn, _signal, isLostNow) {
+        seen.push(isLostNow());
+        isLost = true;
+        seen.push(isLostNow());
+        return endTurn(turn, "done");
+      },
+    });
+    await worker.accept(inboundMessage({ id: "1" }));
+    await worker.whenIdle();
+    expect(seen).toEqual([false, true]);
   });
 
   test("a lost lease suspends the running turn", async () => {

@@ -3,8 +3,11 @@ import { describe, expect, test } from "vitest";
 import { stopCommand } from "../../src/commands/stop-command.ts";
 import { TurnOwnershipLost } from "../../src/engine/turn/turn-store.ts";
 import { abortCauseOf } from "../../src/lib/abort.ts";
+import { silentLog } from "../../src/lib/log.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
-import type { InboundCommand } from "../../src/ports/message.ts";
+import type { InboundCommand, InboundMessage } from "../../src/ports/message.ts";
+import { createDelivery } from "../../src/response/deliver.ts";
+import { createRecordingReply, type RecordingReply } from "../doubles/recording-reply.ts";
 import { inboundMessage } from "../doubles/records.ts";
 import {
   create,
@@ -66,6 +69,45 @@ describe("stopping", () => {
     await expect.poll(async () => (await conversations.status()).running).toBe(1);
     expect(await command({})).toBe("Stopped.");
     await conversations.whenIdle();
+  });
+
+  test("requests that wait for a free slot end without a turn, and their replies say so", async () => {
+    const replies = new Map<string, RecordingReply>();
+    const ran: string[][] = [];
+    const latch = createLatch();
+    const conversations = create({
+      concurrency: 1,
+      async run(turn) {
+        ran.push(textsOf(turn));
+        await latch.opened;
+        return endTurn(turn, "done");
+      },
+      async openReply({ turnId }) {
+        const reply = createRecordingReply();
+        replies.set(turnId, reply);
+        return createDelivery({ reply, redact: (text) => text, log: silentLog });
+      },
+    });
+    const said = (id: string, place: Partial<InboundMessage>) =>
+      conversations.accept(inboundMessage({ id, text: id, at: Number(id), ...place }));
+    await said("1", { conversationId: "test:busy", scope: "channel:busy" });
+    await expect.poll(() => ran).toEqual([["1"]]);
+    await said("2", { conversationId: "test:c:1", scope: "channel:c" });
+    await said("3", { conversationId: "test:c:1", scope: "channel:c" });
+    await said("4", { conversationId: "test:c:2", scope: "channel:c" });
+    const ben = { id: "ben", name: "Ben", isBot: false, roles: [] };
+    await said("5", { conversationId: "test:c:3", scope: "channel:c", author: ben });
+    expect(await conversations.stop("test:c:1")).toBe(1);
+    expect(await conversations.stopFor(inboundMessage({ id: "6", conversationId: "test:c:3", at: 6 }))).toBe(false);
+    expect(await conversations.stopFor(inboundMessage({ id: "7", conversationId: "test:c:2", at: 3 }))).toBe(false);
+    expect(await conversations.stopFor(inboundMessage({ id: "8", conversationId: "test:c:2", at: 8 }))).toBe(true);
+    expect(await conversations.stopScope("channel:c")).toBe(1);
+    await expect.poll(() => [...replies.values()].map(({ segments }) => segments)).toEqual(Array(3).fill(["Stopped."]));
+    latch.open();
+    await conversations.whenIdle();
+    expect(ran).toEqual([["1"]]);
+    expect(await ledger.list("turn", {})).toHaveLength(1);
+    expect(await conversations.unanswered("test")).toEqual([]);
   });
 
   test("a stop message that is delivered again does not stop later messages", async () => {

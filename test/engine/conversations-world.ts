@@ -35,6 +35,7 @@ export function create(changes: Partial<ConversationsOptions> = {}): Conversatio
     serves: async () => true,
     overlap: "queue",
     concurrency: 10,
+    lookAgain: async () => {},
     run: (turn) => endTurn(turn, "done"),
     onCrash: async () => {},
     cancelApprovals: async () => {},

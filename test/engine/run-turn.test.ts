@@ -197,6 +197,24 @@ describe("stop", () => {
     expect((await doubles.ledger.get("turn", "t1"))?.state).toBe("stopped");
   });
 
+  test.each([
+    [true, "Stopped."],
+    [false, "Stopped. I don't know whether `act` took effect, so check before you ask again."],
+  ])("a call that leaves nothing behind (%s) needs no check", async (isContained, said) => {
+    const controller = new AbortController();
+    const turn = await start({
+      tools: [toolSpec("act")],
+      steps: [calls({ name: "act" })],
+      async runTool() {
+        controller.abort(new TurnAbort("stopped"));
+        return { status: "interrupted" };
+      },
+    });
+    const containment = { ...doubles.stages.containment, isContained: () => isContained };
+    expect(await runTurn(turn, { ...doubles.stages, containment }, controller.signal)).toBe("stopped");
+    expect(doubles.reply.segments.at(-1)).toBe(said);
+  });
+
   test("because the process goes down leaves the turn running in the ledger, and a new run finishes it", async () => {
     const controller = new AbortController();
     const turn = await start({ steps: [hangs(), says("After the restart.")] });

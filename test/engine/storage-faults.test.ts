@@ -157,6 +157,7 @@ async function runWholeTurn({ broken, ...trouble }: Trouble): Promise<Outcome> {
     settleDecided: async () => {},
     workingFolder: () => "/files/dm_ann",
     openReply: async () => undefined,
+    lookAgain: async () => {},
   });
   late.conversations = conversations;
 
@@ -299,6 +300,7 @@ test("a damaged turn does not keep the others from resuming at a start", async (
     settleDecided: async () => {},
     workingFolder: () => "/nowhere",
     openReply: async () => undefined,
+    lookAgain: async () => {},
   });
   await conversations.recover();
   await conversations.whenIdle();
@@ -335,7 +337,7 @@ test("storage that refuses every write keeps no process from starting, and answe
       return "suspended";
     },
     ...{ onCrash: async () => {}, cancelApprovals: async () => {}, settleDecided: async () => {} },
-    ...{ workingFolder: () => "/nowhere", openReply: async () => undefined },
+    ...{ workingFolder: () => "/nowhere", openReply: async () => undefined, lookAgain: async () => {} },
   });
   await conversations.recover();
   await conversations.wake("parked");

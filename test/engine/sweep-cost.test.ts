@@ -116,7 +116,7 @@ function sweepCosts(open: () => Promise<Opened>): void {
         return "done";
       },
       ...{ onCrash: async () => {}, cancelApprovals: async () => {}, settleDecided: async () => {} },
-      ...{ workingFolder: () => "/nowhere", openReply: async () => undefined },
+      ...{ workingFolder: () => "/nowhere", openReply: async () => undefined, lookAgain: async () => {} },
     });
     let now = 1_000_000;
     const sweep = async () => {

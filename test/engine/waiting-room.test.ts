@@ -166,6 +166,19 @@ test("the line of a message that was withdrawn goes away", async () => {
   await vi.waitFor(() => expect(replyTo(message)).toMatchObject({ end: "finished", segments: [""] }), 5_000);
 });
 
+test("the line of a request that was stopped says so, also if the stop came from another process", async () => {
+  const message = said("1", "a");
+  await queue(message);
+  createRoom().watch();
+  await vi.waitFor(() => expect(linesOf(message)).toHaveLength(1));
+  await ledger.transition("message", "test:1", ["queued"], "stopped");
+  const target = { platform: "test", conversationId: "a", turnId: turnIdFor(message), messageId: "1" };
+  const openReply = vi.fn<WaitingRoomOptions["openReply"]>();
+  createRoom({ openReply }).tellStopped([target]);
+  await vi.waitFor(() => expect(replyTo(message)).toMatchObject({ end: "failed", segments: ["Stopped."] }), 5_000);
+  expect(openReply).not.toHaveBeenCalled();
+});
+
 test("of two processes, one writes the line, and the turn in the other one waits until it is released", async () => {
   const message = said("1", "a");
   const turnId = turnIdFor(message);

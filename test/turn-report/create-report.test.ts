@@ -120,6 +120,9 @@ describe("a report", () => {
     expect((await reports.of(turn({ steps: [step([started])] }), "failed")).isSafeToRetry).toBe(false);
     expect((await reports.of(turn({ steps: [step([cut])] }), "stopped")).isSafeToRetry).toBe(false);
     expect((await reports.of(turn({ steps: [] }), "done")).isSafeToRetry).toBe(false);
+    const contained = await reports.of(turn({ steps: [step([{ ...cut, isContained: true }])] }), "failed");
+    expect(contained.isSafeToRetry).toBe(true);
+    expect(contained.steps[0]?.calls[0]).toMatchObject({ outcome: "interrupted", isContained: true });
   });
 
   test("offers no retry of a message that would fail again in the same way", async () => {

@@ -3,11 +3,11 @@
  *
  *   accept    store the message durably, then schedule its conversation
  *   wake      resume a parked turn after an answer or an expiry
- *   stop      end the running and parked turns of a conversation
+ *   stop      end the running and parked turns of a conversation, and the requests that wait for a turn
  *   recover   at startup, resume orphaned turns and start turns from stored messages
  *
- * A parked turn does not block its conversation. A message leaves the queue only when a turn takes it or its author
- * deletes it. Several processes can share one ledger: only the holder of a conversation's lease works on it. A worker
+ * A parked turn does not block its conversation. A message leaves the queue only when a turn takes it, its author
+ * deletes it, or somebody stops it. Several processes can share one ledger: only the holder of a conversation's lease works on it. A worker
  * also claims each turn so that a process without the lease can't write to it. Bus messages only make work start
  * earlier.
  */
@@ -18,14 +18,16 @@ import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import type { BusMessage } from "../../ports/cluster.ts";
 import type { Conversations } from "../../ports/conversation.ts";
 import type { LedgerEntry } from "../../ports/ledger.ts";
-import type { Author } from "../../ports/message.ts";
+import type { Author, InboundMessage } from "../../ports/message.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { turnFields } from "../turn/turn-store.ts";
 import { activeTurns, createTurnEnder, isWaitingForApproval, type TurnEnderOptions } from "./active-turns.ts";
 import { createInbox, hasOnlyMessage } from "./inbox.ts";
+import { createLeftMessages } from "./left-messages.ts";
 import { createPostponed } from "./postponed.ts";
 import { createScheduler } from "./scheduler.ts";
 import { createTurnStarter, type TurnStarterOptions } from "./start-turn.ts";
+import { createQueueStopper } from "./stop-queued.ts";
 import { createWaitingRoom, minWaitMs, type WaitingRoomOptions } from "./waiting-room.ts";
 import { createWorker, type WorkerOptions } from "./worker.ts";
 
@@ -42,6 +44,8 @@ export interface ConversationsOptions
   resumeOrphansEveryMs: number;
   overlap: Overlap;
   concurrency: number;
+  /** Reads a message again at its service, and stores an edit or a deletion. Never rejects. */
+  lookAgain(message: InboundMessage): Promise<void>;
   /** Opens the reply of a queued request. Undefined if this process can't write there. */
   openReply: WaitingRoomOptions["openReply"];
   minWaitMs?: WaitingRoomOptions["minWaitMs"];
@@ -57,17 +61,20 @@ export function createConversations(options: ConversationsOptions): Conversation
   const { ledger, events, bus } = options;
   const messages = createInbox(ledger);
   const endTurns = createTurnEnder({ ledger, bus, cancelApprovals: options.cancelApprovals });
-  const startNextTurn = createTurnStarter({ ledger, messages, events, workingFolder: options.workingFolder });
+  const left = createLeftMessages(options.lookAgain);
+  const { workingFolder } = options;
+  const startNextTurn = createTurnStarter({ ledger, messages, events, workingFolder, lookAgain: left.lookAgain });
   const waitingRoom = createWaitingRoom({
     minWaitMs: () => minWaitMs,
     ...options,
     isSteering: options.overlap === "steer",
   });
+  const stopQueued = createQueueStopper(ledger, messages, waitingRoom);
   /** Aborts at a shutdown. Turns that are about to run see it as well. */
   const suspended = new AbortController();
-  const run: WorkerOptions["run"] = async (turn, signal) => {
+  const run: WorkerOptions["run"] = async (turn, signal, isLost) => {
     await waitingRoom.release(turn);
-    return await options.run(turn, AbortSignal.any([signal, suspended.signal]));
+    return await options.run(turn, AbortSignal.any([signal, suspended.signal]), isLost);
   };
   const postponed = createPostponed((conversationId) => scheduler.schedule(conversationId));
   const worker = createWorker({ ...options, run, messages, startNextTurn, postponed, onStorageFault: searchSoon });
@@ -229,24 +236,31 @@ export function createConversations(options: ConversationsOptions): Conversation
       return kept === undefined ? [] : await messages.take(said);
     },
     wake,
-    stop: async (conversationId) => await endTurns(await activeTurns(ledger, conversationId), "stopped"),
+    async stop(conversationId) {
+      const queued = await stopQueued(() => true, conversationId);
+      return queued + (await endTurns(await activeTurns(ledger, conversationId), "stopped"));
+    },
     async stopTurn(turnId) {
       const entry = await ledger.get("turn", turnId);
       return entry !== undefined && (await endTurns([entry.body], "stopped")) === 1;
     },
     async stopFor(message) {
-      const turns = await activeTurns(ledger, message.conversationId);
-      if (turns.length === 0) return false;
+      const { id, conversationId, author, at } = message;
+      const isEarlier = (other: InboundMessage) => other.author.id === author.id && other.id !== id && other.at <= at;
+      const queued = await stopQueued(isEarlier, conversationId);
+      const turns = await activeTurns(ledger, conversationId);
+      if (turns.length === 0 && queued === 0) return false;
       const isNew = await messages.keepAnswered(message);
       // A repeated delivery of an old `stop` must not end newer turns.
-      const isMeant = (turn: TurnRecord) => isNew || turn.messages.every(({ at }) => at <= message.at);
+      const isMeant = (turn: TurnRecord) => isNew || turn.messages.every((other) => other.at <= at);
       await endTurns(turns.filter(isMeant), "stopped");
       return true;
     },
     async stopScope(scope) {
+      const queued = await stopQueued((message) => message.scope === scope);
       const entries = await ledger.list("turn", { states: ["running", "parked"] });
       const inScope = entries.map((entry) => entry.body).filter((turn) => turn.scope === scope);
-      return await endTurns(inScope, "stopped");
+      return queued + (await endTurns(inScope, "stopped"));
     },
     edit: messages.edit,
     unanswered: messages.unanswered,
@@ -262,6 +276,7 @@ export function createConversations(options: ConversationsOptions): Conversation
     async recover() {
       waitingRoom.watch();
       if (!options.takesTurns) return;
+      left.note(await messages.allQueued().catch(() => []));
       orphansResumedAt = searchedAllAt = Date.now();
       await searchAll("restart")
         .then(() => sweep(orphansResumedAt))

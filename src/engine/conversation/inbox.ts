@@ -11,6 +11,7 @@ export interface Inbox {
   keepAnswered(message: InboundMessage): Promise<boolean>;
   /** Oldest first. */
   queued(conversationId: string): Promise<InboundMessage[]>;
+  allQueued(): Promise<InboundMessage[]>;
   /** Conversations with queued messages, and the oldest message of each. */
   waitingConversations(): Promise<Map<string, InboundMessage>>;
   /** Takes messages from the queue and returns their current content, without withdrawn messages. */
@@ -21,6 +22,8 @@ export interface Inbox {
   unanswered(platform: string): Promise<InboundMessage[]>;
   /** Changes a message only if it is still queued. */
   edit(key: string, text: string): Promise<void>;
+  /** Ends a queued message without a turn. Resolves to false if it is no longer queued. */
+  stop(message: InboundMessage): Promise<boolean>;
   /** Removes a queued message. If a turn has already taken the message, resolves to it. */
   withdraw(key: string): Promise<InboundMessage | undefined>;
 }
@@ -58,6 +61,10 @@ export function createInbox(ledger: Ledger): Inbox {
       const entries = await ledger.list("message", { states: ["queued"], group: conversationId });
       return entries.map((entry) => entry.body).toSorted(byTime);
     },
+    async allQueued() {
+      const entries = await ledger.list("message", { states: ["queued"] });
+      return entries.map((entry) => entry.body);
+    },
     async waitingConversations() {
       const entries = await ledger.list("message", { states: ["queued"] });
       // The last value of a key counts, so the oldest message comes last.
@@ -86,6 +93,9 @@ export function createInbox(ledger: Ledger): Inbox {
     },
     async edit(key, text) {
       await ledger.transition("message", key, ["queued"], "queued", (message) => ({ ...message, text }));
+    },
+    async stop(message) {
+      return (await ledger.transition("message", keyOf(message), ["queued"], "stopped")) !== undefined;
     },
     async withdraw(key) {
       if ((await ledger.transition("message", key, ["queued"], "removed")) !== undefined) return undefined;

@@ -1,5 +1,5 @@
 /** Finds out what each queued request waits for, from the ledger, so that every process says the same. */
-import type { Ledger } from "../../ports/ledger.ts";
+import type { Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { Author, InboundMessage, ReplyTarget } from "../../ports/message.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { plainValue } from "../turn/tool-phrases.ts";
@@ -19,11 +19,14 @@ export interface PlacesInQueue {
   waitingTurnIds: ReadonlySet<string>;
 }
 
+type QueuedMessage = Pick<LedgerEntry<"message">, "body" | "createdAt">;
+
 interface Group {
   conversationId: string;
   author: Author;
   first: InboundMessage;
   newest: InboundMessage;
+  messages: InboundMessage[];
   since: number;
 }
 
@@ -67,8 +70,15 @@ async function isSeen(ledger: Ledger, { id, undelivered }: TurnRecord): Promise<
   return newest?.id.startsWith(`${id}:text:`) === true;
 }
 
+/** The messages of each request that waits, in the order in which a turn would take them. */
+export function queuedRequests(
+  entries: readonly QueuedMessage[],
+): { target: ReplyTarget; messages: InboundMessage[] }[] {
+  return groupsOf(entries).map((group) => ({ target: targetOf(group), messages: group.messages }));
+}
+
 /** Like `createTurnStarter`: a turn has consecutive messages of one person. */
-function groupsOf(entries: readonly { body: InboundMessage; createdAt: number }[]): Group[] {
+function groupsOf(entries: readonly QueuedMessage[]): Group[] {
   const groups: Group[] = [];
   const newestIn = new Map<string, Group>();
   for (const { body, createdAt } of entries.toSorted((one, other) => byTime(one.body, other.body))) {
@@ -76,9 +86,10 @@ function groupsOf(entries: readonly { body: InboundMessage; createdAt: number }[
     const open = newestIn.get(conversationId);
     if (open?.author.id === author.id) {
       open.newest = body;
+      open.messages.push(body);
       continue;
     }
-    const group: Group = { conversationId, author, first: body, newest: body, since: createdAt };
+    const group: Group = { conversationId, author, first: body, newest: body, messages: [body], since: createdAt };
     newestIn.set(conversationId, group);
     groups.push(group);
   }
@@ -97,8 +108,11 @@ function waitingText({ author }: Group, here: number, busyWith: Author | undefin
   return `Waiting: ${ahead} ${ahead === 1 ? "request" : "requests"} before yours`;
 }
 
-function requestOf({ conversationId, first, newest, since }: Group, text: string): WaitingRequest {
-  const turnId = turnIdFor(first);
-  const target = { platform: newest.platform, conversationId, turnId, messageId: newest.id };
-  return { target, firstMessageId: first.id, since, text };
+function requestOf(group: Group, text: string): WaitingRequest {
+  return { target: targetOf(group), firstMessageId: group.first.id, since: group.since, text };
+}
+
+function targetOf({ conversationId, first, newest }: Group): ReplyTarget {
+  const { platform, replyTo, id } = newest;
+  return { platform, conversationId, turnId: turnIdFor(first), messageId: replyTo ?? id };
 }

@@ -13,12 +13,20 @@ export interface TurnStarterOptions {
   messages: Inbox;
   events: Events;
   workingFolder(conversationId: string, scope: Scope): string;
+  /** Resolves to false if none of the messages may have changed unnoticed. Otherwise stores what has. */
+  lookAgain(messages: readonly InboundMessage[]): Promise<boolean>;
 }
 
 /** Resolves to the conversation's next turn, claimed by the caller, or to undefined if no message waits. */
 export type StartNextTurn = (conversationId: string) => Promise<TurnRecord | undefined>;
 
-export function createTurnStarter({ ledger, messages, events, workingFolder }: TurnStarterOptions): StartNextTurn {
+export function createTurnStarter({
+  ledger,
+  messages,
+  events,
+  workingFolder,
+  lookAgain,
+}: TurnStarterOptions): StartNextTurn {
   /**
    * A turn contains consecutive messages of only one person so that nobody's rights apply to another's request. Writes
    * the turn before taking its messages. After a crash in between, the first message yields the same turn id.
@@ -27,6 +35,7 @@ export function createTurnStarter({ ledger, messages, events, workingFolder }: T
     const waiting = await messages.queued(conversationId);
     const [first] = waiting;
     if (first === undefined) return undefined;
+    if (await lookAgain(waiting)) return await next(conversationId);
     const consecutive = consecutiveBy(waiting, first.author);
     const newest = consecutive.at(-1) ?? first;
     const id = turnIdFor(first);

@@ -23,6 +23,8 @@ export interface WaitingRoom {
   watch(): void;
   /** Resolves when no line is being written for this turn, and none stands above an earlier answer. Never rejects. */
   release(turn: TurnRecord): Promise<void>;
+  /** Call this when queued requests were stopped. Their replies then say so, in the background. */
+  tellStopped(targets: readonly ReplyTarget[]): void;
   close(): Promise<void>;
 }
 
@@ -39,6 +41,7 @@ export interface WaitingRoomOptions {
 }
 
 interface Line {
+  firstMessageKey: string;
   delivery: Delivery;
   lease: Lease;
   text: string;
@@ -46,6 +49,7 @@ interface Line {
 }
 
 export const minWaitMs = 2_000;
+const stoppedText = "Stopped.";
 const checkEveryMs = 2_000;
 const minUpdateGapMs = 5_000;
 const maxLines = 50;
@@ -58,6 +62,7 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
   const { ledger, leases, log } = options;
   const lines = new Map<string, Line>();
   const released = createLruMap<true>(maxReleased);
+  const tellings = new Set<Promise<void>>();
   const closed = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let checking: Promise<void> | undefined;
@@ -97,13 +102,13 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
     const { turnId } = request.target;
     const line = lines.get(turnId) ?? (await open(request));
     if (line === undefined || line.text === request.text || elapsedSince(line.shownAt) < minUpdateGapMs) return;
-    const entry = await ledger.get("message", messageKey(request.target.platform, request.firstMessageId));
+    const entry = await ledger.get("message", line.firstMessageKey);
     if (entry?.state !== "queued" || released.has(turnId)) return;
     Object.assign(line, { text: request.text, shownAt: Date.now() });
     line.delivery.progress({ headline: request.text, current: request.text, isQueued: true, tasks: [] });
   }
 
-  async function open({ target }: WaitingRequest): Promise<Line | undefined> {
+  async function open({ target, firstMessageId }: WaitingRequest): Promise<Line | undefined> {
     if (lines.size >= maxLines || released.has(target.turnId)) return undefined;
     const delivery = await options.openReply(target);
     if (delivery === undefined) return undefined;
@@ -114,7 +119,8 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
       await lease.release();
       return undefined;
     }
-    const line: Line = { delivery, lease, text: "", shownAt: 0 };
+    const firstMessageKey = messageKey(target.platform, firstMessageId);
+    const line: Line = { firstMessageKey, delivery, lease, text: "", shownAt: 0 };
     lines.set(target.turnId, line);
     return line;
   }
@@ -122,12 +128,32 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
   /** A message that was withdrawn, or that joined another turn, gets no answer here, so its line goes away. */
   async function drop(turnId: string, line: Line): Promise<void> {
     const isStarted = (await ledger.get("turn", turnId)) !== undefined;
+    const isStopped = (await ledger.get("message", line.firstMessageKey))?.state === "stopped";
     if (lines.get(turnId) !== line) return;
     lines.delete(turnId);
-    await (isStarted || line.text === "" ? line.delivery.leave() : line.delivery.finish("", [])).catch(
-      (thrown: unknown) => log.warn({ turnId, error: messageOf(thrown) }, "could not remove a line about the queue"),
+    await endReply(line, isStarted, isStopped).catch((thrown: unknown) =>
+      log.warn({ turnId, error: messageOf(thrown) }, "could not remove a line about the queue"),
     );
     await line.lease.release();
+  }
+
+  async function endReply({ delivery, text }: Line, isStarted: boolean, isStopped: boolean): Promise<void> {
+    if (isStarted) return await delivery.leave();
+    if (isStopped) return await delivery.fail("", stoppedText);
+    await (text === "" ? delivery.leave() : delivery.finish("", []));
+  }
+
+  async function tellStopped(target: ReplyTarget): Promise<void> {
+    const line = lines.get(target.turnId);
+    if (line !== undefined) return await drop(target.turnId, line);
+    const lease = await leases.acquire(leaseOf(target.turnId));
+    // Another process has the line, and replaces it at its next check.
+    if (lease === undefined) return;
+    try {
+      await (await options.openReply(target))?.fail("", stoppedText);
+    } finally {
+      await lease.release();
+    }
   }
 
   /** A turn that has begun to answer has no line, unless its service accepted nothing so far. */
@@ -163,10 +189,20 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
         log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not release a line about the queue");
       }
     },
+    tellStopped(targets) {
+      for (const target of targets) {
+        const telling = tellStopped(target)
+          .catch((thrown: unknown) =>
+            log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not say that a request was stopped"),
+          )
+          .finally(() => tellings.delete(telling));
+        tellings.add(telling);
+      }
+    },
     async close() {
       closed.abort();
       clearTimeout(timer);
-      await checking;
+      await Promise.all([checking, ...tellings]);
       for (const { delivery, lease } of lines.values()) {
         await delivery.leave();
         await lease.release();

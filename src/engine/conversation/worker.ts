@@ -27,7 +27,8 @@ export interface WorkerOptions {
   postponed: Postponed;
   /** If false, other processes work on the conversation. */
   serves(conversationId: string): Promise<boolean>;
-  run(turn: TurnRecord, signal: AbortSignal): Promise<TurnEnd>;
+  /** `isLost` is true once another process may run the turn. Unlike the signal, it never says so too late. */
+  run(turn: TurnRecord, signal: AbortSignal, isLost: () => boolean): Promise<TurnEnd>;
   settleDecided(turnId: string): Promise<void>;
   /** A read or write failed, so something may be left that nobody has marked. */
   onStorageFault(): void;
@@ -103,7 +104,7 @@ export function createWorker(options: WorkerOptions): ConversationWorker {
     if (lease?.signal.aborted === true) leave();
     lease?.signal.addEventListener("abort", leave, { once: true });
     try {
-      const end = await run(turn, controller.signal);
+      const end = await run(turn, controller.signal, () => lease?.signal.aborted === true);
       if (end === "done" || end === "failed" || end === "stopped") await messages.answered(turn.messages);
       if (end === "parked" && (turn.abort !== undefined || !(await isWaitingForApproval(ledger, turn)))) {
         conversation.wokenTurnIds.push(turn.id);

@@ -5,7 +5,7 @@ import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { isDiskFull, isOutOfFiles, shortageText } from "../../lib/shortage.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { turnWithoutTools } from "../../ports/memory.ts";
-import { callsOf, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
+import { callsOf, isOfUnknownOutcome, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
 import { answeredByText } from "./answered-by.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
@@ -212,9 +212,7 @@ async function recordTurn({ turn, deps }: TurnRun, outcome: string): Promise<voi
 
 /** Nobody should ask again without checking first. */
 function unknownOutcomeNote(turn: TurnRecord): string {
-  const unknown = callsOf(turn).filter(({ startedAt, result }) =>
-    result === undefined ? startedAt !== undefined : result.status === "interrupted",
-  );
+  const unknown = callsOf(turn).filter(isOfUnknownOutcome);
   const names = [...new Set(unknown.map(({ raw }) => `\`${raw.name.replace(/[^\w-]/g, "_")}\``))];
   if (names.length === 0) return "";
   return `I don't know whether ${names.join(", ")} took effect, so check before you ask again.`;

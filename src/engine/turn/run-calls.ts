@@ -75,11 +75,12 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
   const { deps, delivery } = run;
   const call = parsedCall(record);
   record.startedAt ??= Date.now();
+  const job = toolJob(run, step, record);
   await run.save();
   // People can read the task file while the tool runs, but the tool does not wait for it.
   const shown = saveTaskFile(run, "running");
   run.progress.update();
-  const result = await deps.queue.run(toolJob(run, step, record), run.signal);
+  const result = await deps.queue.run(job, run.signal);
   await shown;
   if (delivery.takeAsked()) record.hasAsked = true;
   // If a shutdown interrupted the call, leave it without a result. The next start submits it again.
@@ -103,6 +104,7 @@ function toolJob(run: TurnRun, step: StepRecord, record: CallRecord): ToolJob {
   const { id: turnId, conversationId, scope, workingFolder } = turn;
   const isUnconfined = record.isUnconfined === true;
   const isContained = !isUnconfined && deps.containment.isContained(spec, call.input);
+  if (isContained) record.isContained = true;
   return {
     id: `${turnId}-${call.id}`,
     call,

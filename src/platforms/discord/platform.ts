@@ -20,7 +20,7 @@ import type { Store } from "../../ports/store.ts";
 import { type CatchUpReport, logReport, reportText } from "../shared/catch-up-report.ts";
 import { createFormContents } from "../shared/form-contents.ts";
 import { withTimeout } from "../shared/with-timeout.ts";
-import { createDiscordApi, discordError } from "./api/api.ts";
+import { apiForReply, createDiscordApi, discordError } from "./api/api.ts";
 import { createChannels } from "./api/channels.ts";
 import { createOwnGuilds } from "./api/own-guilds.ts";
 import { createOwnId } from "./api/own-id.ts";
@@ -182,7 +182,7 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
   function begin(shard: number, count: number): Promise<unknown> {
     guildChannels.begin(shard, count);
     void handling?.missed.read();
-    void handling?.missedChanges(shard, count);
+    void handling?.missedChanges.ofShard(shard, count);
     noteReturn();
     return catchUp(placesWithoutGuild(shard, cursors), shard);
   }
@@ -269,18 +269,20 @@ export function createDiscordPlatform(options: DiscordPlatformOptions): Platform
       });
     },
     reply(target, posts) {
+      const own = apiForReply(api, posts);
       const sender = createMessageSender({
-        ...{ api, messages, channels, target, posts, ownId, origins, told, log },
+        ...{ api: own, messages: createMessages(own), channels, target, posts, ownId, origins, told, log },
         onPosted: indicators.hidden,
       });
       const onBegin = () => acknowledgements.end(target.messageId);
-      return createDiscordReply({ api, indicators, sender, target, posts, formContents, onBegin, log });
+      return createDiscordReply({ api: own, indicators, sender, target, posts, formContents, onBegin, log });
     },
     lookUp: people.lookUp,
     isRatedByReaction: true,
     mayRead: access.mayReadConversation,
     reach: createReach({ api, channels, people, access, roleName }),
     earlier: createEarlier({ api, channels, access, ownId }),
+    lookAgain: async (message) => await handling?.missedChanges.ofMessage(message),
     openFile: createFileOpener(api, options.apiUrl),
     chat: createChatActions({ api, messages, access }),
     async probe(signal) {

@@ -10,7 +10,7 @@ import type { Posts, Reply } from "../../ports/platform.ts";
 import type { Progress } from "../../ports/progress.ts";
 import type { QuestionCard } from "../../ports/question.ts";
 import type { ToolFile } from "../../ports/tool.ts";
-import { platformError } from "../shared/platform-error.ts";
+import { platformError, replyLost } from "../shared/platform-error.ts";
 import { readToolFiles } from "../shared/tool-files.ts";
 import { type ChatFile, type ChatMessage, type ChatMessageState, chatMessage } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
@@ -79,6 +79,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
   }
 
   async function post(key: string, message: ChatMessage, isKept: boolean): Promise<void> {
+    if (posts.isLost?.() === true) throw replyLost("local");
     lastPut = store.put(message);
     await lastPut;
     if (!isKept) await posts.keep(key, message.id);

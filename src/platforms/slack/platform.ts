@@ -19,7 +19,7 @@ import type { Store } from "../../ports/store.ts";
 import { logReport, reportText } from "../shared/catch-up-report.ts";
 import { createFormContents } from "../shared/form-contents.ts";
 import { withTimeout } from "../shared/with-timeout.ts";
-import { createSlackApi } from "./api/api.ts";
+import { apiForReply, createSlackApi } from "./api/api.ts";
 import { isTokenProblem } from "./api/api-problems.ts";
 import { createHealth } from "./api/health.ts";
 import { createHttpReceiver, type HttpReceiver } from "./api/http-receiver.ts";
@@ -132,7 +132,10 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
         );
   let receiver: Receiver | undefined;
 
-  function listen(handlers: PlatformHandlers): { app(receiver: Receiver): App; fetchMissed(absence: Absence): void } {
+  /** Resolves to what reads messages again. */
+  let listening: Promise<ReturnType<typeof createMissedChanges>> | undefined;
+
+  function listen(handlers: PlatformHandlers) {
     const ephemeral = createEphemeralReplies(api);
     const shared: Handling = { handlers, api, identity, people, ephemeral, log };
     const pane = createAssistantPane(shared);
@@ -168,12 +171,13 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     const commands = createCommands({ ...shared, threads, authors, onTaken });
     const home = createHome({ ...shared, page: options.home, commands: options.commands });
     return {
-      fetchMissed(absence) {
+      readMissedChanges,
+      fetchMissed(absence: Absence) {
         void catchUp.run(absence);
         // After a short absence, Slack sends its events again.
         if (absence === "long") void readMissedChanges();
       },
-      app(made) {
+      app(made: Receiver) {
         const app = new App({
           receiver: made,
           authorize: async () => {
@@ -232,8 +236,10 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     name: "slack",
     async connect(handlers, signal) {
       signal.addEventListener("abort", () => void receiver?.stop(), { once: true });
-      await cursors.load();
-      const { app, fetchMissed } = listen(handlers);
+      const handling = cursors.load().then(() => listen(handlers));
+      listening = handling.then(({ readMissedChanges }) => readMissedChanges);
+      listening.catch(() => {});
+      const { app, fetchMissed } = await handling;
       let offlineSince = 0;
       const onConnected = () => {
         fetchMissed(elapsedSince(offlineSince) > maxRedeliveryMs ? "long" : "short");
@@ -274,7 +280,18 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{ api, target, posts, rateLimiter, streaming, statuses, receipts, footers, formContents, log },
+        ...{
+          api: apiForReply(api, posts),
+          target,
+          posts,
+          rateLimiter,
+          streaming,
+          statuses,
+          receipts,
+          footers,
+          formContents,
+          log,
+        },
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
@@ -286,6 +303,7 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     reach: createReach({ api, identity, people }),
     lookUp: async (person) => (person.isBot ? person : await people.fresh(person.id)),
     earlier: createEarlier({ api, identity, people, recent }),
+    lookAgain: async (message) => await (await listening)?.(Promise.resolve([message])),
     openFile: files.open,
     chat: createChatActions({
       ...{ api, identity, people, access: chatAccess, threads, search, log },

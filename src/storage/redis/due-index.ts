@@ -6,7 +6,7 @@ const stubAfterMs = 3_600_000;
 /** Kinds whose ended entries become stubs, with their final states. */
 const stubStates = {
   turn: ["done", "failed", "stopped"],
-  message: ["answered", "removed"],
+  message: ["answered", "removed", "stopped"],
   call: ["done", "unknown"],
 } as const;
 export const stubKinds = ["turn", "message", "call"] as const satisfies (keyof typeof stubStates)[];

@@ -17,7 +17,9 @@ import { messageOf, RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import { isTransientCode } from "../../../lib/transient-errors.ts";
 import { untilAborted } from "../../../lib/until-aborted.ts";
+import type { Posts } from "../../../ports/platform.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
+import { replyLost } from "../../shared/platform-error.ts";
 import { fatalProblem } from "./gateway-problems.ts";
 import {
   createLongLimits,
@@ -45,6 +47,8 @@ export interface ApiRequest {
   withoutToken?: boolean;
   retry?: RetryPolicy;
   signal?: AbortSignal;
+  /** Asked before each attempt. If true, the request is not made. */
+  isLost?: (() => boolean) | undefined;
 }
 
 export interface DiscordApi {
@@ -118,6 +122,7 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
     const both = signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]);
     try {
       if (!withoutToken) await sharedSlot?.(method, route, both);
+      if (request.isLost?.() === true) throw replyLost("discord");
       const sent = rest.request({
         method: method as never,
         fullRoute: route,
@@ -156,8 +161,8 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
         try {
           return await attempt<T>(request);
         } catch (thrown) {
-          if (ended.signal.aborted || signal.aborted || thrown instanceof RateLimitError || !isPassing(thrown))
-            throw thrown;
+          const isOver = ended.signal.aborted || signal.aborted || request.isLost?.() === true;
+          if (isOver || thrown instanceof RateLimitError || !isPassing(thrown)) throw thrown;
           log.debug({ method, route, error: messageOf(thrown), wait }, "a Discord request failed; retrying");
           await pause(jittered(wait), AbortSignal.any([signal, ended.signal]));
         }
@@ -171,6 +176,11 @@ export function createDiscordApi({ token, apiUrl, onToken, log, budget, pauses }
       rest.clearHandlerSweeper();
     },
   };
+}
+
+/** For the requests of one reply. */
+export function apiForReply(api: DiscordApi, { isLost }: Pick<Posts, "isLost">): DiscordApi {
+  return { ...api, request: (request) => api.request({ ...request, isLost }) };
 }
 
 function jittered(ms: number): number {

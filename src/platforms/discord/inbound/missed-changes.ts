@@ -38,9 +38,14 @@ export function createMissedChanges({ api, handlers, inbound, log, signal }: Mis
     }
   }
 
-  /** Never rejects. */
-  return (shard: number, count: number): Promise<void> => {
-    const isOfShard = (guild?: string) => shardOf(guild, count) === shard;
-    return lookAgain(handlers.unanswered("discord"), (message) => look(message, isOfShard), log);
+  return {
+    /** Never rejects. */
+    ofShard(shard: number, count: number): Promise<void> {
+      const isOfShard = (guild?: string) => shardOf(guild, count) === shard;
+      return lookAgain(handlers.unanswered("discord"), (message) => look(message, isOfShard), log);
+    },
+    /** Never rejects. */
+    ofMessage: (message: InboundMessage): Promise<void> =>
+      lookAgain(Promise.resolve([message]), (each) => look(each, () => true), log),
   };
 }

@@ -9,7 +9,9 @@ import { pause } from "../../../lib/backoff.ts";
 import { leftOf } from "../../../lib/elapsed.ts";
 import type { RemoraError } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { Posts } from "../../../ports/platform.ts";
 import type { RateBudget } from "../../../ports/rate-budget.ts";
+import { replyLost } from "../../shared/platform-error.ts";
 import { sharedRates } from "../limits.ts";
 import { isSlackError, isTokenProblem, problemOf, waitAsked } from "./api-problems.ts";
 import { createSdkLogger } from "./sdk-logger.ts";
@@ -30,6 +32,8 @@ export interface CallOptions {
   isOnce?: boolean;
   /** How long to retry; 0 means never. By default a minute, or as long as Slack asks to wait, up to a limit. */
   maxRetryMs?: number;
+  /** Asked before each attempt. If true, the call is not made. */
+  isLost?: (() => boolean) | undefined;
 }
 
 export interface SlackApi {
@@ -111,6 +115,7 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
         await pause(askedToWait, signal);
       }
       await slotFor(method, args, askedEnd);
+      if (options.isLost?.() === true) throw replyLost("slack");
       try {
         const answer = await once(method, args);
         asked.delete(queueOf(method, args));
@@ -133,6 +138,11 @@ export function createSlackApi(options: SlackApiOptions): SlackApi {
     },
     clockSkewMs: () => skewMs,
   };
+}
+
+/** For the calls of one reply. */
+export function apiForReply(api: SlackApi, { isLost }: Pick<Posts, "isLost">): SlackApi {
+  return { ...api, call: (method, args, schema, options) => api.call(method, args, schema, { ...options, isLost }) };
 }
 
 /** Repairs half surrogate pairs, which a model or a cut can produce and a request can't contain. */

@@ -52,6 +52,6 @@ export function createMissedChanges({ api, handlers, inbound, log }: MissedChang
       await inbound.changed({ channel, message });
   }
 
-  /** Never rejects. */
-  return (): Promise<void> => lookAgain(handlers.unanswered("slack"), look, log);
+  /** Of these messages, or of all that no turn has answered yet. Never rejects. */
+  return (messages = handlers.unanswered("slack")): Promise<void> => lookAgain(messages, look, log);
 }

@@ -8,6 +8,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { LruMap } from "../../../lib/lru-map.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
+import { isPlatformAway } from "../../../ports/platform.ts";
 import type { SlackApi } from "../api/api.ts";
 import { isPlaceProblem, isSlackError, isTokenProblem } from "../api/api-problems.ts";
 import type { People } from "../api/people.ts";
@@ -25,6 +26,8 @@ export interface Streaming {
 }
 
 export interface Beginning {
+  /** Of the reply. */
+  api: SlackApi;
   destination: Destination;
   target: ReplyTarget;
   sender: MessageSender;
@@ -67,7 +70,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
   }
 
   async function startNow(beginning: Beginning): Promise<Stream | undefined> {
-    const { destination, sender, key } = beginning;
+    const { api: own, destination, sender, key } = beginning;
     const recipient = await recipientOf(beginning);
     if (recipient === undefined && !isDirect(destination.channel)) return undefined;
     const first = safeMarkdown(beginning.first);
@@ -78,12 +81,12 @@ export function createStreaming(options: StreamingOptions): Streaming {
     };
     const { ts, isFound } = await sender.postStream(
       key,
-      async () => (await api.call("chat.startStream", args, startedSchema, { isOnce: true, maxRetryMs: 0 })).ts,
+      async () => (await own.call("chat.startStream", args, startedSchema, { isOnce: true, maxRetryMs: 0 })).ts,
     );
     // The text has changed since an earlier stream started, so edits continue that message.
     if (isFound) return undefined;
     const { channel, thread } = destination;
-    return createStream({ api, channel, thread, ts, first, firstTasks: beginning.tasks });
+    return createStream({ api: own, channel, thread, ts, first, firstTasks: beginning.tasks });
   }
 
   return {
@@ -95,7 +98,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
       try {
         return await startNow(beginning);
       } catch (thrown) {
-        if (isPlaceProblem(thrown) || isTokenProblem(thrown)) throw thrown;
+        if (isPlaceProblem(thrown) || isTokenProblem(thrown) || isPlatformAway(thrown)) throw thrown;
         log.info({ error: messageOf(thrown) }, "no native stream; showing the reply by edits");
         const isPassing = isSlackError(
           thrown,

@@ -110,7 +110,9 @@ export function createSlackReply(options: ReplyOptions): Reply {
       ...{ key, sender, log, rateLimiter: options.rateLimiter },
       footers: options.footers,
       startStream: async (first, tasks) =>
-        isResumed ? undefined : await options.streaming.start({ destination: at, target, sender, key, first, tasks }),
+        isResumed
+          ? undefined
+          : await options.streaming.start({ api: options.api, destination: at, target, sender, key, first, tasks }),
       ...(at.thread === null ? {} : { status: options.statuses(at.channel, at.thread) }),
     });
     return segment;
