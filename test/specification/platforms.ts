@@ -222,7 +222,9 @@ export const platforms: Section = {
     },
     {
       says: "SIGTERM ends the process cleanly",
-      shownBy: [["e2e/main-job.test.ts", "SIGTERM ends the process with exit code 0"]],
+      shownBy: [
+        ["e2e/service-outages.test.ts", "SIGTERM closes both connections and ends the process with exit code 0"],
+      ],
     },
   ],
 };
