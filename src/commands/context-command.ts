@@ -107,6 +107,7 @@ function leftOutText({ exchanges: { leftOut } }: ContextPreview, isCompacting: b
 function costText({ model }: ContextPreview, cost: number | undefined): string {
   if (cost === undefined)
     return `The cost is unknown: models.prices has no price for ${asCode(model, maxShownModelCharacters)}.`;
+  if (cost === 0) return "With this model, that costs nothing.";
   return `That costs about $${cost.toFixed(cost < 1 ? 4 : 2)} per request, or less where the service has it in its cache. The answer costs extra.`;
 }
 

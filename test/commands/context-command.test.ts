@@ -95,13 +95,14 @@ test("counts what the budget leaves out, and says what happens to it", async () 
   expect(await run({}, { context: builder(), isCompacting: true })).toContain("A summary of them is due.");
 });
 
-test("says so if the cost is unknown, and if nothing was asked yet", async () => {
+test("says so if the cost is unknown or nothing, and if nothing was asked yet", async () => {
   expect(await run()).toBe("You have not asked me anything here yet, so there is nothing to show.");
   await keep(endedTurn("t1"));
   const context = world.builder({ preferredModel: async () => "other/`model`" });
   expect(await run({}, { context })).toContain(
     "The cost is unknown: models.prices has no price for `` other/`model` ``.",
   );
+  expect(await run({}, { promptCost: () => 0 })).toContain("\nWith this model, that costs nothing.");
 });
 
 test("in a channel shows its newest thread, because not every service allows commands in threads", async () => {
