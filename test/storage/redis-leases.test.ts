@@ -26,23 +26,23 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
   }
 
   const timeLeft = (name: string) => server.client.pttl(`{remora}:lease:${name}`);
-  /** Resolves after the next renewal. Of leases of 3 s, renewed every second. */
-  async function renewed(name: string): Promise<void> {
-    await vi.waitFor(async () => expect(await timeLeft(name)).toBeLessThan(2_700), 5_000);
-    await vi.waitFor(async () => expect(await timeLeft(name)).toBeGreaterThan(2_700), 5_000);
+  /** Resolves after the next renewal. It happens once a third of the time is over. */
+  async function renewed(name: string, lockMs: number): Promise<void> {
+    await vi.waitFor(async () => expect(await timeLeft(name)).toBeLessThan(lockMs * 0.9), lockMs);
+    await vi.waitFor(async () => expect(await timeLeft(name)).toBeGreaterThan(lockMs * 0.9), lockMs);
   }
   const aborted = (signal: AbortSignal | undefined) =>
     vi.waitFor(() => expect(signal?.aborted).toBe(true), { timeout: 10_000, interval: 5 });
 
   test("a lease that is kept is renewed, and outlives its time many times over", async () => {
-    const { leases } = open({ lockMs: 1_000 });
-    const other = open({ lockMs: 1_000 });
+    const { leases } = open({ lockMs: 2_500 });
+    const other = open({ lockMs: 2_500 });
     const lease = await leases.acquire("a");
     const heldFrom = Date.now();
     await vi.waitFor(async () => {
       expect(await other.leases.acquire("a")).toBeUndefined();
       expect(await leases.acquire("a")).toBeUndefined();
-      expect(Date.now() - heldFrom).toBeGreaterThan(2_500);
+      expect(Date.now() - heldFrom).toBeGreaterThan(6_000);
     }, 10_000);
     expect(lease?.signal.aborted).toBe(false);
   });
@@ -99,14 +99,14 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
   });
 
   test("it is kept over a restart of Redis that is shorter than its time", async () => {
-    const { leases } = open({ lockMs: 3_000 });
-    const other = open({ lockMs: 3_000 });
+    const { leases } = open();
+    const other = open();
     const lease = await leases.acquire("a");
     const first = await server.client.get("{remora}:lease:a");
     await server.kill();
     await server.start();
     await vi.waitFor(async () => expect(await other.leases.acquire("a")).toBeUndefined(), 5_000);
-    await renewed("a");
+    await renewed("a", 10_000);
     expect(await server.client.get("{remora}:lease:a")).toBe(first);
     expect(lease?.signal.aborted).toBe(false);
   });
@@ -126,15 +126,17 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
   });
 
   test("1,000 are renewed with a few round trips, and all are kept", async () => {
-    const { leases } = open({ lockMs: 3_000 });
+    // So long that a busy machine loses none of them by a stall.
+    const lockMs = 12_000;
+    const { leases } = open({ lockMs });
     const held = await Promise.all(Array.from({ length: 1_000 }, (_, index) => leases.acquire(`name ${index}`)));
     const calls = async () => {
       const stats = await server.client.info("commandstats");
       return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
     };
     const before = await calls();
-    for (let round = 0; round < 3; round += 1) await renewed("name 999");
-    expect((await calls()) - before).toBeLessThanOrEqual(10);
+    for (let round = 0; round < 2; round += 1) await renewed("name 999", lockMs);
+    expect((await calls()) - before).toBeLessThanOrEqual(7);
     expect(held.every((lease) => lease?.signal.aborted === false)).toBe(true);
     await leases.close();
     expect(await server.client.keys("{remora}:lease:*")).toEqual([]);
