@@ -75,7 +75,7 @@ export function queueInterruptions(name: string, createHarness: () => Promise<Qu
       });
 
       test("during the wait for a retry lets the next process wait and retry", async () => {
-        const first = await open(() => failed("503", { isRetryable: true }), { backoff: [150, 0, 0] });
+        const first = await open(() => failed("503", { isRetryable: true }), { backoff: [2_000, 0, 0] });
         const shutdown = new AbortController();
         const cut = first.queue.run(jobOf("c1"), shutdown.signal);
         await expect.poll(() => stateOf("c1")).toBe("waiting");
