@@ -119,8 +119,9 @@ test("a model that answers, and tokens that work, are ready", async () => {
 test("a key that the model refuses is not ready, until the model answers again", async () => {
   model.refuseKey();
   const said = discord.ann.say("@Remora hello", { in: discord.channel });
-  const text = await untilReadyz(503, "model anthropic/");
-  expect(text).toContain("the key was refused; set a valid one in ANTHROPIC_API_KEY");
+  // On a busy machine, it may be slow first.
+  const text = await untilReadyz(503, "the key was refused; set a valid one in ANTHROPIC_API_KEY");
+  expect(text).toContain("model anthropic/");
   await untilTold(onSlack, "⚠️ I can't answer, because no model does: ");
   model.refuseKey(false);
   expect(said).toBeDefined();
@@ -134,8 +135,7 @@ test.runIf(isRoot)(
   async () => {
     const filler = join(home.data, "filler");
     await writeFile(filler, Buffer.alloc(diskMegabytes * 1024 * 1024)).catch(() => {});
-    const text = await untilReadyz(503, "disk data");
-    expect(text).toContain("disk data: the disk of the data folder is full. Free some space");
+    await untilReadyz(503, "disk data: the disk of the data folder is full. Free some space");
     model.mock.onMessage("is there room", { content: "There is room now." });
     discord.ann.say("@Remora is there room?", { in: "dm" });
     await untilTold(
@@ -160,8 +160,8 @@ test("a revoked token is seen on /readyz, by doctor, and in the other chat", asy
   const bot = slack.tokens.get(slack.botToken);
   if (bot === undefined) throw new Error("no token");
   bot.state = "revoked";
-  const text = await untilReadyz(503, "slack: ");
-  expect(text).toContain("token_revoked: the token was revoked. Install the app again");
+  const text = await untilReadyz(503, "token_revoked: the token was revoked. Install the app again");
+  expect(text).toContain("slack: ");
   expect(await doctor()).toMatch(/broken\s+slack\s+.*revoked/);
   expect(await statusOnDiscord()).toContain("the token was revoked. Install the app again");
   await untilTold(onDiscord, "⚠️ I can't work on Slack: token_revoked: the token was revoked.");
@@ -187,7 +187,7 @@ test("a service whose API answers no requests, though events still arrive, is se
 
 test("a reset token of Discord is seen on /readyz, by doctor, and on Slack", async () => {
   env.DISCORD_TOKEN = discord.resetToken();
-  expect(await untilReadyz(503, "discord: ")).toContain("Discord rejected the token. Open discord.com/developers");
+  await untilReadyz(503, "Discord rejected the token. Open discord.com/developers");
   await untilTold(onSlack, "⚠️ I can't work on Discord: ");
 });
 
