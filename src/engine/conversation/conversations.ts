@@ -7,9 +7,9 @@
  *   recover   at startup, resume orphaned turns and start turns from stored messages
  *
  * A parked turn does not block its conversation. A message leaves the queue only when a turn takes it, its author
- * deletes it, or somebody stops it. Several processes can share one ledger: only the holder of a conversation's lease works on it. A worker
- * also claims each turn so that a process without the lease can't write to it. Bus messages only make work start
- * earlier.
+ * deletes it, or somebody stops it. Several processes can share one ledger: only the holder of a conversation's lease
+ * works on it. A worker also claims each turn so that a process without the lease can't write to it. Bus messages only
+ * make work start earlier.
  */
 import { TurnAbort } from "../../lib/abort.ts";
 import { elapsedSince } from "../../lib/elapsed.ts";

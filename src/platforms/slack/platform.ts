@@ -280,18 +280,8 @@ export function createSlackPlatform(options: SlackPlatformOptions): SlackPlatfor
     },
     reply: (target, posts) =>
       createSlackReply({
-        ...{
-          api: apiForReply(api, posts),
-          target,
-          posts,
-          rateLimiter,
-          streaming,
-          statuses,
-          receipts,
-          footers,
-          formContents,
-          log,
-        },
+        ...{ target, posts, rateLimiter, streaming, statuses, receipts, footers, formContents, log },
+        api: apiForReply(api, posts),
         signal: ended.signal,
         botUserId: async () => (await identity()).userId,
         joinThread: threads.join,
