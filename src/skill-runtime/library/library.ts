@@ -15,7 +15,7 @@ import type { ToolSpec } from "../../ports/tool.ts";
 import { describeDiagnostic } from "../parse/diagnostics.ts";
 import { offeredToolMark } from "../parse/patterns.ts";
 import { createDynamicTools, type ValidOffer } from "../plugins/dynamic-tools.ts";
-import { loadSkills, type RememberedFile } from "./load.ts";
+import { loadSkills } from "./load.ts";
 import { loadSkillSpec } from "./load-skill.ts";
 
 export interface SkillLibraryOptions {
@@ -43,7 +43,7 @@ const quietMs = 100;
 const maxWatchedDepth = 6;
 
 export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions): SkillLibrary {
-  const memory = new Map<string, RememberedFile>();
+  const lastGood = new Map<string, Skill>();
   const listeners = new Set<(set: SkillSet) => void>();
   const offers = createDynamicTools();
   let files: SkillSet = { skills: [], diagnostics: [] };
@@ -61,7 +61,7 @@ export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions):
   };
   const load = async () => {
     try {
-      putInForce(await loadSkills(roots, { memory }));
+      putInForce(await loadSkills(roots, { lastGood }));
     } catch (thrown) {
       log.error({ error: messageOf(thrown) }, "could not reload the skills; the old ones stay in force");
     }

@@ -1,23 +1,21 @@
 /** Loads every skill below the given roots. A problem in a file is reported as a diagnostic, never thrown. */
+import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import PQueue from "p-queue";
 import { codeOf, messageOf } from "../../lib/errors.ts";
+import { createLruMap } from "../../lib/lru-map.ts";
 import type { Skill, SkillDiagnostic, SkillSet, SkillVerdict } from "../../ports/skill.ts";
 import { diagnosticOf } from "../parse/diagnostics.ts";
 import { type ParsedSkill, parseSkill } from "../parse/parse-skill.ts";
 import { findSkills, type SkillFile } from "./find.ts";
 import { chooseSkills, type LoadedSkill } from "./precedence.ts";
 
-/** State from earlier loads. Unchanged files are not read again, and broken files keep their previous content. */
-export interface RememberedFile {
-  stamp: string;
-  parsed: ParsedSkill;
-  lastGood: Skill | undefined;
-}
-
 export interface LoadOptions {
-  /** By path of the SKILL.md. The caller keeps the map between loads, and each load removes deleted files. */
-  memory?: Map<string, RememberedFile>;
+  /**
+   * What each SKILL.md last held that could be read, by path: broken files keep it. The caller keeps the map between loads,
+   * and each load removes deleted files.
+   */
+  lastGood?: Map<string, Skill>;
 }
 
 /** The report on one SKILL.md, as printed by `remora skills check --json`. */
@@ -44,6 +42,10 @@ interface ReadFile {
 
 const maxFileBytes = 1024 * 1024;
 const maxOpenFiles = 32;
+const maxRemembered = 200;
+
+/** A command reads the skills several times, and after a change all others are the same. Parsing YAML takes longest. */
+const parsedFiles = createLruMap<ParsedSkill>(maxRemembered);
 
 /** A root is a folder of skill folders or a single skill folder. Later roots override earlier ones. */
 export async function loadSkills(roots: string[], options: LoadOptions = {}): Promise<SkillSet> {
@@ -82,49 +84,45 @@ async function readSkills(
     for (const file of fresh) seen.add(file.realPath);
     files.push(
       ...(await queue.addAll(
-        fresh.map((file) => async () => ({ file, root, parsed: await read(file, options.memory) })),
+        fresh.map((file) => async () => ({ file, root, parsed: await read(file, options.lastGood) })),
       )),
     );
   }
   const paths = new Set(files.map(({ file }) => file.path));
-  for (const path of options.memory?.keys() ?? []) if (!paths.has(path)) options.memory?.delete(path);
+  for (const path of options.lastGood?.keys() ?? []) if (!paths.has(path)) options.lastGood?.delete(path);
   return { files, diagnostics };
 }
 
-async function read(file: SkillFile, memory: LoadOptions["memory"]): Promise<ParsedSkill> {
-  const known = memory?.get(file.path);
-  const fresh = await readFresh(file, known);
-  const lastGood = fresh.parsed.skill ?? known?.lastGood;
-  memory?.set(file.path, { ...fresh, lastGood });
-  if (fresh.parsed.skill !== undefined || lastGood === undefined) return fresh.parsed;
+async function read(file: SkillFile, lastGood: LoadOptions["lastGood"]): Promise<ParsedSkill> {
+  const fresh = await readFresh(file);
+  if (fresh.skill !== undefined) lastGood?.set(file.path, fresh.skill);
+  const previous = lastGood?.get(file.path);
+  if (fresh.skill !== undefined || previous === undefined) return fresh;
   const message =
     "since its last change the file can't be read as a skill: its previous content stays in force until you fix it";
   const kept = diagnosticOf(file.path, "warning", "last-good-kept", message);
-  return { skill: lastGood, diagnostics: [...fresh.parsed.diagnostics, kept] };
+  return { skill: previous, diagnostics: [...fresh.diagnostics, kept] };
 }
 
-async function readFresh(
-  file: SkillFile,
-  known: RememberedFile | undefined,
-): Promise<{ stamp: string; parsed: ParsedSkill }> {
-  if (file.diagnostics.some(({ severity }) => severity === "error")) return { stamp: "", parsed: { diagnostics: [] } };
+async function readFresh(file: SkillFile): Promise<ParsedSkill> {
+  if (file.diagnostics.some(({ severity }) => severity === "error")) return { diagnostics: [] };
   try {
     const found = await stat(file.path);
-    const stamp = [found.mtimeMs, found.ctimeMs, found.ino, found.size, file.realPath, file.plugin].join(" ");
-    if (known?.stamp === stamp) return known;
-    return { stamp, parsed: await readSized(file, found.isFile(), found.size) };
+    if (!found.isFile()) return unusable(file, "no-file", "SKILL.md is not a regular file");
+    if (found.size > maxFileBytes)
+      return unusable(file, "file-too-large", "the file is over 1 MiB: move parts of it into other files of the skill");
+    return parseOnce(await readFile(file.path), file);
   } catch (thrown) {
     const why = codeOf(thrown) ?? messageOf(thrown);
-    const message = `the file can't be read (${why}): check its permissions`;
-    return { stamp: "", parsed: unusable(file, "unreadable-file", message) };
+    return unusable(file, "unreadable-file", `the file can't be read (${why}): check its permissions`);
   }
 }
 
-async function readSized(file: SkillFile, isFile: boolean, bytes: number): Promise<ParsedSkill> {
-  if (isFile && bytes <= maxFileBytes) return parseSkill(await readFile(file.path), file.path, file.plugin);
-  return isFile
-    ? unusable(file, "file-too-large", "the file is over 1 MiB: move parts of it into other files of the skill")
-    : unusable(file, "no-file", "SKILL.md is not a regular file");
+function parseOnce(bytes: Uint8Array, { path, plugin }: SkillFile): ParsedSkill {
+  const key = [path, plugin, createHash("sha256").update(bytes).digest("base64")].join("\0");
+  const parsed = parsedFiles.get(key) ?? parseSkill(bytes, path, plugin);
+  parsedFiles.set(key, parsed);
+  return parsed;
 }
 
 function unusable({ path }: SkillFile, code: string, message: string): ParsedSkill {
