@@ -7,19 +7,10 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  * files stay together, because a worker ends as soon as the next file is of another project.
  */
 const longFolders = ["/test/e2e/chaos/", "/test/e2e/", "/test/tool-queue/"];
-const projectsLongFirst = ["apart", "shared", "quick"];
+const projectsInOrder = ["apart", "shared"];
 
 /** Too long for every run: `npm run chaos` runs it, with more seeds. */
 const chaosOnly = ["test/e2e/draft-kills/random.test.ts"];
-
-const filesIn = (folders: string) => folders.split(" ").map((folder) => `test/${folder}/**/*.test.ts`);
-
-/** They start few processes, and take no longer than `npm run test:quick` may. */
-const quick = [
-  ...filesIn("access approvals audit chat-log commands config context engine files gate lib ports questions response"),
-  ...filesIn("skill-runtime tracing turn-report"),
-  "test/architecture.test.ts",
-];
 
 /** Each has a process of its own: it changes what the others of a process would see, or fails in one with others. */
 const apart = ["test/memory/embeddings.test.ts", "test/proxy/clients.test.ts"];
@@ -37,7 +28,7 @@ class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const ranks = ({ moduleId, project }: TestSpecification) => {
       const folder = longFolders.findIndex((name) => moduleId.includes(name));
-      return [projectsLongFirst.indexOf(project.name), folder < 0 ? longFolders.length : folder] as const;
+      return [projectsInOrder.indexOf(project.name), folder < 0 ? longFolders.length : folder] as const;
     };
     return (await super.sort(files)).toSorted((one, other) => {
       const [[project, folder], [otherProject, otherFolder]] = [ranks(one), ranks(other)];
@@ -52,15 +43,8 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          ...{ name: "quick", include: quick },
-          ...inOneWorker,
-        },
-      },
-      {
-        extends: true,
-        test: {
           ...{ name: "shared", include: ["test/**/*.test.ts"] },
-          exclude: [...quick, ...apart, ...(process.env.CHAOS_SEEDS === undefined ? chaosOnly : [])],
+          exclude: [...apart, ...(process.env.CHAOS_SEEDS === undefined ? chaosOnly : [])],
           ...inOneWorker,
         },
       },
