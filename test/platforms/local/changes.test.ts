@@ -190,6 +190,21 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
     expect(agent.answers.at(-1)?.parts).toEqual([1, 2, 3, 4, 5]);
   });
 
+  test("a card taller than the screen is shown from its top, and stays where a person scrolls it", async () => {
+    const phone = await openTab({ width: 390, height: 780 });
+    await say("@remora change", phone);
+    await askingCard(phone).getByText("Approval needed").waitFor();
+    const deny = button("Deny", phone);
+    const placeOf = async () => Math.round((await deny.boundingBox())?.y ?? 0);
+    expect(await placeOf()).toBeGreaterThan(780);
+    await deny.scrollIntoViewIfNeeded();
+    const place = await placeOf();
+    expect(place).toBeLessThan(780);
+    await say("something else happens");
+    await phone.getByText("something else happens").waitFor({ state: "attached" });
+    expect(await placeOf()).toBe(place);
+  });
+
   test("on a phone card, diff and choice of files are no wider than the screen, and every line can be read", async () => {
     const phone = await openTab({ width: 390, height: 780 });
     agent.wholeDiff = `--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+${"word ".repeat(200)}${"x".repeat(3_000)}`;

@@ -13,6 +13,8 @@ export function createLogView(log, actions) {
   let newest;
   let topSeen = 0;
   let isFollowing = true;
+  /** The tall card that was shown from its top. From then on, people scroll to its buttons. */
+  let begun;
 
   const isNearEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < nearPixels;
   log.addEventListener("scroll", () => {
@@ -22,7 +24,16 @@ export function createLogView(log, actions) {
     topSeen = log.scrollTop;
   });
   // Pictures get their height when they have loaded, which is after the log was scrolled. `load` does not bubble.
-  log.addEventListener("load", () => isFollowing && scrollToEnd(log, newest, views), true);
+  log.addEventListener("load", () => isFollowing && scrollToEnd(), true);
+
+  /** Shows a card taller than the window from its top, because people must read it before they reach the buttons. */
+  function scrollToEnd() {
+    const root = newest?.state === "waiting" ? views.get(newest.id)?.root : undefined;
+    const isTall = root !== undefined && root.offsetHeight > log.clientHeight;
+    if (isTall && begun === newest.id) return;
+    begun = isTall ? newest.id : undefined;
+    log.scrollTop = isTall ? root.offsetTop : log.scrollHeight;
+  }
 
   /** `empty` and `older` are elements or undefined. `isInThread` is true if the log shows a thread. */
   function render(key, messages, { me, isInThread, empty, older, isThinking }) {
@@ -49,7 +60,8 @@ export function createLogView(log, actions) {
     const wasPrepended = firstBefore !== undefined && firstBefore !== messages[0]?.id && !isOther;
     newest = messages.at(-1);
     isFollowing = isAtEnd;
-    if (isAtEnd) scrollToEnd(log, newest, views);
+    if (isOther) begun = undefined;
+    if (isAtEnd) scrollToEnd();
     else if (wasPrepended) log.scrollTop = topBefore + log.scrollHeight - heightBefore;
   }
 
@@ -83,13 +95,6 @@ export function createLogView(log, actions) {
       log.scrollTop = log.scrollHeight;
     },
   };
-}
-
-/** Shows a card taller than the window from its top, because people must read it before they reach the buttons. */
-function scrollToEnd(log, newest, views) {
-  log.scrollTop = log.scrollHeight;
-  const root = newest?.state === "waiting" ? views.get(newest.id)?.root : undefined;
-  if (root !== undefined && root.offsetHeight > log.clientHeight) log.scrollTop = root.offsetTop;
 }
 
 /** Leaves elements that are in place untouched, because a moved element loses focus and scroll position. */
