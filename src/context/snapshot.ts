@@ -22,7 +22,7 @@ const maxSnapshots = 50;
 const writeAfterMs = 100;
 /** After a write of more snapshots than this, the next one waits for `burstIntervalMs`: most would soon be pruned anyway. */
 const maxPerWrite = 5;
-const burstIntervalMs = 1_000;
+const burstIntervalMs = 5_000;
 
 interface SnapshotInput {
   turn: TurnRecord;
