@@ -5,11 +5,11 @@
  */
 import { Readable } from "node:stream";
 import type { Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
 import { messageOf } from "../../lib/errors.ts";
 import { shortageText } from "../../lib/shortage.ts";
 import type { Scope } from "../../ports/message.ts";
+import { limitBody } from "../shared/limit-body.ts";
 import { agent } from "./chat-message.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { createChannel } from "./create-channel.ts";
@@ -36,7 +36,7 @@ export function mountRoutes(app: Hono, options: RoutesOptions): void {
     await next();
   });
   const tooLarge = `Too large: a message can have at most ${maxBodyBytes / 1024 / 1024} MB. Send less, or upload the text as a file.`;
-  const limit = bodyLimit({ maxSize: maxBodyBytes, onError: (context) => context.json({ error: tooLarge }, 413) });
+  const limit = limitBody(maxBodyBytes, (context) => context.json({ error: tooLarge }, 413));
   app.use("/local/api/*", (context, next) =>
     context.req.path.startsWith(uploadsPath) ? next() : limit(context, next),
   );

@@ -10,11 +10,11 @@
 import type { App, Receiver } from "@slack/bolt";
 import { verifySlackRequest } from "@slack/bolt";
 import type { Context, Hono, Next } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { messageOf } from "../../../lib/errors.ts";
 import { isJsonObject, parseJson } from "../../../lib/json.ts";
 import type { Log } from "../../../lib/log.ts";
 import { createLruMap } from "../../../lib/lru-map.ts";
+import { limitBody } from "../../shared/limit-body.ts";
 import { signatureLifetimeMs } from "../limits.ts";
 import { dispatch } from "./dispatch.ts";
 
@@ -128,7 +128,7 @@ export function createHttpReceiver(options: { signingSecret: string; log: Log })
       isOpen = false;
     },
     mount(server) {
-      server.post(eventsPath, checkHeaders, bodyLimit({ maxSize: maxBodyBytes, onError: refuseSize }), receive);
+      server.post(eventsPath, checkHeaders, limitBody(maxBodyBytes, refuseSize), receive);
     },
   };
 }
