@@ -8,7 +8,6 @@
  * A slow platform delays the turn only briefly (`maxReadMs`), and the model is told what is missing.
  */
 import { z } from "zod";
-import { pause } from "../../lib/backoff.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLruMap } from "../../lib/lru-map.ts";
@@ -77,17 +76,17 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
     wanted: Parameters<typeof read>[1],
     turnSignal: AbortSignal,
   ): Promise<Earlier> {
-    const done = new AbortController();
     const late = AbortSignal.timeout(maxReadMs);
-    const tooLate = pause(maxReadMs + graceMs, AbortSignal.any([done.signal, turnSignal])).then((): never => {
-      throw new Error(`${message.platform} did not answer within ${maxReadMs / 1_000} s`);
-    });
-    // Ignore a rejection after the race has been decided.
-    tooLate.catch(() => {});
+    const { promise: tooLate, reject } = Promise.withResolvers<never>();
+    const giveUp = () => reject(new Error(`${message.platform} did not answer within ${maxReadMs / 1_000} s`));
+    const timer = setTimeout(giveUp, maxReadMs + graceMs);
+    turnSignal.addEventListener("abort", giveUp, { once: true });
+    if (turnSignal.aborted) giveUp();
     try {
       return await Promise.race([read(atPlatform(message), wanted, AbortSignal.any([late, turnSignal])), tooLate]);
     } finally {
-      done.abort();
+      clearTimeout(timer);
+      turnSignal.removeEventListener("abort", giveUp);
     }
   }
 
