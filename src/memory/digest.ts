@@ -8,16 +8,12 @@ import { basename } from "node:path";
 import { createLruMap } from "../lib/lru-map.ts";
 import { formatNumber } from "../lib/text/format-number.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
-import { turnWithoutTools } from "../ports/memory.ts";
 import type { Scope } from "../ports/message.ts";
 import { dayOfFile, listDayFilesSync, maxEditableBytes } from "./day-files.ts";
-import { type FeedbackLine, parseFeedbackLine, ratedAnswer } from "./feedback.ts";
+import { type FeedbackLine, isTurnWithoutTools, parseFeedbackLine, ratedAnswer } from "./feedback.ts";
 import { scopeFolder } from "./places.ts";
 
 const maxKnownFiles = 50;
-/** Most lines are turns without tools. They are found by their beginning, after `- 14:03:22 `. */
-const plainTurn = `${turnWithoutTools}: `;
-const plainTurnAt = 11;
 const limits = { characters: 2_400, lines: 2_000, summary: 120 };
 
 /** In the digest's order: decisions of people, then outcomes of calls. */
@@ -65,7 +61,7 @@ export function createDigest(workspace: string): (scope: Scope) => string {
     const isReadable = info?.isFile() === true && info.size <= maxEditableBytes;
     const all = isReadable ? readFileSync(path, "utf8").split(/\r?\n/) : [];
     const lines = all.flatMap((line) => {
-      const parsed = line.startsWith(plainTurn, plainTurnAt) ? undefined : parseFeedbackLine(line);
+      const parsed = isTurnWithoutTools(line) ? undefined : parseFeedbackLine(line);
       return parsed === undefined ? [] : [{ ...parsed, day }];
     });
     const file = { stamp, lines, count: all.length };

@@ -7,10 +7,9 @@ import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isTemporaryName } from "../lib/atomic-write.ts";
 import { codeOf, messageOf } from "../lib/errors.ts";
-import { turnWithoutTools } from "../ports/memory.ts";
 import { distinctOrigins, type Origin, originOfPerson } from "../ports/origin.ts";
 import { dayOfFile } from "./day-files.ts";
-import { type FeedbackLine, parseFeedback, ratedAnswer } from "./feedback.ts";
+import { type FeedbackLine, isTurnWithoutTools, parseFeedbackLine, ratedAnswer } from "./feedback.ts";
 import type { Passage } from "./markdown-sections.ts";
 import { branches, type MemoryKind, memoryKinds, scopeOfFolder } from "./places.ts";
 
@@ -104,7 +103,9 @@ export function readText(path: string, info: FileInfo, onProblem: (message: stri
 /** Groups a few feedback lines into each passage, because a single line has too few words to find. */
 export function feedbackPassages(path: string, text: string): Passage[] {
   const day = dayOfFile(path) ?? "";
-  const lines = parseFeedback(text).filter(({ tool }) => tool !== turnWithoutTools);
+  const lines = text
+    .split(/\r?\n/)
+    .flatMap((line) => (isTurnWithoutTools(line) ? [] : (parseFeedbackLine(line) ?? [])));
   const passages: Passage[] = [];
   for (let start = 0; start < lines.length; start += linesPerPassage) {
     const some = lines.slice(start, start + linesPerPassage);
