@@ -242,9 +242,12 @@ describe("uploads", () => {
     };
   }
 
-  test("other requests keep their smaller limit", async () => {
+  test("other requests keep their smaller limit, announced or streamed without a length", async () => {
     const refused = await say({ text: "x".repeat(2 * 1024 * 1024) });
     expect(refused).toMatchObject({ status: 413, error: expect.stringContaining("at most 2 MB") });
+    const body = new ReadableStream({ start: fillWith(3 * 1024 * 1024) });
+    const streamed = await page.fetch("/local/api/messages", { method: "POST", body, duplex: "half" } as RequestInit);
+    expect(streamed.status).toBe(413);
   });
 
   test.each([
