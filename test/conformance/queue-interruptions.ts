@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { TurnAbort } from "../../src/lib/abort.ts";
 import type { ToolAttempt } from "../../src/ports/tool.ts";
+import { runs as inputs } from "../faults/share.ts";
 import {
   failed,
   forEver,
@@ -156,7 +157,7 @@ export function queueInterruptions(name: string, createHarness: () => Promise<Qu
             expect(effects).toBe(1);
             expect(results.size).toBeLessThanOrEqual(1);
           }),
-          { numRuns: 25 },
+          { numRuns: inputs(200) },
         );
       });
     });

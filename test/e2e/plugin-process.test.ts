@@ -96,7 +96,7 @@ export default {
 
 function skillFile(name: string, more: string): string {
   const tool = (suffix: string, folder: string) => `
-  - { name: ${name}_${suffix}, description: Tries something., folder: ${folder}, timeout: ${suffix === "short" ? 2 : 20}, parameters: { type: object } }`;
+  - { name: ${name}_${suffix}, description: Tries something., folder: ${folder}, timeout: ${suffix === "short" ? 1 : 20}, parameters: { type: object } }`;
   return `---\nname: ${name}\ndescription: Tries.\nversion: 1.0.0\n${more}tools:${tool("try", "none")}${tool("draft", "write")}${tool("short", "none")}\n---\nUse it.\n`;
 }
 

@@ -14,7 +14,7 @@ export const shareNote = isWhole ? "" : ` (CHAOS_SHARE=${share})`;
  * How many inputs a property with many of them gets. A plain run draws the same ones each time, so most would say nothing new.
  */
 export function runs(whole: number): number {
-  return isWhole ? whole : whole / 10;
+  return isWhole ? whole : Math.ceil(whole / 20);
 }
 
 /** One of `parts` equal parts of the steps, spread over all of them. */

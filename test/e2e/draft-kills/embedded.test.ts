@@ -4,7 +4,7 @@ import { chainMs, inDraftWorld, type Life, liveAndDie } from "./chain.ts";
 import { namedSteps } from "./named-steps.ts";
 import { type Kind, kinds } from "./tasks.ts";
 
-const sharesOfSteps = 30;
+const sharesOfSteps = 60;
 /** In a plain run one chain of processes has the few steps, of whichever kinds. */
 const chains: readonly (readonly Kind[])[] = isWhole ? kinds.map((kind) => [kind]) : [kinds];
 

@@ -18,7 +18,7 @@ import { createOracleWorld, type OracleWorld } from "./world.ts";
 /** A plain run takes the same few commands each time; `npm run oracle` generates thousands of new ones. */
 const isPlain = process.env.ORACLE_COMMANDS === undefined;
 const seed = Number(process.env.ORACLE_SEED ?? (isPlain ? 1 : Date.now() % 1_000_000));
-const count = Number(process.env.ORACLE_COMMANDS ?? 30);
+const count = Number(process.env.ORACLE_COMMANDS ?? 15);
 const runMs = 120_000 + count * 400;
 /** Small, so a violation is found near the commands that caused it, and before a later one hides it. */
 const callsBetweenInspections = Math.min(500, Math.ceil(count / 2));
@@ -71,7 +71,7 @@ test("commands that match no pattern are harmless, and only the listed examples 
   // test/gate/gate-tables.test.ts asks the gate about all of them; a plain run runs a few.
   const runs = (commands: readonly string[], every: number) =>
     commands.filter((_command, index) => !isPlain || index % every === 0).map((command) => ({ command }));
-  const harmless = runs([...looking, ...working, ...askedByTag], 30);
+  const harmless = runs([...looking, ...working, ...askedByTag], 60);
   const outcomes = await runCalls(world, harmless);
   const asked = outcomes.filter(({ fate }) => fate === "asked").length;
   const percent = Number(((100 * asked) / harmless.length).toFixed(1));

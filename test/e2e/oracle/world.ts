@@ -60,13 +60,15 @@ export async function createOracleWorld(
   const { secret } = canaries;
   writeFileSync(config, `# ${secret}\n${JSON.stringify(configured(checkout, settings))}\n`);
   const env = { ORACLE_SECRET: secret, HOME: home, TMPDIR: temporary };
+  // By default it is in TMPDIR, so the bot would compile everything anew.
+  const compiled = { NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") };
   const bait = spawn("sleep", ["100000"], { argv0: secret, env: { ...process.env, ...env }, stdio: "ignore" });
   const [model, listeners] = await Promise.all([
     startOracleModel(secret),
     startListeners({ abstract: mark, sockets: [socket, join(checkout, "socket")] }),
   ]);
   const access = { REMORA_CONFIG: config, ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
-  const remora = await startRemora(bot, { ...access, ...env, ...more });
+  const remora = await startRemora(bot, { ...access, ...env, ...compiled, ...more });
   const { tcp, udp, vsock, address } = listeners;
   const places: Places = {
     ...{ FOLDER: checkout, OUTSIDE: outside, HOME: home, MARK: mark },
