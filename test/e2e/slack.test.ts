@@ -259,7 +259,8 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await expect.poll(() => feedbackLines(), { timeout: 60_000 }).toHaveLength(0);
   });
 
-  onlyOnce("an answer cut off by kill -9 becomes one complete message after the restart", async () => {
+  // test/platforms/slack/crash-points.test.ts dies at both points in every run, within one process.
+  wholeOnly("an answer cut off by kill -9 becomes one complete message after the restart", async () => {
     const model = await createModelServer({ words: 60, wordMs: 40 });
     const env = { ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url };
     const dying = await startProcess(env);
@@ -380,7 +381,6 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
     await model.close();
   });
 
-  // test/platforms/slack/crash-points.test.ts dies there in every run, within one process.
   wholeOnly("a kill between the final text and its record leaves one answer with one line", async () => {
     const dying = await startProcess({ REMORA_KILL_AT: "after-reply", REMORA_PORT_WRAPPERS: killPointsModule });
     const said = mention("run echo finished");
