@@ -84,4 +84,4 @@ async function createDriver(): Promise<NotifyDriver> {
   };
 }
 
-tellNotifications("Slack", createDriver, ["note-posted"]);
+tellNotifications("Slack", createDriver, ["card-posted", "note-posted"]);
