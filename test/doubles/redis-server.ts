@@ -13,11 +13,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { freePort } from "./free-port.ts";
 
 const problem = (process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, "redis-server")))
   ? undefined
@@ -229,23 +230,4 @@ function createTestClient(port: number, password: string | undefined): Redis {
   // Connection errors are what the tests are about; the command that waits says what comes of it.
   client.on("error", () => undefined);
   return client;
-}
-
-/**
- * Below the range of ephemeral ports: a client that keeps retrying a free port of that range can connect to itself. Leaves
- * room for a cluster's second port, 10,000 above.
- */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
-    if ((await isFree(port)) && (await isFree(port + 10_000))) return port;
-  }
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((done) => {
-    const probe = createServer();
-    probe.once("error", () => done(false));
-    probe.listen(port, host, () => probe.close(() => done(true)));
-  });
 }

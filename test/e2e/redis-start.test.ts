@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { closedPort } from "../doubles/model.ts";
+import { freePort } from "../doubles/free-port.ts";
 import { missingRedis, redisNote } from "../doubles/redis-server.ts";
 import {
   answerIn,
@@ -30,7 +30,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
   test("when Redis starts later, the process says what it waits for, then starts", async () => {
     world = await createDurabilityWorld({ redis: {} });
     await world.redis.stop();
-    const url = `http://127.0.0.1:${await closedPort()}`;
+    const url = `http://127.0.0.1:${await freePort()}`;
     const starting = world.start([], { env: { REMORA_PORT: new URL(url).port } });
     await eventually(async () => {
       expect((await fetch(`${url}/healthz`)).status).toBe(200);
@@ -51,7 +51,7 @@ describe.skipIf(missingRedis !== undefined)(`Redis at the start${redisNote}`, ()
   test("when Redis never starts, SIGTERM ends the wait with exit code 0", async () => {
     world = await createDurabilityWorld({ redis: {} });
     await world.redis.stop();
-    const url = `http://127.0.0.1:${await closedPort()}`;
+    const url = `http://127.0.0.1:${await freePort()}`;
     const ended = refusalOf([], { REMORA_PORT: new URL(url).port });
     await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(503));
     const [pid, ...others] = await runningHere();

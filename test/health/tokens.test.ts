@@ -5,7 +5,8 @@ import { checkToken } from "../../src/platforms/discord/doctor-token.ts";
 import { checkAppToken, checkBotToken } from "../../src/platforms/slack/doctor-tokens.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
-import { closedPort, type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { freePort } from "../doubles/free-port.ts";
+import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
 describe("Slack's tokens", () => {
@@ -60,7 +61,7 @@ describe("Slack's tokens", () => {
   });
 
   test("an address that does not answer, or answers with a page, is a problem of the network", async () => {
-    const dead = `http://127.0.0.1:${await closedPort()}/`;
+    const dead = `http://127.0.0.1:${await freePort()}/`;
     expect(await checkBotToken("xoxb-1", { apiUrl: dead })).toMatchObject({ code: "slack.unreachable" });
     slack.failNext("auth.test", { type: "http", status: 404, body: "<html>" });
     expect(await bot(slack.botToken)).toMatchObject({ code: "slack.http" });
@@ -118,7 +119,7 @@ describe("a model", () => {
     expect(await check()).toMatchObject({ ok: false, code: "provider.no-credit" });
     refused(404, "not_found_error", "model: claude-test");
     expect(await check()).toMatchObject({ ok: false, code: "provider.unknown-model" });
-    expect(await check(`http://127.0.0.1:${await closedPort()}`)).toMatchObject({
+    expect(await check(`http://127.0.0.1:${await freePort()}`)).toMatchObject({
       ok: false,
       code: "provider.unreachable",
     });

@@ -6,7 +6,7 @@ import { createEvents } from "../../src/lib/event-bus.ts";
 import type { RemoraEvent } from "../../src/ports/events.ts";
 import type { ModelEvent, Provider } from "../../src/ports/provider.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
-import { closedPort } from "../doubles/model.ts";
+import { freePort } from "../doubles/free-port.ts";
 import { createScriptedProvider, noUsage, says } from "../doubles/scripted-provider.ts";
 import { apis, asking, collect, failureIn, textIn } from "./apis.ts";
 
@@ -179,7 +179,7 @@ describe("the cascade", () => {
     const [anthropic] = apis;
     if (anthropic === undefined) throw new Error("no api");
     const local = provider("ollama/x", says("Local.", "ollama/x"));
-    const { made } = cascade([anthropic.create(`http://127.0.0.1:${await closedPort()}`), local]);
+    const { made } = cascade([anthropic.create(`http://127.0.0.1:${await freePort()}`), local]);
     expect(textIn(await collect(made, asking("x")))).toBe("Local.");
   });
 

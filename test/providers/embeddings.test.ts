@@ -7,7 +7,7 @@ import {
   embeddingModel,
   startEmbeddingServer,
 } from "../doubles/embedding-server.ts";
-import { closedPort } from "../doubles/model.ts";
+import { freePort } from "../doubles/free-port.ts";
 
 let server: EmbeddingServer;
 beforeEach(async () => {
@@ -124,7 +124,7 @@ describe.each(["openai", "ollama"] as const)("%s", (provider) => {
     expect(await code(create({ model: "other" }))).toBe("provider.unknown-model");
     server.failNext({ type: "vectors", change: (all) => all.map((one) => one.slice(1)) });
     expect(await code(create({ dimensions: 128 }))).toBe("embeddings.bad-vectors");
-    expect(await code(create({ baseUrl: `http://127.0.0.1:${await closedPort()}` }))).toBe("provider.unreachable");
+    expect(await code(create({ baseUrl: `http://127.0.0.1:${await freePort()}` }))).toBe("provider.unreachable");
   });
 
   test("ends a request that hangs with the signal's reason", async () => {

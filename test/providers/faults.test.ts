@@ -1,7 +1,8 @@
 /** What happens when a model service has a bad day, over each protocol, with the real client libraries. */
 import { createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { closedPort, type Fault, type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { freePort } from "../doubles/free-port.ts";
+import { type Fault, type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { apis, asking, berlin, callsIn, collect, failureIn, patient, scripted, text, textIn } from "./apis.ts";
 
 describe.each(apis)("$name", (api) => {
@@ -173,7 +174,7 @@ describe.each(apis)("$name", (api) => {
   });
 
   test("nothing at the address is unreachable and may pass", async () => {
-    const port = await closedPort();
+    const port = await freePort();
     const error = failureIn(await collect(api.create(`http://127.0.0.1:${port}`), asking("hello")));
     expect(error).toMatchObject({ code: "provider.unreachable", isRetryable: true });
     expect(error.message).toContain(`127.0.0.1:${port}`);

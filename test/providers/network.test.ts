@@ -8,7 +8,7 @@ import { createEvents } from "../../src/lib/event-bus.ts";
 import type { ModelEvent, Provider } from "../../src/ports/provider.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
 import { createNetwork, type Network, type NetworkOptions } from "../../src/providers/network.ts";
-import { closedPort } from "../doubles/model.ts";
+import { freePort } from "../doubles/free-port.ts";
 import { createScriptedProvider, type ScriptStep, says } from "../doubles/scripted-provider.ts";
 import { asking, collect } from "./apis.ts";
 
@@ -154,7 +154,7 @@ describe("a host", () => {
     const { port } = server.address() as AddressInfo;
     const network = networkOf();
     expect(await network.reaches(`http://127.0.0.1:${port}`, 10_000)).toBe(true);
-    expect(await network.reaches(`http://127.0.0.1:${await closedPort()}`, 10_000)).toBe(false);
+    expect(await network.reaches(`http://127.0.0.1:${await freePort()}`, 10_000)).toBe(false);
     await new Promise<void>((resolve) => network.whenReachable(`http://127.0.0.1:${port}`, resolve));
   });
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ollamaUrlOf, probeOllama } from "../../src/providers/ollama.ts";
-import { closedPort, type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { freePort } from "../doubles/free-port.ts";
+import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 
 let double: ModelDouble;
 beforeEach(async () => {
@@ -19,7 +20,7 @@ describe("finding Ollama", () => {
   });
 
   test("finds none where nothing listens", async () => {
-    expect(await probeOllama(`127.0.0.1:${await closedPort()}`, AbortSignal.timeout(60_000))).toBeUndefined();
+    expect(await probeOllama(`127.0.0.1:${await freePort()}`, AbortSignal.timeout(60_000))).toBeUndefined();
   });
 
   test.each([

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createProviders, type ProviderSettings } from "../../src/providers/select.ts";
-import { closedPort, type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { freePort } from "../doubles/free-port.ts";
+import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { asking, collect, patient, scripted } from "./apis.ts";
 
 let double: ModelDouble;
@@ -8,7 +9,7 @@ let nowhere: string;
 beforeEach(async () => {
   double = await startModelDouble();
   scripted(double);
-  nowhere = `http://127.0.0.1:${await closedPort()}`;
+  nowhere = `http://127.0.0.1:${await freePort()}`;
 });
 afterEach(() => double.stop());
 

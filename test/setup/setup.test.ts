@@ -17,7 +17,8 @@ import { openEnvFile } from "../../src/setup/env-file.ts";
 import type { Setup, SetupFlags, SetupServices } from "../../src/setup/services.ts";
 import { runSetup } from "../../src/setup/setup.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
-import { closedPort, type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { freePort } from "../doubles/free-port.ts";
+import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
 const project = resolve(import.meta.dirname, "../..");
@@ -254,7 +255,7 @@ test("a taken port is noticed before the start, and the place that was chosen is
 });
 
 test("Ollama elsewhere, and a server with OpenAI's protocol, which does not get OpenAI's key", async () => {
-  const nowhere = `http://127.0.0.1:${await closedPort()}`;
+  const nowhere = `http://127.0.0.1:${await freePort()}`;
   await writeFile(join(home, ".env"), `OLLAMA_HOST=${nowhere}\nOPENAI_API_KEY=sk-openai\n`);
   const page: Script = [[/Where will people/, "page"], ...newcomer()];
   const ollama = scripted([

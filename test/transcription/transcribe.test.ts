@@ -9,7 +9,7 @@ import { silentLog } from "../../src/lib/log.ts";
 import type { RemoraEvent } from "../../src/ports/events.ts";
 import { createTranscription, type TranscriptionOptions } from "../../src/transcription/transcribe.ts";
 import { anyCharacter } from "../doubles/any-character.ts";
-import { closedPort } from "../doubles/model.ts";
+import { freePort } from "../doubles/free-port.ts";
 import { speech, startTranscriptionServer, type TranscriptionServer } from "../doubles/transcription-server.ts";
 
 const never = new AbortController().signal;
@@ -151,7 +151,7 @@ describe("a failure is a sentence that says what to do", () => {
   );
 
   test("a server that is not there", async () => {
-    const port = await closedPort();
+    const port = await freePort();
     expect(await hear("hello", { baseUrl: `http://127.0.0.1:${port}/v1` })).toEqual({
       problem: expect.stringContaining("can't be reached"),
     });
