@@ -44,8 +44,11 @@ export async function launchBrowser(): Promise<Browser> {
       "--disable-component-update",
       "--disable-sync",
       "--no-first-run",
-      // Tabs of a context share a process. Otherwise each gets one, and starting it takes longer than most tests.
+      // One process for all pages. Otherwise each gets its own, because each test's server is another site. The features
+      // are those that Playwright turns off; the last such list counts.
       "--renderer-process-limit=1",
+      "--disable-site-isolation-trials",
+      "--disable-features=IsolateOrigins,site-per-process,PaintHolding,HttpsUpgrades,MediaRouter,ThirdPartyStoragePartitioning",
     ],
   });
   return browser;
