@@ -2,11 +2,9 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/**
- * Whole processes take longest. Begun last, as small files are by default, the last of them would run alone. A project's
- * files stay together, because a worker ends as soon as the next file is of another project.
- */
+/** Whole processes take longest, and wait most of the time. */
 const longFolders = ["/test/e2e/chaos/", "/test/e2e/", "/test/tool-queue/"];
+/** A project's files stay together, because a worker ends as soon as the next file is of another project. */
 const projectsInOrder = ["apart", "shared"];
 
 /** Too long for every run: `npm run chaos` runs it, with more seeds. */
@@ -24,16 +22,21 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cach
 /** Files share a worker, because importing the code takes longer than most of them do. */
 const inOneWorker = { isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlobals: true };
 
-class LongFirst extends BaseSequencer {
+/**
+ * Begun last, as small files are by default, the last of the long ones would run alone. Begun together, all would wait
+ * at the same time. So they alternate with the largest of the others.
+ */
+class LongEarly extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const ranks = ({ moduleId, project }: TestSpecification) => {
-      const folder = longFolders.findIndex((name) => moduleId.includes(name));
-      return [projectsInOrder.indexOf(project.name), folder < 0 ? longFolders.length : folder] as const;
-    };
-    return (await super.sort(files)).toSorted((one, other) => {
-      const [[project, folder], [otherProject, otherFolder]] = [ranks(one), ranks(other)];
-      return project - otherProject || folder - otherFolder;
-    });
+    const folderOf = ({ moduleId }: TestSpecification) => longFolders.findIndex((name) => moduleId.includes(name));
+    const sorted = await super.sort(files);
+    const long = sorted.filter((file) => folderOf(file) >= 0).toSorted((one, other) => folderOf(one) - folderOf(other));
+    const others = sorted.filter((file) => folderOf(file) < 0);
+    const places = new Map([long, others].flatMap((group) => group.map((file, index) => [file, index] as const)));
+    const projectOf = ({ project }: TestSpecification) => projectsInOrder.indexOf(project.name);
+    return sorted.toSorted(
+      (one, other) => projectOf(one) - projectOf(other) || (places.get(one) ?? 0) - (places.get(other) ?? 0),
+    );
   }
 }
 
@@ -58,7 +61,7 @@ export default defineConfig({
     hookTimeout: 240_000,
     // Most of the long ones wait: for processes, locks, clocks of services.
     maxWorkers: 5,
-    sequence: { sequencer: LongFirst },
+    sequence: { sequencer: LongEarly },
     // Somebody's own tokens in a checkout's .env must never reach a test.
     env: { REMORA_ENV_FILE: "/dev/null" },
     setupFiles: ["test/patience.ts"],
