@@ -60,7 +60,7 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 240_000,
     // Most of the long ones wait: for processes, locks, clocks of services.
-    maxWorkers: 5,
+    maxWorkers: 6,
     sequence: { sequencer: LongEarly },
     // Somebody's own tokens in a checkout's .env must never reach a test.
     env: { REMORA_ENV_FILE: "/dev/null" },
