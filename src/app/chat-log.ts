@@ -4,6 +4,7 @@ import { createChatLog, type StoredChatLog, switchedOffChatLog } from "../chat-l
 import { type ChatSearch, createChatSearch } from "../chat-log/chat-search.ts";
 import type { AppOptions } from "./options.ts";
 import type { Platforms } from "./platforms.ts";
+import { searchThread } from "./search-thread.ts";
 import type { State } from "./state.ts";
 
 export interface ChatLogParts {
@@ -14,7 +15,7 @@ export interface ChatLogParts {
 
 export function buildChatLog(
   { settings, log, redact }: AppOptions,
-  { bus, ownFolder, searchThread: thread }: State,
+  { bus, ownFolder }: State,
   { byName }: Platforms,
 ): ChatLogParts {
   const { enabled, ...limits } = settings.config.chatLog;
@@ -22,7 +23,7 @@ export function buildChatLog(
   const nameOf = async (platform: string, userId: string) =>
     (await byName.get(platform)?.chat?.nameOf?.(userId)) ?? userId;
   const chatLog = enabled
-    ? createChatLog({ ...limits, file, bus, redact, nameOf, thread, log })
+    ? createChatLog({ ...limits, file, bus, redact, nameOf, log, thread: searchThread })
     : switchedOffChatLog(file);
   return { chatLog, search: createChatSearch({ chatLog, log }), close: chatLog.close };
 }

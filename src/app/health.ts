@@ -172,7 +172,7 @@ async function checkLargeFiles({ redis }: State, data: string): Promise<HealthCh
     .filter(({ path }) => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > maxCheckedBytes);
   if (large.length === 0) return [];
   const thread = createWorkerThread<string, string[]>({
-    thread: createThread({ name: "file check", maxMegabytes: 64 }),
+    thread: createThread({ name: "file check", maxMegabytes: 64, maxIdleMs: 0 }),
     module: new URL("../storage/sqlite/quick-check-thread.ts", import.meta.url),
     ...{ options: {}, onProblem() {} },
   });

@@ -5,6 +5,7 @@ import type { UsageMeter } from "../ports/usage.ts";
 import { readDocumentPages } from "./document-pages.ts";
 import { embeddingOptions, vectorFile } from "./embeddings.ts";
 import type { AppOptions } from "./options.ts";
+import { searchThread } from "./search-thread.ts";
 import type { State } from "./state.ts";
 
 export function buildMemory(
@@ -12,7 +13,7 @@ export function buildMemory(
   state: State,
   usage: () => Pick<UsageMeter, "admitAside" | "record">,
 ): OwnedMemory {
-  const { events, ownFolder, withLock, searchThread } = state;
+  const { events, ownFolder, withLock } = state;
   const { embeddings } = embeddingOptions(settings, usage);
   // Delete all vectors: while embeddings are off, nothing would remove those of forgotten texts.
   if (embeddings === undefined) removeDatabase(vectorFile(settings));

@@ -3,13 +3,10 @@ import { createRequire } from "node:module";
 import { type AuditLog, createAuditLog } from "../audit/audit-log.ts";
 import { auditFolderOf } from "../audit/files.ts";
 import { headsFolderOf } from "../audit/heads.ts";
-import { maxChatLogMegabytes } from "../chat-log/chat-log.ts";
 import { redisSettings } from "../config/derive.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { createEvents } from "../lib/event-bus.ts";
 import { createMasker, followingSecrets, type Mask } from "../lib/redact.ts";
-import { createThread, type Thread } from "../lib/worker-thread.ts";
-import { maxSearchMegabytes } from "../memory/search.ts";
 import type { Audit } from "../ports/audit.ts";
 import type { Events } from "../ports/events.ts";
 import type { WrapPort } from "../ports/port-wrappers.ts";
@@ -32,8 +29,6 @@ export interface State extends Omit<DurableState, "close"> {
   mask: Mask;
   live: LiveSettings;
   wrap: WrapPort;
-  /** Memory and the chat log search in it. */
-  searchThread: Thread;
   /** Makes requests to an unreachable Redis fail at once from now on. */
   hurry(): void;
   close(): Promise<void>;
@@ -62,7 +57,6 @@ export async function buildState(options: AppOptions, wrap: WrapPort): Promise<S
   return {
     ...durable,
     ...{ events, audit, auditLog, metrics, mask, live, wrap },
-    searchThread: createThread({ name: "search", maxMegabytes: maxSearchMegabytes + maxChatLogMegabytes }),
     ledger: wrap("ledger", durable.ledger),
     hurry: () => durable.redis?.connection.hurry(),
     async close() {

@@ -54,8 +54,6 @@ const maxCollected = 200;
 /** If this many changes wait for the thread, further changes are lost. */
 const maxUnwritten = 20_000;
 const maxTextCharacters = 8_000;
-/** Of its thread. */
-export const maxChatLogMegabytes = 128;
 const maxAskedNames = 5_000;
 const problemEveryMs = 3_600_000;
 

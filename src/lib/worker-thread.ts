@@ -21,13 +21,12 @@ export interface ThreadOptions {
 }
 
 export interface Thread {
-  /** Starts the thread if it does not run. `onEnd` is called if it ends before `release`. */
+  /** Starts the thread if it does not run. `onEnd` is called if it ends before `release(onEnd)`. */
   serve(module: URL, options: object, onEnd: (reason: Error) => void): MessagePort;
   /** The thread does not end while somebody waits for an answer. */
   ref(): void;
   unref(): void;
-  /** The thread ends when no module uses it any more. */
-  release(onEnd: (reason: Error) => void): Promise<void>;
+  release(onEnd: (reason: Error) => void): void;
 }
 
 export interface WorkerThread<Request, Answer> {
@@ -98,12 +97,7 @@ export function createThread(options: { name: string; maxMegabytes: number; maxI
       worker.postMessage({ module: module.href, port: port2, options }, [port2]);
       return port1;
     },
-    async release(onEnd) {
-      if (!users.delete(onEnd) || users.size > 0) return;
-      const last = worker;
-      worker = undefined;
-      await last?.terminate();
-    },
+    release: (onEnd) => void users.delete(onEnd),
   };
 }
 
@@ -165,7 +159,7 @@ export function createWorkerThread<Request, Answer>(settings: ThreadOptions): Wo
       port?.close();
       // Nobody answers what was asked meanwhile.
       onEnd(new Error("it is closed"));
-      await thread.release(onEnd);
+      thread.release(onEnd);
     },
   };
 }

@@ -18,8 +18,6 @@ import type { SearchAnswer, SearchRequest, SearchWorkerData } from "./search-wor
 
 const maxHits = 200;
 const maxScopes = 1_000;
-/** Of its thread; has room for one file of maximum size. */
-export const maxSearchMegabytes = 256;
 
 export interface Search {
   find(query: MemoryQuery): Promise<MemoryHit[]>;

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { searchThread } from "../../src/app/search-thread.ts";
 import {
   type ChatLogOptions,
   createChatLog,
@@ -12,7 +13,6 @@ import {
 import type { LogQuery } from "../../src/chat-log/message-index.ts";
 import { silentLog } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
-import { createThread } from "../../src/lib/worker-thread.ts";
 import type { Bus } from "../../src/ports/cluster.ts";
 import type { InboundMessage } from "../../src/ports/message.ts";
 import { createInMemoryBus } from "../../src/storage/in-memory-cluster.ts";
@@ -28,7 +28,7 @@ let chatLog: StoredChatLog;
 
 function open(changes: Partial<ChatLogOptions> = {}): StoredChatLog {
   const log = createChatLog({
-    thread: createThread({ name: "chat log", maxMegabytes: 128 }),
+    thread: searchThread,
     ...{ file: join(root, "chat-log.db"), retentionDays: 90, megabytes: 500, exclude: [], bus, now: () => noon },
     redact: createRedactor(["a-very-secret-value"]),
     nameOf: async (_platform, id) => id,

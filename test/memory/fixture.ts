@@ -2,10 +2,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { searchThread } from "../../src/app/search-thread.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import type { Log } from "../../src/lib/log.ts";
 import { createRedactor } from "../../src/lib/redact.ts";
-import { createThread } from "../../src/lib/worker-thread.ts";
 import { createMemory, type MemoryOptions, type OwnedMemory } from "../../src/memory/memory.ts";
 import type { RemoraEvent } from "../../src/ports/events.ts";
 import type { Episode, Feedback } from "../../src/ports/memory.ts";
@@ -42,7 +42,7 @@ export function createMemoryFixture(changes: Partial<MemoryOptions> = {}): Memor
   const reopen = (more: Partial<MemoryOptions> = {}) => {
     const redact = createRedactor([secret]);
     const memory = createMemory({
-      thread: createThread({ name: "memory", maxMegabytes: 256 }),
+      thread: searchThread,
       workspace,
       indexFile,
       events,

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Hono } from "hono";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { searchThread } from "../../src/app/search-thread.ts";
 import { createRetry } from "../../src/engine/conversation/retry-turn.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createThread } from "../../src/lib/worker-thread.ts";
 import { createMemory } from "../../src/memory/memory.ts";
 import type { Leases } from "../../src/ports/cluster.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
@@ -258,7 +258,7 @@ describe.skipIf(missingRedis !== undefined)(`stubs in Redis${redisNote}`, () => 
     expect(again).toEqual(["hello"]);
 
     const memory = createMemory({
-      thread: createThread({ name: "memory", maxMegabytes: 256 }),
+      thread: searchThread,
       ...{ workspace: folder, indexFile: ":memory:", events: createEvents(), log: silentLog, redact: (text) => text },
     });
     const ratings = createRatings({ ledger, memory, records: { mayRead: async () => true }, isOn: true });

@@ -3,9 +3,9 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { searchThread } from "../../src/app/search-thread.ts";
 import { createEvents } from "../../src/lib/event-bus.ts";
 import { silentLog } from "../../src/lib/log.ts";
-import { createThread } from "../../src/lib/worker-thread.ts";
 import { createMemory, type OwnedMemory } from "../../src/memory/memory.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
 import type { TurnRecord } from "../../src/ports/turn.ts";
@@ -26,7 +26,7 @@ beforeEach(async () => {
   workspace = await mkdtemp(join(tmpdir(), "remora-ratings-"));
   ledger = createSqliteLedger({ path: ":memory:" });
   memory = createMemory({
-    thread: createThread({ name: "memory", maxMegabytes: 256 }),
+    thread: searchThread,
     ...{ workspace, indexFile: ":memory:", events: createEvents(), log: silentLog },
     redact: (text) => text.replaceAll("hunter2secret", "[redacted]"),
   });
