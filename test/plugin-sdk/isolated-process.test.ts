@@ -1,6 +1,6 @@
 /** Work in a process of its own: it answers, or it is ended; and what it may do is little. */
 import { spawn } from "node:child_process";
-import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,12 +10,12 @@ import { type IsolatedTask, runIsolatedProcess } from "../../src/plugin-sdk/isol
 const never = new AbortController().signal;
 let folder: string;
 let module: URL;
+const source = (name: string) => pathToFileURL(join(import.meta.dirname, "../../src/plugin-sdk", name)).href;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "remora-child-"));
-  const side = pathToFileURL(join(import.meta.dirname, "../../src/plugin-sdk/isolated-entry.ts"));
   const code = `
-    import { answerOnce } from ${JSON.stringify(side.href)};
-    import { existsSync, mkdirSync, readFileSync, readSync, writeFileSync } from "node:fs";
+    import { answerOnce } from ${JSON.stringify(source("isolated-entry.ts"))};
+    import { existsSync, mkdirSync, readFileSync, readSync, writeFileSync, writeSync } from "node:fs";
     import { spawnSync } from "node:child_process";
     import { DatabaseSync } from "node:sqlite";
     const hold = [];
@@ -35,7 +35,8 @@ beforeAll(async () => {
       descriptor: () => { const buffer = Buffer.alloc(100); return buffer.toString("utf8", 0, readSync(4, buffer)); },
       compiled: () => existsSync(process.env.NODE_COMPILE_CACHE),
       compile: () => mkdirSync(process.env.NODE_COMPILE_CACHE, { recursive: true }),
-      pid: () => process.pid,
+      waits: () => new Promise((done) => setTimeout(done, 100_000)),
+      begins: (work) => { writeSync(4, String(process.pid)); return works[work](); },
     };
     answerOnce(({ work, value }) => works[work](value));
   `;
@@ -84,19 +85,27 @@ describe("what never ends by itself", () => {
     expect(await run("fills")).toEqual(outcome);
   });
 
-  test("ends by itself when the process that started it is gone", async () => {
+  test.each(["sql", "waits"])("ends by itself when the process that started it is gone: %s", async (work) => {
+    const begun = join(folder, `begun-${work}`);
     // A process of its own starts the work and is killed before it can end it.
     const starter = `
-      import { fork } from "node:child_process";
-      const child = fork(${JSON.stringify(join(folder, "works.mjs"))}, { stdio: ["ignore", "ignore", "ignore", "ipc"], serialization: "advanced" });
-      child.send({ request: { work: "sql" }, timeoutMs: 100, megabytes: 500 }, () => console.log(child.pid));
-      setInterval(() => {}, 1000);
+      import { openSync } from "node:fs";
+      import { runIsolatedProcess } from ${JSON.stringify(source("isolated-process.ts"))};
+      const task = { module: new URL(${JSON.stringify(module.href)}), timeoutMs: 500, megabytes: 500 };
+      const descriptors = [openSync(${JSON.stringify(begun)}, "w")];
+      await runIsolatedProcess({ ...task, descriptors, request: { work: "begins", value: ${JSON.stringify(work)} } }, new AbortController().signal);
     `;
     await writeFile(join(folder, "starter.mjs"), starter);
-    const parent = spawn(process.execPath, [join(folder, "starter.mjs")], { stdio: ["ignore", "pipe", "ignore"] });
-    const pid = await new Promise<number>((done) => parent.stdout.once("data", (chunk) => done(Number(chunk))));
+    const parent = spawn(process.execPath, [join(folder, "starter.mjs")], { stdio: ["ignore", "ignore", "inherit"] });
+    const pid = await vi.waitFor(
+      async () => {
+        const text = await readFile(begun, "utf8");
+        expect(text).not.toBe("");
+        return Number(text);
+      },
+      { interval: 5 },
+    );
     parent.kill("SIGKILL");
-    expect(isAlive(pid)).toBe(true);
     await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 10_000 });
   });
 });
