@@ -72,12 +72,13 @@ export async function openTabs(): Promise<Tabs> {
  * before the next one. Further tabs, and those with options, get a context of their own.
  */
 function createTabs(browser: Browser): Tabs {
-  const viewport = { width: 1280, height: 800 };
+  // Pages without animations are painted only when they change.
+  const settings = { viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" } as const;
   let blank: Page | undefined;
   let first: Page | undefined;
 
   async function openShared(): Promise<Page> {
-    blank ??= await (await browser.newContext({ viewport })).newPage();
+    blank ??= await (await browser.newContext(settings)).newPage();
     return await blank.context().newPage();
   }
 
@@ -98,7 +99,7 @@ function createTabs(browser: Browser): Tabs {
   return {
     async open(options) {
       if (first !== undefined || options !== undefined) {
-        return await (await browser.newContext({ viewport, ...options })).newPage();
+        return await (await browser.newContext({ ...settings, ...options })).newPage();
       }
       first = await openShared();
       return first;

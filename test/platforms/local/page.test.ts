@@ -191,6 +191,11 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await write("@remora tell me");
     const thinking = thread().getByText("Remora is thinking");
     await thinking.waitFor();
+    const animations = () => tab.evaluate("document.getAnimations().length");
+    expect(await animations()).toBe(0);
+    await tab.emulateMedia({ reducedMotion: "no-preference" });
+    await expect.poll(animations).toBeGreaterThan(0);
+    await tab.emulateMedia({ reducedMotion: null });
     await reply("stop");
     await thread()
       .locator(".said", { hasText: /^stop$/ })
