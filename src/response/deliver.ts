@@ -18,7 +18,7 @@ export interface DeliveryOptions {
 }
 
 export function createDelivery({ reply, redact, log }: DeliveryOptions): Delivery {
-  const text = createLatest((latest: string) => reply.write(redact(latest)), log, setImmediate);
+  const text = createLatest((latest: string) => reply.write(redact(latest)), log);
   const shown = new Set<string>();
   let hasAsked = false;
   const progress = createLatest((latest: Progress) => reply.progress(redacted(latest)), log);
@@ -86,14 +86,17 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
   };
 }
 
-/** Sends what is offered until `begin` resolves together. An end that follows at once then needs no send before it. */
-function createLatest<T>(send: (latest: T) => Promise<void>, log: Log, begin?: () => Promise<void>) {
+/**
+ * What is offered in one turn of the event loop is sent once, after what follows at once: the model request then need not
+ * wait for the progress, and an end needs no send before it.
+ */
+function createLatest<T>(send: (latest: T) => Promise<void>, log: Log) {
   let waiting: T | undefined;
   let underWay: Promise<void> | undefined;
   let isSending = false;
 
   async function work(): Promise<void> {
-    if (begin !== undefined) await begin();
+    await setImmediate();
     isSending = true;
     while (waiting !== undefined) {
       const latest = waiting;

@@ -1,5 +1,5 @@
 /** Files are gathered before the model is asked, and once. */
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { runTurn } from "../../src/engine/turn/run-turn.ts";
 import { TurnAbort } from "../../src/lib/abort.ts";
 import type { Attachment, InboundMessage } from "../../src/ports/message.ts";
@@ -105,12 +105,26 @@ test("after a crash in between, only what is missing is fetched", async () => {
 });
 
 test("people see which large file is read, and then that the model thinks", async () => {
+  const isShown = (activity: string) => vi.waitFor(() => expect(doubles.reply.activities.at(-1)).toBe(activity));
   const turn = await begin(
-    { steps: [says("Read.")], files: { fetch: fetchText } },
+    {
+      steps: [says("Read.")],
+      files: {
+        async fetch(wanted) {
+          await isShown("Reading report.pdf");
+          return await fetchText(wanted);
+        },
+      },
+    },
     turnRecord({ messages: [withFiles(waiting("report.pdf", 2 * 1024 * 1024))] }),
   );
+  const { stream } = doubles.stages.provider;
+  doubles.stages.provider.stream = async function* (...asked) {
+    await isShown("Thinking");
+    yield* stream(...asked);
+  };
   await runTurn(turn, doubles.stages, never);
-  expect(doubles.reply.activities).toEqual(["Reading what was said", "Reading report.pdf", "Thinking", ""]);
+  expect(doubles.reply.activities).toEqual(["Reading report.pdf", "Thinking", ""]);
 });
 
 test("a stop while a file is fetched ends the turn", async () => {
