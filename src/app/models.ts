@@ -46,7 +46,7 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
   await refusedKeys.load(chosen);
   const watch = createModelWatch({
     log,
-    refusal: (one) => (refusedKeys.reasonOf(one, one.model) === undefined ? undefined : "the key was refused"),
+    refusal: (one) => refusedKeys.reasonOf(one, one.model),
   });
   const providers = chosen.map(watch.observe);
   const network = createNetwork({

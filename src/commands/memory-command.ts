@@ -6,6 +6,7 @@ import type { Memory, MemoryHit } from "../ports/memory.ts";
 import type { InboundCommand, MemoryScope } from "../ports/message.ts";
 
 export interface ReadableMemory extends Pick<Memory, "search"> {
+  /** Counts what `newest` and `knowledge.list` list. */
   count(scopes: MemoryScope[]): Promise<number>;
   /** `at` is an ISO 8601 time. */
   newest(scope: MemoryScope, limit: number): Promise<{ at: string; headline: string }[]>;
@@ -22,15 +23,14 @@ const maxNameCharacters = 80;
 
 export function memoryCommand(memory: ReadableMemory): CommandHandler {
   async function overview({ scope }: InboundCommand): Promise<string> {
-    const [own, shared, newest, notes, sharedNotes] = await Promise.all([
+    const [count, newest, notes, sharedNotes] = await Promise.all([
       memory.count([scope]),
-      memory.count(["shared"]),
       memory.newest(scope, maxHeadlines),
       memory.knowledge.list(scope),
       memory.knowledge.list("shared"),
     ]);
     return [
-      `Remembered ${scope.startsWith("dm:") ? "in this DM" : "in this channel"}: ${entryCount(own)}. Shared with every conversation: ${entryCount(shared)}.`,
+      `Remembered ${scope.startsWith("dm:") ? "in this DM" : "in this channel"}: ${entryCount(count)}${including(notes)}. Shared with every conversation: ${noteCount(sharedNotes)}.`,
       ...notesText("Notes here", notes),
       ...notesText("Shared notes", sharedNotes),
       ...(newest.length === 0 ? [] : ["", "Newest:"]),
@@ -59,6 +59,14 @@ export function memoryCommand(memory: ReadableMemory): CommandHandler {
 
 function entryCount(count: number): string {
   return count === 1 ? "1 entry" : `${formatNumber(count)} entries`;
+}
+
+function noteCount({ length }: readonly string[]): string {
+  return length === 1 ? "1 note" : `${formatNumber(length)} notes`;
+}
+
+function including(notes: readonly string[]): string {
+  return notes.length === 0 ? "" : `, including ${noteCount(notes)}`;
 }
 
 function notesText(label: string, paths: readonly string[]): string[] {

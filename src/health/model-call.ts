@@ -19,11 +19,26 @@ const request: ModelRequest = {
   isWithoutFallback: true,
 };
 
+interface Answered {
+  model: string;
+  milliseconds: number;
+  usage: Usage;
+}
+
 /** `provider` is one of src/providers, with the key and the model to check. Never rejects. */
 export async function checkModelCall(
   provider: Provider,
   { signal = AbortSignal.timeout(maxCheckMs) }: { signal?: AbortSignal | undefined } = {},
-): Promise<CheckResult<{ model: string; milliseconds: number; usage: Usage }>> {
+): Promise<CheckResult<Answered>> {
+  const result = await callModel(provider, signal);
+  return result.ok ? result : problemFor(result.error, provider.model);
+}
+
+/** Never rejects. */
+export async function callModel(
+  provider: Provider,
+  signal: AbortSignal,
+): Promise<({ ok: true } & Answered) | { ok: false; error: RemoraError }> {
   const from = performance.now();
   const answered = (usage: Usage = atMost) => ({
     ok: true as const,
@@ -32,7 +47,7 @@ export async function checkModelCall(
     milliseconds: Math.round(performance.now() - from),
   });
   for await (const event of provider.stream(request, signal)) {
-    if (event.type === "error") return isCutByLimit(event.error) ? answered() : problemFor(event.error, provider.model);
+    if (event.type === "error") return isCutByLimit(event.error) ? answered() : { ok: false, error: event.error };
     if (event.type === "end") return answered(event.usage);
   }
   return answered();

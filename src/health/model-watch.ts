@@ -4,9 +4,10 @@
  */
 import type { Log } from "../lib/log.ts";
 import { oneLine } from "../lib/text/sanitize.ts";
+import { withoutPlace } from "../lib/text/without-place.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import type { Provider, Usage } from "../ports/provider.ts";
-import { checkModelCall } from "./model-call.ts";
+import { callModel } from "./model-call.ts";
 
 export interface ModelWatch {
   /** The provider, with its answers watched. */
@@ -27,7 +28,8 @@ interface Heard {
   todo: string;
 }
 
-const keyTodo = "Set a valid key. It is tried again after an hour at the latest";
+const refusedTodo = "It is tried again after an hour at the latest";
+const refusedCodes = new Set(["provider.wrong-key", "provider.forbidden"]);
 const maxCallMs = 20_000;
 const maxMessageCharacters = 300;
 /** These say something about the request, not about the model. */
@@ -36,24 +38,30 @@ const ofRequest = new Set([
   "provider.endless",
 ]);
 
+interface Failure {
+  code: string;
+  message: string;
+}
+
 export interface ModelWatchOptions {
   log: Log;
   /** Why the model's key counts as refused. Such a model rests, so it is not called while another one can answer. */
-  refusal(provider: Provider): string | undefined;
+  refusal(provider: Provider): Failure | undefined;
 }
 
 export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatch {
   const known = new Map<string, Heard>();
 
-  function heard(provider: Provider, model: string, problem?: { what: string; todo?: string }): void {
+  function heard(provider: Provider, model: string, failure?: Failure): void {
     // A conversation can choose models that are not configured; they say nothing about the others.
     if (model !== provider.model) return;
-    const state = problem === undefined ? "ok" : "broken";
-    const what = oneLine(problem?.what ?? `${model} answers`, maxMessageCharacters);
+    const state = failure === undefined ? "ok" : "broken";
+    const todo = failure !== undefined && refusedCodes.has(failure.code) ? refusedTodo : "";
+    const what = oneLine(failure === undefined ? `${model} answers` : textOf(failure, model), maxMessageCharacters);
     const before = known.get(provider.model);
-    if (state === "broken" && before?.state !== "broken") log.warn({ model, todo: problem?.todo }, `model: ${what}`);
+    if (state === "broken" && before?.state !== "broken") log.warn({ model }, `model: ${what}`);
     if (state === "ok" && before?.state === "broken") log.info({ model }, `${model} answers again`);
-    known.set(provider.model, { provider, state, what, todo: problem?.todo ?? "" });
+    known.set(provider.model, { provider, state, what, todo });
   }
 
   const checkOf = ({ provider: { model }, state, what, todo }: Heard): HealthCheck => {
@@ -80,8 +88,7 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
           const model = request.preferredModel ?? provider.model;
           for await (const event of provider.stream(request, signal)) {
             if (event.type === "end") heard(provider, model);
-            if (event.type === "error" && !ofRequest.has(event.error.code))
-              heard(provider, model, { what: event.error.message });
+            if (event.type === "error" && !ofRequest.has(event.error.code)) heard(provider, model, event.error);
             yield event;
           }
         },
@@ -91,7 +98,7 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
       const refused = [...known.values()].filter(({ provider }) => refusal(provider) !== undefined);
       const isOtherLeft = refused.length < known.size;
       for (const { provider, state } of refused)
-        if (state === "unknown") heard(provider, provider.model, { what: refusal(provider) ?? "", todo: keyTodo });
+        if (state === "unknown") heard(provider, provider.model, refusal(provider));
       const asked = [...known.values()]
         .filter(
           (one) => one.state !== "ok" && !(isOtherLeft && refused.some(({ provider }) => provider === one.provider)),
@@ -100,10 +107,10 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
       const limit = AbortSignal.any([signal, AbortSignal.timeout(maxCallMs)]);
       await Promise.all(
         asked.map(async (provider) => {
-          const result = await checkModelCall(provider, { signal: limit });
+          const result = await callModel(provider, limit);
           if (result.ok) count({ model: result.model, usage: result.usage });
           if (signal.aborted) return;
-          heard(provider, provider.model, result.ok ? undefined : { what: result.problem, todo: result.fix });
+          heard(provider, provider.model, result.ok ? undefined : result.error);
         }),
       );
     },
@@ -114,4 +121,8 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
     },
     isBroken,
   };
+}
+
+function textOf({ code, message }: Failure, model: string): string {
+  return code === "provider.aborted" ? `${model} did not answer in time` : withoutPlace(message);
 }

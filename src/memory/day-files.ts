@@ -26,6 +26,8 @@ interface DayChange {
   entry?: { id: string; idsIn(text: string): Iterable<string> };
   /** Returns the new text of a part. `current` is empty if the part is new. */
   edit(current: string): string;
+  /** What `edit` adds to the trimmed text of a part that is not empty and lacks the entry. Absent if it changes more. */
+  addition?: string;
 }
 
 export interface DayFiles {
@@ -86,15 +88,23 @@ async function writeTogether({ folder, day, closedParts, files }: Place, togethe
   for (const one of together) {
     try {
       parts ??= (await listDayFiles(folder)).filter((path) => dayOfFile(path) === day);
-      const { path, text, before = text } = await partFor(join(folder, day), parts, one.change, closedParts, edited);
-      const after = one.change.edit(text);
-      edited.set(path, { before, text: after, changes: [...(edited.get(path)?.changes ?? []), one] });
+      const { path, text, isIn } = await partFor(join(folder, day), parts, one.change, closedParts, edited);
+      const open = edited.get(path);
+      const { addition } = one.change;
+      if (open === undefined) edited.set(path, { before: text, pieces: [one.change.edit(text)], changes: [one] });
+      else {
+        if (addition === undefined || isIn || open.pieces[0] === "")
+          open.pieces = [one.change.edit(open.pieces.join(""))];
+        else open.pieces.push(open.pieces.pop()?.trimEnd() ?? "", addition);
+        open.changes.push(one);
+      }
       if (!parts.includes(path)) parts.push(path);
     } catch (thrown) {
       refuse(one, thrown);
     }
   }
-  for (const [path, { before, text, changes }] of edited) {
+  for (const [path, { before, pieces, changes }] of edited) {
+    const text = pieces.join("");
     try {
       if (text !== before) await files.write(path, text);
       for (const one of changes) {
@@ -110,7 +120,8 @@ async function writeTogether({ folder, day, closedParts, files }: Place, togethe
 
 interface Edited {
   before: string;
-  text: string;
+  /** Together the new text. In a burst, each entry would otherwise copy all the text before it. */
+  pieces: string[];
   changes: Waiting[];
 }
 
@@ -167,32 +178,38 @@ async function partFor(
   closedParts: IdCache,
   edited: ReadonlyMap<string, Edited>,
 ): Promise<Part> {
-  const read = async (path: string): Promise<Omit<Part, "path"> | undefined> => {
-    const text = edited.has(path) ? undefined : await readEditable(path);
-    return edited.get(path) ?? (text === undefined ? undefined : { text });
+  const read = async (path: string): Promise<string[] | undefined> => {
+    const open = edited.get(path)?.pieces;
+    const text = open === undefined ? await readEditable(path) : undefined;
+    return open ?? (text === undefined ? undefined : [text]);
   };
   const [last, earlier] = [parts.at(-1), parts.slice(0, -1)];
-  if (last === undefined) return { path: `${start}.md`, text: "" };
+  if (last === undefined) return { path: `${start}.md`, text: "", isIn: false };
   const found = await read(last);
-  const isIn = (text: string | undefined) =>
-    entry !== undefined && text?.includes(entry.id) === true && new Set(entry.idsIn(text)).has(entry.id);
-  const isInLast = isIn(found?.text);
+  const isIn = (pieces: readonly string[] | undefined) =>
+    entry !== undefined &&
+    pieces?.some((text) => text.includes(entry.id) && new Set(entry.idsIn(text)).has(entry.id)) === true;
+  const isInLast = isIn(found);
   for (const path of isInLast ? [] : earlier) {
     if (entry === undefined) break;
     // If the part has pending edits, search its new text, because the cache describes the file on disk.
     const mine = edited.get(path);
-    if (!(mine === undefined ? await closedParts.has(path, entry) : isIn(mine.text))) continue;
+    if (!(mine === undefined ? await closedParts.has(path, entry) : isIn(mine.pieces))) continue;
     const part = await read(path);
-    if (part !== undefined) return { ...part, path };
+    if (part !== undefined) return { path, text: part[0] ?? "", isIn: true };
   }
-  if (found !== undefined && (isInLast || found.text.length < maxPartBytes)) return { ...found, path: last };
-  return { path: `${start}.${partNumber(last) + 1}.md`, text: "" };
+  const length = found?.reduce((sum, text) => sum + text.length, 0) ?? 0;
+  if (found !== undefined && (isInLast || length < maxPartBytes))
+    return { path: last, text: found[0] ?? "", isIn: isInLast };
+  return { path: `${start}.${partNumber(last) + 1}.md`, text: "", isIn: false };
 }
 
 interface Part {
   path: string;
+  /** As read; of a part with pending edits, only its first piece. */
   text: string;
-  before?: string;
+  /** The part has the entry. */
+  isIn: boolean;
 }
 
 interface IdCache {

@@ -35,6 +35,7 @@ export function createEpisodeWriter({ days, redact }: { days: DayFiles; redact: 
           idsIn: (text) => Array.from(text.matchAll(/\n<!-- turn=(\S+) /g), (found) => found[1] ?? ""),
         },
         edit: (current) => withEntry(current === "" ? titleOf(scope, at) : current, turnId, entry),
+        addition: `\n\n${entry}`,
       });
     },
   };

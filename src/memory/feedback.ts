@@ -54,7 +54,8 @@ export function createFeedbackWriter({ days, redact }: { days: DayFiles; redact:
         isNew = entry.entry === undefined || !hasMark(current, entry.entry.id);
         return isNew ? `${current === "" ? title : `${current.trimEnd()}\n`}${line}\n` : current;
       };
-      await days.change({ kind: "feedback", scope, at, ...entry, edit });
+      const addition = feedback.replaces === undefined ? { addition: `\n${line}\n` } : {};
+      await days.change({ kind: "feedback", scope, at, ...entry, edit, ...addition });
       return isNew;
     },
   };

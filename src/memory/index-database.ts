@@ -66,8 +66,13 @@ function prepareAll(database: DatabaseSync) {
       `SELECT passages.id, files.path, scope, kind, heading, at, text, origins FROM json_each (?) AS wanted
        JOIN passages ON passages.id = wanted.value JOIN files ON files.id = passages.file`,
     ),
-    count: database.prepare(
-      "SELECT count(*) AS count FROM passages WHERE file IN (SELECT id FROM files WHERE scope IN (SELECT value FROM json_each (?)))",
+    countPassages: database.prepare("SELECT count(*) AS count FROM passages"),
+    // A long entry is several passages, with the heading and the time of the entry.
+    countEntries: database.prepare(
+      `WITH scoped AS (SELECT id, kind FROM files WHERE scope IN (SELECT value FROM json_each (?)))
+       SELECT (SELECT count(*) FROM scoped WHERE kind = 'knowledge') +
+              (SELECT count(*) FROM (SELECT DISTINCT file, heading, at FROM passages
+                                     WHERE file IN (SELECT id FROM scoped WHERE kind = 'episode'))) AS count`,
     ),
     vectorKeysOfScope: database.prepare(
       `SELECT passages.id, vector_key FROM files CROSS JOIN passages ON passages.file = files.id WHERE scope = ?`,

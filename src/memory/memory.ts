@@ -55,6 +55,7 @@ export interface OwnedMemory extends Memory {
   /** Updates the index of the documents in `knowledge/`. Never rejects. */
   refreshDocuments(): Promise<DocumentsReport>;
   newest(scope: MemoryScope, limit: number): Promise<RecentEntry[]>;
+  /** Counts episodes and notes. */
   count(scopes: MemoryScope[]): Promise<number>;
   /** Counts the passages of all scopes. */
   countAll(): Promise<number>;

@@ -63,7 +63,9 @@ export interface SearchIndex {
   candidates(question: SearchQuestion, scopes: readonly string[], limit: number): PassageHit[];
   neighbours(candidates: readonly PassageHit[], reach: number): Omit<PassageHit, "score">[];
   passages(ids: readonly number[]): FoundPassage[];
-  count(scopes: readonly string[]): number;
+  countPassages(): number;
+  /** Counts episodes and notes. */
+  countEntries(scopes: readonly string[]): number;
   query<T>(work: (statements: OpenIndex["statements"]) => T): T;
   /** Changes whenever the scope's passages may have changed. */
   revision(scope: string): string;
@@ -230,7 +232,8 @@ export function createSearchIndex(options: SearchIndexOptions): SearchIndex {
     neighbours: (candidates, reach) =>
       guarded(() => statements.neighbours.all(JSON.stringify(rangesOf(candidates, reach))).map(placeOf)),
     passages: (ids) => guarded(() => statements.passages.all(JSON.stringify(ids)).map(foundPassage)),
-    count: (scopes) => guarded(() => Number(statements.count.get(JSON.stringify(scopes))?.count ?? 0)),
+    countPassages: () => guarded(() => Number(statements.countPassages.get()?.count ?? 0)),
+    countEntries: (scopes) => guarded(() => Number(statements.countEntries.get(JSON.stringify(scopes))?.count ?? 0)),
     query: (work) => guarded(() => work(statements)),
     revision: (scope) =>
       `${rebuilds} ${revisions.get(scope) ?? 0} ${guarded(() => Number(statements.dataVersion.get()?.data_version))}`,

@@ -31,7 +31,7 @@ export type SearchRequest =
   | EmbeddingRequest
   /** `vector` is the question's. If absent, search uses words only. */
   | { type: "find"; query: MemoryQuery; now: number; vector?: Float32Array }
-  /** Without `scopes`, counts all passages as last indexed. */
+  /** Counts episodes and notes. Without `scopes`, counts all passages as last indexed. */
   | { type: "count"; scopes?: string[] }
   | { type: "refresh"; scopes?: string[] }
   | { type: "digest"; scope: Scope }
@@ -113,8 +113,9 @@ export function serve(port: MessagePort, data: SearchWorkerData): void {
         return { type: "hits", hits: rank({ index, question, meant, scopes, limit, now: request.now }), hasNew };
       }
       case "count":
-        index.update(request.scopes ?? []);
-        return { type: "count", count: index.count(request.scopes ?? index.scopes()) };
+        if (request.scopes === undefined) return { type: "count", count: index.countPassages() };
+        index.update(request.scopes);
+        return { type: "count", count: index.countEntries(request.scopes) };
       case "digest":
         return { type: "digest", digest: digestOf(request.scope) };
       case "refresh":

@@ -23,6 +23,7 @@ export interface Search {
   find(query: MemoryQuery): Promise<MemoryHit[]>;
   /** See `digest.ts`. Rejects if the thread fails. */
   digest(scope: Scope): Promise<string>;
+  /** Counts episodes and notes. */
   count(scopes: readonly string[]): Promise<number>;
   countAll(): Promise<number>;
   /** Undefined without embeddings. */

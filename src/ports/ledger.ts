@@ -19,7 +19,8 @@ import type { ToolResult } from "./tool.ts";
 import type { TurnRecord, TurnState } from "./turn.ts";
 import type { UsageRecord } from "./usage.ts";
 
-export type MessageState = "queued" | "taken" | "answered" | "removed" | "stopped";
+/** A `stopping` message gets no turn, and nobody has told its author yet. */
+export type MessageState = "queued" | "taken" | "answered" | "removed" | "stopping" | "stopped";
 
 /**
  * `planned → started → done`, with `started → waiting → started` between attempts. `unknown` follows `started` if

@@ -37,7 +37,17 @@ export interface Posts {
 
 /** True if the service accepts nothing at the moment (unreachable, 5xx, a refused token). Call again later. */
 export function isPlatformAway(thrown: unknown): boolean {
-  return thrown instanceof RemoraError && thrown.code === "platform.away";
+  return (thrown instanceof RemoraError && thrown.code === "platform.away") || isReplyLost(thrown);
+}
+
+/** True if nothing was written, because of `Posts.isLost`. */
+export function isReplyLost(thrown: unknown): boolean {
+  return thrown instanceof RemoraError && thrown.code === "platform.reply-lost";
+}
+
+/** The level at which to log why something was not shown. It is no problem if another process shows it. */
+export function unshownLevel(thrown: unknown): "info" | "warn" {
+  return isReplyLost(thrown) ? "info" : "warn";
 }
 
 /** True if nobody would see the message there, for good: the channel is gone, closed or forbidden. */

@@ -3,6 +3,7 @@
  * across restarts. The store holds a digest, never the key.
  */
 import { createHash } from "node:crypto";
+import { withoutPlace } from "../lib/text/without-place.ts";
 import type { Provider } from "../ports/provider.ts";
 import type { Store } from "../ports/store.ts";
 
@@ -10,15 +11,16 @@ export interface RefusedKeys {
   /** Reads what earlier processes have noted. Must not reject. */
   load(providers: readonly Provider[]): Promise<void>;
   /** `subject`: a provider's name, or `provider/model` if the key only lacks access to that model. */
-  refuse(subject: string, provider: Provider): void;
-  /** The code of the failure, while the provider's key, or its access to the model, counts as refused. */
-  reasonOf(provider: Provider, model: string): string | undefined;
+  refuse(subject: string, provider: Provider, failure: { message: string }): void;
+  /** The failure, while the provider's key, or its access to the model, counts as refused. `message` names no place. */
+  reasonOf(provider: Provider, model: string): { code: string; message: string } | undefined;
   /** The key works again. */
   accept(provider: Provider, model: string): void;
 }
 
 interface Refusal {
   digest: string;
+  message: string;
   /** Milliseconds since 1970. */
   until: number;
 }
@@ -36,11 +38,12 @@ export function createRefusedKeys(store?: Store, now: () => number = Date.now): 
   const storeKey = (subject: string) => `refused-key:${subject}`;
   const digestOf = (provider: Provider) => provider.keyDigest?.() ?? "";
 
-  function isRefusedFor(subject: string, provider: Provider): boolean {
+  function refusalFor(subject: string, provider: Provider): Refusal | undefined {
     const refusal = refusals.get(subject);
     const leftMs = (refusal?.until ?? 0) - now();
     // More is left only if somebody has set the clock back.
-    return leftMs > 0 && leftMs <= refusedMs && refusal?.digest === digestOf(provider);
+    const isValid = leftMs > 0 && leftMs <= refusedMs && refusal?.digest === digestOf(provider);
+    return isValid ? refusal : undefined;
   }
 
   return {
@@ -53,15 +56,17 @@ export function createRefusedKeys(store?: Store, now: () => number = Date.now): 
         }),
       );
     },
-    refuse(subject, provider) {
-      const refusal = { digest: digestOf(provider), until: now() + refusedMs };
+    refuse(subject, provider, { message }) {
+      const refusal = { digest: digestOf(provider), message: withoutPlace(message), until: now() + refusedMs };
       refusals.set(subject, refusal);
       // Without the note, a restarted process asks once more and learns it again.
       store?.set(storeKey(subject), refusal, refusedMs).catch(() => {});
     },
     reasonOf(provider, model) {
-      if (isRefusedFor(provider.name, provider)) return "provider.wrong-key";
-      return isRefusedFor(model, provider) ? "provider.forbidden" : undefined;
+      const ofKey = refusalFor(provider.name, provider);
+      if (ofKey !== undefined) return { code: "provider.wrong-key", message: ofKey.message };
+      const ofModel = refusalFor(model, provider);
+      return ofModel && { code: "provider.forbidden", message: ofModel.message };
     },
     accept(provider, model) {
       for (const subject of [provider.name, model])
@@ -71,6 +76,7 @@ export function createRefusedKeys(store?: Store, now: () => number = Date.now): 
 }
 
 function isRefusal(value: unknown): value is Refusal {
-  if (typeof value !== "object" || value === null || !("digest" in value) || !("until" in value)) return false;
-  return typeof value.digest === "string" && typeof value.until === "number";
+  if (typeof value !== "object" || value === null) return false;
+  const { digest, message, until } = value as Partial<Record<keyof Refusal, unknown>>;
+  return typeof digest === "string" && typeof message === "string" && typeof until === "number";
 }

@@ -51,14 +51,15 @@ export function createRests({ refusedKeys, network, now }: RestsOptions): Rests 
   }
 
   function refusalOf({ provider, model }: RankedProvider): string | undefined {
-    return refusedKeys.reasonOf(provider, model);
+    return refusedKeys.reasonOf(provider, model)?.code;
   }
 
   return {
     begin: ({ model }) => breaker.begin(model),
-    failed({ provider, model }, { code, isRetryable, retryAfterMs }) {
-      if (code === "provider.wrong-key") refusedKeys.refuse(provider.name, provider);
-      if (code === "provider.forbidden") refusedKeys.refuse(model, provider);
+    failed({ provider, model }, failure) {
+      const { code, isRetryable, retryAfterMs } = failure;
+      if (code === "provider.wrong-key") refusedKeys.refuse(provider.name, provider, failure);
+      if (code === "provider.forbidden") refusedKeys.refuse(model, provider, failure);
       const { address } = provider;
       if (isNetworkCode(code) && network !== undefined && address !== undefined) {
         breaker.failed(model, code, maxBreakerMs);

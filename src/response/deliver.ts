@@ -7,7 +7,7 @@ import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { AnswerFooter } from "../ports/answer-footer.ts";
-import type { Reply } from "../ports/platform.ts";
+import { type Reply, unshownLevel } from "../ports/platform.ts";
 import type { Progress } from "../ports/progress.ts";
 import type { Delivery } from "../ports/turn-deps.ts";
 
@@ -63,7 +63,9 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
     async park() {
       await Promise.all([text.flush(), progress.drop()])
         .then(() => reply.park())
-        .catch((thrown: unknown) => log.warn({ error: messageOf(thrown) }, "could not remove the progress of a turn"));
+        .catch((thrown: unknown) =>
+          log[unshownLevel(thrown)]({ error: messageOf(thrown) }, "could not remove the progress of a turn"),
+        );
     },
     async leave() {
       await Promise.all([settleDown(), reply.leave?.()]).catch((thrown: unknown) =>
@@ -103,7 +105,7 @@ function createLatest<T>(send: (latest: T) => Promise<void>, log: Log) {
       waiting = undefined;
       // Only log a partial text that can't be sent, because only the final text matters.
       await send(latest).catch((thrown: unknown) =>
-        log.warn({ error: messageOf(thrown) }, "could not show a partial reply"),
+        log[unshownLevel(thrown)]({ error: messageOf(thrown) }, "could not show a partial reply"),
       );
     }
     isSending = false;

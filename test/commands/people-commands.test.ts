@@ -54,6 +54,14 @@ describe("memory and export", () => {
 
   test("counts, newest entries and notes are those of the place and of what is shared", async () => {
     const { memory } = fixture;
+    // An entry of several passages counts once, and decisions, which no list shows, not at all.
+    await memory.saveEpisode(
+      episode({ turnId: "long", userText: "long", at: episode().at - 60_000, response: "chatter ".repeat(1_000) }),
+    );
+    await memory.recordFeedback({
+      ...{ id: "f", turnId: "one", scope: "channel:general", at: episode().at },
+      ...{ tool: "shell_exec", outcome: "approved", by: ann, summary: "ls" },
+    });
     for (const [index, text] of ["one", "two", "three", "four", "five", "six"].entries()) {
       await memory.saveEpisode(episode({ turnId: text, userText: text, at: episode().at + index * 60_000 }));
     }
@@ -61,7 +69,7 @@ describe("memory and export", () => {
     await memory.knowledge.write("channel:general", "House rules", "No shoes.");
     await memory.knowledge.write("shared", "Holidays", "Fridays.");
     const said = await asking(memoryCommand(memory))();
-    expect(said).toContain("in this channel: 7 entries. Shared with every conversation: 1 entry.");
+    expect(said).toContain("in this channel: 8 entries, including 1 note. Shared with every conversation: 1 note.");
     expect(said).toContain("Notes here: `house-rules`.");
     expect(said).toContain("Shared notes: `holidays`.");
     expect(said.match(/UTC `(\w+)`/g)).toEqual(

@@ -121,8 +121,8 @@ test("a key that the model refuses is not ready, until the model answers again",
   model.refuseKey();
   const said = discord.ann.say("@Remora hello", { in: discord.channel });
   const text = await untilReadyz(503, "model anthropic/");
-  // The turn's call says the first, and the next check the second.
-  expect(text).toMatch(/the key was refused; set a valid one in ANTHROPIC_API_KEY|does not accept this key/);
+  // The turn's call and the next check say the same.
+  expect(text).toContain("the key was refused; set a valid one in ANTHROPIC_API_KEY");
   await untilTold(onSlack, "⚠️ I can't answer, because no model does: ");
   model.refuseKey(false);
   expect(said).toBeDefined();

@@ -1,14 +1,18 @@
 /** What ends or changes a turn from outside: stop, edits and deletions. */
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { stopCommand } from "../../src/commands/stop-command.ts";
+import type { ConversationsOptions } from "../../src/engine/conversation/conversations.ts";
+import { turnIdFor } from "../../src/engine/conversation/inbox.ts";
 import { TurnOwnershipLost } from "../../src/engine/turn/turn-store.ts";
 import { abortCauseOf } from "../../src/lib/abort.ts";
+import { RemoraError } from "../../src/lib/errors.ts";
 import { silentLog } from "../../src/lib/log.ts";
+import type { Conversations } from "../../src/ports/conversation.ts";
 import type { Ledger } from "../../src/ports/ledger.ts";
-import type { InboundCommand, InboundMessage } from "../../src/ports/message.ts";
+import type { InboundCommand, InboundMessage, ReplyTarget } from "../../src/ports/message.ts";
 import { createDelivery } from "../../src/response/deliver.ts";
 import { createRecordingReply, type RecordingReply } from "../doubles/recording-reply.ts";
-import { inboundMessage } from "../doubles/records.ts";
+import { inboundMessage, turnRecord } from "../doubles/records.ts";
 import {
   create,
   createHeld,
@@ -108,6 +112,86 @@ describe("stopping", () => {
     expect(ran).toEqual([["1"]]);
     expect(await ledger.list("turn", {})).toHaveLength(1);
     expect(await conversations.unanswered("test")).toEqual([]);
+  });
+
+  describe("a request that waits, before its reply says so", () => {
+    let replies: Map<string, RecordingReply>;
+    beforeEach(() => {
+      replies = new Map();
+    });
+    const openReply = async ({ turnId }: ReplyTarget) => {
+      const reply = createRecordingReply();
+      replies.set(turnId, reply);
+      return createDelivery({ reply, redact: (text) => text, log: silentLog });
+    };
+    const waiting = ["2", "3"].map((id) => inboundMessage({ id, text: id, at: Number(id) }));
+    const statesOf = async () => (await ledger.list("message", {})).map(({ state }) => state);
+
+    /** Stops what waits, in a process that does not get to say so. */
+    async function stopWaiting(changes: Partial<ConversationsOptions> = {}): Promise<Conversations> {
+      for (const body of waiting)
+        await ledger.create("message", `test:${body.id}`, { state: "queued", body, group: body.conversationId });
+      const conversations = create({ openReply: () => new Promise(() => {}), ...changes });
+      expect(await conversations.stop("test:c1")).toBe(1);
+      expect(await statesOf()).toEqual(["stopping", "stopping"]);
+      return conversations;
+    }
+
+    test("is told once by the next process, if its own one dies", async () => {
+      await stopWaiting();
+      const next = create({ openReply });
+      await next.recover();
+      await expect.poll(statesOf).toEqual(["stopped", "stopped"]);
+      expect([...replies]).toMatchObject([[turnIdFor(waiting[0] as InboundMessage), { segments: ["Stopped."] }]]);
+      replies.clear();
+      await create({ openReply }).recover();
+      await next.sweep();
+      await next.whenIdle();
+      expect([...replies]).toEqual([]);
+    });
+
+    test("is told by a sweep, once its service accepts messages again", async () => {
+      let isAway = true;
+      const away = new RemoraError({ code: "platform.away", place: "platform test", message: "is down" });
+      const conversations = await stopWaiting({
+        openReply: (target) => (isAway ? Promise.reject(away) : openReply(target)),
+      });
+      isAway = false;
+      await expect
+        .poll(async () => {
+          await conversations.sweep();
+          return await statesOf();
+        })
+        .toEqual(["stopped", "stopped"]);
+      expect([...replies.values()].map(({ segments }) => segments)).toEqual([["Stopped."]]);
+    });
+
+    test("is not told if its conversation is gone, and nobody tries again", async () => {
+      const gone = new RemoraError({
+        code: "platform.no-route",
+        place: "platform test",
+        message: "nobody would see it",
+      });
+      await stopWaiting({ openReply: () => Promise.reject(gone) });
+      await expect.poll(statesOf).toEqual(["stopped", "stopped"]);
+    });
+
+    test("is told if its turn was just being created, and took nothing", async () => {
+      const body = turnRecord({ id: turnIdFor(waiting[0] as InboundMessage), conversationId: "test:c1" });
+      await ledger.create("turn", body.id, { state: "running", body, group: "test:c1" });
+      for (const message of waiting)
+        await ledger.create("message", `test:${message.id}`, { state: "stopping", body: message, group: "test:c1" });
+      const conversations = create({ openReply, takesTurns: false });
+      await conversations.sweep();
+      await ledger.transition("turn", body.id, ["running"], "stopped");
+      await expect
+        .poll(async () => {
+          await conversations.sweep();
+          return await statesOf();
+        })
+        .toEqual(["stopped", "stopped"]);
+      expect([...replies.values()].map(({ segments }) => segments)).toEqual([["Stopped."]]);
+    });
   });
 
   test("a stop message that is delivered again does not stop later messages", async () => {

@@ -2,7 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { runTurn } from "../../src/engine/turn/run-turn.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
+import { type Log, silentLog } from "../../src/lib/log.ts";
+import { replyLost } from "../../src/platforms/shared/platform-error.ts";
 import type { TurnRecord } from "../../src/ports/turn.ts";
+import { createDelivery } from "../../src/response/deliver.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createRecordingReply } from "../doubles/recording-reply.ts";
 import { toolSpec } from "../doubles/records.ts";
@@ -73,6 +76,20 @@ describe("while the service accepts nothing", () => {
     expect(doubles.provider.requests).toHaveLength(1);
     expect(doubles.episodes).toHaveLength(1);
     expect((await doubles.ledger.get("turn", "t1"))?.body).not.toHaveProperty("undelivered");
+  });
+
+  test("that another process may continue the reply is no warning", async () => {
+    const reply = createRecordingReply();
+    const lost = () => Promise.reject(replyLost("test"));
+    const turn = await start({
+      reply: Object.assign(reply, { write: lost, finish: lost }),
+      steps: [says("Hello Ann!")],
+    });
+    const logged: string[] = [];
+    const log: Log = { ...silentLog, info: () => logged.push("info"), warn: (_, text) => logged.push(text) };
+    const deliver = async () => createDelivery({ reply, redact: (text) => text, log });
+    expect(await runTurn(turn, { ...doubles.stages, log, deliver }, never)).toBe("undelivered");
+    expect(new Set(logged)).toEqual(new Set(["info"]));
   });
 
   test("a file that the service can't take is left out after some tries", async () => {

@@ -171,12 +171,12 @@ test("the line of a request that was stopped says so, also if the stop came from
   await queue(message);
   createRoom().watch();
   await vi.waitFor(() => expect(linesOf(message)).toHaveLength(1));
-  await ledger.transition("message", "test:1", ["queued"], "stopped");
-  const target = { platform: "test", conversationId: "a", turnId: turnIdFor(message), messageId: "1" };
+  await ledger.transition("message", "test:1", ["queued"], "stopping");
   const openReply = vi.fn<WaitingRoomOptions["openReply"]>();
-  createRoom({ openReply }).tellStopped([target]);
+  createRoom({ openReply }).tellStopped();
   await vi.waitFor(() => expect(replyTo(message)).toMatchObject({ end: "failed", segments: ["Stopped."] }), 5_000);
   expect(openReply).not.toHaveBeenCalled();
+  await expect.poll(async () => (await ledger.get("message", "test:1"))?.state).toBe("stopped");
 });
 
 test("of two processes, one writes the line, and the turn in the other one waits until it is released", async () => {

@@ -93,14 +93,18 @@ test("a model is broken until it answers again, and one that answers makes the o
   const watch = createModelWatch({ log: silentLog, refusal: () => undefined });
   const a = watch.observe(speaking("a"));
   await watch.check(signal);
-  expect(watch.checks()).toMatchObject([{ name: "model a/m", state: "broken" }]);
+  const said = watch.checks();
+  expect(said).toMatchObject([{ name: "model a/m", state: "broken", what: "the key was refused" }]);
+  const request: ModelRequest = { system: [], messages: [], tools: [], maxOutputTokens: 1 };
+  for await (const event of a.stream(request, signal)) expect(event.type).toBe("error");
+  // A person's request says it in the same words.
+  expect(watch.checks()).toEqual(said);
   const b = watch.observe(speaking("b"));
   const counted: string[] = [];
   await watch.check(signal, ({ model, usage }) => counted.push(`${model}: ${usage.inputTokens + usage.outputTokens}`));
   expect(counted).toEqual(["b/m: 2"]);
   expect(watch.checks().map(({ state }) => state)).toEqual(["warning", "ok"]);
   error = undefined;
-  const request: ModelRequest = { system: [], messages: [], tools: [], maxOutputTokens: 1 };
   for await (const event of a.stream(request, signal)) expect(event.type).toBe("end");
   expect(watch.problemOf("a/m")).toBeUndefined();
   expect(b.name).toBe("b");
@@ -118,7 +122,8 @@ test("a model whose key is refused is not called while another one is left, and 
     },
   });
   const refused = new Set(["a"]);
-  const refusal = ({ name }: Provider) => (refused.has(name) ? "the key was refused" : undefined);
+  const failure = { code: "provider.wrong-key", message: "the key was refused" };
+  const refusal = ({ name }: Provider) => (refused.has(name) ? failure : undefined);
   const watch = createModelWatch({ log: silentLog, refusal });
   watch.observe(speaking("a"));
   watch.observe(speaking("b"));

@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { browserNote, missingBrowser, openTabs, type Tabs } from "../doubles/browser.ts";
 import { inboundMessage } from "../doubles/records.ts";
+import { noUsage } from "../doubles/scripted-provider.ts";
 import {
   addTurn,
   asProgram,
@@ -155,6 +156,20 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
     await tab.getByText("Version 1.2.3, running for").waitFor();
     world.cards = [cardWith("a1")];
     await tab.getByRole("button", { name: "Approve: Run rm notes.txt, asked by Ann" }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  test("the list of turns says what became of calls that did not end well", async () => {
+    const results = (["ok", "failed", "interrupted", "interrupted", "denied"] as const).map((status, index) => ({
+      ...{ callId: `c${index}`, name: "act", status, text: "" },
+      ...{ attempts: 1, durationMs: 1, files: [] },
+    }));
+    const calls = results.map((result) => ({ raw: { id: result.callId, name: "act", inputJson: "{}" }, result }));
+    const ended = { stop: "tool-calls" as const, model: "m", requestedModel: "m", usage: noUsage, at: 1 };
+    await addTurn(world.ledger, "done", { id: "t1", steps: [{ text: "", calls, ...ended }] });
+    await open();
+    await tab.goto(`${world.url}/dashboard#/turns`);
+    await tab.getByText("1 failed, 2 interrupted, 1 denied").waitFor();
     expect(problems).toEqual([]);
   });
 

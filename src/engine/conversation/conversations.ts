@@ -172,6 +172,7 @@ export function createConversations(options: ConversationsOptions): Conversation
   }
 
   async function sweep(now = Date.now()): Promise<void> {
+    waitingRoom.tellStopped();
     if (!options.takesTurns) return await warnOfUnattended(now);
     for (const [conversationId, first] of await messages.waitingConversations())
       scheduler.schedule(conversationId, personOf(first.platform, first.author));

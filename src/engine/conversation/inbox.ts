@@ -22,7 +22,7 @@ export interface Inbox {
   unanswered(platform: string): Promise<InboundMessage[]>;
   /** Changes a message only if it is still queued. */
   edit(key: string, text: string): Promise<void>;
-  /** Ends a queued message without a turn. Resolves to false if it is no longer queued. */
+  /** Ends a queued message without a turn, which people are then told. Resolves to false if it is no longer queued. */
   stop(message: InboundMessage): Promise<boolean>;
   /** Removes a queued message. If a turn has already taken the message, resolves to it. */
   withdraw(key: string): Promise<InboundMessage | undefined>;
@@ -95,7 +95,7 @@ export function createInbox(ledger: Ledger): Inbox {
       await ledger.transition("message", key, ["queued"], "queued", (message) => ({ ...message, text }));
     },
     async stop(message) {
-      return (await ledger.transition("message", keyOf(message), ["queued"], "stopped")) !== undefined;
+      return (await ledger.transition("message", keyOf(message), ["queued"], "stopping")) !== undefined;
     },
     async withdraw(key) {
       if ((await ledger.transition("message", key, ["queued"], "removed")) !== undefined) return undefined;

@@ -1,6 +1,6 @@
 /** Stops requests that wait for their turn. People read it where the answer would have been. */
 import type { Ledger } from "../../ports/ledger.ts";
-import type { InboundMessage, ReplyTarget } from "../../ports/message.ts";
+import type { InboundMessage } from "../../ports/message.ts";
 import type { Inbox } from "./inbox.ts";
 import { queuedRequests } from "./places-in-queue.ts";
 import type { WaitingRoom } from "./waiting-room.ts";
@@ -19,14 +19,14 @@ export function createQueueStopper(
   return async (isMeant, conversationId) => {
     const group = conversationId === undefined ? {} : { group: conversationId };
     const entries = await ledger.list("message", { states: ["queued"], ...group });
-    const stopped: ReplyTarget[] = [];
+    let stopped = 0;
     for (const request of queuedRequests(entries.filter(({ body }) => isMeant(body)))) {
-      let isStopped = false;
-      for (const message of request.messages) isStopped = (await messages.stop(message)) || isStopped;
+      // Together, so that nobody finds a part of the request stopped, and speaks of that part alone.
+      const isStopped = (await Promise.all(request.messages.map(messages.stop))).includes(true);
       const isStarted = (await ledger.get("turn", request.target.turnId)) !== undefined;
-      if (isStopped && !isStarted) stopped.push(request.target);
+      if (isStopped && !isStarted) stopped += 1;
     }
-    waitingRoom.tellStopped(stopped);
-    return stopped.length;
+    waitingRoom.tellStopped();
+    return stopped;
   };
 }

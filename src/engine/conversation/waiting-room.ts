@@ -17,14 +17,15 @@ import type { Delivery } from "../../ports/turn-deps.ts";
 import { messageKey } from "./inbox.ts";
 import { isOvertaken } from "./overtaken.ts";
 import { placesInQueue, type WaitingRequest } from "./places-in-queue.ts";
+import { createStoppedRequests } from "./tell-stopped.ts";
 
 export interface WaitingRoom {
   /** Call this when a request was queued. */
   watch(): void;
   /** Resolves when no line is being written for this turn, and none stands above an earlier answer. Never rejects. */
   release(turn: TurnRecord): Promise<void>;
-  /** Call this when queued requests were stopped. Their replies then say so, in the background. */
-  tellStopped(targets: readonly ReplyTarget[]): void;
+  /** Call this when queued requests were stopped, and in every sweep. Their replies then say so, in the background. */
+  tellStopped(): void;
   close(): Promise<void>;
 }
 
@@ -62,7 +63,8 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
   const { ledger, leases, log } = options;
   const lines = new Map<string, Line>();
   const released = createLruMap<true>(maxReleased);
-  const tellings = new Set<Promise<void>>();
+  const stopped = createStoppedRequests({ ledger, log, show: showStopped });
+  let listing: Promise<void> | undefined;
   const closed = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let checking: Promise<void> | undefined;
@@ -88,7 +90,9 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
   /** Resolves to when to check again, or to undefined if nobody waits. */
   async function check(): Promise<number | undefined> {
     const { requests, waitingTurnIds } = await placesInQueue(ledger, options.isSteering);
-    for (const [turnId, line] of lines) if (!waitingTurnIds.has(turnId)) await drop(turnId, line);
+    await stopped.begin();
+    for (const [turnId, line] of lines)
+      if (!waitingTurnIds.has(turnId) && !stopped.isTelling(turnId)) await drop(turnId, line);
     let nextMs = checkEveryMs;
     for (const request of requests) {
       const dueInMs = leftOf(options.minWaitMs(request.target.platform), request.since);
@@ -128,29 +132,29 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
   /** A message that was withdrawn, or that joined another turn, gets no answer here, so its line goes away. */
   async function drop(turnId: string, line: Line): Promise<void> {
     const isStarted = (await ledger.get("turn", turnId)) !== undefined;
-    const isStopped = (await ledger.get("message", line.firstMessageKey))?.state === "stopped";
     if (lines.get(turnId) !== line) return;
     lines.delete(turnId);
-    await endReply(line, isStarted, isStopped).catch((thrown: unknown) =>
+    await endReply(line, isStarted).catch((thrown: unknown) =>
       log.warn({ turnId, error: messageOf(thrown) }, "could not remove a line about the queue"),
     );
     await line.lease.release();
   }
 
-  async function endReply({ delivery, text }: Line, isStarted: boolean, isStopped: boolean): Promise<void> {
-    if (isStarted) return await delivery.leave();
-    if (isStopped) return await delivery.fail("", stoppedText);
-    await (text === "" ? delivery.leave() : delivery.finish("", []));
+  async function endReply({ delivery, text }: Line, isStarted: boolean): Promise<void> {
+    await (isStarted || text === "" ? delivery.leave() : delivery.finish("", []));
   }
 
-  async function tellStopped(target: ReplyTarget): Promise<void> {
+  async function showStopped(target: ReplyTarget, isOwed: () => Promise<boolean>): Promise<boolean> {
     const line = lines.get(target.turnId);
-    if (line !== undefined) return await drop(target.turnId, line);
-    const lease = await leases.acquire(leaseOf(target.turnId));
+    lines.delete(target.turnId);
+    const lease = line?.lease ?? (await leases.acquire(leaseOf(target.turnId)));
     // Another process has the line, and replaces it at its next check.
-    if (lease === undefined) return;
+    if (lease === undefined) return false;
     try {
-      await (await options.openReply(target))?.fail("", stoppedText);
+      if (!(await isOwed())) return false;
+      const delivery = line?.delivery ?? (await options.openReply(target));
+      await delivery?.fail("", stoppedText);
+      return delivery !== undefined;
     } finally {
       await lease.release();
     }
@@ -189,20 +193,18 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
         log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not release a line about the queue");
       }
     },
-    tellStopped(targets) {
-      for (const target of targets) {
-        const telling = tellStopped(target)
-          .catch((thrown: unknown) =>
-            log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not say that a request was stopped"),
-          )
-          .finally(() => tellings.delete(telling));
-        tellings.add(telling);
-      }
+    tellStopped() {
+      listing = stopped
+        .begin()
+        .catch((thrown: unknown) =>
+          log.warn({ error: messageOf(thrown) }, "could not list requests that were stopped"),
+        );
     },
     async close() {
       closed.abort();
       clearTimeout(timer);
-      await Promise.all([checking, ...tellings]);
+      await Promise.all([checking, listing]);
+      await stopped.whenIdle();
       for (const { delivery, lease } of lines.values()) {
         await delivery.leave();
         await lease.release();

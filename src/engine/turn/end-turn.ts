@@ -5,6 +5,7 @@ import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { isDiskFull, isOutOfFiles, shortageText } from "../../lib/shortage.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { turnWithoutTools } from "../../ports/memory.ts";
+import { unshownLevel } from "../../ports/platform.ts";
 import { callsOf, isOfUnknownOutcome, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
 import { answeredByText } from "./answered-by.ts";
@@ -111,7 +112,10 @@ export async function endUndelivered(run: TurnRun, thrown: unknown): Promise<Tur
     turn.failure = joinSentences(turn.failure ?? "", `Nothing of this could be shown for a day: ${because}`);
     return await end(run, turn.ending?.state ?? "failed");
   }
-  deps.log.warn({ turnId: turn.id, error: because }, "could not deliver what a turn has to show; trying again soon");
+  deps.log[unshownLevel(thrown)](
+    { turnId: turn.id, error: because },
+    "could not deliver what a turn has to show; trying again soon",
+  );
   await saveCounted(run);
   return "undelivered";
 }
@@ -164,7 +168,10 @@ async function remember(run: TurnRun, outcome: "done" | "failed" | "stopped"): P
   const footer = await deps.footer(turn, outcome);
   const shown = outcome === "done" ? delivery.finish(said, [], footer, note) : delivery.fail(said, note, footer);
   await shown.catch((thrown: unknown) =>
-    deps.log.warn({ turnId: turn.id, error: messageOf(thrown) }, "could not show that a turn is not in memory"),
+    deps.log[unshownLevel(thrown)](
+      { turnId: turn.id, error: messageOf(thrown) },
+      "could not show that a turn is not in memory",
+    ),
   );
 }
 

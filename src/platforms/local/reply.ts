@@ -6,7 +6,7 @@ import { formatBytes } from "../../lib/text/format-bytes.ts";
 import type { AnswerFooter } from "../../ports/answer-footer.ts";
 import { type ApprovalCard, type CardNote, noteText } from "../../ports/card.ts";
 import type { ReplyTarget } from "../../ports/message.ts";
-import type { Posts, Reply } from "../../ports/platform.ts";
+import { type Posts, type Reply, unshownLevel } from "../../ports/platform.ts";
 import type { Progress } from "../../ports/progress.ts";
 import type { QuestionCard } from "../../ports/question.ts";
 import type { ToolFile } from "../../ports/tool.ts";
@@ -116,7 +116,10 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     if (wait === 0) return await show("streaming");
     timer = setTimeout(() => {
       show("streaming").catch((thrown: unknown) =>
-        log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply"),
+        log[unshownLevel(thrown)](
+          { turnId: target.turnId, error: messageOf(thrown) },
+          "could not show a partial reply",
+        ),
       );
     }, wait);
   }

@@ -8,7 +8,7 @@ export function platformError(platform: string, reason: string, message: string,
 /** The turn goes on as if the service were away, and then finds out that another process has it. */
 export function replyLost(platform: string): RemoraError {
   const message = "another process may continue this reply";
-  return new RemoraError({ code: "platform.away", place: `platform ${platform}`, message, isRetryable: true });
+  return new RemoraError({ code: "platform.reply-lost", place: `platform ${platform}`, message, isRetryable: true });
 }
 
 /** See `isPlatformAway` in ports/platform.ts. */

@@ -14,8 +14,9 @@ export interface TurnRow {
   text: string;
   steps: number;
   calls: number;
-  /** Calls that ran and failed, and calls that a person or a rule refused. */
+  /** Calls that failed, that were cut while they ran, and that a person or a rule refused. */
   failedCalls: number;
+  interruptedCalls: number;
   deniedCalls: number;
   startedAt: number;
   endedAt: number | null;
@@ -38,7 +39,8 @@ export function turnRow({ body, state }: LedgerEntry<"turn">): TurnRow {
     text: oneLine(body.messages.at(-1)?.text ?? "", maxTextCharacters),
     steps: body.steps.length,
     calls: calls.length,
-    failedCalls: withStatus(["failed", "invalid", "interrupted"]),
+    failedCalls: withStatus(["failed", "invalid"]),
+    interruptedCalls: withStatus(["interrupted"]),
     deniedCalls: withStatus(["denied", "blocked"]),
     startedAt: body.startedAt,
     endedAt: body.endedAt ?? null,

@@ -8,7 +8,7 @@ import type { Log } from "../../../lib/log.ts";
 import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
-import type { Posts, Reply } from "../../../ports/platform.ts";
+import { type Posts, type Reply, unshownLevel } from "../../../ports/platform.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
 import type { FormContents } from "../../shared/form-contents.ts";
@@ -77,7 +77,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
     },
     onFailure(thrown) {
       isShut = !isPassing(thrown);
-      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply");
+      log[unshownLevel(thrown)]({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply");
     },
   });
 
@@ -130,7 +130,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
       if (rest === "") await sender.remove(messageId);
       else if (rest !== undefined) await sender.edit(messageId, { content: rest }, "brief");
     } catch (thrown) {
-      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not remove a status line");
+      log[unshownLevel(thrown)]({ turnId: target.turnId, error: messageOf(thrown) }, "could not remove a status line");
     }
   }
 

@@ -11,6 +11,7 @@ import type { Log } from "../../../lib/log.ts";
 import { formatNumber } from "../../../lib/text/format-number.ts";
 import { lowerFirst } from "../../../lib/text/lower-first.ts";
 import type { AnswerFooter } from "../../../ports/answer-footer.ts";
+import { unshownLevel } from "../../../ports/platform.ts";
 import { currentLine, noProgress, type Progress } from "../../../ports/progress.ts";
 import { createProgressLine } from "../../shared/progress-line.ts";
 import { isSlackError } from "../api/api-problems.ts";
@@ -87,7 +88,7 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       })
       .catch((thrown: unknown) => {
         failures++;
-        log.warn({ key, error: messageOf(thrown) }, "could not show a partial reply");
+        log[unshownLevel(thrown)]({ key, error: messageOf(thrown) }, "could not show a partial reply");
       })
       .finally(() => {
         working = undefined;

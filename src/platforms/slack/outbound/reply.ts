@@ -9,7 +9,7 @@ import type { Log } from "../../../lib/log.ts";
 import type { AnswerFooter } from "../../../ports/answer-footer.ts";
 import type { ApprovalCard, CardNote } from "../../../ports/card.ts";
 import type { ReplyTarget } from "../../../ports/message.ts";
-import type { Posts, Reply } from "../../../ports/platform.ts";
+import { type Posts, type Reply, unshownLevel } from "../../../ports/platform.ts";
 import type { Progress } from "../../../ports/progress.ts";
 import type { QuestionCard } from "../../../ports/question.ts";
 import type { ToolFile } from "../../../ports/tool.ts";
@@ -124,7 +124,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
       const { sender, destination } = await begin();
       await openSegment(sender, destination).show(change);
     } catch (thrown) {
-      log.warn({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply");
+      log[unshownLevel(thrown)]({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply");
     }
   }
 

@@ -86,10 +86,12 @@ function results({ turns, older, searchedTo }, query) {
 }
 
 /** A turn can end well although somebody denied a call, and an operator looks for exactly those. */
-function callProblems({ failedCalls, deniedCalls }) {
-  const words = [failedCalls > 0 && `${failedCalls} failed`, deniedCalls > 0 && `${deniedCalls} denied`].filter(
-    Boolean,
-  );
+function callProblems({ failedCalls, interruptedCalls, deniedCalls }) {
+  const words = [
+    failedCalls > 0 && `${failedCalls} failed`,
+    interruptedCalls > 0 && `${interruptedCalls} interrupted`,
+    deniedCalls > 0 && `${deniedCalls} denied`,
+  ].filter(Boolean);
   return words.length === 0 ? nothing : html`<span class="quiet">${words.join(", ")}</span>`;
 }
 
