@@ -160,9 +160,8 @@ describe("a text is embedded once", () => {
 
 describe("what is removed", () => {
   test("by forgetting loses its vectors, in the file too", async () => {
-    const memory = await open();
+    const memory = await open(() => fixture.write(`${knowledge}/a.md`, notes("The yacht is new.")));
     await memory.saveEpisode(episode({ scope: "dm:U1", userText: "My dog is old.", users: [ann] }));
-    fixture.write(`${knowledge}/a.md`, notes("The yacht is new."));
     await settled(memory, 2);
     await memory.forget({ scope: "dm:U1" });
     expect(storedKeys()).toBe(1);
