@@ -4,7 +4,6 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Whole processes take longest, and wait most of the time. */
 const longFolders = ["/test/e2e/chaos/", "/test/e2e/", "/test/tool-queue/"];
-const othersPerLong = 2;
 /** A project's files stay together, because a worker ends as soon as the next file is of another project. */
 const projectsInOrder = ["apart", "shared"];
 
@@ -25,7 +24,7 @@ const inOneWorker = { isolate: false, restoreMocks: true, unstubEnvs: true, unst
 
 /**
  * Begun last, as small files are by default, the last of the long ones would run alone. Begun together, all would wait
- * at the same time. So each is followed by the two largest of the others, which lets them end well before the last of those.
+ * at the same time. So they alternate with the largest of the others.
  */
 class LongEarly extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -33,10 +32,7 @@ class LongEarly extends BaseSequencer {
     const sorted = await super.sort(files);
     const long = sorted.filter((file) => folderOf(file) >= 0).toSorted((one, other) => folderOf(one) - folderOf(other));
     const others = sorted.filter((file) => folderOf(file) < 0);
-    const places = new Map([
-      ...long.map((file, index) => [file, othersPerLong * index] as const),
-      ...others.map((file, index) => [file, index] as const),
-    ]);
+    const places = new Map([long, others].flatMap((group) => group.map((file, index) => [file, index] as const)));
     const projectOf = ({ project }: TestSpecification) => projectsInOrder.indexOf(project.name);
     return sorted.toSorted(
       (one, other) => projectOf(one) - projectOf(other) || (places.get(one) ?? 0) - (places.get(other) ?? 0),
@@ -64,7 +60,7 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 240_000,
     // Most of the long ones wait: for processes, locks, clocks of services.
-    maxWorkers: 6,
+    maxWorkers: 7,
     sequence: { sequencer: LongEarly },
     // Somebody's own tokens in a checkout's .env must never reach a test.
     env: { REMORA_ENV_FILE: "/dev/null" },
