@@ -50,6 +50,8 @@ function request(steps: number): string {
 }
 
 async function expectNothingTaken(): Promise<void> {
+  // The search below would follow a link that takes the place of a folder in the middle of it.
+  await swapper.terminate();
   expect(model.requests.join()).not.toContain(canary);
   const known = join(home.workspace, "files/dm:ben/report.txt");
   for (const folder of [home.workspace, home.data])
