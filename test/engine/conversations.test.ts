@@ -95,6 +95,7 @@ describe("accepting", () => {
     await conversations.accept(messageOf("ben", "two"));
     await conversations.sweep();
     await expect.poll(() => ran.length).toBe(4);
+    await conversations.whenIdle();
     expect(ran).toEqual([["one"], ["one"], ["one"], ["two"]]);
     expect(await ledger.list("message", { states: ["answered"] })).toHaveLength(2);
   });
