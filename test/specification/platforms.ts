@@ -75,7 +75,7 @@ export const platforms: Section = {
       shownBy: [
         [
           `${discord}replying.test.ts`,
-          "the first words appear at once, edits are at least a second apart, and the last state is shown",
+          "the first words appear at once, there is at most one edit a second, and the last state is shown",
         ],
         [
           `${slack}reply-streaming.test.ts`,

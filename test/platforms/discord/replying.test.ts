@@ -11,22 +11,23 @@ import { begun, own, sent, threadOf, toldPrivately } from "./replying-world.ts";
 useConnectedBot();
 
 describe("while the text grows", () => {
-  test("the first words appear at once, edits are at least a second apart, and the last state is shown", async () => {
+  test("the first words appear at once, there is at most one edit a second, and the last state is shown", async () => {
     const reply = replyTo(await mentioned());
     let text = "";
+    const beganAt = performance.now();
     for (let word = 0; word < 40; word++) {
       text += `word${word} `;
       await reply.write(text);
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
     await discord.until(() => sent("PATCH", "messages.edit").length >= 2);
+    const seconds = (performance.now() - beganAt) / 1_000;
     await reply.finish(`${text}end.`, []);
     expect(discord.channel.threads().flatMap(own)).toHaveLength(1);
     const [first, ...edits] = [...sent("POST", "messages.create"), ...sent("PATCH", "messages.edit")];
     expect(first?.body).toMatchObject({ content: "word0" });
-    const partial = edits.slice(0, -1).map(({ at }) => at);
-    for (const [index, at] of partial.entries())
-      expect(at - (partial[index - 1] ?? first?.at ?? 0)).toBeGreaterThanOrEqual(1_000);
+    // Not from one to the next: on a busy machine, requests arrive late by different times.
+    expect(edits.slice(0, -1).length).toBeLessThanOrEqual(seconds);
     expect(discord.channel.threads().flatMap(own).at(-1)?.content).toBe(`${text}end.`);
   });
 
