@@ -25,7 +25,7 @@ describe("while the text grows", () => {
     await reply.finish(`${text}end.`, []);
     expect(discord.channel.threads().flatMap(own)).toHaveLength(1);
     const [first, ...edits] = [...sent("POST", "messages.create"), ...sent("PATCH", "messages.edit")];
-    expect(first?.body).toMatchObject({ content: "word0" });
+    expect(first?.body).toMatchObject({ content: expect.stringMatching(/^word0\b/) });
     // Not from one to the next: on a busy machine, requests arrive late by different times.
     expect(edits.slice(0, -1).length).toBeLessThanOrEqual(seconds);
     expect(discord.channel.threads().flatMap(own).at(-1)?.content).toBe(`${text}end.`);
