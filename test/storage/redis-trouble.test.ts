@@ -91,7 +91,7 @@ describe.skipIf(missingRedis !== undefined)(`trouble with Redis${redisNote}`, ()
   describe("away", () => {
     test("the ledger and the store wait up to the bound, and then say so", async () => {
       server = await startRedisServer();
-      open({ waitMs: 300 });
+      open({ waitMs: 1_000 });
       const ledger = await openLedger();
       await store.set("a", 1);
       await server.kill();
