@@ -15,12 +15,12 @@ import {
   costOfTurn,
   summed,
   tokensOf,
+  type UsageCount,
   type UsageLimits,
   type UsageMeter,
   type UsageRow,
   usageSubject,
 } from "../ports/usage.ts";
-import type { UsageCount } from "../ports/usage-count.ts";
 
 export interface UsageCommandOptions {
   meter: Pick<UsageMeter, "days" | "budgets" | "overview">;

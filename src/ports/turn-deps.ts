@@ -97,7 +97,7 @@ export interface TurnDeps {
   memory: Memory;
   earlier: EarlierMessages;
   taskFiles: TaskFiles;
-  usage: Pick<UsageMeter, "add" | "admit" | "asks"> & Pick<BudgetDecisions, "asked">;
+  usage: Pick<UsageMeter, "admit" | "asks"> & Pick<BudgetDecisions, "asked">;
   /** What to show below the turn's answer. Never rejects. */
   footer(turn: TurnRecord, end: TurnEnding): Promise<AnswerFooter | undefined>;
   /** Takes the requester's new messages. Empty unless `overlap` is `steer`. */

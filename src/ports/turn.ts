@@ -7,7 +7,6 @@ import type { InboundMessage, Json, ReplyTarget, Scope } from "./message.ts";
 import type { Origin } from "./origin.ts";
 import type { ModelToolCall, StopReason, Usage } from "./provider.ts";
 import type { ToolCall, ToolResult } from "./tool.ts";
-import type { UsageAddition } from "./usage-count.ts";
 
 /** `parked` turns wait for a person. An answer or an expiry makes them `running` again. */
 export type TurnState = "running" | "parked" | "done" | "failed" | "stopped";
@@ -79,8 +78,6 @@ export interface TurnRecord {
   hasBudgetCard?: boolean;
   /** US dollars of calls that broke off after they had begun to answer, estimated. */
   brokenCost?: number;
-  /** What the newest step's call adds to the usage. Absent once it is counted. */
-  uncounted?: UsageAddition[];
   /** What was said before the first message. Saved before the first step so that every step has the same prompt. */
   heard?: Heard;
   news?: string[];

@@ -2,7 +2,19 @@
 import type { Author, InboundMessage, Scope } from "./message.ts";
 import type { Usage } from "./provider.ts";
 import { requesterOf, type TurnRecord } from "./turn.ts";
-import type { UsageAddition, UsageCount } from "./usage-count.ts";
+
+export interface UsageCount extends Usage {
+  /** For example `2026-11-21`, in UTC. */
+  day: string;
+  calls: number;
+  /** US dollars. Covers only calls whose model has a price. */
+  cost: number;
+  unpricedCalls: number;
+  /** Calls whose provider reported no tokens, or which broke off. Their tokens are estimated. */
+  estimatedCalls?: number;
+  /** Time that Remora itself needed before it called the models. */
+  addedMs: number;
+}
 
 /** The count of a subject. For a subject with limits, it also holds what running calls may use. */
 export interface UsageRecord extends UsageCount {
@@ -113,8 +125,6 @@ export interface AdmittedCall {
   isWithoutFallback?: boolean;
   /** `written` resolves once the count is in the ledger. It never rejects. */
   count(call: ModelCall): CountedCall & { written: Promise<void> };
-  /** Like `count`, but the caller passes the additions to `add`. */
-  countLater(call: ModelCall): CountedCall & { additions: UsageAddition[] };
   /** Releases what is left of the reservation. Calling it again does no harm. */
   end(): Promise<void>;
 }
@@ -131,8 +141,6 @@ export interface UsageMeter {
   admit(turn: TurnRecord, signal?: AbortSignal): Promise<Permit>;
   /** Like `admit`, for a call besides the turn's steps. A model without a price is not refused. */
   admitAside(payer: Payer, call: SideCall, signal?: AbortSignal): Promise<Permit>;
-  /** Resolves once all is in the ledger. Never rejects. */
-  add(additions: readonly UsageAddition[]): Promise<void>;
   /** The budgets of the turn's day of which most is used, and of which nobody has been asked yet. */
   asks(turn: TurnRecord): Promise<BudgetAsk[]>;
   /** Counts a call that belongs to no turn, for everyone. Never rejects. */

@@ -1,8 +1,8 @@
 /** What one call adds to the counts of everybody whom it concerns. */
 import type { TurnRecord } from "../ports/turn.ts";
 import { type CountedCall, type ModelCall, type Payer, type SideCall, usageSubject } from "../ports/usage.ts";
-import type { UsageAddition } from "../ports/usage-count.ts";
 import { dailyId, type Watched } from "./budgets.ts";
+import type { Addition } from "./counter.ts";
 
 /** Who asks for a call: a turn for its next step, or a part of Remora on its behalf. */
 export interface Caller {
@@ -16,7 +16,7 @@ export function additionsOf(
   { day, model, usage, cost, addedMs, isEstimated }: ModelCall & CountedCall & { day: string },
   held: readonly Watched[],
   releases: string,
-): UsageAddition[] {
+): Addition[] {
   const { platform, scope, conversationId, scheduleId } = payer;
   const more = {
     ...{ day, calls: 1, ...usage, addedMs, cost: cost ?? 0, unpricedCalls: cost === undefined ? 1 : 0 },

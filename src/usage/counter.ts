@@ -6,12 +6,20 @@ import { setImmediate } from "node:timers/promises";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import { summed, type UsageRecord } from "../ports/usage.ts";
-import type { UsageAddition, UsageCount } from "../ports/usage-count.ts";
+import { summed, type UsageCount, type UsageRecord } from "../ports/usage.ts";
+
+export interface Addition {
+  id: string;
+  subject: string;
+  /** Absent to only release a reservation. */
+  more?: UsageCount;
+  name?: string;
+  releases?: string;
+}
 
 export interface Counter {
   /** Resolves once all is written. A failure is logged, and never rejects. */
-  add(additions: readonly UsageAddition[]): Promise<void>;
+  add(additions: readonly Addition[]): Promise<void>;
 }
 
 interface Pending {

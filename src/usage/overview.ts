@@ -1,8 +1,7 @@
 /** Sums up usage for operators: by day, person, channel and model. Reads a bounded number of the newest entries. */
 import { toIsoDate } from "../lib/iso-date.ts";
 import type { Ledger } from "../ports/ledger.ts";
-import { summed, type UsageOverview, type UsageRow } from "../ports/usage.ts";
-import type { UsageCount } from "../ports/usage-count.ts";
+import { summed, type UsageCount, type UsageOverview, type UsageRow } from "../ports/usage.ts";
 import { emptyRecord } from "./budgets.ts";
 
 const maxEntries = 5_000;

@@ -157,18 +157,14 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
 
   function admitted(caller: Caller, day: string, held: readonly Watched[], reservationId: string): AdmittedCall {
     let isOver = false;
-    const countLater: AdmittedCall["countLater"] = (call) => {
-      isOver = true;
-      const counted = countedCall(call, priceOf);
-      return { ...counted, additions: additionsOf(caller, { ...call, ...counted, day }, held, reservationId) };
-    };
     return {
       type: "admitted",
       asks: [],
-      countLater,
       count(call) {
-        const { additions, ...counted } = countLater(call);
-        return { ...counted, written: counter.add(additions) };
+        isOver = true;
+        const counted = countedCall(call, priceOf);
+        const used = { ...call, ...counted, day };
+        return { ...counted, written: counter.add(additionsOf(caller, used, held, reservationId)) };
       },
       async end() {
         if (!isOver && held.length > 0) await release(held, reservationId);
@@ -180,7 +176,6 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
   return {
     admit: (turn, signal) => admitCaller({ payer: payerOf(turn), turn }, signal),
     admitAside: (payer, side, signal) => admitCaller({ payer, side }, signal),
-    add: counter.add,
     async asks(turn) {
       const found: BudgetAsk[] = [];
       for (const watched of watchedFor(payerOf(turn), limits, toIsoDate(now()))) {

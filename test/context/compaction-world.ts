@@ -79,10 +79,6 @@ export function admittedCall(onCount: (call: ModelCall) => void = () => {}): Adm
       onCount(call);
       return { usage: call.usage, written: Promise.resolve() };
     },
-    countLater(call) {
-      onCount(call);
-      return { usage: call.usage, additions: [] };
-    },
     end: async () => {},
   };
 }

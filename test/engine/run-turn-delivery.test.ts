@@ -4,13 +4,11 @@ import { runTurn } from "../../src/engine/turn/run-turn.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
 import { type Log, silentLog } from "../../src/lib/log.ts";
 import { replyLost } from "../../src/platforms/shared/platform-error.ts";
-import type { TurnRecord } from "../../src/ports/turn.ts";
 import { createDelivery } from "../../src/response/deliver.ts";
-import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
 import { createRecordingReply } from "../doubles/recording-reply.ts";
 import { toolSpec } from "../doubles/records.ts";
 import { calls, says } from "../doubles/scripted-provider.ts";
-import { createStageDoubles, type StageDoubleOptions } from "../doubles/turn-deps.ts";
+import type { StageDoubleOptions } from "../doubles/turn-deps.ts";
 import { doubles, never, run, start, useDoubles } from "./run-turn-world.ts";
 
 useDoubles();
@@ -130,25 +128,4 @@ describe("while the service accepts nothing", () => {
     expect(doubles.reply.segments.at(-1)).toMatch(/answer/);
     expect(doubles.provider.requests).toHaveLength(1);
   });
-});
-
-test("a process that dies while it delivers leaves the call to the next one, which counts it once", async () => {
-  const delivering = Promise.withResolvers<void>();
-  const dying = Object.assign(createRecordingReply(), {
-    finish() {
-      delivering.resolve();
-      return new Promise<never>(() => {});
-    },
-  });
-  const ledger = createSqliteLedger({ path: ":memory:" });
-  const counted = async () => (await ledger.list("usage", { group: "everyone" })).map(({ body }) => body.calls);
-  const turn = await start({ steps: [says("Hello Ann!")], ledger, reply: dying });
-  void runTurn(turn, doubles.stages, never);
-  await delivering.promise;
-  expect(await counted()).toEqual([]);
-  const left = (await ledger.get("turn", turn.id))?.body as TurnRecord;
-  const next = createStageDoubles({ steps: [], ledger });
-  expect(await runTurn(left, next.stages, never)).toBe("done");
-  expect(await counted()).toEqual([1]);
-  expect((await ledger.get("turn", turn.id))?.body).not.toHaveProperty("uncounted");
 });

@@ -15,7 +15,7 @@ import {
 import type { AdmittedCall } from "../../ports/usage.ts";
 import { askBeforehand, waitForBudget } from "./ask-budget.ts";
 import { joinParagraphs } from "./end-turn.ts";
-import { saveCounted, type TurnRun } from "./turn-store.ts";
+import type { TurnRun } from "./turn-store.ts";
 
 /** `failed` has an explanation for people. */
 export type Asked = { type: "answered" } | { type: "parked" } | { type: "failed"; sentence: string };
@@ -83,7 +83,7 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   });
   const answerCharacters = text.length + answer.calls.reduce((sum, { raw }) => sum + raw.inputJson.length, 0);
   const call = { model, usage, addedMs, promptTokens: built.estimatedTokens, answerCharacters };
-  const { additions, ...counted } = permit.countLater(call);
+  const { written, ...counted } = permit.count(call);
   const calls = tools.length === 0 ? [] : callRecords(answer.calls, deps.limits.callsPerStep);
   const requestedModel = built.request.preferredModel ?? deps.provider.model;
   const seenMessages = turn.messages.length;
@@ -92,9 +92,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const instead = insteadBecause === undefined ? {} : { insteadBecause };
   const asked = { seenMessages, untrusted, model, requestedModel, ...instead, ...counted, at: Date.now() };
   turn.steps.push({ text, calls, ...kept, stop, ...asked });
-  turn.uncounted = additions;
-  // An answer does not wait for its count: the commit that says that it was delivered has it as well.
-  await (calls.length === 0 ? run.save() : saveCounted(run));
+  // Together, so that the ledger writes both in one commit.
+  await Promise.all([run.save(), written]);
   return undefined;
 }
 

@@ -13,7 +13,7 @@ import { askAfterAnswer } from "./ask-budget.ts";
 import { deliverEnd } from "./deliver-end.ts";
 import { dropOldImages } from "./result-images.ts";
 import { saveTaskFile } from "./save-task-file.ts";
-import { saveCounted, type TurnEnd, type TurnRun } from "./turn-store.ts";
+import type { TurnEnd, TurnRun } from "./turn-store.ts";
 import { unheardNote } from "./voice.ts";
 
 const maxTriesWithFiles = 5;
@@ -44,7 +44,7 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
     const footer = await deps.footer(turn, "done");
     await deliverEnd(run, (to, note) => to.finish(note + said, isWithout ? [] : files, footer, notes));
     turn.isDelivered = true;
-    await saveCounted(run);
+    await run.save();
     // The answer leaves the process before the work that nobody waits for.
     await setImmediate();
   }
@@ -102,7 +102,7 @@ export async function endAborted(run: TurnRun): Promise<TurnEnd> {
  * day, nobody waits for it any more, and it must not hold up its conversation.
  */
 export async function endUndelivered(run: TurnRun, thrown: unknown): Promise<TurnEnd> {
-  const { turn, deps } = run;
+  const { turn, deps, save } = run;
   const because = messageOf(thrown);
   const { since, tries } = turn.undelivered ?? { since: Date.now(), tries: 0 };
   turn.undelivered = { since, tries: tries + 1, because };
@@ -116,7 +116,7 @@ export async function endUndelivered(run: TurnRun, thrown: unknown): Promise<Tur
     { turnId: turn.id, error: because },
     "could not deliver what a turn has to show; trying again soon",
   );
-  await saveCounted(run);
+  await save();
   return "undelivered";
 }
 
@@ -140,7 +140,7 @@ async function end(run: TurnRun, state: "done" | "failed" | "stopped"): Promise<
   dropOldImages(turn, 0);
   delete turn.ending;
   delete turn.undelivered;
-  await saveCounted(run, state);
+  await run.save(state);
   deps.events.emit("turn.finished", {
     ...run.fields,
     outcome: state,

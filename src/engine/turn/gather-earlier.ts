@@ -12,4 +12,7 @@ export async function gatherEarlier({ turn, deps, progress, signal, save }: Turn
       await save();
     }
   }
+  // Do this last so that a crash neither loses the messages nor makes the next turn read them again. The model is asked
+  // meanwhile: if the mark is lost, this turn sets it again when it resumes.
+  void deps.earlier.markKnown(turn);
 }

@@ -41,18 +41,6 @@ export function claimed({ wokenAt: _, ...turn }: TurnRecord): TurnRecord {
   return { ...turn, owner: randomUUID() };
 }
 
-/**
- * Saves the turn, and what neither a model request nor an answer waits for: the count of the newest call, and the mark of
- * the earlier messages. The mark follows the first step, so that a crash does not lose these messages.
- */
-export async function saveCounted({ turn, deps, save }: TurnRun, state?: TurnState): Promise<void> {
-  const { steps, uncounted = [] } = turn;
-  delete turn.uncounted;
-  if (steps.length === 0 || (steps.length === 1 && uncounted.length > 0)) void deps.earlier.markKnown(turn);
-  // Together, so that the ledger writes both in one commit.
-  await Promise.all([uncounted.length > 0 && deps.usage.add(uncounted), save(state)]);
-}
-
 /** Writes the record and moves it to `state`. Keeps an abort that another process has written into the record. */
 export async function saveTurn(ledger: Ledger, turn: TurnRecord, state: TurnState = "running"): Promise<void> {
   const kept = await ledger.transition("turn", turn.id, ["running"], state, (stored) => {

@@ -4,8 +4,7 @@ import { z } from "zod";
 import { oneLine } from "../../lib/text/sanitize.ts";
 import type { Scope } from "../../ports/message.ts";
 import type { Ratings } from "../../ports/rating.ts";
-import { tokensOf, type UsageLimits, type UsageMeter, type UsageRow } from "../../ports/usage.ts";
-import type { UsageCount } from "../../ports/usage-count.ts";
+import { tokensOf, type UsageCount, type UsageLimits, type UsageMeter, type UsageRow } from "../../ports/usage.ts";
 import { isOperator } from "../../ports/visitor.ts";
 import { reading } from "./respond.ts";
 
