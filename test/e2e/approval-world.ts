@@ -88,7 +88,9 @@ export async function endOf({ card }: Pick<Asked, "card">, by = ann, where = hom
       message.thread === card.thread &&
       message.place === card.place &&
       message.sequence > card.sequence &&
-      message.state !== "streaming",
+      message.state !== "streaming" &&
+      // Progress that another message has replaced.
+      !message.isDeleted,
   );
   const turnId = card.card?.target.turnId ?? "";
   await vi.waitFor(async () => expect(await eventsOf(where)).toContainEqual(["turn.finished", turnId]));
