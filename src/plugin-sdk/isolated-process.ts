@@ -4,7 +4,8 @@
  *
  * The process may read Remora's code, the module's folder and packages. It can't write files or start processes, and
  * has none of Remora's environment variables. It answers one request; an abort, the time limit and too much memory kill it.
- * If Remora has died, the process ends: at once if it waits (isolated-entry.ts), otherwise when its processor time runs out.
+ * If Remora has died, the process ends: at once if its event loop turns (isolated-entry.ts), otherwise when its processor
+ * time runs out.
  *
  * Stripping types and compiling are most of its start, so it shares Remora's compile cache. Who can write there can change
  * what Remora runs: the process reaches the folder by a link, which it removes before it looks at the request.
@@ -127,7 +128,8 @@ function start(task: IsolatedTask, cache: string | undefined): ChildProcess {
   return fork(file, [], {
     execPath: "/bin/sh",
     execArgv: [
-      ...["-c", `ulimit -t ${maxProcessorSeconds} && exec "$0" "$@"`, process.execPath],
+      // It can't be raised: if that fails, a stricter limit is in force.
+      ...["-c", `ulimit -t ${maxProcessorSeconds} 2>/dev/null; exec "$0" "$@"`, process.execPath],
       `--max-old-space-size=${megabytes}`,
       "--permission",
       ...(isPackage ? ["--import", typeStripper.href] : []),

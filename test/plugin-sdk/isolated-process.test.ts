@@ -1,9 +1,10 @@
 /** Work in a process of its own: it answers, or it is ended; and what it may do is little. */
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type IsolatedTask, runIsolatedProcess } from "../../src/plugin-sdk/isolated-process.ts";
 
@@ -111,6 +112,19 @@ describe("what never ends by itself", () => {
     parent.kill("SIGKILL");
     await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 10_000 });
   });
+});
+
+test("a host that allows less processor time does not prevent a start", async () => {
+  const asker = `
+    import { runIsolatedProcess } from ${JSON.stringify(source("isolated-process.ts"))};
+    const task = { module: new URL(${JSON.stringify(module.href)}), timeoutMs: 60_000, megabytes: 500 };
+    const outcome = await runIsolatedProcess({ ...task, request: { work: "echo", value: 1 } }, new AbortController().signal);
+    console.log(JSON.stringify(outcome));
+  `;
+  await writeFile(join(folder, "asker.mjs"), asker);
+  const limited = ["-c", 'ulimit -t 60 && exec "$0" "$@"', process.execPath, join(folder, "asker.mjs")];
+  const { stdout } = await promisify(execFile)("/bin/sh", limited);
+  expect(JSON.parse(stdout)).toEqual({ type: "answer", answer: 1 });
 });
 
 describe("it may", () => {
