@@ -127,7 +127,7 @@ describe("stopping", () => {
     const waiting = ["2", "3"].map((id) => inboundMessage({ id, text: id, at: Number(id) }));
     const statesOf = async () => (await ledger.list("message", {})).map(({ state }) => state);
 
-    /** Stops what waits, in a process that does not get to say so. */
+    /** Stops the waiting request in a process that ends before it can say so. */
     async function stopWaiting(changes: Partial<ConversationsOptions> = {}): Promise<Conversations> {
       for (const body of waiting)
         await ledger.create("message", `test:${body.id}`, { state: "queued", body, group: body.conversationId });
