@@ -5,10 +5,12 @@
  *   - Properties always get the same inputs. PROPERTY_SEED=random draws new ones; a failure prints its seed.
  *   - A property ends after two minutes, because shrinking a failure could take hours.
  *
- * And what the page's server serves can be imported (doubles/served-files.ts).
+ * And what the page's server serves can be imported (doubles/served-files.ts), and a failure shows what the agents of the test
+ * did last.
  */
 import fc from "fast-check";
-import { expect, vi } from "vitest";
+import { afterEach, expect, vi } from "vitest";
+import { lastEvents } from "./doubles/last-events.ts";
 import "./doubles/served-files.ts";
 
 const patienceMs = 90_000;
@@ -23,6 +25,12 @@ vi.waitFor = (callback, options) => {
 
 expect.poll = (callback, options) =>
   poll(callback, { ...options, timeout: Math.max(patienceMs, options?.timeout ?? 0) });
+
+afterEach(async ({ task }) => {
+  if (task.result?.state !== "fail") return;
+  const events = await lastEvents();
+  if (events !== "") console.error(events);
+});
 
 fc.configureGlobal({
   interruptAfterTimeLimit: maxPropertyMs,

@@ -6,6 +6,7 @@ import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { separate } from "../../src/cli/secret-environment.mjs";
+import { workspacesInUse } from "./last-events.ts";
 
 const project = resolve(import.meta.dirname, "../..");
 /**
@@ -47,7 +48,15 @@ export async function createHome(): Promise<RemoraHome> {
   const folder = await mkdtemp(join(tmpdir(), "remora-home-"));
   const workspace = join(folder, "workspace");
   await cp(join(project, "workspace"), workspace, { recursive: true, filter: isShipped });
-  return { workspace, data: join(folder, "data"), remove: () => rm(folder, { recursive: true, force: true }) };
+  workspacesInUse.add(workspace);
+  return {
+    workspace,
+    data: join(folder, "data"),
+    async remove() {
+      workspacesInUse.delete(workspace);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 /** What somebody's own agent has learned in this checkout is none of a test's business. */

@@ -179,6 +179,28 @@ test("the line of a request that was stopped says so, also if the stop came from
   await expect.poll(async () => (await ledger.get("message", "test:1"))?.state).toBe("stopped");
 });
 
+test("a stopped request's reply stays locked until the ledger knows that it was told", async () => {
+  const message = said("1", "a");
+  await queue(message);
+  await ledger.transition("message", "test:1", ["queued"], "stopping");
+  const statesAtRelease: unknown[] = [];
+  const watched: Leases = {
+    ...leases,
+    async acquire(name) {
+      const lease = await leases.acquire(name);
+      if (lease === undefined) return undefined;
+      const release = async () => {
+        statesAtRelease.push((await ledger.get("message", "test:1"))?.state);
+        await lease.release();
+      };
+      return { ...lease, release };
+    },
+  };
+  createRoom({ leases: watched }).tellStopped();
+  await vi.waitFor(() => expect(statesAtRelease).toEqual(["stopped"]));
+  expect(replyTo(message)).toMatchObject({ end: "failed", segments: ["Stopped."] });
+});
+
 test("of two processes, one writes the line, and the turn in the other one waits until it is released", async () => {
   const message = said("1", "a");
   const turnId = turnIdFor(message);

@@ -27,10 +27,10 @@ export interface StoppedRequests {
 export interface StoppedRequestsOptions {
   ledger: Ledger;
   /**
-   * Shows it in the reply. Must call `isOwed` under a lock, and show nothing if it resolves to false. Resolves to false if
-   * another process has to show it.
+   * Shows it in the reply, under a lock: nothing if `isOwed` resolves to false, and `settle` once people can read it. Shows
+   * nothing if another process has to.
    */
-  show(target: ReplyTarget, isOwed: () => Promise<boolean>): Promise<boolean>;
+  show(target: ReplyTarget, isOwed: () => Promise<boolean>, settle: () => Promise<void>): Promise<void>;
   log: Log;
 }
 
@@ -46,8 +46,15 @@ export function createStoppedRequests({ ledger, show, log }: StoppedRequestsOpti
     const turn = await ledger.get("turn", target.turnId);
     // A turn that has these messages says so when it ends.
     if (turn?.state === "running" || turn?.state === "parked") return;
-    const isSaid = turn !== undefined && !endedSilently(turn);
-    if (isSaid || (await show(target, () => isOwed(messages)).catch(unlessNoRoute))) await settle(messages);
+    const settleAll = () => settle(messages);
+    if (turn !== undefined && !endedSilently(turn)) return await settleAll();
+    try {
+      await show(target, () => isOwed(messages), settleAll);
+    } catch (thrown) {
+      if (!isNoRoute(thrown)) throw thrown;
+      // Nobody will ever see it.
+      await settleAll();
+    }
   }
 
   async function isOwed([first]: readonly InboundMessage[]): Promise<boolean> {
@@ -91,12 +98,6 @@ export function createStoppedRequests({ ledger, show, log }: StoppedRequestsOpti
 /** It took no message, because all of them were stopped first. */
 function endedSilently({ state, body }: LedgerEntry<"turn">): boolean {
   return state === "stopped" && body.failure === undefined;
-}
-
-/** Nobody will ever see it. */
-function unlessNoRoute(thrown: unknown): boolean {
-  if (isNoRoute(thrown)) return true;
-  throw thrown;
 }
 
 function keyOf({ platform, id }: InboundMessage): string {

@@ -64,7 +64,7 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
   const lines = new Map<string, Line>();
   const released = createLruMap<true>(maxReleased);
   const stopped = createStoppedRequests({ ledger, log, show: showStopped });
-  let listing: Promise<void> | undefined;
+  let listing: Promise<unknown> = Promise.resolve();
   const closed = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let checking: Promise<void> | undefined;
@@ -144,17 +144,22 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
     await (isStarted || text === "" ? delivery.leave() : delivery.finish("", []));
   }
 
-  async function showStopped(target: ReplyTarget, isOwed: () => Promise<boolean>): Promise<boolean> {
+  async function showStopped(
+    target: ReplyTarget,
+    isOwed: () => Promise<boolean>,
+    settle: () => Promise<void>,
+  ): Promise<void> {
     const line = lines.get(target.turnId);
     lines.delete(target.turnId);
     const lease = line?.lease ?? (await leases.acquire(leaseOf(target.turnId)));
     // Another process has the line, and replaces it at its next check.
-    if (lease === undefined) return false;
+    if (lease === undefined) return;
     try {
-      if (!(await isOwed())) return false;
+      if (!(await isOwed())) return;
       const delivery = line?.delivery ?? (await options.openReply(target));
-      await delivery?.fail("", stoppedText);
-      return delivery !== undefined;
+      if (delivery === undefined) return;
+      await delivery.fail("", stoppedText);
+      await settle();
     } finally {
       await lease.release();
     }
@@ -194,11 +199,12 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
       }
     },
     tellStopped() {
-      listing = stopped
+      const begun = stopped
         .begin()
         .catch((thrown: unknown) =>
           log.warn({ error: messageOf(thrown) }, "could not list requests that were stopped"),
         );
+      listing = Promise.all([listing, begun]);
     },
     async close() {
       closed.abort();
