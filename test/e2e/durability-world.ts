@@ -22,6 +22,7 @@ import { writeEffectsSkill } from "./chaos/effects-skill.ts";
 import { createPerson, type Person, type Served } from "./chaos/person.ts";
 import { startScriptedModel } from "./chaos/scripted-model.ts";
 import { type Gate, startGate } from "./durability-gate.ts";
+import { supervised } from "./supervised.ts";
 
 export interface DurabilityWorld {
   home: RemoraHome;
@@ -97,13 +98,13 @@ export async function createDurabilityWorld(options: WorldOptions = {}): Promise
       return redis;
     },
     async start(args = [], more = {}) {
-      const started = await startRemora(homeWith(more.data), { ...env, ...more.env }, args);
+      const started = await supervised(() => startRemora(homeWith(more.data), { ...env, ...more.env }, args));
       processes.push(started);
       served ??= started;
       return started;
     },
     async startHere(args = [], more = {}) {
-      const started = await startHere(homeWith(more.data), { ...env, ...more.env }, args);
+      const started = await supervised(() => startHere(homeWith(more.data), { ...env, ...more.env }, args));
       here.push(started);
       served ??= started;
       return started;

@@ -14,6 +14,7 @@ import {
   type RunningRemora,
   startRemora,
 } from "../../doubles/remora-process.ts";
+import { supervised } from "../supervised.ts";
 import { type EffectServer, startEffectServer } from "./effect-server.ts";
 import { writeEffectsSkill } from "./effects-skill.ts";
 import { type Answer, startScriptedModel } from "./scripted-model.ts";
@@ -80,12 +81,12 @@ export async function createWorld(store: "embedded" | "redis", options: WorldOpt
       return ledger;
     },
     async start(more = {}, args = [], onSpawn) {
-      const started = await startRemora(home, { ...env, ...more }, args, onSpawn);
+      const started = await supervised(() => startRemora(home, { ...env, ...more }, args, onSpawn));
       await opened(started);
       return started;
     },
     async startHere(args = []) {
-      const started = await startHere(home, env, args);
+      const started = await supervised(() => startHere(home, env, args));
       await opened(started);
       return started;
     },
