@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
 import { modelCheckText } from "./model-check.ts";
+import { requestListener } from "./request-listener.ts";
 
 export interface CallingModel {
   url: string;
@@ -26,19 +27,21 @@ export async function startCallingModel(
   otherAnswer: (sent: string) => Promise<string | undefined> = async () => undefined,
 ): Promise<CallingModel> {
   const requests: string[] = [];
-  const server = createServer(async (incoming, response) => {
-    const sent = await text(incoming);
-    const body = request.safeParse(JSON.parse(sent || "{}"));
-    if (!body.success) {
-      response.writeHead(400).end(z.prettifyError(body.error));
-      return;
-    }
-    const isCheck = sent.includes(modelCheckText);
-    if (!isCheck) requests.push(sent);
-    const other = isCheck ? undefined : await otherAnswer(sent);
-    if (other === undefined) answer(response, body.data);
-    else answerWith(response, other);
-  });
+  const server = createServer(
+    requestListener(async (incoming, response) => {
+      const sent = await text(incoming);
+      const body = request.safeParse(JSON.parse(sent || "{}"));
+      if (!body.success) {
+        response.writeHead(400).end(z.prettifyError(body.error));
+        return;
+      }
+      const isCheck = sent.includes(modelCheckText);
+      if (!isCheck) requests.push(sent);
+      const other = isCheck ? undefined : await otherAnswer(sent);
+      if (other === undefined) answer(response, body.data);
+      else answerWith(response, other);
+    }),
+  );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

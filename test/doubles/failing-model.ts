@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { createModelServer } from "../../bench/model-server.ts";
+import { requestListener } from "./request-listener.ts";
 
 export interface FailingModel {
   url: string;
@@ -13,17 +14,19 @@ export interface FailingModel {
 export async function createFailingModel(words: number): Promise<FailingModel> {
   const working = await createModelServer({ words, wordMs: 0 });
   const model: FailingModel = { url: "", isBroken: true, close: async () => {} };
-  const server = createServer(async (request, response) => {
-    const body = await text(request);
-    if (model.isBroken) {
-      response.writeHead(400, { "content-type": "application/json" });
-      response.end(JSON.stringify({ type: "error", error: { type: "invalid_request_error", message: "broken" } }));
-      return;
-    }
-    const answer = await fetch(working.url + (request.url ?? ""), { method: "POST", body });
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.end(await answer.text());
-  });
+  const server = createServer(
+    requestListener(async (request, response) => {
+      const body = await text(request);
+      if (model.isBroken) {
+        response.writeHead(400, { "content-type": "application/json" });
+        response.end(JSON.stringify({ type: "error", error: { type: "invalid_request_error", message: "broken" } }));
+        return;
+      }
+      const answer = await fetch(working.url + (request.url ?? ""), { method: "POST", body });
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(await answer.text());
+    }),
+  );
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   model.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   model.close = async () => {

@@ -6,6 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
+import { requestListener } from "./request-listener.ts";
 
 const hex = (digits: number) => z.string().regex(new RegExp(`^(?!0+$)[0-9a-f]{${digits}}$`));
 const nanoseconds = z.string().regex(/^[1-9]\d{17,19}$/);
@@ -67,32 +68,34 @@ export interface TraceCollector {
 export async function startTraceCollector(): Promise<TraceCollector> {
   const faults: number[] = [];
   const found: Pick<TraceCollector, "spans" | "problems" | "requests"> = { spans: [], problems: [], requests: [] };
-  const server = createServer(async (incoming, response) => {
-    const { url = "", headers } = incoming;
-    const body = await text(incoming);
-    found.requests.push({ path: url, authorization: headers.authorization });
-    const fault = faults.shift();
-    if (fault !== undefined) return void response.writeHead(fault).end();
-    if (url !== "/v1/traces" || headers["content-type"] !== "application/json")
-      return void response.writeHead(404).end();
-    const parsed = request.safeParse(JSON.parse(body));
-    if (!parsed.success) {
-      found.problems.push(z.prettifyError(parsed.error));
-      return void response.writeHead(400).end();
-    }
-    for (const { resource, scopeSpans } of parsed.data.resourceSpans)
-      for (const { spans } of scopeSpans)
-        for (const { startTimeUnixNano, endTimeUnixNano, status, ...one } of spans)
-          found.spans.push({
-            ...one,
-            start: BigInt(startTimeUnixNano),
-            end: BigInt(endTimeUnixNano),
-            status: status.code,
-            attributes: plain(one.attributes),
-            resource: plain(resource.attributes),
-          });
-    response.writeHead(200, { "content-type": "application/json" }).end("{}");
-  });
+  const server = createServer(
+    requestListener(async (incoming, response) => {
+      const { url = "", headers } = incoming;
+      const body = await text(incoming);
+      found.requests.push({ path: url, authorization: headers.authorization });
+      const fault = faults.shift();
+      if (fault !== undefined) return void response.writeHead(fault).end();
+      if (url !== "/v1/traces" || headers["content-type"] !== "application/json")
+        return void response.writeHead(404).end();
+      const parsed = request.safeParse(JSON.parse(body));
+      if (!parsed.success) {
+        found.problems.push(z.prettifyError(parsed.error));
+        return void response.writeHead(400).end();
+      }
+      for (const { resource, scopeSpans } of parsed.data.resourceSpans)
+        for (const { spans } of scopeSpans)
+          for (const { startTimeUnixNano, endTimeUnixNano, status, ...one } of spans)
+            found.spans.push({
+              ...one,
+              start: BigInt(startTimeUnixNano),
+              end: BigInt(endTimeUnixNano),
+              status: status.code,
+              attributes: plain(one.attributes),
+              resource: plain(resource.attributes),
+            });
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    }),
+  );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {

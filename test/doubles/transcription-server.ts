@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
+import { requestListener } from "./request-listener.ts";
 
 /** https://platform.openai.com/docs/guides/speech-to-text */
 const maxBytes = 25 * 1024 * 1024;
@@ -39,14 +40,16 @@ export async function startTranscriptionServer(): Promise<TranscriptionServer> {
   const heard: HeardRequest[] = [];
   const faults: (number | { body: string } | "silence")[] = [];
   const [key, model] = ["whisper-key", "whisper-test"];
-  const server = createServer(async (request, response) => {
-    const body = await buffer(request);
-    const fault = faults.shift();
-    if (fault === "silence") return;
-    if (typeof fault === "object") response.writeHead(200, { "content-type": "application/json" }).end(fault.body);
-    else if (fault !== undefined) refuse(response, fault, "as the test wants it");
-    else await answer(request, response, body, { heard, key, model });
-  });
+  const server = createServer(
+    requestListener(async (request, response) => {
+      const body = await buffer(request);
+      const fault = faults.shift();
+      if (fault === "silence") return;
+      if (typeof fault === "object") response.writeHead(200, { "content-type": "application/json" }).end(fault.body);
+      else if (fault !== undefined) refuse(response, fault, "as the test wants it");
+      else await answer(request, response, body, { heard, key, model });
+    }),
+  );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     ...{ key, model, heard },

@@ -2,6 +2,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { requestListener } from "../doubles/request-listener.ts";
 
 export interface Gate {
   url: string;
@@ -26,32 +27,34 @@ export async function startGate(target: string): Promise<Gate> {
   let refused: string[] = [];
   let holds: { words: string; where: "before" | "after" }[] = [];
   const waiting = new Set<() => void>();
-  const server = createServer(async (incoming, response) => {
-    const body = await text(incoming);
-    const request = `${incoming.url} ${body}`;
-    requests.push(request);
-    const isHeld = (where: string) => holds.some((hold) => hold.where === where && request.includes(hold.words));
-    const wait = () =>
-      new Promise<void>((resolve) => {
-        waiting.add(resolve);
-        response.once("close", () => waiting.delete(resolve));
+  const server = createServer(
+    requestListener(async (incoming, response) => {
+      const body = await text(incoming);
+      const request = `${incoming.url} ${body}`;
+      requests.push(request);
+      const isHeld = (where: string) => holds.some((hold) => hold.where === where && request.includes(hold.words));
+      const wait = () =>
+        new Promise<void>((resolve) => {
+          waiting.add(resolve);
+          response.once("close", () => waiting.delete(resolve));
+        });
+      if (isHeld("before")) await wait();
+      if (response.destroyed) return;
+      if (refused.some((words) => request.includes(words))) {
+        response.writeHead(400, { "content-type": "application/json" });
+        response.end(JSON.stringify({ type: "error", error: { type: "invalid_request_error", message: "broken" } }));
+        return;
+      }
+      const answer = await fetch(target + incoming.url, {
+        method: incoming.method ?? "GET",
+        ...(body === "" ? {} : { body, headers: { "content-type": "application/json" } }),
       });
-    if (isHeld("before")) await wait();
-    if (response.destroyed) return;
-    if (refused.some((words) => request.includes(words))) {
-      response.writeHead(400, { "content-type": "application/json" });
-      response.end(JSON.stringify({ type: "error", error: { type: "invalid_request_error", message: "broken" } }));
-      return;
-    }
-    const answer = await fetch(target + incoming.url, {
-      method: incoming.method ?? "GET",
-      ...(body === "" ? {} : { body, headers: { "content-type": "application/json" } }),
-    });
-    const answered = await answer.text();
-    if (isHeld("after")) await wait();
-    response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "text/plain" });
-    response.end(answered);
-  });
+      const answered = await answer.text();
+      if (isHeld("after")) await wait();
+      response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "text/plain" });
+      response.end(answered);
+    }),
+  );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -7,6 +7,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
+import { requestListener } from "../../doubles/request-listener.ts";
 
 export interface ScriptedModel {
   url: string;
@@ -21,14 +22,16 @@ const request = z.looseObject({
 export type Answer = (stream: ModelStream, messages: z.infer<typeof request>["messages"]) => void | Promise<void>;
 
 export async function startScriptedModel(answer: Answer = answerNewest): Promise<ScriptedModel> {
-  const server = createServer(async (incoming, response) => {
-    const body = request.safeParse(JSON.parse((await text(incoming)) || "{}"));
-    if (!body.success) {
-      response.writeHead(400).end(z.prettifyError(body.error));
-      return;
-    }
-    await answer(startStream(response), body.data.messages);
-  });
+  const server = createServer(
+    requestListener(async (incoming, response) => {
+      const body = request.safeParse(JSON.parse((await text(incoming)) || "{}"));
+      if (!body.success) {
+        response.writeHead(400).end(z.prettifyError(body.error));
+        return;
+      }
+      await answer(startStream(response), body.data.messages);
+    }),
+  );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -6,6 +6,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
+import { requestListener } from "../../doubles/request-listener.ts";
 import type { ShellCall } from "./commands/generate.ts";
 
 export interface OracleModel {
@@ -57,14 +58,16 @@ export async function startOracleModel(secret: string): Promise<OracleModel> {
     sendAnswer(response, batch, done.size, batches[batch]?.[done.size] ?? []);
   };
 
-  const server = createServer(async (incoming, response) => {
-    const sent = await text(incoming);
-    const at = sent.indexOf(secret);
-    if (at >= 0) leaks.push(sent.slice(Math.max(0, at - 300), at + 100));
-    const body = request.safeParse(JSON.parse(sent || "{}"));
-    if (body.success) answer(response, body.data.messages);
-    else response.writeHead(400).end(z.prettifyError(body.error));
-  });
+  const server = createServer(
+    requestListener(async (incoming, response) => {
+      const sent = await text(incoming);
+      const at = sent.indexOf(secret);
+      if (at >= 0) leaks.push(sent.slice(Math.max(0, at - 300), at + 100));
+      const body = request.safeParse(JSON.parse(sent || "{}"));
+      if (body.success) answer(response, body.data.messages);
+      else response.writeHead(400).end(z.prettifyError(body.error));
+    }),
+  );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
