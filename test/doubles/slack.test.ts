@@ -331,6 +331,25 @@ describe("sockets", () => {
     expect(heard).toEqual(["meanwhile"]);
   });
 
+  test("a click during a broken connection is lost, and the person clicks again", async () => {
+    const clicked: string[] = [];
+    const app = await connectSocketApp(slack, (bolt) =>
+      bolt.action("approve:1", async ({ ack, body }) => {
+        clicked.push(body.user.id);
+        await ack();
+      }),
+    );
+    apps.push(app);
+    const { client } = createDirectClient(slack);
+    const { ts = "" } = await client.chat.postMessage({ channel: slack.general.id, text: "Run it?", blocks: card });
+    slack.sockets.cut();
+    await slack.until(() => slack.sockets.count() === 0);
+    const click = slack.interactions.click({ as: slack.ann, on: { channel: slack.general, ts }, button: "Approve" });
+    await click.acknowledged();
+    expect(click.delivery.attempts.map(({ outcome }) => outcome?.type)).toEqual(["gone"]);
+    expect(clicked).toEqual([slack.ann.id]);
+  });
+
   test("the app's pings detect a silent socket", async () => {
     slack.redelivery.afterLostSocket = "reconnect";
     const heard = await listen();

@@ -2,6 +2,7 @@
  * Buttons, modals and slash commands: the payloads Slack sends for what people do, the trigger ids and response URLs in
  * them, and what Slack does with the app's acknowledgement.
  */
+import { setTimeout as wait } from "node:timers/promises";
 import { buttonsOf, elementsOf } from "./block-elements.ts";
 import type { Courier, Delivery } from "./delivery.ts";
 import type { ResponseUrls } from "./response-urls.ts";
@@ -14,9 +15,14 @@ export interface Interaction {
   delivery: Delivery;
   triggerId: string;
   responseUrl: string;
-  /** What the app answered with its acknowledgement; rejects when there was none in time. */
+  /**
+   * What the app answered with its acknowledgement; rejects when there was none in time. If the connection is lost, Slack shows
+   * a warning, and the person clicks again.
+   */
   acknowledged(): Promise<JsonObject>;
 }
+
+const clickAgainMs = 100;
 
 export interface Click {
   as: Person;
@@ -71,15 +77,28 @@ export function createInteractions(tools: InteractionTools): Interactions {
   }
 
   function sendClick(who: Person, more: JsonObject, action: JsonObject, responseUrl = ""): Interaction {
-    const triggerId = views.trigger(who);
-    const payload = {
-      type: "block_actions",
-      ...base(who),
-      trigger_id: triggerId,
-      ...more,
-      actions: [{ ...action, action_ts: state.ts() }],
+    const click = () => {
+      const triggerId = views.trigger(who);
+      const payload = {
+        type: "block_actions",
+        ...base(who),
+        trigger_id: triggerId,
+        ...more,
+        actions: [{ ...action, action_ts: state.ts() }],
+      };
+      return send(courier.send("interactive", payload), triggerId, responseUrl);
     };
-    return send(courier.send("interactive", payload), triggerId, responseUrl);
+    const acknowledged = async ({ delivery }: Interaction): Promise<JsonObject> => {
+      try {
+        return await delivery.acknowledged();
+      } catch (thrown) {
+        if (delivery.attempts.at(-1)?.outcome?.type !== "gone") throw thrown;
+        await wait(clickAgainMs);
+        return await acknowledged(click());
+      }
+    };
+    const first = click();
+    return { ...first, acknowledged: () => acknowledged(first) };
   }
 
   return {

@@ -58,7 +58,7 @@ describe("a connection that goes away", () => {
     await slack.until(() => slack.sockets.pings.fromApp > 0);
     for (let times = 0; times < 2; times += 1) {
       // Longer than the connection may be silent. Pongs wait in the socket while timers run.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_500);
       const seen = slack.sockets.pings.fromApp;
       await slack.until(() => slack.sockets.pings.fromApp > seen + 1);
     }

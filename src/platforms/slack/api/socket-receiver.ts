@@ -1,5 +1,5 @@
 /**
- * Socket Mode with fast reconnection. Frequent pings reveal a silent connection within about two seconds. The SDK gives
+ * Socket Mode with fast reconnection. Frequent pings reveal a silent connection within a few seconds. The SDK gives
  * up if the network is down, so this file reconnects instead: immediately, then with short pauses, without giving up.
  * An envelope is acknowledged when its contents are stored (dispatch.ts).
  */
@@ -27,8 +27,11 @@ export interface SocketReceiverOptions {
   signal: AbortSignal;
 }
 
-/** The SDK sends three pings in this time, then drops a connection that does not answer. */
-const maxSilenceMs = 1_500;
+/**
+ * The SDK sends three pings in this time, then drops a connection that does not answer. As long as Slack waits for an
+ * acknowledgement: what waits on a slow machine or network is not lost until then.
+ */
+const maxSilenceMs = 3_000;
 const maxOpenMs = 5_000;
 const minPauseMs = 100;
 const maxPauseMs = 5_000;
