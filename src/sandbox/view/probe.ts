@@ -14,7 +14,8 @@ import type { StepView } from "./view.ts";
 
 type Open = (options: ViewOptions, signal: AbortSignal) => Promise<StepView>;
 
-const probeMs = 10_000;
+/** Long, because a start on a busy machine is slow, and the report counts until the process ends. */
+const probeMs = 60_000;
 const namespaces = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
 const exitCode = 7;
 const script = `echo changed > kept && echo new > made && rm removed && exit ${exitCode}`;
