@@ -300,7 +300,7 @@ describe("processes that start, end and start again", () => {
     const said = mention("run echo finished with network example.com");
     await clicked(await cardIn(() => threadOf(said)), "Approve");
     const answer = await answerIn(() => threadOf(said), /approved by Ann · /);
-    expect(answer.content).toMatch(/\n-# ⓘ 1 action · approved by Ann · [^\n]* s$/);
+    expect(answer.content).toMatch(/\n-# ⓘ 1 action · approved by Ann · [^\n]* s(?:, waited [^\n]* for Ann)?$/);
     const record = await clicked(answer, "Details", discord.ben);
     expect(record).toContain("What I did for Ann");
     expect(record).toContain("echo finished");

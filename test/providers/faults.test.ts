@@ -207,15 +207,15 @@ describe.each(apis)("$name", (api) => {
   });
 
   test("a slow first word is no slow connection", async () => {
-    double.failNext({ type: "delay", before: (_frame, index) => index === 0, ms: 150 });
-    const provider = api.create(double.url, { ...patient, connectMs: 75 });
+    double.failNext({ type: "delay", before: (_frame, index) => index === 0, ms: 1_500 });
+    const provider = api.create(double.url, { ...patient, connectMs: 1_000 });
     expect(textIn(await collect(provider, asking("hello")))).toBe(text);
   });
 
   test("a service that never answers ends by the first-token time-out, and is let go", async () => {
     double.failNext({ type: "silence" });
     // The request is sent at once, so that the connect time-out, the shorter one, is over by then.
-    const provider = api.create(double.url, { ...patient, connectMs: 400, firstTokenMs: 500 });
+    const provider = api.create(double.url, { ...patient, connectMs: 1_500, firstTokenMs: 2_000 });
     const error = failureIn(await collect(provider, asking("hello")));
     expect(error).toMatchObject({ code: "provider.first-token-timeout", isRetryable: true });
     await expect.poll(() => double.abandoned()).toBe(1);
@@ -223,7 +223,7 @@ describe.each(apis)("$name", (api) => {
 
   test("a stream that goes quiet ends by the idle time-out, after what was said", async () => {
     double.failNext({ type: "stall", before: api.secondText });
-    const provider = api.create(double.url, { ...patient, idleMs: 50 });
+    const provider = api.create(double.url, { ...patient, idleMs: 1_000 });
     const events = await collect(provider, asking("hello"));
     expect(textIn(events)).not.toBe("");
     expect(failureIn(events)).toMatchObject({ code: "provider.idle-timeout", isRetryable: true });

@@ -368,8 +368,8 @@ test.each([
         });
   double.mock.onMessage("think", { content: "Thought through.", reasoning: "Hm, let me see." });
   const before = (frame: string) => /thinking_delta|reasoning_summary_part\.added/.test(frame);
-  double.failNext({ type: "delay", before, ms: 500 });
-  expect(textIn(await collect(provider(250), asking("think")))).toBe("Thought through.");
+  double.failNext({ type: "delay", before, ms: 1_500 });
+  expect(textIn(await collect(provider(1_000), asking("think")))).toBe("Thought through.");
   double.failNext({ type: "stall", before });
   const stalled = await collect(provider(20), asking("think"));
   expect(failureIn(stalled)).toMatchObject({ code: "provider.idle-timeout", isRetryable: true });

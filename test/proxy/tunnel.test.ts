@@ -13,10 +13,10 @@ beforeEach(async () => {
 });
 afterEach(() => double.stop());
 
-async function complaint(manner: ProxyManner, change: (url: URL) => void = () => {}): Promise<string> {
+async function complaint(manner: ProxyManner, change: (url: URL) => void = () => {}, maxMs = 20_000): Promise<string> {
   double.manner = manner;
   change(proxy.url);
-  const options = { proxy, host: "api.test", port: 443, maxMs: 300 };
+  const options = { proxy, host: "api.test", port: 443, maxMs };
   try {
     const socket = await openTunnel(options);
     await secureTunnel(options, socket, { servername: "api.test" });
@@ -58,7 +58,7 @@ describe("a proxy that", () => {
   });
 
   test("says 200 and then nothing", async () => {
-    const said = await complaint({ type: "lies", text: "" });
+    const said = await complaint({ type: "lies", text: "" }, undefined, 2_000);
     expect(said).toContain("opened a tunnel to api.test, but no TLS came through it (");
   });
 
@@ -75,7 +75,9 @@ describe("a proxy that", () => {
   });
 
   test("keeps silent", async () => {
-    expect(await complaint({ type: "hangs" })).toBe(`${name()} did not answer within 0.3 s. Check the proxy`);
+    expect(await complaint({ type: "hangs" }, undefined, 300)).toBe(
+      `${name()} did not answer within 0.3 s. Check the proxy`,
+    );
   });
 
   test("is not there", async () => {
