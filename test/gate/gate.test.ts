@@ -13,8 +13,10 @@ function rulesOf(...rules: GateRule[]): GateRules {
   return { rules, shellParameters: new Map([["shell_exec", ["command"]]]) };
 }
 
-const exactly = (...rules: GateRule[]) => createGate({ rules: rulesOf(...rules), matching: "exact" });
-const extended = (...rules: GateRule[]) => createGate({ rules: rulesOf(...rules), matching: "extended" });
+/** On a machine that runs other tests too. */
+const timeLimitMs = 60_000;
+const exactly = (...rules: GateRule[]) => createGate({ rules: rulesOf(...rules), matching: "exact", timeLimitMs });
+const extended = (...rules: GateRule[]) => createGate({ rules: rulesOf(...rules), matching: "extended", timeLimitMs });
 
 describe("the exact match string", () => {
   test("is the tool's name, a blank and the arguments as JSON", () => {

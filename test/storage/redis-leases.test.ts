@@ -48,8 +48,8 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
   });
 
   test("what a process held that is gone is free once its time is over, and not before", async () => {
-    const gone = open({ lockMs: 500 });
-    const other = open({ lockMs: 500 });
+    const gone = open({ lockMs: 3_000 });
+    const other = open({ lockMs: 3_000 });
     const lease = await gone.leases.acquire("a");
     await gone.connection.close();
     expect(await timeLeft("a")).toBeGreaterThan(0);
@@ -63,7 +63,7 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
   });
 
   test("it is lost when somebody else has it, and what was under way counts as suspended, not as stopped", async () => {
-    const { leases } = open({ lockMs: 300 });
+    const { leases } = open({ lockMs: 1_000, waitMs: 10_000 });
     const lease = await leases.acquire("a");
     await server.client.set("{remora}:lease:a", "somebody else", "PX", 60_000);
     await aborted(lease?.signal);
@@ -74,7 +74,7 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
   });
 
   test("it is lost when Redis has forgotten it", async () => {
-    const { leases } = open({ lockMs: 300 });
+    const { leases } = open({ lockMs: 1_000, waitMs: 10_000 });
     const lease = await leases.acquire("a");
     await server.client.flushall();
     await aborted(lease?.signal);
@@ -82,7 +82,7 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
   });
 
   test("it is lost by its own clock while Redis is away", async () => {
-    const { leases } = open({ lockMs: 1_000 });
+    const { leases } = open({ lockMs: 3_000 });
     const lease = await leases.acquire("a");
     await server.kill();
     expect(lease?.signal.aborted).toBe(false);
@@ -112,11 +112,11 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
   });
 
   test("it is lost after the event loop was blocked, at once for whoever looks, and others get it", async () => {
-    const { leases } = open({ lockMs: 200 });
-    const other = open({ lockMs: 200 });
+    const { leases } = open({ lockMs: 1_000, waitMs: 10_000 });
+    const other = open({ lockMs: 1_000, waitMs: 10_000 });
     const lease = await leases.acquire("a");
     const signal = (await leases.acquire("b"))?.signal;
-    const block = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    const block = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
     block();
     expect(lease?.signal.aborted).toBe(true);
     // Who kept the signal hears from the timer.

@@ -197,8 +197,8 @@ describe.skipIf(missingRedis !== undefined)(`processes that share a queue on Bul
   });
 
   test("a tool that takes longer than the lock keeps its job, because the lock is renewed", async () => {
-    await startWorkers(2, { lockMs: 1_500, stalledMs: 100 });
-    const asked = asker.queue.run(job("c1", "write", {}, 4_000), never);
+    await startWorkers(2, { lockMs: 3_000, stalledMs: 100 });
+    const asked = asker.queue.run(job("c1", "write", {}, 7_000), never);
     expect(await asked).toMatchObject({ status: "ok", attempts: 1 });
     expect(await written("c1")).toBe("begin\nwritten\n");
     expect(await seenByBullMq("c1")).toEqual({ given: 1, stalled: 0 });
