@@ -31,7 +31,10 @@ async function createDriver(): Promise<ChangesDriver> {
     },
     close: () => browser.close(),
     async ask(text) {
+      const before = tab.url();
       await say(tab.getByRole("main"), `@remora ${text}`);
+      // Until then, the thread of the request before may say the same.
+      await tab.waitForURL(({ href }) => href !== before);
       await panel().getByText(text.slice(0, 30)).first().waitFor();
       return {
         say: (more) => say(panel(), more),

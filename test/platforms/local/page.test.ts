@@ -423,6 +423,26 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await thread().waitFor({ state: "hidden" });
   });
 
+  test("the receipt of a click comes late, and what a person types meanwhile goes on", async () => {
+    await write("@remora ask");
+    const approve = thread().getByRole("button", { name: "Approve", exact: true });
+    await approve.waitFor();
+    const isTyping = Promise.withResolvers<void>();
+    await tab.route("**/local/api/answers", async (route) => {
+      await isTyping.promise;
+      await route.continue();
+    });
+    const receipt = tab.waitForResponse("**/local/api/answers");
+    await approve.click();
+    const box = tab.getByRole("main").getByRole("textbox");
+    await box.pressSequentially("@remora ");
+    isTyping.resolve();
+    await (await receipt).finished();
+    await tab.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    await tab.keyboard.type("again");
+    expect(await box.inputValue()).toBe("@remora again");
+  });
+
   test("a lost connection is said, what was written stays, and it comes back by itself", async () => {
     const port = Number(new URL(page.url).port);
     await page.platform.connect(

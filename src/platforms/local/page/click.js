@@ -13,7 +13,7 @@ export async function click(view, receipt, path, body) {
     const { accepted, text, file } = answer;
     receipt.textContent = file === undefined ? text : "";
     receipt.classList.toggle("refused", !accepted);
-    if (accepted && file === undefined) view.focus({ preventScroll: true });
+    if (accepted && file === undefined && isFree(view)) view.focus({ preventScroll: true });
   } catch (thrown) {
     if (!(thrown instanceof Failure)) throw thrown;
     receipt.textContent = thrown.message;
@@ -21,4 +21,9 @@ export async function click(view, receipt, path, body) {
   }
   for (const button of buttons) button.disabled = false;
   return answer;
+}
+
+/** A person who writes somewhere else meanwhile keeps the focus there. */
+function isFree(view) {
+  return document.activeElement === document.body || view.contains(document.activeElement);
 }
