@@ -1,12 +1,13 @@
 /**
  * Turns speech into text at an OpenAI-compatible endpoint (`/audio/transcriptions`). OpenAI's client library, which is
- * loaded for the first file, streams the file from disk. An expected failure is returned as a sentence for people.
+ * loaded for the first file, sends the file. An expected failure is returned as a sentence for people.
  */
 import { openAsBlob } from "node:fs";
 import { stat } from "node:fs/promises";
 import type OpenAI from "openai";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { packForm } from "../lib/pack-form.ts";
 import { formatBytes } from "../lib/text/format-bytes.ts";
 import { lowerFirst } from "../lib/text/lower-first.ts";
 import { shorten } from "../lib/text/shorten.ts";
@@ -66,8 +67,11 @@ async function createClient({ apiKey, baseUrl, timeoutMs = maxAttemptMs }: Trans
     // The SDK requires a key even if the server does not.
     apiKey: apiKey ?? "not-needed",
     ...{ baseURL: baseUrl, timeout: timeoutMs, maxRetries, logLevel: "off" },
-    // Unless `window` is null and redirects are off, `fetch` keeps a copy of everything that it sends.
-    fetch: (input, init) => fetch(input, { ...init, redirect: "error", window: null }),
+    fetch: async (input, init) => {
+      const packed = init?.body instanceof FormData ? await packForm(init, init.body) : init;
+      // Unless `window` is null and redirects are off, `fetch` keeps a copy of everything that it sends.
+      return await fetch(input, { ...packed, redirect: "error", window: null });
+    },
     organization: null,
     project: null,
   });
