@@ -6,5 +6,5 @@ export async function packForm(init: RequestInit, form: FormData): Promise<Reque
   const packed = new Response(form);
   const headers = new Headers(init.headers);
   headers.set("content-type", packed.headers.get("content-type") ?? "");
-  return { ...init, headers, body: await packed.bytes() };
+  return { ...init, headers, body: new Uint8Array(await packed.arrayBuffer()) };
 }

@@ -90,7 +90,7 @@ describe.skipIf(missingRedis !== undefined)(`leases on Redis${redisNote}`, () =>
   });
 
   test("it is lost by its own clock while Redis answers nothing", async () => {
-    const { leases } = open({ lockMs: 1_000 });
+    const { leases } = open({ lockMs: 3_000 });
     const lease = await leases.acquire("a");
     process.kill(server.pid, "SIGSTOP");
     await aborted(lease?.signal);
