@@ -28,8 +28,8 @@ export interface SocketReceiverOptions {
 }
 
 /**
- * The SDK sends three pings in this time, then drops a connection that does not answer. As long as Slack waits for an
- * acknowledgement: what waits on a slow machine or network is not lost until then.
+ * The SDK sends three pings in this time, then drops a connection that does not answer. Slack waits as long for an
+ * acknowledgement, so a shorter limit would lose clicks on a slow network that could still be answered in time.
  */
 const maxSilenceMs = 3_000;
 const maxOpenMs = 5_000;
