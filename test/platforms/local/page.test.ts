@@ -443,6 +443,27 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     expect(await box.inputValue()).toBe("@remora again");
   });
 
+  test.for(["POST", "GET"])("a thread opens late (%s), and a person's next words stay in their box", async (method) => {
+    const isTyping = Promise.withResolvers<void>();
+    await tab.route(/local\/api\/messages/, async (route) => {
+      if (route.request().method() === method) await isTyping.promise;
+      await route.continue();
+    });
+    const box = tab.getByRole("main").getByRole("textbox");
+    const asked = tab.waitForRequest((request) => request.method() === method && request.url().includes("/messages"));
+    const opened = tab.waitForResponse((response) => response.url().includes("thread="));
+    await box.fill("@remora hello");
+    await box.press("Enter");
+    await asked;
+    await box.fill("@remora ");
+    await box.pressSequentially("and ");
+    isTyping.resolve();
+    await (await opened).finished();
+    await tab.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    await tab.keyboard.type("again");
+    expect(await box.inputValue()).toBe("@remora and again");
+  });
+
   test("a lost connection is said, what was written stays, and it comes back by itself", async () => {
     const port = Number(new URL(page.url).port);
     await page.platform.connect(

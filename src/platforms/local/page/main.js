@@ -215,13 +215,23 @@ window.addEventListener("hashchange", async () => {
   const before = open;
   readHash();
   render();
+  // Before the load: later, it would take the focus, and the words, from a person who has begun to write.
+  moveFocus(before);
   await attempt(loadOpen);
   render();
-  if (target !== undefined || before === open) return;
-  if (open.thread === null && before.thread !== null) panes.place.composer.focus();
-  else if (open.thread !== before.thread && !byId("thread").contains(document.activeElement))
-    panes.thread.composer.focus();
 });
+
+function moveFocus(before) {
+  if (target !== undefined) return;
+  if (open.thread === null && before.thread !== null) panes.place.composer.focus();
+  else if (open.thread !== before.thread && !byId("thread").contains(document.activeElement) && !isWriting())
+    panes.thread.composer.focus();
+}
+
+function isWriting() {
+  return document.activeElement instanceof HTMLTextAreaElement && document.activeElement.value !== "";
+}
+
 document.addEventListener("visibilitychange", render);
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
