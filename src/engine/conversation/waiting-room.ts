@@ -64,7 +64,7 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
   const lines = new Map<string, Line>();
   const released = createLruMap<true>(maxReleased);
   const stopped = createStoppedRequests({ ledger, log, show: showStopped });
-  let listing: Promise<unknown> = Promise.resolve();
+  let listing = Promise.resolve();
   const closed = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let checking: Promise<void> | undefined;
@@ -204,7 +204,7 @@ export function createWaitingRoom(options: WaitingRoomOptions): WaitingRoom {
         .catch((thrown: unknown) =>
           log.warn({ error: messageOf(thrown) }, "could not list requests that were stopped"),
         );
-      listing = Promise.all([listing, begun]);
+      listing = listing.then(() => begun);
     },
     async close() {
       closed.abort();
