@@ -39,15 +39,19 @@ async function createDriver(): Promise<ChangesDriver> {
       return {
         say: (more) => say(panel(), more),
         answers: async () => (await panel().getByRole("article").allInnerTexts()).join("\n"),
-        async cards() {
-          const all = await cards().all();
-          return await Promise.all(
-            all.map(async (card) => ({
-              text: await card.innerText(),
-              buttons: await card.getByRole("button").allTextContents(),
-            })),
-          );
-        },
+        // All at once: one at a time, a card that has gone is waited for, for example while another thread opens.
+        cards: () =>
+          cards().evaluateAll((all) =>
+            all.map((card) => {
+              const buttons = [...card.querySelectorAll("button")].filter((button) => button.checkVisibility());
+              // The browser leaves out of `innerText` what it has not drawn yet.
+              const diffs = [...card.querySelectorAll(".diff")].map((diff) => diff.textContent);
+              return {
+                text: [card.innerText, ...diffs].join("\n"),
+                buttons: buttons.map((button) => button.textContent),
+              };
+            }),
+          ),
         async press(button, by = "Ann") {
           if (by !== "Ann") await as(by);
           await cards().last().getByRole("button", { name: button, exact: true }).click();
