@@ -410,7 +410,7 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await tab.keyboard.type("@remora ask");
     await tab.keyboard.press("Enter");
     await thread().getByRole("button", { name: "Approve", exact: true }).waitFor();
-    await tab.waitForFunction("document.activeElement.id === 'thread-text'");
+    await expect.poll(() => tab.evaluate("document.activeElement.id")).toBe("thread-text");
     for (let presses = 0; presses < 12; presses++) {
       await tab.keyboard.press("Shift+Tab");
       if ((await tab.evaluate("document.activeElement.textContent")) === "Approve") break;
@@ -462,6 +462,36 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await tab.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
     await tab.keyboard.type("again");
     expect(await box.inputValue()).toBe("@remora and again");
+  });
+
+  test("after a change of the person that failed, the page still hears what others write", async () => {
+    await tab.route("**/local/api/state*", (route) => route.abort());
+    await tab.getByRole("radio", { name: "Ben" }).click();
+    await tab.getByText("Can't reach Remora.").waitFor();
+    await page.post("/local/api/messages", { person: "ben", channel: "general", text: "are you there?" });
+    await tab.getByRole("main").getByText("are you there?").waitFor();
+    problems = problems.filter((problem) => !/Failed to load resource/.test(problem));
+  });
+
+  test("two quick changes of the person leave one stream open", async () => {
+    await tab.evaluate(`{
+      const Stream = EventSource;
+      globalThis.streams = [];
+      globalThis.EventSource = function (url) {
+        streams.push(new Stream(url));
+        return streams.at(-1);
+      };
+      Object.assign(EventSource, { CLOSED: Stream.CLOSED });
+    }`);
+    const isClicked = Promise.withResolvers<void>();
+    await tab.route("**/local/api/state*", async (route) => {
+      await isClicked.promise;
+      await route.continue();
+    });
+    for (let times = 0; times < 2; times++) await tab.getByRole("radio", { name: "Ben" }).click();
+    isClicked.resolve();
+    await expect.poll(() => tab.evaluate("streams.length")).toBe(2);
+    expect(await tab.evaluate("streams.filter(({ readyState }) => readyState !== EventSource.CLOSED).length")).toBe(1);
   });
 
   test("a lost connection is said, what was written stays, and it comes back by itself", async () => {

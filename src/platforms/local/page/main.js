@@ -23,6 +23,7 @@ const renderSidebar = createSidebar();
 const unread = new Set();
 let open = { place: "channel:general", thread: null };
 let stopFollowing = () => {};
+let lostTimer;
 let isRenderPlanned = false;
 let lastRenderMs = 0;
 /** The message to bring into view once it is there. */
@@ -57,11 +58,11 @@ const waiting = createWaiting({
 });
 
 async function load(person) {
-  stopFollowing();
   const state = await request("GET", `state?person=${encodeURIComponent(person)}`);
+  // Not before, because the page still needs the stream if that fails, and another load may have opened one meanwhile.
+  stopFollowing();
   chat.load(state);
   remember("person", state.me.id);
-  let lostTimer;
   stopFollowing = follow(state.me.id, chat.revision, {
     onMessage: received,
     onLists(lists) {
