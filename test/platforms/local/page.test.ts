@@ -464,6 +464,26 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     expect(await box.inputValue()).toBe("@remora and again");
   });
 
+  test("a thread opens late, and does not take the box of another thread from a person who writes there", async () => {
+    await write("@remora hello");
+    const box = thread().getByRole("textbox");
+    await box.waitFor();
+    const before = tab.url();
+    const isTyping = Promise.withResolvers<void>();
+    await tab.route("**/local/api/messages", async (route) => {
+      await isTyping.promise;
+      await route.continue();
+    });
+    const accepted = tab.waitForResponse("**/local/api/messages");
+    await write("@remora hello again");
+    await box.pressSequentially("for the first ");
+    isTyping.resolve();
+    await (await accepted).finished();
+    await tab.getByRole("main").getByRole("textbox").and(tab.locator(":placeholder-shown")).waitFor();
+    await tab.keyboard.type("thread");
+    expect([tab.url(), await box.inputValue()]).toEqual([before, "for the first thread"]);
+  });
+
   test("after a change of the person that failed, the page still hears what others write", async () => {
     await tab.route("**/local/api/state*", (route) => route.abort());
     await tab.getByRole("radio", { name: "Ben" }).click();

@@ -171,6 +171,7 @@ export function createComposer(slot, { id, target, send, upload, command, comman
   return {
     write,
     focus: () => text.focus(),
+    hasFocus: () => document.activeElement === text,
     /** Remora can be reached. */
     connected() {
       if (isUnreachable) say("");

@@ -29,8 +29,9 @@ export function createPanes({ chat, open, go, actions, render, loadOlder }) {
     const taken = ({ message }) => {
       chat.merge(message);
       const isNewThread = message.place.startsWith("channel:") && message.thread === null && message.isAddressed;
-      // The person may have opened another place meanwhile.
-      if (isNewThread && open().place === message.place) go(message.place, message.id);
+      // The person may have opened another place meanwhile, or write in another thread.
+      const isFree = open().place === message.place && !thread.composer.hasFocus();
+      if (isNewThread && isFree) go(message.place, message.id);
       render();
       log.toEnd();
     };
