@@ -1,5 +1,5 @@
 /** The page in a real Chromium, with a scripted agent behind the port. */
-import type { Page, ViewportSize } from "playwright-core";
+import type { Page, Route, ViewportSize } from "playwright-core";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { browserNote, missingBrowser, openTabs, type Tabs } from "../../doubles/browser.ts";
 import { blankPng } from "../../plugin-sdk/documents/files.ts";
@@ -482,6 +482,43 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await tab.getByRole("main").getByRole("textbox").and(tab.locator(":placeholder-shown")).waitFor();
     await tab.keyboard.type("thread");
     expect([tab.url(), await box.inputValue()]).toEqual([before, "for the first thread"]);
+  });
+
+  test("words that are written while a message is sent stay, also if another place is opened meanwhile", async () => {
+    const isElsewhere = Promise.withResolvers<void>();
+    await tab.route("**/local/api/messages", async (route) => {
+      await isElsewhere.promise;
+      await route.continue();
+    });
+    const accepted = tab.waitForResponse("**/local/api/messages");
+    await write("first");
+    const box = tab.getByRole("main").getByRole("textbox");
+    await box.fill("second");
+    await tab.getByRole("button", { name: "random" }).click();
+    await tab.getByPlaceholder("Message #random as Ann").waitFor();
+    isElsewhere.resolve();
+    await (await accepted).finished();
+    await tab.locator("#composer .send:enabled").waitFor();
+    await tab.getByRole("button", { name: "general" }).click();
+    await tab.getByPlaceholder("Message #general as Ann").waitFor();
+    expect(await box.inputValue()).toBe("second");
+  });
+
+  test("words that are written anew are another message, also if the answer to the same words was lost", async () => {
+    const isLost = tab.waitForEvent("requestfailed");
+    const loseAnswer = async (route: Route) => {
+      await route.fetch();
+      await route.abort();
+    };
+    await tab.route("**/local/api/messages", loseAnswer, { times: 1 });
+    await write("@remora hello");
+    await isLost;
+    await tab.locator("#composer .send:enabled").waitFor();
+    await tab.getByRole("main").getByRole("textbox").fill("");
+    await write("@remora hello");
+    await thread().waitFor();
+    expect(agent.heard).toHaveLength(2);
+    problems = problems.filter((problem) => !/Failed to load resource/.test(problem));
   });
 
   test("after a change of the person that failed, the page still hears what others write", async () => {

@@ -103,7 +103,10 @@ export function createComposer(slot, { id, target, send, upload, command, comman
       await deliver(value, files);
       pending = undefined;
       // During the uploads, the person may have opened another conversation.
-      if (context.key !== key) return void drafts.delete(key);
+      if (context.key !== key) {
+        if (drafts.get(key) === value) drafts.delete(key);
+        return;
+      }
       // Keep what was added during the request.
       attached.remove(files);
       // Keep what was typed during the request.
@@ -130,7 +133,11 @@ export function createComposer(slot, { id, target, send, upload, command, comman
     await send(to, { id: messageId, text: value, attachments });
   }
 
-  text.addEventListener("input", changed);
+  text.addEventListener("input", () => {
+    // The same words are another message if they are written anew.
+    if (text.value === "") pending = undefined;
+    changed();
+  });
   text.addEventListener("keydown", (event) => {
     if (event.key === "Tab" && !event.shiftKey && !suggestions.hidden) {
       const [first] = suggestions.children;
