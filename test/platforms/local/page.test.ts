@@ -423,6 +423,19 @@ describe.skipIf(missingBrowser !== undefined)(`the local page in a browser${brow
     await thread().waitFor({ state: "hidden" });
   });
 
+  test("after a click by keyboard, the card has the focus, also if it changed before the receipt came", async () => {
+    await write("@remora ask");
+    const approve = thread().getByRole("button", { name: "Approve", exact: true });
+    await approve.waitFor();
+    await tab.route("**/local/api/answers", async (route) => {
+      const response = await route.fetch();
+      await thread().getByText("Approved by Ann").waitFor();
+      await route.fulfill({ response });
+    });
+    await approve.press("Enter");
+    await expect.poll(() => tab.evaluate("document.activeElement.ariaLabel")).toBe("Approved request");
+  });
+
   test("the receipt of a click comes late, and what a person types meanwhile goes on", async () => {
     await write("@remora ask");
     const approve = thread().getByRole("button", { name: "Approve", exact: true });

@@ -3,6 +3,8 @@ import { Failure, request } from "./api.js";
 
 /** Resolves to the receipt, or to undefined on failure. The caller shows a receipt's file. */
 export async function click(view, receipt, path, body) {
+  // The view may be replaced before the receipt arrives.
+  const place = view.parentElement;
   const buttons = [...view.querySelectorAll("button")];
   for (const button of buttons) button.disabled = true;
   receipt.classList.remove("refused");
@@ -13,7 +15,8 @@ export async function click(view, receipt, path, body) {
     const { accepted, text, file } = answer;
     receipt.textContent = file === undefined ? text : "";
     receipt.classList.toggle("refused", !accepted);
-    if (accepted && file === undefined && isFree(view)) view.focus({ preventScroll: true });
+    if (accepted && file === undefined && isFree(place))
+      place.querySelector("[tabindex='-1']").focus({ preventScroll: true });
   } catch (thrown) {
     if (!(thrown instanceof Failure)) throw thrown;
     receipt.textContent = thrown.message;
@@ -24,6 +27,6 @@ export async function click(view, receipt, path, body) {
 }
 
 /** A person who writes somewhere else meanwhile keeps the focus there. */
-function isFree(view) {
-  return document.activeElement === document.body || view.contains(document.activeElement);
+function isFree(place) {
+  return document.activeElement === document.body || place.contains(document.activeElement);
 }
