@@ -16,7 +16,7 @@ export async function click(view, receipt, path, body) {
     receipt.textContent = file === undefined ? text : "";
     receipt.classList.toggle("refused", !accepted);
     if (accepted && file === undefined && isFree(place))
-      place.querySelector("[tabindex='-1']").focus({ preventScroll: true });
+      place.querySelector("[tabindex='-1']")?.focus({ preventScroll: true });
   } catch (thrown) {
     if (!(thrown instanceof Failure)) throw thrown;
     receipt.textContent = thrown.message;
