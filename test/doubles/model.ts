@@ -6,6 +6,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { LLMock } from "@copilotkit/aimock";
 import { modelCheckText } from "./model-check.ts";
+import { refusalOf } from "./model-rules/rule.ts";
+import { type ModelService, rulesOfServices, serviceOfPath } from "./model-rules/services.ts";
 
 /** A frame is one event of the stream: an SSE block, or a line of JSON. */
 export type FrameTest = (frame: string, index: number) => boolean;
@@ -46,11 +48,21 @@ export interface ModelDouble {
   stop(): Promise<void>;
 }
 
-/** `countsChecks`: treats calls that only check whether the model answers like all others. */
-export async function startModelDouble({ countsChecks = false } = {}): Promise<ModelDouble> {
+export interface ModelDoubleOptions {
+  /** Treats calls that only check whether the model answers like all others. */
+  countsChecks?: boolean;
+  /** The service whose rules apply. By default, the one whose protocol the request's path belongs to. */
+  service?: ModelService;
+}
+
+export async function startModelDouble({
+  countsChecks = false,
+  service,
+}: ModelDoubleOptions = {}): Promise<ModelDouble> {
   const mock = await LLMock.create({ port: 0, logLevel: "silent" });
   const faults: Fault[] = [];
   const requests: ModelRequestSeen[] = [];
+  const answers: string[] = [];
   const sockets = new Set<Socket>();
   let abandoned = 0;
   let isBlind = false;
@@ -60,9 +72,8 @@ export async function startModelDouble({ countsChecks = false } = {}): Promise<M
     response.on("close", () => {
       if (!response.writableFinished) abandoned += 1;
     });
-    serve(mock.url, request, response, { faults, requests, isBlind, isKeyRefused, countsChecks }).catch(() =>
-      response.destroy(),
-    );
+    const state = { faults, requests, answers, isBlind, isKeyRefused, countsChecks, service };
+    serve(mock.url, request, response, state).catch(() => response.destroy());
   });
   server.on("connection", (socket) => {
     sockets.add(socket);
@@ -97,16 +108,18 @@ async function listen(server: Server): Promise<number> {
 interface State {
   faults: Fault[];
   requests: ModelRequestSeen[];
+  answers: string[];
   isBlind: boolean;
   isKeyRefused: boolean;
   countsChecks: boolean;
+  service: ModelService | undefined;
 }
 
 async function serve(
   upstream: string,
   request: IncomingMessage,
   response: ServerResponse,
-  { faults, requests, isBlind, isKeyRefused, countsChecks }: State,
+  { faults, requests, answers, isBlind, isKeyRefused, countsChecks, service }: State,
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
@@ -134,9 +147,15 @@ async function serve(
     response.writeHead(fault.status, { "content-type": "application/json", ...fault.headers }).end(fault.body ?? "{}");
     return;
   }
-  const refusal = isBlind ? pictureRefusal(path, text) : undefined;
+  const blindness = isBlind ? pictureRefusal(path, text) : undefined;
+  const call = { path, headers: request.headers, body: text === "" ? {} : JSON.parse(text), answers };
+  const refusal =
+    blindness === undefined
+      ? refusalOf(rulesOfServices[service ?? serviceOfPath(path)], call)
+      : { status: 400, body: blindness };
   if (refusal !== undefined) {
-    response.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify(refusal));
+    const headers = { "content-type": "application/json", ...refusal.headers };
+    response.writeHead(refusal.status, headers).end(JSON.stringify(refusal.body));
     return;
   }
   const answer = await fetch(upstream + path, {
@@ -148,7 +167,9 @@ async function serve(
   response.writeHead(answer.status, { "content-type": type });
   response.flushHeaders();
   const separator = type.includes("event-stream") ? "\n\n" : "\n";
-  await write(framesOf(await answer.text(), separator), separator, response, fault);
+  const whole = await answer.text();
+  answers.push(whole);
+  await write(framesOf(whole, separator), separator, response, fault);
 }
 
 function pictureRefusal(path: string, body: string): object | undefined {

@@ -1,0 +1,4 @@
+/** What Anthropic's own service refuses. */
+import type { ModelRule } from "./rule.ts";
+
+export const anthropicRules: readonly ModelRule[] = [];

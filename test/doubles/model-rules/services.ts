@@ -1,0 +1,22 @@
+/** The services that a double of a model service can be, each with what it refuses. */
+import { anthropicRules } from "./anthropic.ts";
+import { ollamaRules } from "./ollama.ts";
+import { openAiRules } from "./openai.ts";
+import type { ModelRule } from "./rule.ts";
+
+export const rulesOfServices = {
+  anthropic: anthropicRules,
+  openai: openAiRules,
+  ollama: ollamaRules,
+  /** A server that speaks these protocols and refuses nothing. */
+  any: [],
+} satisfies Record<string, readonly ModelRule[]>;
+
+export type ModelService = keyof typeof rulesOfServices;
+
+/** The service whose own protocol a path belongs to. */
+export function serviceOfPath(path: string): ModelService {
+  if (path.startsWith("/v1/messages")) return "anthropic";
+  if (path.startsWith("/api/")) return "ollama";
+  return path.startsWith("/v1/") ? "openai" : "any";
+}
