@@ -1,11 +1,14 @@
-/** Builds the provider cascade, the model prices, and the model choice of each conversation. */
+/** Builds the provider cascade, the model prices, the model choice of each conversation, and what names people to services. */
+import { createHmac, randomBytes } from "node:crypto";
 import { createModelChoice, type ModelChoice } from "../commands/model-command.ts";
 import { hasBudget, hasOwnAddress, modelsToChoose, providerSettings } from "../config/derive.ts";
 import type { Settings } from "../config/settings.ts";
 import { createModelWatch, type ModelWatch } from "../health/model-watch.ts";
 import type { Log } from "../lib/log.ts";
 import type { HealthCheck } from "../ports/health.ts";
+import type { Ledger } from "../ports/ledger.ts";
 import type { Provider } from "../ports/provider.ts";
+import type { Payer } from "../ports/usage.ts";
 import { createCascade } from "../providers/cascade.ts";
 import { createNetwork, type Network } from "../providers/network.ts";
 import { createRefusedKeys } from "../providers/refused-keys.ts";
@@ -24,6 +27,8 @@ export interface Models {
   usage: BudgetedUsageMeter;
   priceOf: PriceOf;
   choice: ModelChoice;
+  /** The digest that names a person to model services. Undefined if the settings say that nobody is named. */
+  endUserOf(person: Pick<Payer, "platform" | "user">): Promise<string | undefined>;
   watch: ModelWatch;
   close(): Promise<void>;
 }
@@ -72,7 +77,35 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
   });
   const checks = () => [...watch.checks(), ...networkChecks(chosen, network)];
   const watched = { ...watch, checks };
-  return { statuses, provider, usage, priceOf, choice, watch: watched, close: async () => network.close() };
+  const endUserOf = config.models.userIds === "off" ? async () => undefined : createEndUsers(ledger);
+  return { statuses, provider, usage, priceOf, choice, endUserOf, watch: watched, close: async () => network.close() };
+}
+
+/**
+ * Names people by a keyed digest, because ids of chat services are so few that a service could try them all. All processes
+ * share the key, so a person keeps the same name.
+ */
+function createEndUsers(ledger: Pick<Ledger, "create" | "get">): Models["endUserOf"] {
+  const id = "end-users";
+  let key: Promise<string> | undefined;
+
+  async function sharedKey(): Promise<string> {
+    const value = randomBytes(32).toString("hex");
+    await ledger.create("secret", id, { state: "kept", body: { value }, group: "" });
+    return (await ledger.get("secret", id))?.body.value ?? value;
+  }
+
+  return async ({ platform, user }) => {
+    key ??= sharedKey();
+    try {
+      return createHmac("sha256", await key)
+        .update(`${platform}:${user.id}`)
+        .digest("hex");
+    } catch (thrown) {
+      key = undefined;
+      throw thrown;
+    }
+  };
 }
 
 /** A machine whose models are all local needs no network. */

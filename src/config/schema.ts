@@ -32,6 +32,7 @@ const models = z
       .array(text.regex(/^(?:anthropic|openai|ollama|demo)\/\S+$/, "a model is written provider/model"))
       .default([]),
     prices: z.record(z.string().regex(/^\S+\/\S+$/, "a model is written provider/model"), modelPrice).default({}),
+    userIds: z.enum(["digest", "off"]).default("digest"),
     anthropic: z
       .strictObject({ model: text.default("claude-sonnet-5-5"), apiKey: optionalText, baseUrl: optionalText })
       .prefault({}),

@@ -20,6 +20,7 @@ import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { offerOf, type ToolOffer } from "../ports/tool-offer.ts";
 import { originsOfTurn } from "../ports/turn-origins.ts";
+import { type Payer, payerOf } from "../ports/usage.ts";
 import { createBrainFiles } from "./brain-files.ts";
 import { type Allocation, allocate, type Shares, shareOf } from "./budget.ts";
 import {
@@ -69,6 +70,8 @@ export interface ContextBuilderOptions {
   /** The preferred model as `provider/model`, for snapshots. */
   defaultModel: string;
   preferredModel?(conversationId: string, scope: Scope): Promise<string | undefined>;
+  /** The digest that names a person to model services. */
+  endUserOf?(person: Pick<Payer, "platform" | "user">): Promise<string | undefined>;
   now?(): number;
 }
 
@@ -116,6 +119,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
       (steadyHistory ?? history).read(turn.conversationId, turn.id, tools),
       recall.about(turn),
       options.preferredModel?.(turn.conversationId, turn.scope),
+      options.endUserOf?.(payerOf(turn)),
     ]);
     // Render what needs none of them while the search works in its thread. A failure is that of the await below.
     reads.catch(() => {});
@@ -123,11 +127,12 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     const own = originsOfTurn(turn, tools);
     const offer = offerOf(input.tools);
     const prefix = renderPrefix(briefs, offer);
-    const [stored, recalled, preferredModel] = await reads;
+    const [stored, recalled, preferredModel, endUser] = await reads;
     const sources = { prefix, offer, briefs, history: stored, recalled, clock, memoryPieces, origins: own };
     const within = (contextTokens: number): Assembled => {
       const assembled = assemble(input, { ...config, contextTokens }, sources);
       if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
+      if (endUser !== undefined) assembled.request.endUser = endUser;
       return assembled;
     };
     return { ...within(config.contextTokens), within, history: stored };

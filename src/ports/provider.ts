@@ -48,6 +48,8 @@ export interface ModelRequest {
   maxOutputTokens: number;
   /** The `provider/model` that a person chose for this conversation. */
   preferredModel?: string;
+  /** The person who asked, as a digest. Services use it to tell misuse by one person from that of a whole installation. */
+  endUser?: string;
   /** No other model may answer instead. */
   isWithoutFallback?: boolean;
   /** Builds the request again with a smaller context, for a model that refuses this one as too long. Only the cascade calls it. */
