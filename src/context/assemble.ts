@@ -144,13 +144,23 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
       const assembled = await assembleTurn(input);
       const snapshotPath = writeSnapshot(input, assembled);
       const { request, origins, allocation, within } = assembled;
-      const shorter = () => {
-        const half = within(Math.floor(allocation.usedTokens * shorterShare));
-        half.notes.push("asked again with half the tokens, because the model refused the prompt as too long");
-        writeSnapshot(input, half);
-        return half.request;
+      const again = (tokens: number, note: string): ModelRequest => {
+        const smaller = within(Math.floor(tokens));
+        smaller.notes.push(note);
+        writeSnapshot(input, smaller);
+        return smaller.request;
       };
-      return { request, shorter, snapshotPath, estimatedTokens: allocation.usedTokens, origins };
+      const { usedTokens } = allocation;
+      const fitting = (tokens: number) =>
+        usedTokens <= tokens
+          ? request
+          : again(tokens, `built within ${tokens} tokens, because the model takes no more`);
+      const shorter = (tokens = usedTokens) =>
+        again(
+          Math.min(tokens, usedTokens * shorterShare),
+          "asked again with half the tokens or less, because the model refused the prompt as too long",
+        );
+      return { request, fitting, shorter, snapshotPath, estimatedTokens: usedTokens, origins };
     },
     async preview(turn, tools) {
       const { allocation, history: stored, request } = await assembleTurn({ turn, step: 1, tools, notes: [] });
