@@ -9,7 +9,7 @@ import type { Provider } from "../ports/provider.ts";
 import { createCascade } from "../providers/cascade.ts";
 import { createNetwork, type Network } from "../providers/network.ts";
 import { createRefusedKeys } from "../providers/refused-keys.ts";
-import { createProviders, type ProviderStatus } from "../providers/select.ts";
+import { createProviders, type ProviderStatus, warningsOf } from "../providers/select.ts";
 import { createProxyRules } from "../proxy/proxy-rules.ts";
 import { createPriceList, type PriceOf } from "../usage/prices.ts";
 import { type BudgetedUsageMeter, createUsageMeter } from "../usage/usage.ts";
@@ -70,7 +70,7 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
       fallbacks: () => providers.map(({ model }) => model),
     },
   });
-  const checks = () => [...watch.checks(), ...networkChecks(chosen, network)];
+  const checks = () => [...watch.checks(), ...networkChecks(chosen, network), ...warningsOf(statuses)];
   const watched = { ...watch, checks };
   return { statuses, provider, usage, priceOf, choice, watch: watched, close: async () => network.close() };
 }

@@ -148,7 +148,7 @@ async function serve(
   const page = ollamaPage(call, listsCapabilities);
   if (page !== undefined) {
     const shown = JSON.stringify(page.body, (key, value) =>
-      key === "capabilities" && isBlind ? value.filter((one: string) => one !== "vision") : value,
+      key === "capabilities" && value && isBlind ? value.filter((one: string) => one !== "vision") : value,
     );
     response.writeHead(page.status, { "content-type": "application/json" }).end(shown);
     return;

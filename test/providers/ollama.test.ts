@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ollamaUrlOf, probeOllama } from "../../src/providers/ollama.ts";
+import { ollamaUrlOf, probeOllama } from "../../src/providers/ollama-models.ts";
 import { freePort } from "../doubles/free-port.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 
@@ -12,7 +12,8 @@ afterEach(() => double.stop());
 describe("finding Ollama", () => {
   test("lists the models that are there", async () => {
     double.mock.on({ model: "llama3.2" }, { content: "x" });
-    expect(await probeOllama(double.url, AbortSignal.timeout(60_000))).toContain("llama3.2");
+    const models = await probeOllama(double.url, AbortSignal.timeout(60_000));
+    expect(models?.map(({ name }) => name)).toContain("llama3.2");
   });
 
   test.each(["not a host", "http://nowhere.invalid"])("finds none at %s", async (host) => {
