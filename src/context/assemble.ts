@@ -77,6 +77,8 @@ const maxHeardShare = 0.25;
 
 /** Of the tokens of a prompt that a model has refused as too long. */
 const shorterShare = 0.5;
+const noteOfShorter = "asked again with half the tokens or less, because the model refused the prompt as too long";
+const noteOfFitting = "built within fewer tokens, because the model takes no more";
 
 interface Assembled {
   request: ModelRequest;
@@ -151,15 +153,8 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
         return smaller.request;
       };
       const { usedTokens } = allocation;
-      const fitting = (tokens: number) =>
-        usedTokens <= tokens
-          ? request
-          : again(tokens, `built within ${tokens} tokens, because the model takes no more`);
-      const shorter = (tokens = usedTokens) =>
-        again(
-          Math.min(tokens, usedTokens * shorterShare),
-          "asked again with half the tokens or less, because the model refused the prompt as too long",
-        );
+      const fitting = (tokens: number) => (usedTokens <= tokens ? request : again(tokens, noteOfFitting));
+      const shorter = (tokens = usedTokens) => again(Math.min(tokens, usedTokens * shorterShare), noteOfShorter);
       return { request, fitting, shorter, snapshotPath, estimatedTokens: usedTokens, origins };
     },
     async preview(turn, tools) {

@@ -87,8 +87,9 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       yield { type: "notice", text: isTooLong ? "Asking again with a shorter history" : "Asking again" };
       // A connection that broke before any text may need a moment, so a single model gets its retry as well.
       const wasRepeated = isTooLong || failure.hasText;
-      // A model that reported its limit only now gets what fits. Otherwise even a known limit was too high.
-      const most = limit === undefined ? candidate.provider.promptTokens?.(candidate.model) : limit / 2;
+      // A model that reported its limit only now gets what fits. Otherwise even the known limit was too high.
+      const now = candidate.provider.promptTokens?.(candidate.model);
+      const most = now !== undefined && now < (limit ?? Number.POSITIVE_INFINITY) ? now : limit && limit / 2;
       const next = isTooLong ? { ...asked, ...messagesOf(shorter(most)) } : asked;
       const again = yield* once(candidate, next, insteadBecause);
       return again === undefined ? undefined : { candidate, error: again.error, wasRepeated };

@@ -23,6 +23,8 @@ export interface ModelContext {
   /** Undefined: the server knows best, because it runs the model elsewhere. */
   numCtx: number | undefined;
   limitedBy?: keyof typeof limits;
+  /** What the server really gave, if a refusal said so. Some servers ignore `num_ctx`. */
+  given?: number;
 }
 
 /** Why a model gets no more, and what to do, for people. */
@@ -46,6 +48,8 @@ export interface OllamaContexts {
   promptTokens(model: string): number | undefined;
   /** For people: what a model that takes less than `context.tokens` gets, why, and what to do. */
   problemOf(model: string): Pick<HealthCheck, "what" | "why" | "todo"> | undefined;
+  /** After a refusal that says how many tokens of context there are. */
+  learn(model: string, tokens: number): void;
   /** After a refusal for lack of memory. False if there is no smaller context worth having. */
   shrink(model: string): boolean;
 }
@@ -88,7 +92,7 @@ export function createOllamaContexts(
 
   function promptTokens(model: string): number | undefined {
     const context = known.get(model);
-    const tokens = context?.numCtx ?? context?.facts?.contextLength;
+    const tokens = context?.given ?? context?.numCtx ?? context?.facts?.contextLength;
     if (tokens === undefined) return undefined;
     return Math.floor((tokens - Math.min(answerTokens, tokens / 4)) / tokenizerMargin);
   }
@@ -111,11 +115,16 @@ export function createOllamaContexts(
     promptTokens,
     problemOf(model) {
       const tokens = promptTokens(model) ?? Number.POSITIVE_INFINITY;
-      const { numCtx, facts, limitedBy } = known.get(model) ?? {};
+      const { given, numCtx, facts, limitedBy } = known.get(model) ?? {};
       if (tokens >= wishes.promptTokens || limitedBy === undefined) return undefined;
-      const all = formatNumber(numCtx ?? facts?.contextLength ?? 0);
+      const all = formatNumber(given ?? numCtx ?? facts?.contextLength ?? 0);
       const what = `ollama/${model} has ${all} tokens of context, so its prompts are cut to ${formatNumber(tokens)} instead of context.tokens (${formatNumber(wishes.promptTokens)})`;
       return { what, ...limits[limitedBy] };
+    },
+    learn(model, tokens) {
+      const context = known.get(model) ?? { facts: undefined, numCtx: wanted };
+      if (tokens < (context.numCtx ?? Number.POSITIVE_INFINITY))
+        known.set(model, { ...context, given: tokens, limitedBy: "model" });
     },
     shrink(model) {
       const context = known.get(model);

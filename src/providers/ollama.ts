@@ -30,8 +30,10 @@ export interface OllamaOptions extends Pick<RequestSettings, "think" | "keepAliv
 
 /** As Ollama 0.9 and later say it. */
 const thinkRefused = /does not support thinking|think value|invalid think/i;
+/** As llama-server and the engine for Apple's chips say it. */
+const givenContext = /(?:context size|context length) \((\d+) tokens\)/;
 const memoryRefused =
-  /more system memory|out of (?:device )?memory|(?:not enough|insufficient) memory|failed to allocate|allocation failed|[a-z]+malloc failed|resource limitations|runner process has terminated/i;
+  /more system memory|out of (?:device )?memory|(?:not enough|insufficient) memory|failed to allocate|allocation failed|[a-z]+malloc failed|resource limitations|signal: killed/i;
 
 export function createOllamaProvider(options: OllamaOptions): Provider {
   const { timeouts = defaultTimeouts } = options;
@@ -119,6 +121,8 @@ function adapt({ contexts, thoughtless, think }: Server, place: ProviderPlace, t
     thoughtless.add(place.model);
     return;
   }
+  const given = code === "provider.too-long" ? Number(givenContext.exec(message)?.[1]) : 0;
+  if (given > 0) contexts.learn(place.model, given);
   if (code !== "provider.server-error" || !memoryRefused.test(message)) throw thrown;
   if (!contexts.shrink(place.model)) throw failure(place, "noMemory", { said: message, cause: thrown });
 }

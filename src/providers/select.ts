@@ -42,8 +42,8 @@ export interface ProviderStatus {
   hint: string;
   /** Why this model, if no setting names it. */
   reason?: string;
-  /** What makes a ready model worse than it could be. */
-  warning?: Pick<HealthCheck, "what" | "why" | "todo">;
+  /** What makes a ready model worse than it could be, as far as is known by now. */
+  warning?(): Pick<HealthCheck, "what" | "why" | "todo"> | undefined;
 }
 
 export interface SelectedProviders {
@@ -58,9 +58,10 @@ interface ProbedProvider {
 
 /** For health: what makes ready models worse than they could be. */
 export function warningsOf(statuses: readonly ProviderStatus[]): HealthCheck[] {
-  return statuses.flatMap(({ name, warning }): HealthCheck[] =>
-    warning === undefined ? [] : [{ name: `${name} settings`, state: "warning", ...warning }],
-  );
+  return statuses.flatMap((status): HealthCheck[] => {
+    const warning = status.warning?.();
+    return warning === undefined ? [] : [{ name: `${status.name} settings`, state: "warning", ...warning }];
+  });
 }
 
 /** Short, because Ollama runs on this machine or in its network and answers fast. */
@@ -185,9 +186,9 @@ async function ollamaCandidate(
   const { facts } = await contexts.of(model, within);
   const reason = chosen && reasonOf(chosen);
   const hint = [readiness.hint, ...(reason === undefined ? [] : [reason])].join(": ");
-  const warning = facts?.capabilities?.includes("tools") === false ? toolless(model) : contexts.problemOf(model);
-  const more = { ...(reason === undefined ? {} : { reason }), ...(warning === undefined ? {} : { warning }) };
-  return { provider, status: { ...status, isReady: true, hint, ...more } };
+  const cannot = facts?.capabilities?.includes("tools") === false ? toolless(model) : undefined;
+  const warning = () => cannot ?? contexts.problemOf(model);
+  return { provider, status: { ...status, isReady: true, hint, warning, ...(reason === undefined ? {} : { reason }) } };
 }
 
 function toolless(model: string) {

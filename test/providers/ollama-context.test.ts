@@ -75,6 +75,20 @@ describe("a prompt for Ollama", () => {
     expect(double.requests).toHaveLength(3);
   });
 
+  test.each([
+    "request (40000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+    "input length (40000 tokens) exceeds the model's maximum context length (4096 tokens)",
+  ])("is built within what the server really gave, also later, after “%s”", async (error) => {
+    await start();
+    const request = longRequest();
+    const cascade = cascadeOf();
+    double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error }) });
+    for (const _message of [1, 2]) expect(textIn(await collect(cascade, request))).toBe(text);
+    expect(request.asked).toEqual([2_671, 2_671]);
+    // Another value would load the model anew.
+    expect(contexts()).toEqual([45_056, 45_056, 45_056]);
+  });
+
   test("that a model counts as longer than estimated is sent once more with half of what it was said to take", async () => {
     await start({ contextLength: 8_192 });
     const provider = qwenAt();
@@ -138,6 +152,7 @@ describe("the context with which a model is loaded", () => {
 
   test.each([
     "llama runner process has terminated: cudaMalloc failed: out of memory",
+    "llama runner process has terminated: signal: killed",
     "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error",
     "llama-server reported out-of-memory during startup: ggml_backend_cuda_buffer_type_alloc_buffer: failed to allocate",
   ])("is halved after “%s”", async (error) => {
@@ -146,6 +161,14 @@ describe("the context with which a model is loaded", () => {
     expect(textIn(await collect(qwenAt(), asking("hello")))).toBe(text);
     expect(contexts()).toEqual([45_056, 22_528]);
   });
+});
+
+test("a runner that ends for another reason is a failure of the server, and not loaded again and again", async () => {
+  await start();
+  const error = "llama runner process has terminated: exit status 2";
+  double.failNext({ type: "answer", status: 500, body: JSON.stringify({ error }) });
+  expect(failureIn(await collect(qwenAt(), asking("hello"))).code).toBe("provider.server-error");
+  expect(contexts()).toEqual([45_056]);
 });
 
 /** Qwen3 8B: keys and values of 36 layers with 8 heads of 128 numbers each, 144 KiB a token. */

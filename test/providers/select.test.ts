@@ -153,6 +153,15 @@ describe("choosing a model of Ollama", () => {
     expect((await chosenOf([])).hints.ollama).toMatch(/has no models; run: ollama pull qwen3\.5:4b$/);
   });
 
+  test("says from then on if the machine has no memory for the context", async () => {
+    const { providers, statuses } = await chosenOf([{ ...able, fits: 12_000 }]);
+    expect(warningsOf(statuses)).toEqual([]);
+    await collect(providers[0] ?? expect.fail(), asking("hello"));
+    expect(warningsOf(statuses)).toMatchObject([
+      { what: expect.stringContaining("11,264 tokens of context"), why: "The machine has no memory for more" },
+    ]);
+  });
+
   test("says if the model's context is smaller than context.tokens, and nothing if it is not", async () => {
     expect(warningsOf((await chosenOf([able])).statuses)).toEqual([]);
     expect(warningsOf((await chosenOf([small])).statuses)).toMatchObject([
