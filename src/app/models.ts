@@ -12,7 +12,7 @@ import type { Payer } from "../ports/usage.ts";
 import { createCascade } from "../providers/cascade.ts";
 import { createNetwork, type Network } from "../providers/network.ts";
 import { createRefusedKeys } from "../providers/refused-keys.ts";
-import { createProviders, type ProviderStatus } from "../providers/select.ts";
+import { createProviders, type ProviderStatus, warningsOf } from "../providers/select.ts";
 import { createProxyRules } from "../proxy/proxy-rules.ts";
 import { createPriceList, type PriceOf } from "../usage/prices.ts";
 import { type BudgetedUsageMeter, createUsageMeter } from "../usage/usage.ts";
@@ -75,7 +75,7 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
       fallbacks: () => providers.map(({ model }) => model),
     },
   });
-  const checks = () => [...watch.checks(), ...networkChecks(chosen, network)];
+  const checks = () => [...watch.checks(), ...networkChecks(chosen, network), ...warningsOf(statuses)];
   const watched = { ...watch, checks };
   const endUserOf = config.models.userIds === "off" ? async () => undefined : createEndUsers(ledger);
   return { statuses, provider, usage, priceOf, choice, endUserOf, watch: watched, close: async () => network.close() };

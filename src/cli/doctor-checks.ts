@@ -14,7 +14,7 @@ import { checkSharing } from "../health/shared-workspace.ts";
 import { messageOf } from "../lib/errors.ts";
 import { silentLog } from "../lib/log.ts";
 import type { HealthCheck } from "../ports/health.ts";
-import { createProviders } from "../providers/select.ts";
+import { createProviders, warningsOf } from "../providers/select.ts";
 import { installProxies } from "../proxy/install.ts";
 import { problemOfGivenFolder } from "../sandbox/draft/given-folders.ts";
 import { createSandbox } from "../sandbox/view/sandbox.ts";
@@ -227,11 +227,12 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
     const called = await Promise.all(
       providers.map(async (provider): Promise<HealthCheck> => {
         const { model } = provider;
-        const hint = statuses.find((status) => status.model === model)?.hint ?? "";
+        const { hint = "", reason } = statuses.find((status) => status.model === model) ?? {};
         if (provider.name === "demo") return { name: "model", state: "ok", what: `${model}: ${hint}` };
         const result = await checkModelCall(provider, { signal: AbortSignal.timeout(modelTimeoutMs) });
-        if (result.ok) return { name: "model", state: "ok", what: `${model} answered in ${result.milliseconds} ms` };
-        return { name: "model", state: "warning", what: result.problem, todo: result.fix };
+        if (!result.ok) return { name: "model", state: "warning", what: result.problem, todo: result.fix };
+        const what = `${model} answered in ${result.milliseconds} ms`;
+        return { name: "model", state: "ok", what, ...(reason === undefined ? {} : { why: `It is ${reason}` }) };
       }),
     );
     // With one model that answers, the others only need attention.
@@ -240,6 +241,7 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
     return [
       ...called.map((check) => (isBroken ? { ...check, state: "broken" as const } : check)),
       ...off,
+      ...warningsOf(statuses),
       ...checkPrices(settings, ready),
     ];
   } catch (thrown) {

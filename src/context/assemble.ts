@@ -80,6 +80,8 @@ const maxHeardShare = 0.25;
 
 /** Of the tokens of a prompt that a model has refused as too long. */
 const shorterShare = 0.5;
+const noteOfShorter = "asked again with half the tokens or less, because the model refused the prompt as too long";
+const noteOfFitting = "built within fewer tokens, because the model takes no more";
 
 interface Assembled {
   request: ModelRequest;
@@ -149,13 +151,16 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
       const assembled = await assembleTurn(input);
       const snapshotPath = writeSnapshot(input, assembled);
       const { request, origins, allocation, within } = assembled;
-      const shorter = () => {
-        const half = within(Math.floor(allocation.usedTokens * shorterShare));
-        half.notes.push("asked again with half the tokens, because the model refused the prompt as too long");
-        writeSnapshot(input, half);
-        return half.request;
+      const again = (tokens: number, note: string): ModelRequest => {
+        const smaller = within(Math.floor(tokens));
+        smaller.notes.push(note);
+        writeSnapshot(input, smaller);
+        return smaller.request;
       };
-      return { request, shorter, snapshotPath, estimatedTokens: allocation.usedTokens, origins };
+      const { usedTokens } = allocation;
+      const fitting = (tokens: number) => (usedTokens <= tokens ? request : again(tokens, noteOfFitting));
+      const shorter = (tokens = usedTokens) => again(Math.min(tokens, usedTokens * shorterShare), noteOfShorter);
+      return { request, fitting, shorter, snapshotPath, estimatedTokens: usedTokens, origins };
     },
     async preview(turn, tools) {
       const { allocation, history: stored, request } = await assembleTurn({ turn, step: 1, tools, notes: [] });

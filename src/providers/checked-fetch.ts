@@ -28,6 +28,7 @@ export function createCheckedFetch(
   let thrown: unknown;
 
   async function checkedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+    thrown = undefined;
     const signals = init.signal ? [signal, init.signal] : [signal];
     const headers = new Headers(init.headers);
     const id = randomUUID();

@@ -50,6 +50,8 @@ function kindOfStatus(status: number, body: ErrorBody): FailureKind {
   if (status === 413) return "tooLong";
   if (status === 429) return byBody === "noCredit" ? "noCredit" : "rateLimited";
   if (status === 503 || status === 529) return "overloaded";
+  // As Ollama's engine for Apple's chips says it.
+  if (status === 500 && byBody === "tooLong") return "tooLong";
   if (status >= 500 || status === 408 || status === 409 || status === 425) return "serverError";
   return byBody ?? "badRequest";
 }

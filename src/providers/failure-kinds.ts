@@ -72,6 +72,12 @@ export const failureKinds = {
     isRetryable: true,
     say: (_place, said) => `the service failed${said}; try again later`,
   },
+  noMemory: {
+    code: "provider.no-memory",
+    isRetryable: false,
+    say: (place, said) =>
+      `the machine at ${place.baseUrl} has too little memory for ${place.model}${said}; close other programs there, or choose a smaller model (${place.modelSetting})`,
+  },
   offline: {
     code: "provider.offline",
     isRetryable: true,

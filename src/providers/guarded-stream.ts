@@ -3,7 +3,7 @@
  * (connect, first token, idle, thinking) has its timeout. An abort, a timeout, an exception, a missing end, an empty or an
  * endless answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
  */
-import type { RemoraError } from "../lib/errors.ts";
+import { RemoraError } from "../lib/errors.ts";
 import { inBatches } from "../lib/in-batches.ts";
 import { type ModelEvent, type ModelRequest, maxProviderStateLength } from "../ports/provider.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
@@ -66,7 +66,8 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   };
   const explain = (thrown: unknown): RemoraError => {
     if (signal.aborted) return failure(place, "aborted");
-    return deadline.failure(place) ?? thrownFailure(place, checked.thrown() ?? thrown);
+    const own = thrown instanceof RemoraError ? thrown : checked.thrown();
+    return deadline.failure(place) ?? thrownFailure(place, own ?? thrown);
   };
   let iterator: AsyncIterator<StreamPiece> | undefined;
   let stopPulling: ((reason: unknown) => void) | undefined;

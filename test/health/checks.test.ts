@@ -142,7 +142,7 @@ test("where people chat, the demo model answers only if it is the only one named
   const none = {
     anthropic: { model: "m" },
     openai: { model: "m", api: "chat" as const },
-    ollama: { host: "http://127.0.0.1:1" },
+    ollama: { host: "http://127.0.0.1:1", context: { promptTokens: 32_000, answerTokens: 16_000 } },
   };
   const select = (order: string[], preferred?: string) =>
     createProviders(

@@ -96,11 +96,12 @@ async function answerOf(provider: Provider): Promise<string> {
 }
 
 const key = { apiKey: "key", timeouts };
+const context = { promptTokens: 32_000, answerTokens: 16_000 };
 test.each([
   ["anthropic", () => createAnthropicProvider({ ...key, model: "claude", baseUrl: "http://anthropic.test" })],
   ["chat", () => createOpenAiChatProvider({ ...key, model: "gpt", baseUrl: "http://chat.test/v1" })],
   ["responses", () => createOpenAiResponsesProvider({ ...key, model: "gpt", baseUrl: "http://responses.test/v1" })],
-  ["ollama", () => createOllamaProvider({ host: "http://ollama.test", model: "llama", timeouts })],
+  ["ollama", () => createOllamaProvider({ host: "http://ollama.test", model: "llama", timeouts, context })],
 ])("a model answers through the proxy: %s", async (name, provider) => {
   models.mock.onMessage("hello", { content: "Hello from afar." });
   expect(await answerOf(provider())).toBe("Hello from afar.");
