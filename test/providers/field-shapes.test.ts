@@ -30,6 +30,11 @@ const shapes: FieldShape[] = [
 const now: ToolSpec = { ...lookUp, name: "now", parameters: { type: "object", properties: {} } };
 const tools = [lookUp, now];
 
+const facts: WireAnswer = {
+  headers: { "content-type": "application/json" },
+  pieces: ['{"capabilities":["completion","tools"],"models":[]}'],
+};
+
 let server: Server;
 let url: string;
 let left: WireAnswer[] = [];
@@ -37,7 +42,9 @@ let left: WireAnswer[] = [];
 beforeAll(async () => {
   server = createServer((request, response) => {
     request.resume();
-    request.on("end", () => void write(left.shift(), response));
+    // Ollama is asked for a model's facts first. The rows say what it answers to the message.
+    const isFacts = request.url === "/api/show" || request.url === "/api/tags";
+    request.on("end", () => void write(isFacts ? facts : left.shift(), response));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
