@@ -33,7 +33,7 @@ const thinkRefused = /does not support thinking|think value|invalid think/i;
 /** As llama-server and the engine for Apple's chips say it. */
 const givenContext = /(?:context size|context length) \((\d+) tokens\)/;
 const memoryRefused =
-  /more system memory|out of (?:device )?memory|(?:not enough|insufficient) memory|failed to allocate|allocation failed|[a-z]+malloc failed|resource limitations|signal: killed/i;
+  /more system memory|out of (?:device )?memory|(?:not enough|insufficient) memory|failed to allocate|allocation failed|[a-z]+malloc failed|signal: killed/i;
 
 export function createOllamaProvider(options: OllamaOptions): Provider {
   const { timeouts = defaultTimeouts } = options;

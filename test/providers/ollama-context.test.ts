@@ -153,7 +153,6 @@ describe("the context with which a model is loaded", () => {
   test.each([
     "llama runner process has terminated: cudaMalloc failed: out of memory",
     "llama runner process has terminated: signal: killed",
-    "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error",
     "llama-server reported out-of-memory during startup: ggml_backend_cuda_buffer_type_alloc_buffer: failed to allocate",
   ])("is halved after “%s”", async (error) => {
     await start();
