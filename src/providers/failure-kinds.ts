@@ -10,13 +10,15 @@ export interface ProviderPlace {
   modelSetting: string;
 }
 
-interface Kind {
+export interface Kind {
   code: string;
   isRetryable: boolean;
-  say(place: ProviderPlace, said: string): string;
+  say(place: ProviderPlace, said: string, resets: string): string;
+  /** What the service reported is only for owners. */
+  isAboutMoney?: boolean;
 }
 
-/** `said` is what the service reported, in brackets; it may be empty. */
+/** `said` is what the service reported, in brackets, and `resets` when the failure ends; both may be empty. */
 export const failureKinds = {
   wrongKey: {
     code: "provider.wrong-key",
@@ -32,8 +34,15 @@ export const failureKinds = {
   noCredit: {
     code: "provider.no-credit",
     isRetryable: false,
-    say: (place, said) =>
-      `the account has no credit left${said}; add credit, or set another key in ${place.keySetting}`,
+    isAboutMoney: true,
+    say: (place) => `the account has no credit left; add credit, or set another key in ${place.keySetting}`,
+  },
+  spendLimit: {
+    code: "provider.spend-limit",
+    isRetryable: false,
+    isAboutMoney: true,
+    say: (place, _said, resets) =>
+      `the account has reached its spending limit${resets}; whoever manages the account can raise it, or set another key in ${place.keySetting}`,
   },
   unknownModel: {
     code: "provider.unknown-model",
@@ -51,6 +60,12 @@ export const failureKinds = {
     code: "provider.no-tools",
     isRetryable: false,
     say: (place) => `${place.model} can't use tools; choose another model (${place.modelSetting})`,
+  },
+  wrongApi: {
+    code: "provider.wrong-api",
+    isRetryable: false,
+    say: (place, said) =>
+      `${place.model} takes tools only by the Responses API${said}; set models.openai.api: responses, or another model (${place.modelSetting})`,
   },
   badRequest: {
     code: "provider.bad-request",

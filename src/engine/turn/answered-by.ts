@@ -41,6 +41,8 @@ function reasonText(model: string, code: string): string {
       return `the key has no access to ${model}`;
     case "provider.no-credit":
       return `the account for ${model} has no credit left`;
+    case "provider.spend-limit":
+      return `the account for ${model} has reached its spending limit`;
     case "provider.unknown-model":
       return `the service does not know ${model}`;
     case "provider.too-long":
