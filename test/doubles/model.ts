@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { LLMock } from "@copilotkit/aimock";
 import { modelCheckText } from "./model-check.ts";
-import { refusalOf } from "./model-rules/rule.ts";
+import { type Refusal, refusalOf } from "./model-rules/rule.ts";
 import { type ModelService, rulesOfServices, serviceOfPath } from "./model-rules/services.ts";
 
 /** A frame is one event of the stream: an SSE block, or a line of JSON. */
@@ -41,6 +41,8 @@ export interface ModelDouble {
   blind(): void;
   /** From now on every request gets 401, or none again. */
   refuseKey(isRefused?: boolean): void;
+  /** From now on every request gets this answer, also those that only check, or none again. */
+  refuseAll(answer?: Refusal): void;
   /** Faults are used in order, one per request. Calls that only check whether the model answers are not counted. */
   failNext(...faults: Fault[]): void;
   /** Requests whose connection the client has closed before the answer was complete. */
@@ -66,13 +68,13 @@ export async function startModelDouble({
   const sockets = new Set<Socket>();
   let abandoned = 0;
   let isBlind = false;
-  let isKeyRefused = false;
+  let refusal: Refusal | undefined;
   mock.onMessage(modelCheckText, { content: "ok" });
   const server = createServer((request, response) => {
     response.on("close", () => {
       if (!response.writableFinished) abandoned += 1;
     });
-    const state = { faults, requests, answers, isBlind, isKeyRefused, countsChecks, service };
+    const state = { faults, requests, answers, isBlind, refusal, countsChecks, service };
     serve(mock.url, request, response, state).catch(() => response.destroy());
   });
   server.on("connection", (socket) => {
@@ -88,7 +90,10 @@ export async function startModelDouble({
       isBlind = true;
     },
     refuseKey(isRefused = true) {
-      isKeyRefused = isRefused;
+      refusal = isRefused ? wrongKey : undefined;
+    },
+    refuseAll(answer) {
+      refusal = answer;
     },
     failNext: (...next) => faults.push(...next),
     abandoned: () => abandoned,
@@ -110,7 +115,7 @@ interface State {
   requests: ModelRequestSeen[];
   answers: string[];
   isBlind: boolean;
-  isKeyRefused: boolean;
+  refusal: Refusal | undefined;
   countsChecks: boolean;
   service: ModelService | undefined;
 }
@@ -119,7 +124,7 @@ async function serve(
   upstream: string,
   request: IncomingMessage,
   response: ServerResponse,
-  { faults, requests, answers, isBlind, isKeyRefused, countsChecks, service }: State,
+  { faults, requests, answers, isBlind, refusal: refusesAll, countsChecks, service }: State,
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
@@ -130,11 +135,7 @@ async function serve(
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ capabilities }));
     return;
   }
-  if (isKeyRefused) {
-    const error = { type: "authentication_error", message: "invalid x-api-key", code: "invalid_api_key" };
-    response.writeHead(401, { "content-type": "application/json" }).end(JSON.stringify({ type: "error", error }));
-    return;
-  }
+  if (refusesAll !== undefined) return refuse(response, refusesAll);
   const isCounted = request.method === "POST" && (countsChecks || !text.includes(modelCheckText));
   if (isCounted) requests.push({ path, headers: request.headers, body: JSON.parse(text) });
   const fault = isCounted ? faults.shift() : undefined;
@@ -153,11 +154,7 @@ async function serve(
     blindness === undefined
       ? refusalOf(rulesOfServices[service ?? serviceOfPath(path)], call)
       : { status: 400, body: blindness };
-  if (refusal !== undefined) {
-    const headers = { "content-type": "application/json", ...refusal.headers };
-    response.writeHead(refusal.status, headers).end(JSON.stringify(refusal.body));
-    return;
-  }
+  if (refusal !== undefined) return refuse(response, refusal);
   const answer = await fetch(upstream + path, {
     method: request.method ?? "GET",
     headers: { "content-type": "application/json", authorization: "Bearer x", "x-api-key": "x" },
@@ -170,6 +167,18 @@ async function serve(
   const whole = await answer.text();
   answers.push(whole);
   await write(framesOf(whole, separator), separator, response, fault);
+}
+
+const wrongKey: Refusal = {
+  status: 401,
+  body: {
+    type: "error",
+    error: { type: "authentication_error", message: "invalid x-api-key", code: "invalid_api_key" },
+  },
+};
+
+function refuse(response: ServerResponse, { status, headers, body }: Refusal): void {
+  response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 }
 
 function pictureRefusal(path: string, body: string): object | undefined {
