@@ -13,6 +13,7 @@ import { createProviders, type ProviderStatus } from "../providers/select.ts";
 import { createProxyRules } from "../proxy/proxy-rules.ts";
 import { createPriceList, type PriceOf } from "../usage/prices.ts";
 import { type BudgetedUsageMeter, createUsageMeter } from "../usage/usage.ts";
+import { endingChecks } from "./model-endings.ts";
 import { type AppOptions, type Role, takesTurns } from "./options.ts";
 import type { State } from "./state.ts";
 
@@ -70,7 +71,9 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
       fallbacks: () => providers.map(({ model }) => model),
     },
   });
-  const checks = () => [...watch.checks(), ...networkChecks(chosen, network)];
+  const endings = () => endingChecks(settings, chosen, { asked: watch.chosen() });
+  for (const { what, todo } of endings()) log.warn({}, `${what}. ${todo}`);
+  const checks = () => [...watch.checks(), ...endings(), ...networkChecks(chosen, network)];
   const watched = { ...watch, checks };
   return { statuses, provider, usage, priceOf, choice, watch: watched, close: async () => network.close() };
 }

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { embeddingOptions } from "../app/embeddings.ts";
+import { endingChecks } from "../app/model-endings.ts";
 import { hasBudget, hasOwnAddress, providerSettings, redisSettings } from "../config/derive.ts";
 import { readEnvFile } from "../config/env-file.ts";
 import type { Environment } from "../config/environment.ts";
@@ -241,6 +242,7 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
       ...called.map((check) => (isBroken ? { ...check, state: "broken" as const } : check)),
       ...off,
       ...checkPrices(settings, ready),
+      ...endingChecks(settings, providers),
     ];
   } catch (thrown) {
     return [{ name: "model", state: "broken", what: messageOf(thrown) }];

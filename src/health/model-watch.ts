@@ -19,6 +19,8 @@ export interface ModelWatch {
   problemOf(model: string): string | undefined;
   /** True if no model can answer. */
   isBroken(): boolean;
+  /** Models that conversations have chosen besides. */
+  chosen(): Iterable<string>;
 }
 
 interface Heard {
@@ -46,6 +48,7 @@ const longestMoneyRestMs = 6 * moneyRestMs;
 const longLimitMs = 30 * 60_000;
 const maxCallMs = 20_000;
 const maxMessageCharacters = 300;
+const maxChosen = 200;
 /** In a turn, these say something about the request, not about the model. */
 const ofRequest = new Set([
   ...["provider.aborted", "provider.too-long", "provider.bad-request", "provider.empty", "provider.endless"],
@@ -67,6 +70,7 @@ export interface ModelWatchOptions {
 
 export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOptions): ModelWatch {
   const known = new Map<string, Heard>();
+  const chosen = new Set<string>();
 
   function heard(provider: Provider, model: string, failure?: Failure): void {
     // A conversation can choose models that are not configured; they say nothing about the others.
@@ -125,6 +129,7 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
         ...provider,
         async *stream(request, signal) {
           const model = request.preferredModel ?? provider.model;
+          if (model !== provider.model && chosen.size < maxChosen) chosen.add(model);
           for await (const event of provider.stream(request, signal)) {
             if (event.type === "end") heard(provider, model);
             if (event.type === "error" && !ofRequest.has(event.error.code)) heard(provider, model, event.error);
@@ -159,6 +164,7 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
       return one?.state === "broken" ? one.what : undefined;
     },
     isBroken,
+    chosen: () => chosen,
   };
 }
 

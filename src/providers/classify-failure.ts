@@ -6,6 +6,7 @@ import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import { type ErrorBody, errorBodyOf } from "./error-body.ts";
 import { type FailureKind, failureKinds, type Kind, type ProviderPlace } from "./failure-kinds.ts";
+import { pastEndingOf } from "./model-lifecycle.ts";
 import { moneyKindOf, resetOf } from "./spend-limits.ts";
 
 const maxSaidLength = 300;
@@ -46,7 +47,8 @@ export function statusFailure(
   const { retryAfterMs = body.waitMs } = options;
   const isPage = options.isPage && status < 500 && status !== 429;
   const kind = isPage ? "notAnApi" : kindOfStatus(status, body, options.retryAfterMs !== undefined);
-  return failureOf(place, kind, body, { said, retryAfterMs });
+  const isEnded = kind === "unknownModel" && pastEndingOf(place, Date.now()) !== undefined;
+  return failureOf(place, isEnded ? "endedModel" : kind, body, { said, retryAfterMs });
 }
 
 /** The time that a service names for a rate limit has nothing to do with money. */

@@ -1,5 +1,7 @@
 /** The kinds of provider failures: a permanent code, whether a retry may help, and what to do. */
 
+import { endingOf } from "./model-lifecycle.ts";
+
 export interface ProviderPlace {
   name: string;
   /** The model's name without the provider's name. */
@@ -49,6 +51,14 @@ export const failureKinds = {
     isRetryable: false,
     say: (place, said) =>
       `there is no model ${place.model} at ${place.baseUrl}${said}; check ${place.modelSetting} and ${place.urlSetting}`,
+  },
+  endedModel: {
+    code: "provider.model-ended",
+    isRetryable: false,
+    say: (place) => {
+      const { ends, instead } = endingOf(`${place.name}/${place.model}`) ?? { ends: "an earlier day" };
+      return `${place.model} has ended on ${ends}; set ${place.modelSetting} to ${instead ?? "another model"}`;
+    },
   },
   tooLong: {
     code: "provider.too-long",

@@ -45,6 +45,8 @@ function reasonText(model: string, code: string): string {
       return `the account for ${model} has reached its spending limit`;
     case "provider.unknown-model":
       return `the service does not know ${model}`;
+    case "provider.model-ended":
+      return `${model} has ended`;
     case "provider.too-long":
       return `the conversation is too long for ${model}`;
     case "provider.rate-limited":
