@@ -1,6 +1,6 @@
 /** Builds the provider cascade, the model prices, and the model choice of each conversation. */
 import { createModelChoice, type ModelChoice } from "../commands/model-command.ts";
-import { hasBudget, hasOwnAddress, modelsToChoose, providerSettings } from "../config/derive.ts";
+import { hasBudget, hasOwnAddress, modelsToChoose, providerSettings, reportsCost } from "../config/derive.ts";
 import type { Settings } from "../config/settings.ts";
 import { createModelWatch, type ModelWatch } from "../health/model-watch.ts";
 import type { Log } from "../lib/log.ts";
@@ -42,7 +42,8 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
     configured: config.models.prices,
     hasOwnAddress: (provider) => hasOwnAddress(settings, provider),
   });
-  const chosen = hasBudget(dollars) && dollars.unpriced === "refuse" ? pricedFirst(ready, priceOf, log) : ready;
+  const hasCost = (model: string) => priceOf(model) !== undefined || reportsCost(settings, model);
+  const chosen = hasBudget(dollars) && dollars.unpriced === "refuse" ? pricedFirst(ready, hasCost, log) : ready;
   const refusedKeys = createRefusedKeys(store);
   await refusedKeys.load(chosen);
   const watch = createModelWatch({
@@ -63,7 +64,7 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
       (await ledger.list("turn", { group: conversationId, limit: 1 })).length > 0,
   });
   const usage = createUsageMeter({
-    ...{ ledger, priceOf, limits: config.limits, log },
+    ...{ ledger, priceOf, limits: config.limits, log, reportsCost: (model) => reportsCost(settings, model) },
     estimate: {
       promptTokens: config.context.tokens,
       outputTokens: config.models.maxOutputTokens,
@@ -102,8 +103,8 @@ function refusesDemo({ discord, slack }: Settings, role: Role): boolean {
 }
 
 /** A model without a price must not answer instead of another, because no budget would hold it. */
-function pricedFirst(ready: Provider[], priceOf: PriceOf, log: Log): Provider[] {
-  const priced = ready.filter(({ model }) => priceOf(model) !== undefined);
+function pricedFirst(ready: Provider[], hasCost: (model: string) => boolean, log: Log): Provider[] {
+  const priced = ready.filter(({ model }) => hasCost(model));
   const others = ready.filter((provider) => !priced.includes(provider)).map(({ model }) => model);
   if (others.length > 0)
     log.warn({ models: others }, "these models have no price, so calls are refused where a budget in dollars applies");

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { embeddingOptions } from "../app/embeddings.ts";
 import { endingChecks } from "../app/model-endings.ts";
-import { hasBudget, hasOwnAddress, providerSettings, redisSettings } from "../config/derive.ts";
+import { hasBudget, hasOwnAddress, providerSettings, redisSettings, reportsCost } from "../config/derive.ts";
 import { readEnvFile } from "../config/env-file.ts";
 import type { Environment } from "../config/environment.ts";
 import { formatProblems, loadSettings } from "../config/load.ts";
@@ -225,12 +225,15 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
           ...orNot(name),
         }),
       );
+    /** Their services say what each call costs. */
+    const reporting = new Set<string>();
     const called = await Promise.all(
       providers.map(async (provider): Promise<HealthCheck> => {
         const { model } = provider;
         const hint = statuses.find((status) => status.model === model)?.hint ?? "";
         if (provider.name === "demo") return { name: "model", state: "ok", what: `${model}: ${hint}` };
         const result = await checkModelCall(provider, { signal: AbortSignal.timeout(modelTimeoutMs) });
+        if (result.ok && result.usage.cost !== undefined) reporting.add(model);
         if (result.ok) return { name: "model", state: "ok", what: `${model} answered in ${result.milliseconds} ms` };
         return { name: "model", state: "warning", what: result.problem, todo: result.fix };
       }),
@@ -241,7 +244,10 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
     return [
       ...called.map((check) => (isBroken ? { ...check, state: "broken" as const } : check)),
       ...off,
-      ...checkPrices(settings, ready),
+      ...checkPrices(
+        settings,
+        ready.filter((model) => !reporting.has(model)),
+      ),
       ...endingChecks(settings, providers),
     ];
   } catch (thrown) {
@@ -262,7 +268,7 @@ function checkPrices(settings: Settings, ready: string[]): HealthCheck[] {
       ? "calls are refused where a budget in dollars applies"
       : "no budget counts its calls";
   return ready
-    .filter((model) => priceOf(model) === undefined)
+    .filter((model) => priceOf(model) === undefined && !reportsCost(settings, model))
     .map((model) => ({ name: "budget", state: "warning", what: `${model} has no price in models.prices, so ${what}` }));
 }
 

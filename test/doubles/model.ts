@@ -53,12 +53,15 @@ export interface ModelDouble {
 export interface ModelDoubleOptions {
   /** Treats calls that only check whether the model answers like all others. */
   countsChecks?: boolean;
+  /** US dollars that each answer's usage says it has cost, as OpenRouter's does. */
+  cost?: number;
   /** The service whose rules apply. By default, the one whose protocol the request's path belongs to. */
   service?: ModelService;
 }
 
 export async function startModelDouble({
   countsChecks = false,
+  cost,
   service,
 }: ModelDoubleOptions = {}): Promise<ModelDouble> {
   const mock = await LLMock.create({ port: 0, logLevel: "silent" });
@@ -74,7 +77,7 @@ export async function startModelDouble({
     response.on("close", () => {
       if (!response.writableFinished) abandoned += 1;
     });
-    const state = { faults, requests, answers, isBlind, refusal, countsChecks, service };
+    const state = { faults, requests, answers, isBlind, refusal, countsChecks, cost, service };
     serve(mock.url, request, response, state).catch(() => response.destroy());
   });
   server.on("connection", (socket) => {
@@ -117,6 +120,7 @@ interface State {
   isBlind: boolean;
   refusal: Refusal | undefined;
   countsChecks: boolean;
+  cost: number | undefined;
   service: ModelService | undefined;
 }
 
@@ -124,7 +128,7 @@ async function serve(
   upstream: string,
   request: IncomingMessage,
   response: ServerResponse,
-  { faults, requests, answers, isBlind, refusal: refusesAll, countsChecks, service }: State,
+  { faults, requests, answers, isBlind, refusal: refusesAll, countsChecks, cost, service }: State,
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
@@ -164,7 +168,8 @@ async function serve(
   response.writeHead(answer.status, { "content-type": type });
   response.flushHeaders();
   const separator = type.includes("event-stream") ? "\n\n" : "\n";
-  const whole = await answer.text();
+  const said = await answer.text();
+  const whole = cost === undefined ? said : said.replaceAll('"usage":{', `"usage":{"cost":${cost},`);
   answers.push(whole);
   await write(framesOf(whole, separator), separator, response, fault);
 }

@@ -1,4 +1,7 @@
-/** The whole process, whose model's service refuses every turn: health must not be green, and says what to do. */
+/**
+ * The whole process and its model's service: a service that refuses every turn is not ready and says what to do, and one that
+ * says what a call costs has its calls counted.
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -18,7 +21,7 @@ let env: Record<string, string>;
 let ann: ChatClient | undefined;
 
 beforeEach(async () => {
-  [model, home] = await Promise.all([startModelDouble(), createHome()]);
+  [model, home] = await Promise.all([startModelDouble({ cost: 0.25 }), createHome()]);
   model.mock.onMessage("hello", { content: "Hello there." });
 });
 afterEach(async () => {
@@ -75,4 +78,18 @@ test("an account at its spending limit is not ready, says when that ends, and is
   model.refuseAll();
   expect((await chat.answerTo(await chat.say("hello", { dm: true }))).text).toBe("Hello there.");
   await expect.poll(readyz, patience).toMatchObject({ status: 200 });
+}, 120_000);
+
+test("a budget counts what a service without known prices says that each call costs, and does not refuse its models", async () => {
+  const chat = await start(
+    "models: { order: [openai], openai: { model: deepseek/deepseek-v4 } }\nlimits: { dollars: { user: 100 } }",
+    {
+      ...{ OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: `${model.url}/v1` },
+    },
+  );
+  const ask = async () => (await chat.answerTo(await chat.say("hello", { dm: true }))).text;
+  await expect.poll(readyz, patience).toMatchObject({ status: 200 });
+  // The check at the start has shown that the service says it.
+  await expect.poll(ask, patience).toBe("Hello there.");
+  expect((await chat.command("usage", "", { dm: true })).text).toMatch(/\$0\.25 of \$100/);
 }, 120_000);
