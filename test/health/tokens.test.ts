@@ -169,7 +169,7 @@ describe("a model", () => {
       const chat = createOpenAiChatProvider({ apiKey: "k", baseUrl: `${double.url}/v1`, model: "gpt-6-luna" });
       expect(await checkModelCall(chat)).toMatchObject({
         ...{ ok: false, code: "provider.wrong-api" },
-        fix: expect.stringMatching(/set models\.openai\.api: responses/),
+        fix: expect.stringMatching(/set models\.openai\.api/),
       });
     } finally {
       await double.stop();
