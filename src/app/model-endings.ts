@@ -11,21 +11,34 @@ interface UsedModel {
   setting: string;
 }
 
+interface EndingOptions {
+  asked?: Iterable<string>;
+  /** The day by `provider/model`. */
+  announced?: ReadonlyMap<string, string>;
+  now?: number;
+}
+
 const openAiHost = "api.openai.com";
 const dayMs = 24 * 3_600_000;
 const noticeDays = 60;
 
-/** `asked` are models that conversations have chosen. Only models at their makers' own addresses are looked up. */
+/**
+ * `asked` are models that conversations have chosen, and `announced` days that services have said themselves. Otherwise, only
+ * models at their makers' own addresses are looked up.
+ */
 export function endingChecks(
   settings: Settings,
   providers: readonly Pick<Provider, "name" | "model">[],
-  { asked = [], now = Date.now() }: { asked?: Iterable<string>; now?: number } = {},
+  { asked = [], announced = new Map(), now = Date.now() }: EndingOptions = {},
 ): HealthCheck[] {
   const used = new Map<string, string>();
+  for (const { name, model } of providers) if (announced.has(model)) used.set(model, `models.${name}.model`);
   for (const { model, setting } of usedModels(settings, providers, asked))
     if (!used.has(model)) used.set(model, setting);
   return [...used].flatMap(([model, setting]) => {
-    const ending = endingOf(model);
+    const known = endingOf(model);
+    const said = announced.get(model);
+    const ending = said === undefined ? known : { ...known, ends: said };
     return ending === undefined ? [] : checkOf(model, setting, ending, now);
   });
 }

@@ -22,6 +22,7 @@ import { createSandbox } from "../sandbox/view/sandbox.ts";
 import { checkSkills } from "../skill-runtime/library/load.ts";
 import { damagedText, quickCheck, unreadableRecords } from "../storage/sqlite/quick-check.ts";
 import { createPriceList } from "../usage/prices.ts";
+import { announcedEndings } from "./announced-endings.ts";
 import { checkService } from "./doctor-service.ts";
 import { checkSignIn } from "./doctor-sign-in.ts";
 import { interruptedUpgrade } from "./interrupted-upgrade.mjs";
@@ -225,6 +226,7 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
           ...orNot(name),
         }),
       );
+    const announced = announcedEndings(settings, providers, AbortSignal.timeout(probeTimeoutMs));
     /** Their services say what each call costs. */
     const reporting = new Set<string>();
     const called = await Promise.all(
@@ -248,7 +250,7 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
         settings,
         ready.filter((model) => !reporting.has(model)),
       ),
-      ...endingChecks(settings, providers),
+      ...endingChecks(settings, providers, { announced: await announced }),
     ];
   } catch (thrown) {
     return [{ name: "model", state: "broken", what: messageOf(thrown) }];
