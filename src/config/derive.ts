@@ -38,6 +38,14 @@ export function hasOwnAddress({ config: { models } }: Settings, provider: string
   return baseUrl === null || URL.parse(baseUrl)?.host === host;
 }
 
+/** Services that report with each answer what it has cost. */
+const reportingHosts = new Set(["openrouter.ai", "api.x.ai", "api.perplexity.ai"]);
+
+export function reportsCost({ config: { models } }: Settings, model: string): boolean {
+  const { baseUrl } = models.openai;
+  return model.startsWith("openai/") && baseUrl !== null && reportingHosts.has(URL.parse(baseUrl)?.host ?? "");
+}
+
 /** Without its own address, the provider's address and key apply. A key is never sent to another address. */
 export function embedderSettings({ config: { memory, models } }: Settings) {
   if (memory.embeddings === null) return undefined;

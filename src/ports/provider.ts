@@ -68,6 +68,8 @@ export interface Usage {
   outputTokens: number;
   cacheReadTokens: number;
   cacheWriteTokens: number;
+  /** US dollars that the service itself says it charges for the call. Absent if it does not say. */
+  cost?: number;
 }
 
 export type StopReason = "end" | "tool-calls" | "max-tokens" | "refusal";

@@ -5,26 +5,33 @@
 import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import { type ErrorBody, errorBodyOf } from "./error-body.ts";
-import { type FailureKind, failureKinds, type ProviderPlace } from "./failure-kinds.ts";
+import { type FailureKind, failureKinds, type Kind, type ProviderPlace } from "./failure-kinds.ts";
+import { pastEndingOf } from "./model-lifecycle.ts";
+import { moneyKindOf, resetOf } from "./spend-limits.ts";
 
 const maxSaidLength = 300;
 
 export interface FailureDetails {
   said?: string;
   retryAfterMs?: number | undefined;
+  /** When a limit resets, in milliseconds since 1970. */
+  resetsAt?: number | undefined;
   cause?: unknown;
 }
 
 export function failure(place: ProviderPlace, kind: FailureKind, details: FailureDetails = {}): RemoraError {
-  const { code, isRetryable, say } = failureKinds[kind];
-  const said =
-    details.said === undefined || details.said === "" ? "" : ` (${shorten(oneSpaced(details.said), maxSaidLength)})`;
+  const { code, isRetryable, say, isAboutMoney = false }: Kind = failureKinds[kind];
+  const { resetsAt } = details;
+  const words = shorten(oneSpaced(details.said ?? ""), maxSaidLength);
+  const resets = resetsAt === undefined ? "" : `, which resets on ${timeText(resetsAt)}`;
+  const retryAfterMs = resetsAt === undefined ? details.retryAfterMs : resetsAt - Date.now();
   return new RemoraError({
     code,
     place: `provider ${place.name}`,
-    message: say({ ...place, baseUrl: shownUrl(place.baseUrl) }, said),
+    message: say({ ...place, baseUrl: shownUrl(place.baseUrl) }, words === "" ? "" : ` (${words})`, resets),
     isRetryable,
-    ...(details.retryAfterMs === undefined ? {} : { retryAfterMs: details.retryAfterMs }),
+    ...(isAboutMoney && words !== "" ? { detail: words } : {}),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(details.cause === undefined ? {} : { cause: details.cause }),
   });
 }
@@ -37,18 +44,30 @@ export function statusFailure(
   options: { isPage?: boolean; retryAfterMs?: number | undefined } = {},
 ): RemoraError {
   const said = `${status}${body.message === "" ? "" : ` ${body.message}`}`;
-  const kind = options.isPage && status < 500 && status !== 429 ? "notAnApi" : kindOfStatus(status, body);
-  return failure(place, kind, { said, retryAfterMs: options.retryAfterMs });
+  const { retryAfterMs = body.waitMs } = options;
+  const isPage = options.isPage && status < 500 && status !== 429;
+  const kind = isPage ? "notAnApi" : kindOfStatus(status, body, options.retryAfterMs !== undefined);
+  const isEnded = kind === "unknownModel" && pastEndingOf(place, Date.now()) !== undefined;
+  return failureOf(place, isEnded ? "endedModel" : kind, body, { said, retryAfterMs });
 }
 
-function kindOfStatus(status: number, body: ErrorBody): FailureKind {
+/** The time that a service names for a rate limit has nothing to do with money. */
+function failureOf(place: ProviderPlace, kind: FailureKind, body: ErrorBody, details: FailureDetails): RemoraError {
+  if (kind !== "spendLimit" && kind !== "noCredit") return failure(place, kind, details);
+  const { retryAfterMs: _wait, ...rest } = details;
+  return failure(place, kind, { ...rest, resetsAt: resetOf(body, Date.now()) });
+}
+
+function kindOfStatus(status: number, body: ErrorBody, saysWhen: boolean): FailureKind {
+  const money = moneyKindOf(body);
   const byBody = kindOfBody(body);
   if (status === 401) return "wrongKey";
-  if (status === 402) return "noCredit";
-  if (status === 403) return "forbidden";
-  if (status === 404) return "unknownModel";
+  // OpenRouter's budget of running requests is over in seconds, and says so.
+  if (status === 402) return saysWhen && money === undefined ? "rateLimited" : (money ?? "noCredit");
+  if (status === 403) return money ?? "forbidden";
+  if (status === 404) return byBody === "wrongApi" ? "wrongApi" : "unknownModel";
   if (status === 413) return "tooLong";
-  if (status === 429) return byBody === "noCredit" ? "noCredit" : "rateLimited";
+  if (status === 429) return money ?? "rateLimited";
   if (status === 503 || status === 529) return "overloaded";
   // As Ollama's engine for Apple's chips says it.
   if (status === 500 && byBody === "tooLong") return "tooLong";
@@ -57,16 +76,22 @@ function kindOfStatus(status: number, body: ErrorBody): FailureKind {
 }
 
 export function reportedFailure(place: ProviderPlace, body: ErrorBody): RemoraError {
-  return failure(place, kindOfBody(body) ?? "serverError", { said: body.message });
+  return failureOf(place, kindOfBody(body) ?? "serverError", body, { said: body.message, retryAfterMs: body.waitMs });
 }
 
 /** As Anthropic, OpenAI, Ollama, llama.cpp and vLLM say it. */
 const tooLongText =
   /(?:prompt|input|request|conversation) is too long|input tokens exceed|context (?:length|window)|exceed\w* .*context/i;
 
-function kindOfBody({ message, type, code }: ErrorBody): FailureKind | undefined {
+/** OpenAI, of models that it serves in part or not at all by Chat Completions. */
+const wrongApiText = /\buse \/?v1\/responses|only supported (?:in|by|with) (?:the )?\/?v1\/responses/i;
+
+function kindOfBody(body: ErrorBody): FailureKind | undefined {
+  const { message, type, code } = body;
   const named = `${type} ${code}`;
-  if (/insufficient_quota|billing|payment/.test(named) || /credit balance/i.test(message)) return "noCredit";
+  const money = moneyKindOf(body);
+  if (money !== undefined) return money;
+  if (wrongApiText.test(message)) return "wrongApi";
   if (/authentication|invalid_api_key/.test(named)) return "wrongKey";
   if (/permission/.test(named)) return "forbidden";
   if (/model_not_found|not_found/.test(named) || /^model\b.*\bnot found/i.test(message)) return "unknownModel";
@@ -134,6 +159,10 @@ function bodyOfSdkError(link: unknown): ErrorBody | undefined {
 /** Hides a password in the address, because a channel may show it. */
 export function shownUrl(url: string): string {
   return url.replace(/\/\/[^/@\s]*@/, "//…@");
+}
+
+function timeText(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
 function oneSpaced(text: string): string {

@@ -9,6 +9,7 @@ import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, U
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
 import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
+import { reportedCost } from "./reported-cost.ts";
 import { inputOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import type { WithClient } from "./shared-client.ts";
 
@@ -183,6 +184,7 @@ function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
   usage.outputTokens = wire.completion_tokens ?? 0;
   usage.cacheReadTokens = cached;
   usage.cacheWriteTokens = written;
+  Object.assign(usage, reportedCost(wire));
 }
 
 function finishReason(finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"], hasCalls: boolean): StopReason {

@@ -12,6 +12,7 @@ import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
 import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
+import { reportedCost } from "./reported-cost.ts";
 import { systemTextOf, wellFormed } from "./request-mapping.ts";
 import type { WithClient } from "./shared-client.ts";
 
@@ -155,5 +156,6 @@ function responseUsage(response: Responses): Usage {
     outputTokens: response.usage?.output_tokens ?? 0,
     cacheReadTokens: cached,
     cacheWriteTokens: written,
+    ...reportedCost(response.usage),
   };
 }
