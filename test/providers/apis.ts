@@ -4,8 +4,8 @@ import type { ToolSpec } from "../../src/ports/tool.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import type { Timeouts } from "../../src/providers/guarded-stream.ts";
 import { createOllamaProvider } from "../../src/providers/ollama.ts";
-import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
-import { createOpenAiResponsesProvider } from "../../src/providers/openai-responses.ts";
+import { createOpenAiProvider } from "../../src/providers/openai.ts";
+import type { OpenAiOptions } from "../../src/providers/openai-client.ts";
 import type { FrameTest, ModelDouble } from "../doubles/model.ts";
 
 export interface Api {
@@ -22,6 +22,10 @@ export interface Api {
 
 /** Long enough never to matter, unless a test sets them. */
 export const patient: Timeouts = { connectMs: 10_000, firstTokenMs: 10_000, idleMs: 10_000 };
+
+export const createOpenAiChatProvider = (options: OpenAiOptions) => createOpenAiProvider({ ...options, api: "chat" });
+export const createOpenAiResponsesProvider = (options: OpenAiOptions) =>
+  createOpenAiProvider({ ...options, api: "responses" });
 
 const nth = (count: number, isWanted: (frame: string) => boolean): FrameTest => {
   let seen = 0;

@@ -13,13 +13,21 @@ import {
 import type { StepRecord } from "../../src/ports/turn.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
-import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
-import { createOpenAiResponsesProvider } from "../../src/providers/openai-responses.ts";
 import { createWorld } from "../context/world.ts";
 import { anyCharacter } from "../doubles/any-character.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { toolSpec, turnRecord } from "../doubles/records.ts";
-import { asking, callsIn, collect, failureIn, lookUp, patient, textIn } from "./apis.ts";
+import {
+  asking,
+  callsIn,
+  collect,
+  createOpenAiChatProvider,
+  createOpenAiResponsesProvider,
+  failureIn,
+  lookUp,
+  patient,
+  textIn,
+} from "./apis.ts";
 
 let double: ModelDouble;
 beforeEach(async () => {
