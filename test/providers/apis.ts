@@ -1,5 +1,5 @@
 /** The four protocols under test, each with its provider and the frames at which a test lets something go wrong. */
-import type { ModelEvent, ModelRequest, Provider } from "../../src/ports/provider.ts";
+import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../../src/ports/provider.ts";
 import type { ToolSpec } from "../../src/ports/tool.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import type { Timeouts } from "../../src/providers/guarded-stream.ts";
@@ -143,4 +143,17 @@ export function failureIn(events: ModelEvent[]) {
   const last = events.at(-1);
   if (last?.type !== "error") throw new Error(`the stream ended with ${JSON.stringify(last)}`);
   return last.error;
+}
+
+/** The assistant's message and its results, as a turn keeps them: through JSON. */
+export function answered(events: ModelEvent[]): ModelMessage[] {
+  const end = events.at(-1);
+  if (end?.type !== "end") throw new Error(`no end: ${JSON.stringify(end)}`);
+  const toolCalls = callsIn(events).map(({ id, name, inputJson }) => ({ id, name, inputJson }));
+  const carry = end.carry === undefined ? {} : { carry: { model: end.model, data: end.carry } };
+  const messages: ModelMessage[] = [
+    { role: "assistant", text: textIn(events), toolCalls, ...carry },
+    ...toolCalls.map(({ id, name }) => ({ role: "tool" as const, callId: id, name, text: "Rain.", isError: false })),
+  ];
+  return JSON.parse(JSON.stringify(messages));
 }
