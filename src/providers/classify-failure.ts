@@ -38,24 +38,32 @@ export function statusFailure(
 ): RemoraError {
   const said = `${status}${body.message === "" ? "" : ` ${body.message}`}`;
   const kind = options.isPage && status < 500 && status !== 429 ? "notAnApi" : kindOfStatus(status, body);
-  const isOfRequest = kind === "badRequest" || kind === "unknownModel" || kind === "notAnApi";
-  const cause = isOfRequest ? new ServiceRefusal(status, body) : undefined;
-  return failure(place, kind, { said, retryAfterMs: options.retryAfterMs, cause });
+  return failure(place, kind, { said, retryAfterMs: options.retryAfterMs, cause: refusalOf(kind, status, body) });
 }
 
 /** Why the service refused the request itself, in its own words. Another request could succeed. */
 export class ServiceRefusal extends Error {
   readonly status: number;
+  /** The field that the service names, if it does. */
+  readonly param: string;
 
   constructor(status: number, { message, param = "" }: ErrorBody) {
-    super(`${param} ${message}`.trim());
+    super(message);
     this.status = status;
+    this.param = param;
   }
 }
 
+function refusalOf(kind: FailureKind, status: number, body: ErrorBody): ServiceRefusal | undefined {
+  const isOfRequest = kind === "badRequest" || kind === "unknownModel" || kind === "notAnApi";
+  return isOfRequest ? new ServiceRefusal(status, body) : undefined;
+}
+
 export function serviceRefusalIn(thrown: unknown): ServiceRefusal | undefined {
-  const cause = remoraErrorIn(thrown)?.cause;
-  return cause instanceof ServiceRefusal ? cause : undefined;
+  const known = remoraErrorIn(thrown);
+  if (known !== undefined) return known.cause instanceof ServiceRefusal ? known.cause : undefined;
+  const body = reportedIn(causesOf(thrown));
+  return body === undefined ? undefined : refusalOf(kindOfReport(body), Number(body.code), body);
 }
 
 function kindOfStatus(status: number, body: ErrorBody): FailureKind {
@@ -71,8 +79,15 @@ function kindOfStatus(status: number, body: ErrorBody): FailureKind {
   return byBody ?? "badRequest";
 }
 
+/** An error in a stream. Its code may be the status that the response can no longer have. */
 export function reportedFailure(place: ProviderPlace, body: ErrorBody): RemoraError {
-  return failure(place, kindOfBody(body) ?? "serverError", { said: body.message });
+  const kind = kindOfReport(body);
+  return failure(place, kind, { said: body.message, cause: refusalOf(kind, Number(body.code), body) });
+}
+
+function kindOfReport(body: ErrorBody): FailureKind {
+  const status = Number(body.code);
+  return status >= 400 && status < 600 ? kindOfStatus(status, body) : (kindOfBody(body) ?? "serverError");
 }
 
 /** As Anthropic, OpenAI, Ollama, llama.cpp and vLLM say it. */
@@ -98,7 +113,7 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   const chain = causesOf(thrown);
   const known = chain.find((link) => link instanceof RemoraError);
   if (known !== undefined) return known;
-  const reported = chain.map(bodyOfSdkError).find((body) => body !== undefined);
+  const reported = reportedIn(chain);
   if (reported !== undefined) return reportedFailure(place, reported);
   const codes = chain.flatMap((link) => codeOf(link) ?? []);
   const last = chain.at(-1);
@@ -138,6 +153,10 @@ function causesOf(thrown: unknown): unknown[] {
     link = link instanceof Error ? link.cause : undefined;
   }
   return chain;
+}
+
+function reportedIn(chain: unknown[]): ErrorBody | undefined {
+  return chain.map(bodyOfSdkError).find((body) => body !== undefined);
 }
 
 /** Both SDKs throw an `error` event of a stream as an error without a status, with the parsed body in `error`. */

@@ -60,7 +60,7 @@ export const failureKinds = {
   wrongApi: {
     code: "provider.wrong-api",
     isRetryable: false,
-    say: (place, said) => `${place.model} is not asked in this way${said}; set models.openai.api to auto`,
+    say: (place, said) => `${place.model} can't be used by this API${said}; set models.openai.api to auto`,
   },
   rateLimited: {
     code: "provider.rate-limited",

@@ -23,6 +23,7 @@ export interface Dialect {
 
 /** How services name the fields that a request can do without. */
 const optionalFields = {
+  instructions: /\binstructions\b/i,
   include: /\binclude\b|encrypted content/i,
   store: /\bstore\b/i,
   prompt_cache_key: /prompt_?cache_?key/i,
@@ -77,7 +78,7 @@ export function firstDialect(options: OpenAiOptions, model: string): Dialect {
 
 /** What to try after a refusal, the best first. Empty if the refusal is about something else. */
 export function dialectsAfter(dialect: Dialect, refusal: ServiceRefusal, isAuto: boolean): Dialect[] {
-  const { message: text } = refusal;
+  const text = `${refusal.param} ${refusal.message}`;
   const next: Dialect[] = [];
   if (isAuto && isAboutApi(dialect, refusal)) {
     next.push({ ...dialect, api: dialect.api === "chat" ? "responses" : "chat" });

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { ModelService } from "../doubles/model-rules/services.ts";
 import { asking, collect, failureIn, lookUp, patient, textIn } from "./apis.ts";
-import { createOpenAiWorld, type OpenAiWorld, openAi, turn } from "./openai-world.ts";
+import { chunk, createOpenAiWorld, type OpenAiWorld, openAi, turn } from "./openai-world.ts";
 
 let world: OpenAiWorld;
 afterEach(() => world.stop());
@@ -70,6 +70,24 @@ describe("the API for a model", () => {
     world.double.failNext({ type: "answer", status, body: JSON.stringify({ error: { message } }) });
     expect((await collect(world.here("m"), asking("hello"))).at(-1)).toMatchObject({ type: "end" });
     expect(world.paths()).toEqual(["/v1/chat/completions", "/v1/responses"]);
+  });
+
+  test("is tried the other way when a gateway refuses in the stream that it has begun", async () => {
+    await start("any");
+    const message =
+      "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. Use /v1/responses.";
+    world.answerNext(chunk({ role: "assistant", content: "" }), { error: { code: 400, message } });
+    expect(textIn(await collect(world.here("m"), asking("hello")))).not.toBe("");
+    expect(world.paths()).toEqual(["/v1/chat/completions", "/v1/responses"]);
+  });
+
+  test("stays once anything was said, whatever the stream then says", async () => {
+    await start("any");
+    world.answerNext(chunk({ content: "Half" }), { error: { code: 400, message: "Use /v1/responses." } });
+    const events = await collect(world.here("m"), asking("hello"));
+    expect(textIn(events)).toBe("Half");
+    expect(failureIn(events)).toMatchObject({ code: "provider.bad-request" });
+    expect(world.paths()).toEqual(["/v1/chat/completions"]);
   });
 
   test.each([
@@ -162,6 +180,17 @@ describe("a field that a service refuses", () => {
   test("is the effort of a Grok model without levels, whose error has another form", async () => {
     await start("xai");
     expect(textIn(await turn(world.at("https://api.x.ai/v1", "grok-build-0.1", { effort: "high" })))).toBe("It rains.");
+  });
+
+  test("is the place of the system text, which then is a message", async () => {
+    await start("any");
+    const error = "Argument not supported: instructions";
+    world.double.failNext({ type: "answer", status: 400, body: JSON.stringify({ code: "invalid-argument", error }) });
+    await turn(world.at(azure, "prod"));
+    expect(world.double.requests.map(({ body }) => body.instructions)).toEqual(["You help.", undefined, undefined]);
+    expect((world.lastBody().input as unknown[])[0]).toEqual({ role: "system", content: "You help." });
+    await turn(world.at("https://api.x.ai/v1", "grok-4.3"));
+    expect(world.lastBody()).not.toHaveProperty("instructions");
   });
 
   test("is an effort that only the parameter's name tells", async () => {
