@@ -24,7 +24,7 @@ export interface Dialect {
 /** How services name the fields that a request can do without. */
 const optionalFields = {
   instructions: /\binstructions\b/i,
-  include: /\binclude\b|encrypted content/i,
+  include: /\binclude\b|encrypted[ _]content/i,
   store: /\bstore\b/i,
   prompt_cache_key: /prompt_?cache_?key/i,
   prompt_cache_breakpoint: /prompt_?cache_?breakpoint/i,
@@ -87,14 +87,15 @@ export function dialectsAfter(dialect: Dialect, refusal: ServiceRefusal, isAuto:
   }
   if (!unsupported.test(text)) return next;
   const names = (Object.keys(optionalFields) as OptionalField[]).filter((name) => optionalFields[name].test(text));
-  const isEffort = /\breasoning/i.test(text) && dialect.effort !== undefined;
+  const isEffort = dialect.effort !== undefined && /\breasoning(?![._]?(?:encrypted|content|details))/i.test(text);
   if (names.some((name) => !dialect.refused.has(name)) || isEffort)
     next.push({
       ...dialect,
       effort: isEffort ? undefined : dialect.effort,
       refused: new Set([...dialect.refused, ...names]),
     });
-  if (/max_(?:completion_)?tokens/.test(text)) next.push({ ...dialect, limitField: otherLimit(dialect) });
+  const isLimit = dialect.api === "chat" && /max_(?:completion_)?tokens/.test(text);
+  if (isLimit) next.push({ ...dialect, limitField: otherLimit(dialect) });
   return next;
 }
 
