@@ -71,6 +71,7 @@ export interface ModelWatchOptions {
 export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOptions): ModelWatch {
   const known = new Map<string, Heard>();
   const chosen = new Set<string>();
+  const told = new Set<string>();
 
   function heard(provider: Provider, model: string, failure?: Failure): void {
     // A conversation can choose models that are not configured; they say nothing about the others.
@@ -114,6 +115,15 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
     if (one?.state === "ok") known.set(provider.model, { ...one, state: "unknown" });
   }
 
+  /** It works, but every start begins with a request that the service refuses. */
+  function adviceOf({ provider }: Pick<Heard, "provider">): HealthCheck[] {
+    return (provider.advice?.() ?? []).map(({ model, what, todo }) => {
+      if (!told.has(what)) log.warn({ model }, `model: ${what}. ${todo}`);
+      told.add(what);
+      return { name: `settings ${model}`, state: "warning", what, todo };
+    });
+  }
+
   function isBroken(): boolean {
     return known.size > 0 && [...known.values()].every(({ state }) => state === "broken");
   }
@@ -131,7 +141,10 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
           const model = request.preferredModel ?? provider.model;
           if (model !== provider.model && chosen.size < maxChosen) chosen.add(model);
           for await (const event of provider.stream(request, signal)) {
-            if (event.type === "end") heard(provider, model);
+            if (event.type === "end") {
+              heard(provider, model);
+              adviceOf({ provider });
+            }
             if (event.type === "error" && !ofRequest.has(event.error.code)) heard(provider, model, event.error);
             if (event.type === "error" && event.error.code === "provider.bad-request" && model === provider.model)
               doubt(provider);
@@ -158,7 +171,7 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
         }),
       );
     },
-    checks: () => [...known.values()].map(checkOf),
+    checks: () => [...known.values()].flatMap((one) => [checkOf(one), ...adviceOf(one)]),
     problemOf(model) {
       const one = known.get(model);
       return one?.state === "broken" ? one.what : undefined;

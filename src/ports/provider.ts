@@ -92,6 +92,15 @@ export type ModelEvent =
     }
   | { type: "error"; error: RemoraError };
 
+/** A model that works only because the provider did not follow the settings. */
+export interface ProviderAdvice {
+  /** `provider/model` */
+  model: string;
+  what: string;
+  /** What the owner can set, as a sentence without its full stop. */
+  todo: string;
+}
+
 export interface Provider {
   name: string;
   model: string;
@@ -101,5 +110,7 @@ export interface Provider {
   keyDigest?(): string | undefined;
   /** The longest prompt that `provider/model` takes, in estimated tokens. Undefined if that is not known by now. */
   promptTokens?(model: string): number | undefined;
+  /** What was learned from the service since the start. */
+  advice?(): ProviderAdvice[];
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
 }

@@ -2,7 +2,7 @@
  * Turns every failure of a provider into an error that people and the cascade can act on. What a provider says about a
  * wrong key is not repeated, because a message must never contain a key.
  */
-import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
+import { codeOf, messageOf, RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import { type ErrorBody, errorBodyOf } from "./error-body.ts";
 import { type FailureKind, failureKinds, type Kind, type ProviderPlace } from "./failure-kinds.ts";
@@ -46,9 +46,35 @@ export function statusFailure(
   const said = `${status}${body.message === "" ? "" : ` ${body.message}`}`;
   const { retryAfterMs = body.waitMs } = options;
   const isPage = options.isPage && status < 500 && status !== 429;
-  const kind = isPage ? "notAnApi" : kindOfStatus(status, body, options.retryAfterMs !== undefined);
-  const isEnded = kind === "unknownModel" && pastEndingOf(place, Date.now()) !== undefined;
-  return failureOf(place, isEnded ? "endedModel" : kind, body, { said, retryAfterMs });
+  const found = isPage ? "notAnApi" : kindOfStatus(status, body, options.retryAfterMs !== undefined);
+  const isEnded = found === "unknownModel" && pastEndingOf(place, Date.now()) !== undefined;
+  const kind = isEnded ? "endedModel" : found;
+  return failureOf(place, kind, body, { said, retryAfterMs, cause: refusalOf(kind, status, body) });
+}
+
+/** Why the service refused the request itself, in its own words. Another request could succeed. */
+export class ServiceRefusal extends Error {
+  readonly status: number;
+  /** The field that the service names, if it does. */
+  readonly param: string;
+
+  constructor(status: number, { message, param = "" }: ErrorBody) {
+    super(message);
+    this.status = status;
+    this.param = param;
+  }
+}
+
+function refusalOf(kind: FailureKind, status: number, body: ErrorBody): ServiceRefusal | undefined {
+  const isOfRequest = kind === "badRequest" || kind === "unknownModel" || kind === "notAnApi";
+  return isOfRequest ? new ServiceRefusal(status, body) : undefined;
+}
+
+export function serviceRefusalIn(thrown: unknown): ServiceRefusal | undefined {
+  const known = remoraErrorIn(thrown);
+  if (known !== undefined) return known.cause instanceof ServiceRefusal ? known.cause : undefined;
+  const body = reportedIn(causesOf(thrown));
+  return body === undefined ? undefined : refusalOf(kindOfReport(body), Number(body.code), body);
 }
 
 /** The time that a service names for a rate limit has nothing to do with money. */
@@ -65,7 +91,7 @@ function kindOfStatus(status: number, body: ErrorBody, saysWhen: boolean): Failu
   // OpenRouter's budget of running requests is over in seconds, and says so.
   if (status === 402) return saysWhen && money === undefined ? "rateLimited" : (money ?? "noCredit");
   if (status === 403) return money ?? "forbidden";
-  if (status === 404) return byBody === "wrongApi" ? "wrongApi" : "unknownModel";
+  if (status === 404) return "unknownModel";
   if (status === 413) return "tooLong";
   if (status === 429) return money ?? "rateLimited";
   if (status === 503 || status === 529) return "overloaded";
@@ -75,23 +101,28 @@ function kindOfStatus(status: number, body: ErrorBody, saysWhen: boolean): Failu
   return byBody ?? "badRequest";
 }
 
+/** An error in a stream. Its code may be the status that the response can no longer have. */
 export function reportedFailure(place: ProviderPlace, body: ErrorBody): RemoraError {
-  return failureOf(place, kindOfBody(body) ?? "serverError", body, { said: body.message, retryAfterMs: body.waitMs });
+  const kind = kindOfReport(body);
+  const cause = refusalOf(kind, Number(body.code), body);
+  return failureOf(place, kind, body, { said: body.message, retryAfterMs: body.waitMs, cause });
+}
+
+function kindOfReport(body: ErrorBody): FailureKind {
+  const status = Number(body.code);
+  const saysWhen = body.waitMs !== undefined;
+  return status >= 400 && status < 600 ? kindOfStatus(status, body, saysWhen) : (kindOfBody(body) ?? "serverError");
 }
 
 /** As Anthropic, OpenAI, Ollama, llama.cpp and vLLM say it. */
 const tooLongText =
   /(?:prompt|input|request|conversation) is too long|input tokens exceed|context (?:length|window)|exceed\w* .*context/i;
 
-/** OpenAI, of models that it serves in part or not at all by Chat Completions. */
-const wrongApiText = /\buse \/?v1\/responses|only supported (?:in|by|with) (?:the )?\/?v1\/responses/i;
-
 function kindOfBody(body: ErrorBody): FailureKind | undefined {
   const { message, type, code } = body;
   const named = `${type} ${code}`;
   const money = moneyKindOf(body);
   if (money !== undefined) return money;
-  if (wrongApiText.test(message)) return "wrongApi";
   if (/authentication|invalid_api_key/.test(named)) return "wrongKey";
   if (/permission/.test(named)) return "forbidden";
   if (/model_not_found|not_found/.test(named) || /^model\b.*\bnot found/i.test(message)) return "unknownModel";
@@ -108,7 +139,7 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   const chain = causesOf(thrown);
   const known = chain.find((link) => link instanceof RemoraError);
   if (known !== undefined) return known;
-  const reported = chain.map(bodyOfSdkError).find((body) => body !== undefined);
+  const reported = reportedIn(chain);
   if (reported !== undefined) return reportedFailure(place, reported);
   const codes = chain.flatMap((link) => codeOf(link) ?? []);
   const last = chain.at(-1);
@@ -148,6 +179,10 @@ function causesOf(thrown: unknown): unknown[] {
     link = link instanceof Error ? link.cause : undefined;
   }
   return chain;
+}
+
+function reportedIn(chain: unknown[]): ErrorBody | undefined {
+  return chain.map(bodyOfSdkError).find((body) => body !== undefined);
 }
 
 /** Both SDKs throw an `error` event of a stream as an error without a status, with the parsed body in `error`. */

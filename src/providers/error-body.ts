@@ -1,4 +1,5 @@
 /** Reads a service's error response: the fields of its JSON body, and how long to wait. */
+import { isJsonObject, parseJson } from "../lib/json.ts";
 
 /** Missing fields are empty. */
 export interface ErrorBody {
@@ -11,21 +12,27 @@ export interface ErrorBody {
   waitMs?: number;
   /** When a limit resets, in milliseconds since 1970. */
   resetsAt?: number;
+  /** The field of the request that is wrong. */
+  param?: string;
 }
 
 const maxRetryAfterMs = 24 * 60 * 60_000;
 /** Google says to wait for seconds also where the quota of the day is used up. */
 const dailyWaitMs = 60 * 60_000;
 
-/** Reads `{ error: { message, type, code } }`, `{ message, type, code }`, `{ error: "text" }` or plain text. */
+/**
+ * Reads `{ error: { message, type, code } }`, `{ message, type, code }`, `{ error: "text" }`, `{ detail }` or plain text. Google
+ * wraps them in a list; OpenRouter has the words of the model's own service in `metadata.raw`.
+ */
 export function errorBodyOf(value: unknown): ErrorBody {
   if (typeof value === "string") return { message: value, type: "", code: "" };
-  if (typeof value !== "object" || value === null) return { message: "", type: "", code: "" };
-  if ("error" in value && value.error) return errorBodyOf(value.error);
-  const fields: Record<string, unknown> = { ...value };
+  if (Array.isArray(value)) return errorBodyOf(value[0]);
+  if (!isFields(value)) return { message: "", type: "", code: "" };
+  if (value.error) return errorBodyOf(value.error);
   const textOf = (field: unknown) => (typeof field === "string" || typeof field === "number" ? String(field) : "");
-  const message = textOf(fields.message);
-  return { message, type: textOf(fields.type), code: textOf(fields.code), ...detailsOf(fields, message) };
+  const { type, code, param } = value;
+  const message = messageIn(value);
+  return { message, type: textOf(type), code: textOf(code), param: textOf(param), ...detailsOf(value, message) };
 }
 
 /** Codes and times, as Anthropic (`details`), OpenRouter (`metadata`) and Google (`status`, a list of `details`) put them. */
@@ -50,7 +57,7 @@ function detailsOf(
 const maxDetailDepth = 6;
 
 function collect(value: unknown, found: Map<string, string[]>, depth: number): void {
-  if (typeof value !== "object" || value === null || depth > maxDetailDepth) return;
+  if (!isFields(value) || depth > maxDetailDepth) return;
   for (const [key, inner] of Object.entries(value)) {
     if (typeof inner === "string") found.set(key, [...(found.get(key) ?? []), inner]);
     else collect(inner, found, depth + 1);
@@ -62,6 +69,22 @@ function dateIn(message: string): string {
   const [, day = "", time = "00:00"] =
     /\b(?:on|until|after|at|resets?) (\d{4}-\d\d-\d\d)(?:(?: at |T| )(\d\d:\d\d))?/i.exec(message) ?? [];
   return day === "" ? "" : `${day}T${time}Z`;
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function messageIn({ message, detail, metadata }: Record<string, unknown>): string {
+  const raw = isJsonObject(metadata) && typeof metadata.raw === "string" ? metadata.raw : "";
+  const inner = raw === "" ? "" : errorBodyOf(parseJson(raw) ?? raw).message;
+  return [wordsOf(message ?? detail), inner].filter((words) => words !== "").join(": ");
+}
+
+/** Validators give an object or a list that names the field. */
+function wordsOf(field: unknown): string {
+  if (typeof field === "string" || typeof field === "number") return String(field);
+  return isFields(field) ? JSON.stringify(field) : "";
 }
 
 /** Reads `retry-after-ms`, or `retry-after` in seconds or as a date. Returns milliseconds. */

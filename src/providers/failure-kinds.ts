@@ -71,16 +71,15 @@ export const failureKinds = {
     isRetryable: false,
     say: (place) => `${place.model} can't use tools; choose another model (${place.modelSetting})`,
   },
-  wrongApi: {
-    code: "provider.wrong-api",
-    isRetryable: false,
-    say: (place, said) =>
-      `${place.model} takes tools only by the Responses API${said}; set models.openai.api: responses, or another model (${place.modelSetting})`,
-  },
   badRequest: {
     code: "provider.bad-request",
     isRetryable: false,
     say: (place, said) => `the request was refused${said}; check ${place.modelSetting} and ${place.urlSetting}`,
+  },
+  wrongApi: {
+    code: "provider.wrong-api",
+    isRetryable: false,
+    say: (place, said) => `${place.model} can't be used by this API${said}; set models.openai.api to auto`,
   },
   rateLimited: {
     code: "provider.rate-limited",

@@ -236,6 +236,29 @@ describe("a model in the watch", () => {
   });
 });
 
+test("a model that works otherwise than the settings say needs attention, and the log says so once", async () => {
+  const advice = [{ model: "a/m", what: "a/m refused this", todo: "Set that" }];
+  const warned: string[] = [];
+  const log = { ...silentLog, warn: (_fields: object, message: string) => void warned.push(message) };
+  const watch = createModelWatch({ log, refusal: () => undefined });
+  const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const observed = watch.observe({
+    ...{ name: "a", model: "a/m", advice: () => advice },
+    async *stream() {
+      yield { type: "end", stop: "end", usage, model: "a/m" };
+    },
+  });
+  const request: ModelRequest = { system: [], messages: [], tools: [], maxOutputTokens: 1 };
+  for (const _turn of [1, 2])
+    for await (const event of observed.stream(request, signal)) expect(event.type).toBe("end");
+  expect(watch.checks()).toMatchObject([
+    { name: "model a/m", state: "ok" },
+    { name: "settings a/m", state: "warning", what: "a/m refused this", todo: "Set that" },
+  ]);
+  expect(warned).toEqual(["model: a/m refused this. Set that"]);
+  expect(watch.isBroken()).toBe(false);
+});
+
 test("where people chat, the demo model answers only if it is the only one named", async () => {
   const timeouts = { connectMs: 100, firstTokenMs: 100, idleMs: 100 };
   const none = {

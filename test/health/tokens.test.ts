@@ -5,12 +5,11 @@ import { checkToken } from "../../src/platforms/discord/doctor-token.ts";
 import { checkAppToken, checkBotToken } from "../../src/platforms/slack/doctor-tokens.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import { createOllamaProvider } from "../../src/providers/ollama.ts";
-import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import { freePort } from "../doubles/free-port.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
-import { apis, usualContext } from "../providers/apis.ts";
+import { apis, createOpenAiChatProvider, usualContext } from "../providers/apis.ts";
 
 describe("Slack's tokens", () => {
   let slack: SlackDouble;

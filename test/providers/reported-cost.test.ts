@@ -1,7 +1,5 @@
 /** What services say that a call has cost, read with the real client libraries. */
 import { afterEach, expect, test } from "vitest";
-import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
-import { createOpenAiResponsesProvider } from "../../src/providers/openai-responses.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { asking, collect, scripted } from "./apis.ts";
 
