@@ -30,7 +30,6 @@ const rows: Row[] = [
       },
     }),
     failure("bad-request", false, /at most 1 image per prompt/),
-    'people read "Provider returned error"',
   ],
   [
     "a reason in Google's list is told",
