@@ -6,17 +6,19 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { LLMock } from "@copilotkit/aimock";
 import { modelCheckText } from "./model-check.ts";
+import { refusalStream, type ScriptedRefusal } from "./model-refusals.ts";
 import { refusalOf } from "./model-rules/rule.ts";
-import { type ModelService, rulesOfServices, serviceOfPath } from "./model-rules/services.ts";
+import { type ModelService, rulesOfServices, serviceOfPath, shapedAnswer } from "./model-rules/services.ts";
 
 /** A frame is one event of the stream: an SSE block, or a line of JSON. */
 export type FrameTest = (frame: string, index: number) => boolean;
 
 /**
- * A fault for the next request: a custom response, a dropped connection, or the real response up to a frame, where the
- * connection breaks, closes cleanly, goes silent, or first sends another frame.
+ * A fault for the next request: a custom response, an answer that the model declines to give, a dropped connection, or the
+ * real response up to a frame, where the connection breaks, closes cleanly, goes silent, or first sends another frame.
  */
 export type Fault =
+  | ({ type: "decline" } & ScriptedRefusal)
   | { type: "answer"; status: number; headers?: Record<string, string>; body?: string }
   | { type: "reset" }
   | { type: "silence" }
@@ -63,6 +65,7 @@ export async function startModelDouble({
   const faults: Fault[] = [];
   const requests: ModelRequestSeen[] = [];
   const answers: string[] = [];
+  const asked: Record<string, unknown>[] = [];
   const sockets = new Set<Socket>();
   let abandoned = 0;
   let isBlind = false;
@@ -72,7 +75,7 @@ export async function startModelDouble({
     response.on("close", () => {
       if (!response.writableFinished) abandoned += 1;
     });
-    const state = { faults, requests, answers, isBlind, isKeyRefused, countsChecks, service };
+    const state = { faults, requests, answers, asked, isBlind, isKeyRefused, countsChecks, service };
     serve(mock.url, request, response, state).catch(() => response.destroy());
   });
   server.on("connection", (socket) => {
@@ -109,6 +112,7 @@ interface State {
   faults: Fault[];
   requests: ModelRequestSeen[];
   answers: string[];
+  asked: Record<string, unknown>[];
   isBlind: boolean;
   isKeyRefused: boolean;
   countsChecks: boolean;
@@ -119,7 +123,7 @@ async function serve(
   upstream: string,
   request: IncomingMessage,
   response: ServerResponse,
-  { faults, requests, answers, isBlind, isKeyRefused, countsChecks, service }: State,
+  { faults, requests, answers, asked, isBlind, isKeyRefused, countsChecks, service: chosen }: State,
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
@@ -138,24 +142,34 @@ async function serve(
   const isCounted = request.method === "POST" && (countsChecks || !text.includes(modelCheckText));
   if (isCounted) requests.push({ path, headers: request.headers, body: JSON.parse(text) });
   const fault = isCounted ? faults.shift() : undefined;
+  const body: Record<string, unknown> = text === "" ? {} : JSON.parse(text);
+  const remember = (answer: string) => {
+    answers.push(answer);
+    asked.push(body);
+  };
   if (fault?.type === "silence") return;
   if (fault?.type === "reset") {
     request.socket.resetAndDestroy();
     return;
   }
   if (fault?.type === "answer") {
+    if (fault.status === 200) remember(fault.body ?? "");
     response.writeHead(fault.status, { "content-type": "application/json", ...fault.headers }).end(fault.body ?? "{}");
     return;
   }
   const blindness = isBlind ? pictureRefusal(path, text) : undefined;
-  const call = { path, headers: request.headers, body: text === "" ? {} : JSON.parse(text), answers };
+  const service = chosen ?? serviceOfPath(path);
+  const call = { path, headers: request.headers, body, answers, asked };
   const refusal =
-    blindness === undefined
-      ? refusalOf(rulesOfServices[service ?? serviceOfPath(path)], call)
-      : { status: 400, body: blindness };
+    blindness === undefined ? refusalOf(rulesOfServices[service], call) : { status: 400, body: blindness };
   if (refusal !== undefined) {
     const headers = { "content-type": "application/json", ...refusal.headers };
     response.writeHead(refusal.status, headers).end(JSON.stringify(refusal.body));
+    return;
+  }
+  if (fault?.type === "decline") {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    await write(framesOf(refusalStream(path, fault), "\n\n"), "\n\n", response, undefined);
     return;
   }
   const answer = await fetch(upstream + path, {
@@ -167,8 +181,8 @@ async function serve(
   response.writeHead(answer.status, { "content-type": type });
   response.flushHeaders();
   const separator = type.includes("event-stream") ? "\n\n" : "\n";
-  const whole = await answer.text();
-  answers.push(whole);
+  const whole = shapedAnswer(service, call, await answer.text());
+  remember(whole);
   await write(framesOf(whole, separator), separator, response, fault);
 }
 
@@ -194,7 +208,7 @@ function framesOf(text: string, separator: string): string[] {
   return text.split(separator).filter((frame) => frame.trim() !== "");
 }
 
-type StreamFault = Exclude<Fault, { type: "answer" | "reset" | "silence" }>;
+type StreamFault = Exclude<Fault, { type: "answer" | "decline" | "reset" | "silence" }>;
 
 async function write(
   frames: string[],

@@ -10,6 +10,8 @@ export interface ModelCall {
   body: Record<string, unknown>;
   /** What the double has answered so far, as sent: the frames of each stream, joined. The newest is last. */
   answers: readonly string[];
+  /** The body of the request for each of `answers`. */
+  asked: readonly Record<string, unknown>[];
 }
 
 /** The response of the service, as it would word it. */
