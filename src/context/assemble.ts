@@ -210,6 +210,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
     ],
   );
   const system = [...prefix.system, ...volatileParts(kept, outside.length)];
+  const declinedBy = kept.flatMap((piece) => (piece.type === "history" ? (piece.exchange.declinedBy ?? []) : []));
   return {
     request: {
       system,
@@ -217,6 +218,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
       tools: offer.defined,
       ...(named.length === 0 ? {} : { named }),
       maxOutputTokens: config.maxOutputTokens,
+      ...(declinedBy.length === 0 ? {} : { declinedBy }),
     },
     origins: kept.flatMap((piece) => piece.origins),
     allocation,

@@ -87,8 +87,9 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
         async *stream(request, signal) {
           const model = request.preferredModel ?? provider.model;
           for await (const event of provider.stream(request, signal)) {
-            if (event.type === "end") heard(provider, model);
-            if (event.type === "error" && !ofRequest.has(event.error.code)) heard(provider, model, event.error);
+            const isRefusal = event.type === "error" && event.error.code === "provider.refused";
+            if (event.type === "end" || isRefusal) heard(provider, model);
+            else if (event.type === "error" && !ofRequest.has(event.error.code)) heard(provider, model, event.error);
             yield event;
           }
         },

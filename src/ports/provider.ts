@@ -50,6 +50,10 @@ export interface ModelRequest {
   preferredModel?: string;
   /** No other model may answer instead. */
   isWithoutFallback?: boolean;
+  /** The turn has already changed something, so no other model goes on where one declined. */
+  isRefusalFinal?: boolean;
+  /** Models that declined to answer something in this prompt. They are asked last, because they would decline again. */
+  declinedBy?: readonly string[];
   /** Builds the request again with a smaller context, for a model that refuses this one as too long. Only the cascade calls it. */
   shorter?(): ModelRequest;
   /** Milliseconds. Limits the wait for a connection further, because another model is ready to answer. */
@@ -66,15 +70,19 @@ export interface Usage {
   cacheWriteTokens: number;
 }
 
-export type StopReason = "end" | "tool-calls" | "max-tokens" | "refusal";
+/** A model that declined gives no answer, but an `error` whose code is `provider.refused`. */
+export type StopReason = "end" | "tool-calls" | "max-tokens";
 
 export type ModelEvent =
   /** Says to people why the answer takes longer, such as "Asking another model". Comes before any output. */
   | { type: "notice"; text: string }
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
-  /** What `model` has said so far broke off and is void: the answer begins again. */
-  | { type: "restart"; model: string }
+  /**
+   * What `model` has said so far is void, because it broke off or the model declined: the answer begins again, or an `error`
+   * follows. `usage` is present if the service counted it.
+   */
+  | { type: "restart"; model: string; usage?: Usage }
   | {
       type: "end";
       stop: StopReason;

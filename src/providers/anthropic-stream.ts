@@ -14,7 +14,8 @@ export async function* readAnswer(
   const blocks = createAnswerBlocks();
   const paragraphs = createParagraphs(thinkingOf(model) !== undefined);
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  let stop: StopReason = "end";
+  let stop: StopReason | "refusal" = "end";
+  let why = "";
   for await (const event of stream) {
     switch (event.type) {
       case "message_start":
@@ -41,9 +42,14 @@ export async function* readAnswer(
       }
       case "message_delta":
         stop = stopReason(event.delta.stop_reason);
+        why = refusalText(event.delta.stop_details);
         count(usage, event.usage);
         break;
       case "message_stop":
+        if (stop === "refusal") {
+          yield { type: "refusal", usage, why };
+          break;
+        }
         // If the answer reached the output limit, a block may still be open.
         for (const left of calls.values()) yield { type: "tool-call", ...left };
         yield endPiece(stop, usage, model, blocks.carry(mark));
@@ -96,7 +102,22 @@ function count(usage: Usage, wire: WireUsage | undefined): void {
   if (typeof wire.cache_creation_input_tokens === "number") usage.cacheWriteTokens = wire.cache_creation_input_tokens;
 }
 
-function stopReason(reason: Anthropic.StopReason | null): StopReason {
+const categories: Readonly<Record<string, string>> = {
+  cyber: "cyber security",
+  bio: "biology",
+  frontier_llm: "training of AI models",
+  reasoning_extraction: "how the model thinks",
+  general_harms: "possible harm",
+};
+
+/** A service may name no category, and models have ones of later versions. */
+function refusalText(details: Anthropic.RefusalStopDetails | null | undefined): string {
+  const category: string | undefined = details?.category ?? undefined;
+  if (category === undefined) return details?.explanation ?? "";
+  return `its safety filter: ${categories[category] ?? category.replaceAll("_", " ")}`;
+}
+
+function stopReason(reason: Anthropic.StopReason | null): StopReason | "refusal" {
   switch (reason) {
     case "tool_use":
       return "tool-calls";

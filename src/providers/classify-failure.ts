@@ -64,6 +64,8 @@ const tooLongText =
 
 function kindOfBody({ message, type, code }: ErrorBody): FailureKind | undefined {
   const named = `${type} ${code}`;
+  // Azure and OpenAI refuse prompts also with an error.
+  if (/content_filter|content_policy|invalid_prompt/.test(named)) return "refused";
   if (/insufficient_quota|billing|payment/.test(named) || /credit balance/i.test(message)) return "noCredit";
   if (/authentication|invalid_api_key/.test(named)) return "wrongKey";
   if (/permission/.test(named)) return "forbidden";

@@ -8,7 +8,14 @@ import { isJsonObject } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, Usage } from "../ports/provider.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
-import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
+import {
+  createOpenAiProvider,
+  filterText,
+  imageUrlOf,
+  isReasoningModel,
+  type OpenAiOptions,
+  quoted,
+} from "./openai-client.ts";
 import { inputOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import type { WithClient } from "./shared-client.ts";
 
@@ -122,13 +129,15 @@ async function* read(stream: AsyncIterable<Chunk>, model: string): AsyncGenerato
   const calls: (ModelToolCall & { index: number })[] = [];
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let reasoning = "";
+  let refusal = "";
   let finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"] = null;
   for await (const chunk of stream) {
     if (chunk.usage) count(usage, chunk.usage);
     const choice = chunk.choices?.[0];
     if (choice === undefined) continue;
     const { delta } = choice;
-    const text = delta?.content ?? delta?.refusal;
+    const text = delta?.content;
+    refusal += delta?.refusal ?? "";
     reasoning += reasoningIn(delta);
     if (text) yield { type: "text-delta", text };
     else if (saysAnything(delta)) yield { type: "progress" };
@@ -140,6 +149,10 @@ async function* read(stream: AsyncIterable<Chunk>, model: string): AsyncGenerato
   // Without a finish reason the stream was cut off, even if the calls look complete.
   if (finish === null) return;
   for (const { id, name, inputJson } of calls) yield { type: "tool-call", id, name, inputJson };
+  if (refusal !== "" || isFiltered(finish)) {
+    yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
+    return;
+  }
   const carry = reasoning === "" ? {} : { carry: { kind: carryKind, reasoning } };
   yield { type: "end", stop: finishReason(finish, calls.length > 0), usage, model: `openai/${model}`, ...carry };
 }
@@ -186,7 +199,10 @@ function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
 }
 
 function finishReason(finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"], hasCalls: boolean): StopReason {
-  if (finish === "length") return "max-tokens";
-  if (finish === "content_filter") return "refusal";
-  return hasCalls ? "tool-calls" : "end";
+  return finish === "length" ? "max-tokens" : hasCalls ? "tool-calls" : "end";
+}
+
+/** Also as Gemini's compatible address says it: `content_filter: PROHIBITED_CONTENT`, or its own word alone. */
+function isFiltered(finish: string): boolean {
+  return /^(?:content_filter\b|safety|recitation|blocklist|prohibited_content|spii|image_safety)/i.test(finish);
 }

@@ -54,6 +54,13 @@ export function imageUrlOf(part: ToolImage): string {
   return `data:${part.mimeType};base64,${part.base64}`;
 }
 
+/** Why an answer was refused, if the service's filter did it, and as the model itself says it. */
+export const filterText = "the service's safety filter";
+
+export function quoted(words: string): string {
+  return `“${words.trim()}”`;
+}
+
 export type AskOpenAi = (
   place: ProviderPlace,
   withClient: WithClient<OpenAI>,

@@ -10,7 +10,14 @@ import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
-import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
+import {
+  createOpenAiProvider,
+  filterText,
+  imageUrlOf,
+  isReasoningModel,
+  type OpenAiOptions,
+  quoted,
+} from "./openai-client.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
 import { systemTextOf, wellFormed } from "./request-mapping.ts";
 import type { WithClient } from "./shared-client.ts";
@@ -97,11 +104,15 @@ async function* read(
 ): AsyncGenerator<StreamPiece> {
   const items = createReasoningItems();
   let hasCalls = false;
+  let refusal = "";
   for await (const event of stream) {
     switch (event.type) {
       case "response.output_text.delta":
-      case "response.refusal.delta":
         yield { type: "text-delta", text: event.delta };
+        break;
+      case "response.refusal.delta":
+        refusal += event.delta;
+        yield { type: "progress" };
         break;
       case "response.output_item.added":
         yield { type: event.item.type === "reasoning" ? "thinking" : "progress" };
@@ -117,6 +128,11 @@ async function* read(
         break;
       case "response.completed":
       case "response.incomplete":
+        if (refusal !== "" || event.response.incomplete_details?.reason === "content_filter") {
+          const why = refusal === "" ? filterText : quoted(refusal);
+          yield { type: "refusal", usage: responseUsage(event.response), why };
+          break;
+        }
         yield responseEnd(event.response, hasCalls, place.model, items.carry());
         break;
       case "response.failed":
@@ -140,9 +156,7 @@ function responseEnd(response: Responses, hasCalls: boolean, model: string, carr
 }
 
 function responseStop(response: Responses, hasCalls: boolean): StopReason {
-  const reason = response.incomplete_details?.reason;
-  if (reason === "content_filter") return "refusal";
-  if (reason !== undefined) return "max-tokens";
+  if (response.incomplete_details?.reason !== undefined) return "max-tokens";
   return hasCalls ? "tool-calls" : "end";
 }
 

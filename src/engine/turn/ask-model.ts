@@ -1,9 +1,12 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
+
+import { withoutPlace } from "../../lib/text/without-place.ts";
 import type { BuiltContext } from "../../ports/context.ts";
 import { untrustedFor } from "../../ports/origin.ts";
-import type { ModelEvent, ModelRequest } from "../../ports/provider.ts";
+import type { ModelEvent, ModelRequest, Usage } from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
 import {
+  type BrokenText,
   type CallRecord,
   callsOf,
   openSegment,
@@ -12,7 +15,7 @@ import {
   requesterOf,
   textOf,
 } from "../../ports/turn.ts";
-import type { AdmittedCall } from "../../ports/usage.ts";
+import { type AdmittedCall, tokensOf } from "../../ports/usage.ts";
 import { askBeforehand, waitForBudget } from "./ask-budget.ts";
 import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
@@ -62,14 +65,20 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const addedMs = performance.now() - beganBuilding;
   const began = Date.now();
   const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
+  const changed = hasChangedSomething(run) ? { isRefusalFinal: true } : {};
   const { shorter } = built;
-  const answer = await readAnswer(run, { ...built.request, ...alone, ...(shorter ? { shorter } : {}) }, tools);
-  for (const { model, text } of answer.broken) await countBroken(run, permit, text, built, model);
+  const request = { ...built.request, ...alone, ...changed, ...(shorter ? { shorter } : {}) };
+  const answer = await readAnswer(run, request, tools);
+  for (const one of answer.broken) await countBroken(run, permit, built, one);
   if (answer.type === "failed") {
     turn.unfinishedText = answer.text;
-    await countBroken(run, permit, answer.text, built);
+    const model = built.request.preferredModel ?? deps.provider.model;
+    await countBroken(run, permit, built, { model, text: answer.text });
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
-    return `The model could not answer: ${answer.error.message}`;
+    if (answer.error.code !== "provider.refused") return `The model could not answer: ${answer.error.message}`;
+    turn.isRefused = true;
+    turn.isFailureFinal = true;
+    return `${withoutPlace(answer.error.message)}.`;
   }
   const { text, stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
   deps.events.emit("llm.response", {
@@ -97,20 +106,31 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   return undefined;
 }
 
-/** A call that failed before it began to answer costs nothing, as far as is known. */
+const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+
+/**
+ * A call that failed before it began to answer costs nothing, as far as is known. One that was refused costs what the service
+ * has counted, which may be nothing.
+ */
 async function countBroken(
   run: TurnRun,
   permit: AdmittedCall,
-  text: string,
-  { request, estimatedTokens: promptTokens }: BuiltContext,
-  model = request.preferredModel ?? run.deps.provider.model,
+  { estimatedTokens: promptTokens }: BuiltContext,
+  { model, text, usage = noUsage }: BrokenText,
 ): Promise<void> {
-  if (text === "") return;
-  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  const call = { model, usage, addedMs: 0, promptTokens, answerCharacters: text.length, isBroken: true };
+  const isCounted = tokensOf(usage) > 0;
+  if (text === "" && !isCounted) return;
+  const call = { model, usage, addedMs: 0, promptTokens, answerCharacters: text.length, isBroken: !isCounted };
   const { cost, written } = permit.count(call);
   await written;
   if (cost !== undefined) run.turn.brokenCost = (run.turn.brokenCost ?? 0) + cost;
+}
+
+/** Another model must not carry on with what one declined in the middle of. Reading changes nothing. */
+function hasChangedSomething({ turn, deps }: TurnRun): boolean {
+  const specs = deps.toolbox.specs(turn.conversationId);
+  const reading = new Set(specs.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => name));
+  return callsOf(turn).some(({ startedAt, raw }) => startedAt !== undefined && !reading.has(raw.name));
 }
 
 /** Gives invalid calls, and calls beyond `maxCalls`, a result that describes the problem. */

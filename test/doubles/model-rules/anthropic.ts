@@ -6,7 +6,7 @@ import { familiesOf5, isRetired, isSince, maxOutputOf } from "./claude-models.ts
 import type { ModelCall, ModelRule, Refusal } from "./rule.ts";
 
 /** As Anthropic words its errors. */
-export function anthropicRefusal(message: string, status = 400, type = "invalid_request_error"): Refusal {
+function anthropicRefusal(message: string, status = 400, type = "invalid_request_error"): Refusal {
   return { status, body: { type: "error", error: { type, message }, request_id: "req_double" } };
 }
 
