@@ -43,6 +43,8 @@ export interface ModelRequest {
   /** Starts with a user message. Every tool call of an assistant message is answered before the next message. */
   messages: ModelMessage[];
   tools: readonly ToolSpec[];
+  /** The model must answer in text. The tools stay, because a prompt with other tools is not in the service's cache. */
+  mayCall?: false;
   /** More tools that the model can call, although the request does not define them. */
   named?: readonly ToolSpec[];
   maxOutputTokens: number;

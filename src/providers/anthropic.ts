@@ -7,7 +7,7 @@ import { callBlock, carriedBlocks, createPrefix, type Prefix, thinkingOf } from 
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { digestOfKey } from "./refused-keys.ts";
-import { modelOf, wellFormed, wireName } from "./request-mapping.ts";
+import { mayCall, modelOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { createPictureFallback } from "./without-pictures.ts";
 
@@ -96,7 +96,7 @@ function messagesBody(
     ...(thinking === undefined ? {} : { thinking }),
     ...(system.length > 0 ? { system } : {}),
     ...(tools.length > 0 ? { tools } : {}),
-    ...(tools.length > 0 && request.tools.length === 0 ? { tool_choice: { type: "none" } } : {}),
+    ...(tools.length > 0 && !mayCall(request) ? { tool_choice: { type: "none" } } : {}),
   };
   return { body, mark: () => prefix.mark(messages) };
 }

@@ -11,7 +11,7 @@ import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
-import { inputOf, modelOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
+import { inputOf, mayCall, modelOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
 export interface OllamaOptions {
@@ -100,7 +100,7 @@ function chatRequest(request: ModelRequest, model: string): ChatRequest & { stre
     stream: true,
     messages: [...(system === "" ? [] : [{ role: "system", content: system }]), ...request.messages.map(ollamaMessage)],
     options: { num_predict: request.maxOutputTokens },
-    ...(request.tools.length === 0
+    ...(!mayCall(request)
       ? {}
       : {
           tools: request.tools.map((tool) => ({

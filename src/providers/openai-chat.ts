@@ -16,7 +16,7 @@ import {
   type OpenAiOptions,
   quoted,
 } from "./openai-client.ts";
-import { inputOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
+import { inputOf, mayCall, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 import type { WithClient } from "./shared-client.ts";
 
 type Chunk = OpenAI.ChatCompletionChunk;
@@ -60,9 +60,11 @@ function completionBody(
         ...resultPictures(request.messages, index),
       ]),
     ],
-    ...(request.tools.length === 0
+    // Compatible servers may ignore `tool_choice`, and then answer with a call that must not run.
+    ...(request.tools.length === 0 || !(isOpenAi || mayCall(request))
       ? {}
       : {
+          ...(mayCall(request) ? {} : { tool_choice: "none" as const }),
           tools: request.tools.map((tool) => ({
             type: "function" as const,
             function: { name: tool.name, description: wellFormed(tool.description), parameters: tool.parameters },

@@ -19,7 +19,7 @@ import {
   quoted,
 } from "./openai-client.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
-import { systemTextOf, wellFormed } from "./request-mapping.ts";
+import { mayCall, systemTextOf, wellFormed } from "./request-mapping.ts";
 import type { WithClient } from "./shared-client.ts";
 
 type Responses = OpenAI.Responses.Response;
@@ -60,6 +60,7 @@ function responsesBody(request: ModelRequest, model: string): OpenAI.Responses.R
             parameters: tool.parameters,
             strict: false,
           })),
+          ...(mayCall(request) ? {} : { tool_choice: "none" as const }),
         }),
   };
 }

@@ -53,7 +53,7 @@ export async function askModel(run: TurnRun, admissions = 0): Promise<Asked> {
 async function askWithPermit(run: TurnRun, beganBuilding: number, permit: AdmittedCall): Promise<string | undefined> {
   const { turn, deps, fields } = run;
   const step = turn.steps.length + 1;
-  const { tools, notes } = offeredTools(run, permit.declinedBy);
+  const { tools, mayCall, notes } = offeredTools(run, permit.declinedBy);
   if (step === 1) turn.news = await deps.drafts.news(turn);
   const built = await deps.context.build({ turn, step, tools, notes: [...notes, ...(turn.news ?? [])] });
   deps.events.emit("context.built", {
@@ -66,8 +66,9 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const began = Date.now();
   const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
   const changed = hasChangedSomething(run) ? { isRefusalFinal: true } : {};
+  const textOnly = mayCall ? {} : { mayCall };
   const { shorter } = built;
-  const request = { ...built.request, ...alone, ...changed, ...(shorter ? { shorter } : {}) };
+  const request = { ...built.request, ...alone, ...changed, ...textOnly, ...(shorter ? { shorter } : {}) };
   const answer = await readAnswer(run, request, tools);
   for (const one of answer.broken) await countBroken(run, permit, built, one);
   if (answer.type === "failed") {
@@ -93,7 +94,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const answerCharacters = text.length + answer.calls.reduce((sum, { raw }) => sum + raw.inputJson.length, 0);
   const call = { model, usage, addedMs, promptTokens: built.estimatedTokens, answerCharacters };
   const { written, ...counted } = permit.count(call);
-  const calls = tools.length === 0 ? [] : callRecords(answer.calls, deps.limits.callsPerStep);
+  // Some models call a tool although they may not.
+  const calls = mayCall && tools.length > 0 ? callRecords(answer.calls, deps.limits.callsPerStep) : [];
   const requestedModel = built.request.preferredModel ?? deps.provider.model;
   const seenMessages = turn.messages.length;
   const untrusted = untrustedFor(built.origins, requesterOf(turn).id);
@@ -147,33 +149,30 @@ function invalid(raw: ParsedCall["raw"], text: string): CallRecord {
   return { raw, result: { callId, name, status: "invalid", text, attempts: 0, durationMs: 0, files: [] } };
 }
 
-/** Returns the next step's tools. Once a limit is reached, returns no tools and a note for the model. */
-function offeredTools(run: TurnRun, declinedBy: string | undefined): { tools: ToolSpec[]; notes: string[] } {
-  const { turn, deps } = run;
-  if (declinedBy !== undefined) {
-    return {
-      tools: [],
-      notes: [
-        "The budget for this is nearly used up, and people decided not to add to it, so no more tools now: answer in text, and say what is left to do.",
-      ],
-    };
-  }
+interface OfferedTools {
+  tools: ToolSpec[];
+  mayCall: boolean;
+  notes: string[];
+}
+
+/** Returns the next step's tools. Once a limit is reached, none may be called any more, and a note tells the model so. */
+function offeredTools(run: TurnRun, declinedBy: string | undefined): OfferedTools {
+  const tools = run.deps.toolbox.specs(run.turn.conversationId);
+  const note = limitNote(run, declinedBy);
+  return note === undefined ? { tools, mayCall: true, notes: [] } : { tools, mayCall: false, notes: [note] };
+}
+
+function limitNote({ turn, deps }: TurnRun, declinedBy: string | undefined): string | undefined {
+  if (declinedBy !== undefined)
+    return "The budget for this is nearly used up, and people decided not to add to it, so no more tools now: answer in text, and say what is left to do.";
   const refusals = callsOf(turn).filter(
     (call) => call.result?.status === "denied" || call.result?.status === "blocked",
   );
-  if (refusals.length >= deps.limits.refusals) {
-    return {
-      tools: [],
-      notes: [`${refusals.length} tool calls of this turn were refused, so no more tools now: answer in text.`],
-    };
-  }
-  if (turn.steps.length >= deps.limits.steps) {
-    return {
-      tools: [],
-      notes: ["The tool steps of this turn are used up: answer now in text, and say what is left to do."],
-    };
-  }
-  return { tools: deps.toolbox.specs(turn.conversationId), notes: [] };
+  if (refusals.length >= deps.limits.refusals)
+    return `${refusals.length} tool calls of this turn were refused, so no more tools now: answer in text.`;
+  if (turn.steps.length >= deps.limits.steps)
+    return "The tool steps of this turn are used up: answer now in text, and say what is left to do.";
+  return undefined;
 }
 
 async function readAnswer(run: TurnRun, request: ModelRequest, tools: ToolSpec[]): Promise<ReadAnswer> {
