@@ -33,7 +33,12 @@ const models = z
       .default([]),
     prices: z.record(z.string().regex(/^\S+\/\S+$/, "a model is written provider/model"), modelPrice).default({}),
     anthropic: z
-      .strictObject({ model: text.default("claude-sonnet-5-5"), apiKey: optionalText, baseUrl: optionalText })
+      .strictObject({
+        model: text.default("claude-sonnet-5-5"),
+        effort: z.enum(["low", "medium", "high", "xhigh", "max"]).nullable().default(null),
+        apiKey: optionalText,
+        baseUrl: optionalText,
+      })
       .prefault({}),
     openai: z
       .strictObject({

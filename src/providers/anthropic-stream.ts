@@ -2,17 +2,18 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { Json } from "../ports/message.ts";
 import type { StopReason, Usage } from "../ports/provider.ts";
-import { createAnswerBlocks, thinkingOf } from "./anthropic-thinking.ts";
+import { createAnswerBlocks } from "./anthropic-thinking.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
 
 export async function* readAnswer(
   stream: AsyncIterable<Anthropic.RawMessageStreamEvent>,
   model: string,
   mark: () => string,
+  showsThinking: boolean,
 ): AsyncGenerator<StreamPiece> {
   const calls = new Map<number, { id: string; name: string; inputJson: string }>();
   const blocks = createAnswerBlocks();
-  const paragraphs = createParagraphs(thinkingOf(model) !== undefined);
+  const paragraphs = createParagraphs(showsThinking);
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let stop: StopReason | "refusal" = "end";
   let why = "";
