@@ -128,8 +128,11 @@ export function createCompactor(options: CompactorOptions): Compactor {
     const { request, taken } = createSummaryRequest(previous, older, limits);
     const preferredModel = await options.preferredModel?.(conversationId, scope);
     const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
-    const asked = { ...request, ...alone, ...(preferredModel === undefined ? {} : { preferredModel }) };
+    const declinedBy = taken.flatMap((exchange) => exchange.declinedBy ?? []);
+    const asked = { ...request, ...alone, declinedBy, ...(preferredModel === undefined ? {} : { preferredModel }) };
     const answer = await options.readModel(options.provider.stream(asked, signal), [], new Set(), { onText: () => {} });
+    for (const { model, usage } of answer.broken)
+      if (usage !== undefined) await permit.count({ model, usage, addedMs: 0 });
     if (answer.type === "failed") throw answer.error;
     const { text, model, usage: used } = answer;
     await permit.count({ model, usage: used, addedMs: 0 });

@@ -1,10 +1,14 @@
 /**
  * How each service streams an answer that its model declines to give. Ollama has no such end.
  *
- *   Anthropic         stop_reason `refusal`, with `stop_details` for classifiers: platform.claude.com, handle-streaming-refusals
+ *   Anthropic         stop_reason `refusal`, with `stop_details` for classifiers
  *   Chat Completions  finish_reason `content_filter`, or the model's own words in `delta.refusal`. Gemini's compatible address
  *                     adds its reason: `content_filter: PROHIBITED_CONTENT`
  *   Responses         status `incomplete` with the reason `content_filter`, or the model's own words as a refusal
+ *
+ * Read on 2026-11-27:
+ * https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals
+ * https://github.com/openai/openai-agents-python/pull/4234, https://github.com/HKUDS/Vibe-Trading/pull/308
  */
 
 export interface ScriptedRefusal {

@@ -65,7 +65,10 @@ test(
     expect(refused.text).toBe(`⚠️ ${sentence}.`);
     expect(refused).toMatchObject({ state: "failed" });
     expect(JSON.stringify(refused)).not.toContain("feedback");
-    expect((await ask("then tell me about sheds")).text).toBe("Claude answers.");
+    expect(JSON.stringify(refused)).not.toContain('"retry"');
+    const answered = await ask("then tell me about sheds");
+    expect(answered.text).toBe("Claude answers.");
+    expect(JSON.stringify(answered)).toContain("feedback");
     expect(newest(claude)).not.toContain("flimsy");
     expect(newest(claude)).not.toContain("thin ");
     expect(newest(claude)).toContain("a model declined to answer it");
@@ -94,9 +97,11 @@ test("in a Slack thread, what was refused does not come back as an earlier messa
           .some(({ isAgents, readable }) => isAgents && readable.includes(words)),
       60_000,
     );
-  double(claude).failNext({ type: "decline", category: "cyber", explanation: "x" });
+  double(claude).failNext({ type: "decline", said: "First you take a thin ", category: "cyber", explanation: "x" });
   const root = say(`@Remora ${question}?`);
   await answered(root, "declined to answer this");
+  const shown = slack.see({ in: slack.general, thread: root.ts }).filter(({ isAgents }) => isAgents);
+  expect(shown.map(({ readable }) => readable).join("\n")).not.toContain("thin");
   say("Somebody else talks here.", { as: slack.ben, thread: root });
   say("@Remora what about sheds?", { thread: root });
   await answered(root, "Claude answers.");

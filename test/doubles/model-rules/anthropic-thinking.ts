@@ -43,7 +43,8 @@ export function thinkingRules(refuse: Refuse): ModelRule[] {
     },
     {
       says: "thinking blocks come back as they were, in order, and after the same conversation",
-      source: "https://support.claude.com/en/articles/16761192",
+      source:
+        "https://support.claude.com/en/articles/16761192-preserved-thinking-changing-how-the-messages-api-handles-thinking-blocks-to-protect-against-distillation",
       read,
       refuse: (call) => refusedBlocks(call, refuse),
     },
