@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { performance } from "node:perf_hooks";
 import { text } from "node:stream/consumers";
 import { modelCheckText } from "../test/doubles/model-check.ts";
+import { refuses } from "../test/doubles/model-rules/refuses.ts";
 
 export interface ModelServer {
   url: string;
@@ -32,6 +33,7 @@ export async function createModelServer(options: ModelServerOptions): Promise<Mo
     const body = await text(request);
     // A request that only opens the connection.
     if (request.method !== "POST") return response.writeHead(404).end();
+    if (refuses(request, body, response)) return;
     if (!body.includes(modelCheckText)) {
       requestAt = performance.now();
       requests++;

@@ -40,7 +40,12 @@ const models = z
     prices: z.record(z.string().regex(/^\S+\/\S+$/, "a model is written provider/model"), modelPrice).default({}),
     userIds: z.enum(["digest", "off"]).default("digest"),
     anthropic: z
-      .strictObject({ model: text.default("claude-sonnet-5-5"), apiKey: optionalText, baseUrl: optionalText })
+      .strictObject({
+        model: text.default("claude-sonnet-5-5"),
+        effort: z.enum(["low", "medium", "high", "xhigh", "max"]).nullable().default(null),
+        apiKey: optionalText,
+        baseUrl: optionalText,
+      })
       .prefault({}),
     openai: z
       .strictObject({

@@ -220,6 +220,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
     ],
   );
   const system = [...prefix.system, ...volatileParts(kept, outside.length)];
+  const declinedBy = kept.flatMap((piece) => (piece.type === "history" ? (piece.exchange.declinedBy ?? []) : []));
   return {
     request: {
       system,
@@ -227,6 +228,7 @@ function assemble(input: ContextInput, config: ContextConfig, sources: Sources):
       tools: offer.defined,
       ...(named.length === 0 ? {} : { named }),
       maxOutputTokens: config.maxOutputTokens,
+      ...(declinedBy.length === 0 ? {} : { declinedBy }),
     },
     origins: kept.flatMap((piece) => piece.origins),
     allocation,

@@ -131,11 +131,14 @@ export function createCompactor(options: CompactorOptions): Compactor {
     const endUser = await options.endUserOf?.(payerOf(turn));
     const asked = {
       ...request,
+      declinedBy: taken.flatMap((exchange) => exchange.declinedBy ?? []),
       ...(permit.isWithoutFallback === true ? { isWithoutFallback: true } : {}),
       ...(preferredModel === undefined ? {} : { preferredModel }),
       ...(endUser === undefined ? {} : { endUser }),
     };
     const answer = await options.readModel(options.provider.stream(asked, signal), [], new Set(), { onText: () => {} });
+    for (const { model, usage } of answer.broken)
+      if (usage !== undefined) await permit.count({ model, usage, addedMs: 0 });
     if (answer.type === "failed") throw answer.error;
     const { text, model, usage: used } = answer;
     await permit.count({ model, usage: used, addedMs: 0 });

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { distinctOrigins, isOrigins, type Origin, originOf, originOfPerson } from "../ports/origin.ts";
 import type { ModelMessage } from "../ports/provider.ts";
 import { type ToolSpec, withoutImages } from "../ports/tool.ts";
-import type { TurnRecord } from "../ports/turn.ts";
+import { callsOf, refusedText, type TurnRecord } from "../ports/turn.ts";
 import { originsOfTool, originsOfTurn } from "../ports/turn-origins.ts";
 import { cutToCharacters } from "./cut.ts";
 import { fitHeardTokens, shortenHeard } from "./heard.ts";
@@ -64,6 +64,8 @@ export const exchangeSchema = z.strictObject({
   heard: z.strictObject({ messages: z.array(heardMessage), leftOut: z.number() }).exactOptional(),
   messages: z.array(saidMessage).min(1),
   steps: z.array(takenStep),
+  /** The `provider/model` that declined to answer, before another one did. */
+  declinedBy: z.string().exactOptional(),
   /** Origins of everything said and read in the turn. Absent in entries of earlier versions. */
   origins: z.custom<Origin[]>(isOrigins).exactOptional(),
   /** Estimated tokens: `fresh` with tool results (for the newest exchange), `stale` with stubs instead. */
@@ -120,10 +122,26 @@ function personOf(name: string, authorId: string): Origin {
 }
 
 export function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): StoredExchange {
-  const transcript = withEnding(shortTranscript(turn), turn.failure);
+  const transcript =
+    turn.isRefused === true ? refusedTranscript(turn) : withEnding(shortTranscript(turn), turn.failure);
   const origins = distinctOrigins(originsOfTurn(turn, tools));
-  const endedAt = turn.endedAt ?? now;
-  return withTokens({ turnId: turn.id, endedAt, ...transcript, origins, tokens: { fresh: 0, stale: 0 } });
+  const declinedBy = turn.steps.find(({ insteadBecause }) => insteadBecause === "provider.refused")?.requestedModel;
+  return withTokens({
+    ...{ turnId: turn.id, endedAt: turn.endedAt ?? now, ...transcript, origins },
+    ...(declinedBy === undefined ? {} : { declinedBy }),
+    tokens: { fresh: 0, stale: 0 },
+  });
+}
+
+/** Without what was asked, read and half-said, because a prompt that repeats it would be refused as well. */
+function refusedTranscript(turn: TurnRecord) {
+  const { messages } = shortTranscript({ ...turn, messages: turn.messages.slice(0, 1) });
+  const ran = new Set(callsOf(turn).flatMap(({ startedAt, raw }) => (startedAt === undefined ? [] : [raw.name])));
+  const before = ran.size === 0 ? "" : ` These tools had run before: ${[...ran].join(", ")}.`;
+  return {
+    messages: messages.map((message) => ({ ...message, text: refusedText, attachments: [] })),
+    steps: [{ text: `[A model declined to answer this.${before}]`, seenMessages: 1, calls: [] }],
+  };
 }
 
 /** Shortens a turn's transcript and makes its call ids unique in the whole history, not only within the turn. */

@@ -57,15 +57,18 @@ export async function callModel(
     milliseconds: Math.round(performance.now() - from),
   });
   for await (const event of provider.stream(request, signal)) {
-    if (event.type === "error") return isCutByLimit(event.error) ? answered() : { ok: false, error: event.error };
+    if (event.type === "error") return isAnswer(event.error) ? answered() : { ok: false, error: event.error };
     if (event.type === "end") return answered(event.usage);
   }
   return answered();
 }
 
-/** A model that thinks may spend the whole limit on thinking, which is an answer too. */
-function isCutByLimit(error: RemoraError): boolean {
-  return error.code === "provider.empty" || /max_tokens or model output limit was reached/i.test(error.message);
+/** A model that thinks may spend the whole limit on thinking. That is an answer too, and so is a refusal. */
+function isAnswer(error: RemoraError): boolean {
+  return (
+    ["provider.empty", "provider.refused"].includes(error.code) ||
+    /max_tokens or model output limit was reached/i.test(error.message)
+  );
 }
 
 function problemFor(error: RemoraError, model: string): CheckProblem {

@@ -141,13 +141,12 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
           const model = request.preferredModel ?? provider.model;
           if (model !== provider.model && chosen.size < maxChosen) chosen.add(model);
           for await (const event of provider.stream(request, signal)) {
-            if (event.type === "end") {
+            const code = event.type === "error" ? event.error.code : undefined;
+            if (event.type === "end" || code === "provider.refused") {
               heard(provider, model);
               adviceOf({ provider });
-            }
-            if (event.type === "error" && !ofRequest.has(event.error.code)) heard(provider, model, event.error);
-            if (event.type === "error" && event.error.code === "provider.bad-request" && model === provider.model)
-              doubt(provider);
+            } else if (event.type === "error" && !ofRequest.has(event.error.code)) heard(provider, model, event.error);
+            if (code === "provider.bad-request" && model === provider.model) doubt(provider);
             yield event;
           }
         },

@@ -43,6 +43,8 @@ export interface ModelRequest {
   /** Starts with a user message. Every tool call of an assistant message is answered before the next message. */
   messages: ModelMessage[];
   tools: readonly ToolSpec[];
+  /** The model must answer in text. The tools stay, because a prompt with other tools is not in the service's cache. */
+  mayCall?: false;
   /** More tools that the model can call, although the request does not define them. */
   named?: readonly ToolSpec[];
   maxOutputTokens: number;
@@ -52,6 +54,10 @@ export interface ModelRequest {
   endUser?: string;
   /** No other model may answer instead. */
   isWithoutFallback?: boolean;
+  /** The turn has already changed something, so no other model goes on where one declined. */
+  isRefusalFinal?: boolean;
+  /** Models that declined to answer something in this prompt. They are asked last, because they would decline again. */
+  declinedBy?: readonly string[];
   /** Builds the request again with at most `tokens`, for a model that takes no more. Only the cascade calls it. */
   fitting?(tokens: number): ModelRequest;
   /** As `fitting`, for a model that has refused this request as too long: with at most half the tokens. */
@@ -72,15 +78,19 @@ export interface Usage {
   cost?: number;
 }
 
-export type StopReason = "end" | "tool-calls" | "max-tokens" | "refusal";
+/** A model that declined gives no answer, but an `error` whose code is `provider.refused`. */
+export type StopReason = "end" | "tool-calls" | "max-tokens";
 
 export type ModelEvent =
   /** Says to people why the answer takes longer, such as "Asking another model". Comes before any output. */
   | { type: "notice"; text: string }
   | { type: "text-delta"; text: string }
   | ({ type: "tool-call" } & ModelToolCall)
-  /** What `model` has said so far broke off and is void: the answer begins again. */
-  | { type: "restart"; model: string }
+  /**
+   * What `model` has said so far is void, because it broke off or the model declined: the answer begins again, or an `error`
+   * follows. `usage` is present if the service counted it.
+   */
+  | { type: "restart"; model: string; usage?: Usage }
   | {
       type: "end";
       stop: StopReason;

@@ -84,6 +84,8 @@ export interface TurnRecord {
   failure?: string;
   /** The same messages would fail again in the same way. */
   isFailureFinal?: boolean;
+  /** A model declined to answer. Later prompts leave out what was asked, because it would be refused again. */
+  isRefused?: boolean;
   /** The turn must still end in this way, because the service accepted nothing when it was to end. */
   ending?: { state: "failed" | "stopped"; sentence: string };
   /** Since when, how often and why the service did not accept what the turn has to show. */
@@ -100,6 +102,9 @@ export function requesterOf(turn: Pick<TurnRecord, "id" | "messages">) {
 export function callsOf(turn: TurnRecord): CallRecord[] {
   return turn.steps.flatMap((step) => step.calls);
 }
+
+/** Stands for what a person asked and a model declined to answer, wherever a later prompt could repeat it. */
+export const refusedText = "(What was asked here is left out, because a model declined to answer it.)";
 
 /** Returns the steps since the last card or question. Text above a card or question is not written again. */
 /** The call may have run, and nobody knows whether it did. */
@@ -124,10 +129,11 @@ export function textOf(steps: StepRecord[]): string {
     .join("\n\n");
 }
 
-/** What a model had said before its stream broke and the answer began again. */
+/** What a model had said before its stream broke or it declined. `usage` is present if the service counted it. */
 export interface BrokenText {
   model: string;
   text: string;
+  usage?: Usage;
 }
 
 /** `failed` contains the text that people had already seen. */

@@ -2,19 +2,21 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { Json } from "../ports/message.ts";
 import type { StopReason, Usage } from "../ports/provider.ts";
-import { createAnswerBlocks, thinkingOf } from "./anthropic-thinking.ts";
+import { createAnswerBlocks } from "./anthropic-thinking.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
 
 export async function* readAnswer(
   stream: AsyncIterable<Anthropic.RawMessageStreamEvent>,
   model: string,
   mark: () => string,
+  showsThinking: boolean,
 ): AsyncGenerator<StreamPiece> {
   const calls = new Map<number, { id: string; name: string; inputJson: string }>();
   const blocks = createAnswerBlocks();
-  const paragraphs = createParagraphs(thinkingOf(model) !== undefined);
+  const paragraphs = createParagraphs(showsThinking);
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  let stop: StopReason = "end";
+  let stop: StopReason | "refusal" = "end";
+  let why = "";
   for await (const event of stream) {
     switch (event.type) {
       case "message_start":
@@ -41,9 +43,14 @@ export async function* readAnswer(
       }
       case "message_delta":
         stop = stopReason(event.delta.stop_reason);
+        why = refusalText(event.delta.stop_details);
         count(usage, event.usage);
         break;
       case "message_stop":
+        if (stop === "refusal") {
+          yield { type: "refusal", usage, why };
+          break;
+        }
         // If the answer reached the output limit, a block may still be open.
         for (const left of calls.values()) yield { type: "tool-call", ...left };
         yield endPiece(stop, usage, model, blocks.carry(mark));
@@ -96,7 +103,22 @@ function count(usage: Usage, wire: WireUsage | undefined): void {
   if (typeof wire.cache_creation_input_tokens === "number") usage.cacheWriteTokens = wire.cache_creation_input_tokens;
 }
 
-function stopReason(reason: Anthropic.StopReason | null): StopReason {
+const categories: Readonly<Record<string, string>> = {
+  cyber: "cyber security",
+  bio: "biology",
+  frontier_llm: "training of AI models",
+  reasoning_extraction: "how the model thinks",
+  general_harms: "possible harm",
+};
+
+/** A service may name no category, and models have ones of later versions. */
+function refusalText(details: Anthropic.RefusalStopDetails | null | undefined): string {
+  const category: string | undefined = details?.category ?? undefined;
+  if (category === undefined) return details?.explanation ?? "";
+  return `its safety filter: ${categories[category] ?? category.replaceAll("_", " ")}`;
+}
+
+function stopReason(reason: Anthropic.StopReason | null): StopReason | "refusal" {
   switch (reason) {
     case "tool_use":
       return "tool-calls";

@@ -19,16 +19,6 @@ type CarriedBlock = Thinking | { type: "text"; text: string } | { type: "call" }
 
 const carryKind = "anthropic-messages";
 
-/**
- * Models that are not listed get no parameter: older ones then answer without thinking, newer ones decide for
- * themselves, and none refuses the request. Only Sonnet 5.5 gets `between_tools`. By default it hides what it says
- * between tool calls in empty thinking blocks, so people would see nothing while it works. `display: "summarized"`
- * would mix that text with reasoning that is not meant for people.
- */
-export function thinkingOf(model: string): Anthropic.ThinkingConfigBetweenTools | undefined {
-  return /\bclaude-sonnet-5-5\b/.test(model) ? { type: "between_tools" } : undefined;
-}
-
 interface AnswerBlocks {
   start(index: number, block: Anthropic.ContentBlock): void;
   add(index: number, delta: Anthropic.RawContentBlockDelta): void;

@@ -2,12 +2,14 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
+import { type ClaudeParameters, claudeParameters, type Effort } from "./anthropic-parameters.ts";
 import { readAnswer } from "./anthropic-stream.ts";
-import { callBlock, carriedBlocks, createPrefix, type Prefix, thinkingOf } from "./anthropic-thinking.ts";
+import { callBlock, carriedBlocks, createPrefix, type Prefix } from "./anthropic-thinking.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
+import { createParameterFallback } from "./optional-parameters.ts";
 import { digestOfKey } from "./refused-keys.ts";
-import { modelOf, wellFormed, wireName } from "./request-mapping.ts";
+import { mayCall, modelOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { createPictureFallback } from "./without-pictures.ts";
 
@@ -16,6 +18,8 @@ export interface AnthropicOptions {
   apiKey: string | (() => string);
   baseUrl?: string;
   model: string;
+  /** Left out for models that are known not to have it. */
+  effort?: Effort;
   timeouts?: Timeouts;
 }
 
@@ -24,10 +28,20 @@ const breakpoints = 4;
 const messageBreakpoints = 2;
 const cacheMark = { cache_control: { type: "ephemeral" as const } };
 
+const ownUrl = "https://api.anthropic.com";
+
+/** False for gateways and compatible servers. */
+export function isClaudesOwn(baseUrl: string = ownUrl): boolean {
+  return URL.parse(baseUrl)?.host === new URL(ownUrl).host;
+}
+
 export function createAnthropicProvider(options: AnthropicOptions): Provider {
-  const { apiKey, model, timeouts = defaultTimeouts } = options;
+  const { apiKey, model, effort, timeouts = defaultTimeouts } = options;
   const keyNow = typeof apiKey === "string" ? () => apiKey : apiKey;
-  const baseUrl = options.baseUrl ?? "https://api.anthropic.com";
+  const baseUrl = options.baseUrl ?? ownUrl;
+  const isOwn = isClaudesOwn(baseUrl);
+  // The library sends a bearer token alone, and some gateways read only the older header.
+  const keyHeader = (): Record<string, string> => (isOwn ? {} : { "x-api-key": keyNow() });
   const withClient = createSharedClient(
     async (fetch) => {
       const { Anthropic } = await import("@anthropic-ai/sdk");
@@ -41,6 +55,7 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
     },
   );
   const pictures = createPictureFallback();
+  const parameters = createParameterFallback();
   return {
     name: "anthropic",
     model: `anthropic/${model}`,
@@ -48,8 +63,15 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
     keyDigest: () => digestOfKey(keyNow()),
     stream(request, signal) {
       const place = anthropicPlace(modelOf(request, "anthropic", model), baseUrl);
+      const wanted = { effort, endUser: request.endUser };
+      const { sent } = claudeParameters(place.model, wanted);
       return pictures.stream(place.model, request, (asked) =>
-        guardedStream({ place, timeouts, request: asked, open: (call) => ask(place, withClient, asked, call) }, signal),
+        parameters.stream(place.model, sent, (leftOut) => {
+          const chosen = claudeParameters(place.model, wanted, leftOut);
+          const headers = { ...keyHeader(), ...chosen.headers };
+          const open = (call: StreamCall) => ask(place, withClient, asked, { ...chosen, headers }, call);
+          return guardedStream({ place, timeouts, request: asked, open }, signal);
+        }),
       );
     },
   };
@@ -70,12 +92,14 @@ async function* ask(
   place: ProviderPlace,
   withClient: WithClient<Anthropic>,
   request: ModelRequest,
+  { body: chosen, headers, showsThinking }: ClaudeParameters,
   call: StreamCall,
 ): AsyncGenerator<StreamPiece> {
   const { body, mark } = messagesBody(request, place.model);
   const { signal } = call;
-  const stream = await withClient(call, async (client) => await client.messages.create(body, { signal }));
-  yield* readAnswer(stream, place.model, mark);
+  const whole = { ...body, ...chosen };
+  const stream = await withClient(call, async (client) => await client.messages.create(whole, { signal, headers }));
+  yield* readAnswer(stream, place.model, mark, showsThinking);
 }
 
 /** Must not send sampling parameters, a prefilled answer or a forced tool, because current models refuse them. */
@@ -85,7 +109,6 @@ function messagesBody(
 ): { body: Anthropic.MessageCreateParamsStreaming; mark: () => string } {
   const tools = toolsOf(request);
   const system = systemOf(request, breakpoints - (tools.length > 0 ? 1 : 0) - messageBreakpoints);
-  const thinking = thinkingOf(model);
   const prefix = createPrefix(system, tools);
   const messages = messagesOf(request.messages, model, prefix);
   const body: Anthropic.MessageCreateParamsStreaming = {
@@ -93,11 +116,9 @@ function messagesBody(
     max_tokens: request.maxOutputTokens,
     messages: withBreakpoints(messages),
     stream: true,
-    ...(request.endUser === undefined ? {} : { metadata: { user_id: request.endUser } }),
-    ...(thinking === undefined ? {} : { thinking }),
     ...(system.length > 0 ? { system } : {}),
     ...(tools.length > 0 ? { tools } : {}),
-    ...(tools.length > 0 && request.tools.length === 0 ? { tool_choice: { type: "none" } } : {}),
+    ...(tools.length > 0 && !mayCall(request) ? { tool_choice: { type: "none" } } : {}),
   };
   return { body, mark: () => prefix.mark(messages) };
 }

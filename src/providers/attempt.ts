@@ -5,7 +5,8 @@
  *   a prompt that is too long   is sent once more with a smaller context
  *   a stream that breaks        is requested once more; the new text replaces what people have seen
  *
- * After a tool call, a failure ends the answer.
+ * A model that declines is not asked again, and does not rest, because it works. After a tool call, a failure ends the
+ * answer.
  */
 import type { RemoraError } from "../lib/errors.ts";
 import type { ModelEvent, ModelRequest } from "../ports/provider.ts";
@@ -37,7 +38,8 @@ interface Failure {
 }
 
 export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortSignal): Attempts {
-  const { fitting, shorter, preferredModel: _preferred, ...request } = whole;
+  const { fitting, shorter, preferredModel: _preferred, ...others } = whole;
+  const { isRefusalFinal = false, declinedBy: _declinedBy, ...request } = others;
   /** The model whose visible text the next attempt replaces. */
   let broken: string | undefined;
 
@@ -54,8 +56,11 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
         continue;
       }
       if (event.type === "error") {
-        if (!signal.aborted) rests.failed(candidate, event.error);
-        const mayMoveOn = shown === "nothing" || (shown === "text" && event.error.isRetryable);
+        const isRefusal = event.error.code === "provider.refused";
+        if (isRefusal) rests.answered(candidate);
+        else if (!signal.aborted) rests.failed(candidate, event.error);
+        const mayMoveOn =
+          !(isRefusal && isRefusalFinal) && (shown === "nothing" || (shown === "text" && event.error.isRetryable));
         if (mayMoveOn && !signal.aborted && event.error.code !== "provider.aborted") {
           if (shown === "text") broken = candidate.model;
           return { error: event.error, hasText: shown === "text" };
@@ -66,6 +71,8 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       if (event.type === "text-delta" && event.text === "") continue;
       if (broken !== undefined) yield { type: "restart", model: broken };
       broken = undefined;
+      // What a model said before it declined is void already.
+      if (event.type === "restart" && shown === "text") shown = "nothing";
       if (event.type === "end") rests.answered(candidate);
       if (event.type === "tool-call") shown = "call";
       else if (event.type === "text-delta" && shown === "nothing") shown = "text";

@@ -1,15 +1,17 @@
 /**
  * Presents several providers as one.
  *
- *   1. use the configured order, but try the model that a person chose for the conversation first
+ *   1. use the configured order, but try the model that a person chose for the conversation first, and models that declined
+ *      to answer something in the prompt last
  *   2. skip models that rest (rests.ts); if all rest, ask the one whose rest ends first
- *   3. after any failure before a tool call, ask the next model (attempt.ts says what is tried before)
+ *   3. after any failure or refusal before a tool call, ask the next model (attempt.ts says what is tried before)
  *   4. if all others have failed, ask one that rests; a single model gets one retry
  *
  * Brain name: thalamus.
  */
 import { pause } from "../lib/backoff.ts";
 import { RemoraError } from "../lib/errors.ts";
+import { withoutPlace } from "../lib/text/without-place.ts";
 import type { Events } from "../ports/events.ts";
 import type { ModelEvent, ModelRequest, Provider } from "../ports/provider.ts";
 import { type Attempts, createAttempts, type FailedAttempt } from "./attempt.ts";
@@ -47,7 +49,10 @@ export function createCascade(options: CascadeOptions): Provider {
 
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent> {
     const all = candidatesOf(providers, request.preferredModel);
-    const candidates = usable(request.isWithoutFallback === true ? all.slice(0, 1) : all, rests);
+    const { declinedBy = [] } = request;
+    const [declined, willing] = [true, false].map((is) => all.filter(({ model }) => declinedBy.includes(model) === is));
+    const ordered = [...(willing ?? []), ...(declined ?? [])];
+    const candidates = usable(request.isWithoutFallback === true ? all.slice(0, 1) : ordered, rests);
     const attempts = createAttempts(request, rests, signal);
     const failed: FailedAttempt[] = [];
     const wanted = all[0];
@@ -56,11 +61,11 @@ export function createCascade(options: CascadeOptions): Provider {
       if (before !== undefined) {
         moveOn(before, candidate);
         yield { type: "notice", text: "Asking another model" };
-      } else if (wanted !== undefined && candidate !== wanted) passBy(wanted, candidate);
+      } else if (wanted !== undefined && candidate !== wanted) passBy(wanted, candidate, declinedBy);
       const others = candidates.filter((other) => other !== candidate && !rests.isResting(other));
       const scout = createScout(candidate, others, scouting);
       try {
-        const failure = yield* answer(attempts, candidate, wanted, failed, scout.connection);
+        const failure = yield* answer(attempts, candidate, wanted, failed, declinedBy, scout.connection);
         if (failure === undefined) return;
         failed.push(failure);
         if (isNetworkCode(failure.error.code)) await scout.restUnreachable();
@@ -72,7 +77,7 @@ export function createCascade(options: CascadeOptions): Provider {
     const next = last === undefined ? undefined : yield* lastResort(candidates, failed, signal);
     if (last !== undefined && next !== undefined) {
       if (next.model !== last.candidate.model) moveOn(last, next);
-      const failure = yield* answer(attempts, next, wanted, failed);
+      const failure = yield* answer(attempts, next, wanted, failed, declinedBy);
       if (failure === undefined) return;
       failed.push(failure);
     }
@@ -84,12 +89,14 @@ export function createCascade(options: CascadeOptions): Provider {
     candidate: RankedProvider,
     wanted: RankedProvider | undefined,
     failed: readonly FailedAttempt[],
+    declinedBy: readonly string[],
     connection: Scout["connection"] = {},
   ): AsyncGenerator<ModelEvent, FailedAttempt | undefined> {
     const insteadBecause =
       wanted === undefined || candidate.model === wanted.model
         ? undefined
-        : (failed.find((each) => each.candidate === wanted)?.error.code ?? rests.reasonOf(wanted));
+        : (failed.find((each) => each.candidate === wanted)?.error.code ??
+          (declinedBy.includes(wanted.model) ? "provider.refused" : rests.reasonOf(wanted)));
     return attempts.ask(candidate, connection, insteadBecause);
   }
 
@@ -114,9 +121,15 @@ export function createCascade(options: CascadeOptions): Provider {
     events.emit("llm.fallback", { from: candidate.model, to: next.model, code: error.code, message: error.message });
   }
 
-  function passBy(wanted: RankedProvider, next: RankedProvider): void {
+  function passBy(wanted: RankedProvider, next: RankedProvider, declinedBy: readonly string[]): void {
+    const from = { from: wanted.model, to: next.model };
+    if (declinedBy.includes(wanted.model)) {
+      const message = `${wanted.model} declined to answer something earlier in this conversation`;
+      events.emit("llm.fallback", { ...from, code: "provider.refused", message });
+      return;
+    }
     const message = `${wanted.model} is paused after a failure (${rests.reasonOf(wanted) ?? "unknown"})`;
-    events.emit("llm.fallback", { from: wanted.model, to: next.model, code: "provider.resting", message });
+    events.emit("llm.fallback", { ...from, code: "provider.resting", message });
   }
 
   return { name: "cascade", model: first.model, stream };
@@ -151,6 +164,8 @@ function* awake(candidates: RankedProvider[], rests: Rests): Generator<RankedPro
 function summary(failed: FailedAttempt[]): RemoraError {
   const last = failed.at(-1);
   if (last === undefined) throw new TypeError("a failed cascade must have asked a model");
+  const refused = failed.find(isRefusal);
+  if (refused !== undefined) return refusedByAll(refused, failed);
   const models = new Set(failed.map(({ candidate }) => candidate.model));
   if (models.size === 1) return last.error;
   const waits = failed.flatMap(({ error }) => error.retryAfterMs ?? []);
@@ -161,5 +176,26 @@ function summary(failed: FailedAttempt[]): RemoraError {
     isRetryable: failed.some(({ error }) => error.isRetryable),
     ...(waits.length === failed.length ? { retryAfterMs: Math.min(...waits) } : {}),
     cause: last.error,
+  });
+}
+
+function isRefusal({ error }: FailedAttempt): boolean {
+  return error.code === "provider.refused";
+}
+
+/** One model's refusal is the reason, whatever became of the others: the same question would be refused again. */
+function refusedByAll(first: FailedAttempt, failed: readonly FailedAttempt[]): RemoraError {
+  const others = failed.filter(({ candidate }) => candidate.model !== first.candidate.model);
+  const said = others.map((other) =>
+    isRefusal(other)
+      ? `${other.candidate.model}, which declined, too`
+      : `${other.candidate.model}: ${withoutPlace(other.error.message)}`,
+  );
+  if (said.length === 0) return first.error;
+  return new RemoraError({
+    code: first.error.code,
+    place: "models",
+    message: `${withoutPlace(first.error.message)} (also asked: ${said.join("; ")})`,
+    cause: first.error,
   });
 }

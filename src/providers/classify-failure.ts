@@ -121,6 +121,8 @@ const tooLongText =
 function kindOfBody(body: ErrorBody): FailureKind | undefined {
   const { message, type, code } = body;
   const named = `${type} ${code}`;
+  // Azure and OpenAI refuse prompts also with an error.
+  if (/content_filter|content_policy|invalid_prompt/.test(named)) return "refused";
   const money = moneyKindOf(body);
   if (money !== undefined) return money;
   if (/authentication|invalid_api_key/.test(named)) return "wrongKey";

@@ -51,7 +51,8 @@ function answerTo(request: ModelRequest, now: Date): DemoAnswer {
 }
 
 /** Without `call_tool`, because the demo model calls every tool by its name. */
-function toolsIn({ tools, named = [] }: ModelRequest): ToolSpec[] {
+function toolsIn({ tools, mayCall, named = [] }: ModelRequest): ToolSpec[] {
+  if (mayCall === false) return [];
   return [...tools.filter(({ name }) => name !== callToolName), ...named];
 }
 

@@ -129,6 +129,12 @@ export const failureKinds = {
     say: (place, said) =>
       `the answer was not a valid stream${said}; try again, and if it happens again, check that ${place.urlSetting} is the API's address`,
   },
+  refused: {
+    code: "provider.refused",
+    isRetryable: false,
+    say: (place, said) =>
+      `${place.model} declined to answer this${said}; ask in other words, or start over with /remora new`,
+  },
   empty: {
     code: "provider.empty",
     isRetryable: true,

@@ -1,11 +1,11 @@
 /**
  * Enforces the provider port's contract: a stream never throws, and ends with exactly one `end` or `error`. Each phase
- * (connect, first token, idle, thinking) has its timeout. An abort, a timeout, an exception, a missing end, an empty or an
- * endless answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
+ * (connect, first token, idle, thinking) has its timeout. An abort, a timeout, an exception, a missing end, a refusal, an
+ * empty or an endless answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
  */
 import { type RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { inBatches } from "../lib/in-batches.ts";
-import { type ModelEvent, type ModelRequest, maxProviderStateLength } from "../ports/provider.ts";
+import { type ModelEvent, type ModelRequest, maxProviderStateLength, type Usage } from "../ports/provider.ts";
 import { createCheckedFetch, withComments } from "./checked-fetch.ts";
 import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
@@ -26,12 +26,14 @@ export const defaultTimeouts: Timeouts = { connectMs: 10_000, firstTokenMs: 60_0
 
 /**
  * Output of a provider's generator. `progress` only shows that the stream is alive; after `thinking` the model may be
- * silent for a long time. The generator throws on any failure.
+ * silent for a long time. `refusal` ends an answer that the model declined to give; `why` is for people and may be empty.
+ * The generator throws on any failure.
  */
 export type StreamPiece =
   | Exclude<ModelEvent, { type: "error" | "restart" }>
   | { type: "progress" }
-  | { type: "thinking" };
+  | { type: "thinking" }
+  | { type: "refusal"; usage: Usage; why: string };
 
 export interface StreamCall {
   signal: AbortSignal;
@@ -96,6 +98,12 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
         return;
       }
       if (piece.type === "progress" || piece.type === "thinking") continue;
+      if (piece.type === "refusal") {
+        hasEnded = true;
+        yield { type: "restart", model: `${place.name}/${place.model}`, usage: piece.usage };
+        yield { type: "error", error: failure(place, "refused", { said: piece.why }) };
+        return;
+      }
       if (piece.type === "end") {
         hasEnded = true;
         const isEmpty = !hasSaid && (piece.stop === "end" || piece.stop === "tool-calls");

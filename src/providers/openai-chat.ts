@@ -8,11 +8,21 @@ import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
-import { cacheBreakpoint, cachedPrefixOf, imageUrlOf, isOpenAiHost, mayReason, serviceOf } from "./openai-client.ts";
+import {
+  cacheBreakpoint,
+  cachedPrefixOf,
+  endUserField,
+  filterText,
+  imageUrlOf,
+  isOpenAiHost,
+  mayReason,
+  quoted,
+  serviceOf,
+} from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
 import { createExtras, extrasOf } from "./openai-extras.ts";
 import { reportedCost } from "./reported-cost.ts";
-import { inputOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
+import { inputOf, mayCall, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 
 type Chunk = OpenAI.ChatCompletionChunk;
 
@@ -31,6 +41,7 @@ export function completionBody(
     ...(isOpenAiHost(baseUrl) && !refused.has("store") ? { store: false } : {}),
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
     ...(hasKey ? { prompt_cache_key: prefix.key } : {}),
+    ...endUserField(request, place, refused),
     [limitField]: request.maxOutputTokens,
     messages: [
       ...systemMessage(request, refused.has("prompt_cache_breakpoint") ? undefined : prefix),
@@ -39,15 +50,21 @@ export function completionBody(
         ...resultPictures(request.messages, index),
       ]),
     ],
-    ...(request.tools.length === 0
+    // Compatible servers may ignore `tool_choice`, and then answer with a call that must not run.
+    ...(request.tools.length === 0 || !(obeysToolChoice(baseUrl) || mayCall(request))
       ? {}
       : {
+          ...(mayCall(request) ? {} : { tool_choice: "none" as const }),
           tools: request.tools.map((tool) => ({
             type: "function" as const,
             function: { name: tool.name, description: wellFormed(tool.description), parameters: tool.parameters },
           })),
         }),
   };
+}
+
+function obeysToolChoice(baseUrl: string): boolean {
+  return ["openai", "azure"].includes(serviceOf(baseUrl));
 }
 
 function systemMessage(
@@ -124,6 +141,7 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
   const extras = createExtras();
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let hasBegun = false;
+  let refusal = "";
   let finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"] = null;
   for await (const chunk of stream) {
     // The library recognises errors that are not in a list.
@@ -132,7 +150,8 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     const choice = chunk.choices?.[0];
     if (choice === undefined) continue;
     const { delta } = choice;
-    const text = delta?.content ?? delta?.refusal;
+    const text = delta?.content;
+    refusal += delta?.refusal ?? "";
     extras.add(delta);
     if (text) yield { type: "text-delta", text };
     else if (saysAnything(delta)) yield { type: "progress" };
@@ -145,6 +164,10 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
   if (finish === null) return;
   const { calls, carry } = extras.end();
   for (const call of calls) yield { type: "tool-call", ...call };
+  if (refusal !== "" || isFiltered(finish)) {
+    yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
+    return;
+  }
   yield { type: "end", stop: finishReason(finish, calls.length > 0), usage, model: `openai/${place.model}`, ...carry };
 }
 
@@ -165,7 +188,10 @@ function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
 }
 
 function finishReason(finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"], hasCalls: boolean): StopReason {
-  if (finish === "length") return "max-tokens";
-  if (finish === "content_filter") return "refusal";
-  return hasCalls ? "tool-calls" : "end";
+  return finish === "length" ? "max-tokens" : hasCalls ? "tool-calls" : "end";
+}
+
+/** Also as Gemini's compatible address says it: `content_filter: PROHIBITED_CONTENT`, or its own word alone. */
+function isFiltered(finish: string): boolean {
+  return /^(?:content_filter\b|safety|recitation|blocklist|prohibited_content|spii|image_safety)/i.test(finish);
 }

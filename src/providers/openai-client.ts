@@ -107,6 +107,23 @@ export function cachedPrefixOf(request: ModelRequest, { model, baseUrl }: Provid
   return { key: `remora-${digest.slice(0, 32)}`, stable, rest: textOf(parts.slice(end)) };
 }
 
+/** The digest of the person who asked, only to OpenAI itself: other servers may refuse or keep what they don't know. */
+export function endUserField(
+  { endUser }: ModelRequest,
+  { baseUrl }: ProviderPlace,
+  refused: ReadonlySet<string>,
+): { safety_identifier?: string } {
+  const isSent = endUser !== undefined && isOpenAiHost(baseUrl) && !refused.has("safety_identifier");
+  return isSent ? { safety_identifier: endUser } : {};
+}
+
 export function imageUrlOf(part: ToolImage): string {
   return `data:${part.mimeType};base64,${part.base64}`;
+}
+
+/** Why an answer was refused, if the service's filter did it, and as the model itself says it. */
+export const filterText = "the service's safety filter";
+
+export function quoted(words: string): string {
+  return `“${words.trim()}”`;
 }

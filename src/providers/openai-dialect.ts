@@ -29,6 +29,7 @@ const optionalFields = {
   prompt_cache_key: /prompt_?cache_?key/i,
   prompt_cache_breakpoint: /prompt_?cache_?breakpoint/i,
   stream_options: /stream_?options/i,
+  safety_identifier: /safety_?identifier/i,
 } satisfies Record<string, RegExp>;
 
 export type OptionalField = keyof typeof optionalFields;

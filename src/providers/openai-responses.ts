@@ -14,14 +14,17 @@ import {
   type CachedPrefix,
   cacheBreakpoint,
   cachedPrefixOf,
+  endUserField,
+  filterText,
   imageUrlOf,
   mayReason,
+  quoted,
   serviceOf,
 } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
 import { reportedCost } from "./reported-cost.ts";
-import { systemTextOf, wellFormed } from "./request-mapping.ts";
+import { mayCall, systemTextOf, wellFormed } from "./request-mapping.ts";
 
 type Responses = OpenAI.Responses.Response;
 
@@ -44,6 +47,7 @@ export function responsesBody(
     ...(mayReason(model) && !refused.has("include") ? { include: ["reasoning.encrypted_content" as const] } : {}),
     ...(effort === undefined ? {} : { reasoning: { effort } }),
     ...(hasKey ? { prompt_cache_key: prefix.key } : {}),
+    ...endUserField(request, place, refused),
     max_output_tokens: request.maxOutputTokens,
     input: [
       ...(hasItem && system !== "" ? [systemItem(system, marked)] : []),
@@ -60,6 +64,7 @@ export function responsesBody(
             parameters: tool.parameters,
             strict: false,
           })),
+          ...(mayCall(request) ? {} : { tool_choice: "none" as const }),
         }),
   };
 }
@@ -113,11 +118,15 @@ export async function* readResponse(
   const items = createReasoningItems();
   let hasCalls = false;
   let hasBegun = false;
+  let refusal = "";
   for await (const event of stream) {
     switch (event.type) {
       case "response.output_text.delta":
-      case "response.refusal.delta":
         yield { type: "text-delta", text: event.delta };
+        break;
+      case "response.refusal.delta":
+        refusal += event.delta;
+        yield { type: "progress" };
         break;
       case "response.output_item.added":
         yield { type: event.item.type === "reasoning" ? "thinking" : "progress" };
@@ -133,6 +142,11 @@ export async function* readResponse(
         break;
       case "response.completed":
       case "response.incomplete":
+        if (refusal !== "" || event.response.incomplete_details?.reason === "content_filter") {
+          const why = refusal === "" ? filterText : quoted(refusal);
+          yield { type: "refusal", usage: responseUsage(event.response), why };
+          break;
+        }
         yield responseEnd(event.response, hasCalls, place.model, items.carry());
         break;
       case "response.failed":
@@ -164,9 +178,7 @@ function responseEnd(response: Responses, hasCalls: boolean, model: string, carr
 }
 
 function responseStop(response: Responses, hasCalls: boolean): StopReason {
-  const reason = response.incomplete_details?.reason;
-  if (reason === "content_filter") return "refusal";
-  if (reason !== undefined) return "max-tokens";
+  if (response.incomplete_details?.reason !== undefined) return "max-tokens";
   return hasCalls ? "tool-calls" : "end";
 }
 

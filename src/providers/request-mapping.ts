@@ -3,6 +3,10 @@ import { isJsonObject, parseJson } from "../lib/json.ts";
 import type { JsonObject } from "../ports/message.ts";
 import type { ModelRequest } from "../ports/provider.ts";
 
+export function mayCall({ tools, mayCall: allowed }: ModelRequest): boolean {
+  return tools.length > 0 && allowed !== false;
+}
+
 export function modelOf(request: ModelRequest, name: string, own: string): string {
   const prefix = `${name}/`;
   const preferred = request.preferredModel;

@@ -2,7 +2,8 @@
 import { RemoraError } from "../lib/errors.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import type { Provider } from "../ports/provider.ts";
-import { createAnthropicProvider } from "./anthropic.ts";
+import { createAnthropicProvider, isClaudesOwn } from "./anthropic.ts";
+import { type Effort, knowsEffort } from "./anthropic-parameters.ts";
 import { shownUrl } from "./classify-failure.ts";
 import { createDemoProvider } from "./demo.ts";
 import type { Timeouts } from "./guarded-stream.ts";
@@ -23,7 +24,7 @@ import type { OpenAiOptions } from "./openai-client.ts";
 export interface ProviderSettings {
   /** The preferred one first. Unknown names are reported. */
   order: string[];
-  anthropic: { apiKey?: string; baseUrl?: string; model: string };
+  anthropic: { apiKey?: string; baseUrl?: string; model: string; effort?: Effort };
   openai: { apiKey?: string } & Pick<OpenAiOptions, "baseUrl" | "model" | "api" | "effort">;
   ollama: Pick<OllamaOptions, "host" | "think" | "keepAlive"> & { model?: string; context: ContextWishes };
   /** The key at this moment. By default, keys do not change. */
@@ -131,8 +132,11 @@ function anthropicCandidate(
   const model = `anthropic/${options.model}`;
   const problem = problemOf(options, "ANTHROPIC");
   if (problem !== undefined) return { status: { name: "anthropic", model, isReady: false, hint: problem } };
+  // Chat needs less than what most Claude models use by themselves.
+  const usual =
+    isClaudesOwn(options.baseUrl) && knowsEffort(options.model) === true ? { effort: "medium" as const } : {};
   const provider = createAnthropicProvider({
-    ...{ ...options, timeouts },
+    ...{ ...usual, ...options, timeouts },
     apiKey: () => keyOf?.("anthropic") ?? options.apiKey ?? "not-needed",
   });
   return { provider, status: { name: "anthropic", model, isReady: true, hint: whereOf(options.baseUrl) } };

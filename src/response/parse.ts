@@ -45,8 +45,12 @@ export const readModel: ReadModel = async (events, tools, usedCallIds, { onText,
         break;
       case "restart":
         // People keep the old text until the new one replaces it.
-        broken.push({ model: event.model, text: cleaner.text() });
+        broken.push({
+          ...{ model: event.model, text: cleaner.text() },
+          ...(event.usage === undefined ? {} : { usage: event.usage }),
+        });
         cleaner = createTextCleaner();
+        raws.length = 0;
         break;
       case "end": {
         if (broken.length > 0) onText(cleaner.text());

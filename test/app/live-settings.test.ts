@@ -27,7 +27,7 @@ const provider: Provider = {
     const isAsked = newest?.role === "user" && JSON.stringify(newest.content).includes("list");
     const usage = { inputTokens: 900, outputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0 };
     const end = { type: "end", usage, model: "anthropic/usual" } as const;
-    if (isAsked && request.tools.length > 0) {
+    if (isAsked && request.mayCall !== false) {
       yield {
         type: "tool-call",
         id: `call-${request.messages.length}`,

@@ -234,4 +234,14 @@ test("the model writes a skill, and what is not one is refused", async () => {
     instructions: "Ask.",
   });
   expect(await answering("I can't.")).toEqual({ problem: "The model's answer was not a skill." });
+  const steps = [
+    [
+      { type: "text-delta" as const, text: '{"name": "half' },
+      { type: "restart" as const, model: "scripted/one" },
+      ...says(JSON.stringify(skill)),
+    ],
+  ];
+  expect(await writeSkill(createScriptedProvider(steps), "Write release notes")).toMatchObject({
+    name: "release-notes",
+  });
 });

@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ModelEvent, ModelRequest, Provider } from "../../src/ports/provider.ts";
 
-export type FaultKind = "overloaded" | "wrong-key" | "broken" | "silent";
+export type FaultKind = "overloaded" | "wrong-key" | "broken" | "silent" | "refused";
 
 export interface ProviderUnderTest {
   provider: Provider;
@@ -27,11 +27,14 @@ export interface ProviderUnderTest {
 export const picture =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** `kind: stand-in` is a provider without a service that could fail. */
+/**
+ * `kind: stand-in` is a provider without a service that could fail, and `never-refuses` one whose service has no way to say
+ * that a model declined.
+ */
 export function describeProvider(
   name: string,
   open: () => Promise<ProviderUnderTest>,
-  kind: "service" | "stand-in" = "service",
+  kind: "service" | "never-refuses" | "stand-in" = "service",
 ): void {
   describe(`${name} keeps the promises of a provider`, () => {
     let under: ProviderUnderTest;
@@ -151,6 +154,14 @@ export function describeProvider(
       expect(events[0]?.type).toBe("text-delta");
       expect(endings(events)).toEqual([events.length - 1]);
       expect(events.at(-1)).toMatchObject({ type: "error", error: { code: "provider.cut", isRetryable: true } });
+    });
+
+    test.skipIf(kind === "never-refuses")("a refusal voids what was said, and is a permanent error", async () => {
+      under.fail("refused");
+      const events = await collect(under.provider, under.textRequest);
+      expect(endings(events)).toEqual([events.length - 1]);
+      expect(events.at(-2)).toMatchObject({ type: "restart", usage: { inputTokens: expect.any(Number) } });
+      expect(events.at(-1)).toMatchObject({ type: "error", error: { code: "provider.refused", isRetryable: false } });
     });
 
     test("an abort ends even an unanswered request", async () => {

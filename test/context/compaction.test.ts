@@ -6,7 +6,7 @@ import { originOf, originText, untrustedFor } from "../../src/ports/origin.ts";
 import type { TurnRecord } from "../../src/ports/turn.ts";
 import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { inboundMessage, turnRecord } from "../doubles/records.ts";
-import { fails, says } from "../doubles/scripted-provider.ts";
+import { declines, fails, says } from "../doubles/scripted-provider.ts";
 import {
   createCompaction,
   createModel,
@@ -160,6 +160,25 @@ describe("compaction", () => {
     await add(...turnsOf(12));
     expect(requests).toEqual([]);
     expect(idsOf(await read()).length).toBe(12);
+  });
+
+  test("of turns that a model declined to answer is asked of that model last, and counts what was refused", async () => {
+    const { requests, provider } = createModel(() => [
+      ...declines("test/model", "- they ").slice(0, -1),
+      ...says("- they talked", "b/two"),
+    ]);
+    const { add, counted } = createCompaction(world, provider);
+    const declined = endedTurn("t1");
+    const steps = declined.steps.map((step) => ({
+      ...step,
+      ...{ insteadBecause: "provider.refused", requestedModel: "test/model" },
+    }));
+    await add({ ...declined, steps }, ...turnsOf(11, 2));
+    expect(requests[0]?.declinedBy).toEqual(["test/model"]);
+    expect(counted.slice(0, 2)).toMatchObject([
+      { model: "test/model", usage: { inputTokens: 1_000 } },
+      { model: "b/two" },
+    ]);
   });
 
   test.each([

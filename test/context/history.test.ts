@@ -45,6 +45,24 @@ describe("history", () => {
     expect(messages.map(textOfMessage).join("\n")).toMatch(/first[\s\S]*one[\s\S]*second[\s\S]*two[\s\S]*and now\?/);
   });
 
+  test("leaves out what a model declined to answer, and says which tools had run before", async () => {
+    const ran = toolStep("secret result", '{"path":"secret.txt"}');
+    const steps = [{ ...ran, calls: ran.calls.map((call) => ({ ...call, startedAt: 1 })) }];
+    await world.builder().remember(exchange("t1", "the refused question", steps, { isRefused: true, failure: "No." }));
+    const text = (await next()).messages.map(textOfMessage).join("\n");
+    expect(text).toContain("a model declined to answer it");
+    expect(text).toContain("These tools had run before: read_file.");
+    expect(text).not.toMatch(/refused question|secret/);
+  });
+
+  test("says which model declined, as long as the prompt has what it declined to answer", async () => {
+    const step = { ...answer("one"), insteadBecause: "provider.refused", requestedModel: "a/one", model: "b/two" };
+    await world.builder().remember(exchange("t1", "first", [step]));
+    expect((await next()).declinedBy).toEqual(["a/one"]);
+    await world.builder().forget("test:c1");
+    expect(await next()).not.toHaveProperty("declinedBy");
+  });
+
   test("keeps what another process added while one stalled until its lock had expired", async () => {
     const held = new Map<string, AbortController>();
     const withLock = createWithLock({

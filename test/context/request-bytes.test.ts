@@ -96,6 +96,28 @@ describe("a message of one line", () => {
 });
 
 describe("the steps of a turn", () => {
+  test("reuse tools and system prompt in the last one, which may call nothing more", async () => {
+    const turn = turnOf(said("what did people say about the sales?"));
+    const bodyOf = async (notes: string[], more: Partial<ModelRequest> = {}) => {
+      const { request } = await builder().build({ turn, step: turn.steps.length + 1, tools, notes });
+      return await bodyFor({ ...request, ...more });
+    };
+    const bodies: string[] = [];
+    for (const id of ["c1", "c2", "c3"]) {
+      bodies.push(await bodyOf([]));
+      addStep(turn, [called(id, "chat_history", '{"limit":20}', "Ann: good morning\n".repeat(20))]);
+    }
+    const reused = (body: string) => cachedShares([...bodies, body]).at(-1) ?? expect.fail();
+    const note = ["The tool steps of this turn are used up: answer now in text."];
+    const body = await bodyOf(note, { mayCall: false });
+    const { tools: sentTools, system } = JSON.parse(body) as { tools: object[]; system: object[] };
+    const stable = [...sentTools, ...system].map((part) => JSON.stringify({ ...part, cache_control: undefined }));
+    // All but the part of the system prompt that may change with each message.
+    expect(reused(body).marked).toBeGreaterThanOrEqual(Buffer.byteLength(stable.slice(0, -1).join("")));
+    expect(reused(body).marked / reused(await bodyOf([])).marked).toBeGreaterThan(0.7);
+    expect(reused(await bodyOf(note, { tools: [] })).marked).toBe(0);
+  });
+
   test.each(["chat_search", "schedule", "memory"])(
     "reuse 90 % of the prompt from the second one on, with %s loaded",
     async (name) => {

@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
 import { modelCheckText } from "./model-check.ts";
+import { refuses } from "./model-rules/refuses.ts";
 import { requestListener } from "./request-listener.ts";
 
 export interface CallingModel {
@@ -35,6 +36,7 @@ export async function startCallingModel(
         response.writeHead(400).end(z.prettifyError(body.error));
         return;
       }
+      if (refuses(incoming, sent, response)) return;
       const isCheck = sent.includes(modelCheckText);
       if (!isCheck) requests.push(sent);
       const other = isCheck ? undefined : await otherAnswer(sent);

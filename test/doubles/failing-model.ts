@@ -22,8 +22,10 @@ export async function createFailingModel(words: number): Promise<FailingModel> {
         response.end(JSON.stringify({ type: "error", error: { type: "invalid_request_error", message: "broken" } }));
         return;
       }
-      const answer = await fetch(working.url + (request.url ?? ""), { method: "POST", body });
-      response.writeHead(200, { "content-type": "text/event-stream" });
+      const { "anthropic-version": version = "", authorization = "" } = request.headers;
+      const headers = { "anthropic-version": String(version), authorization };
+      const answer = await fetch(working.url + (request.url ?? ""), { method: "POST", headers, body });
+      response.writeHead(answer.status, { "content-type": "text/event-stream" });
       response.end(await answer.text());
     }),
   );

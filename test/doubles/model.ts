@@ -6,18 +6,20 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { LLMock } from "@copilotkit/aimock";
 import { modelCheckText } from "./model-check.ts";
+import { refusalStream, type ScriptedRefusal } from "./model-refusals.ts";
 import { type InstalledModel, ollamaPage } from "./model-rules/ollama.ts";
 import { changedBody, completeAnswer, type Refusal, refusalOf } from "./model-rules/rule.ts";
-import { type ModelService, rulesOfServices, serviceOfPath } from "./model-rules/services.ts";
+import { type ModelService, rulesOfServices, serviceOfPath, shapedAnswer } from "./model-rules/services.ts";
 
 /** A frame is one event of the stream: an SSE block, or a line of JSON. */
 export type FrameTest = (frame: string, index: number) => boolean;
 
 /**
- * A fault for the next request: a custom response, a dropped connection, or the real response up to a frame, where the
- * connection breaks, closes cleanly, goes silent, or first sends another frame.
+ * A fault for the next request: a custom response, an answer that the model declines to give, a dropped connection, or the
+ * real response up to a frame, where the connection breaks, closes cleanly, goes silent, or first sends another frame.
  */
 export type Fault =
+  | ({ type: "decline" } & ScriptedRefusal)
   | { type: "answer"; status: number; headers?: Record<string, string>; body?: string }
   | { type: "reset" }
   | { type: "silence" }
@@ -76,6 +78,7 @@ export async function startModelDouble({
   const faults: Fault[] = [];
   const requests: ModelRequestSeen[] = [];
   const answers: string[] = [];
+  const asked: Record<string, unknown>[] = [];
   const sockets = new Set<Socket>();
   let abandoned = 0;
   let isBlind = false;
@@ -86,7 +89,7 @@ export async function startModelDouble({
       if (!response.writableFinished) abandoned += 1;
     });
     const state = {
-      ...{ faults, requests, answers, isBlind, refusal, countsChecks, cost, service },
+      ...{ faults, requests, answers, asked, isBlind, refusal, countsChecks, cost, service },
       ...{ installed, listsCapabilities },
     };
     serve(mock.url, request, response, state).catch(() => response.destroy());
@@ -128,6 +131,7 @@ interface State {
   faults: Fault[];
   requests: ModelRequestSeen[];
   answers: string[];
+  asked: Record<string, unknown>[];
   isBlind: boolean;
   refusal: Refusal | undefined;
   countsChecks: boolean;
@@ -143,13 +147,15 @@ async function serve(
   response: ServerResponse,
   state: State,
 ): Promise<void> {
-  const { faults, requests, answers, isBlind, refusal: refusesAll, countsChecks, cost, service } = state;
+  const { faults, requests, answers, asked, isBlind, refusal: refusesAll, countsChecks, cost } = state;
   const { installed, listsCapabilities } = state;
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString();
   const path = request.url ?? "/";
-  const call = { path, headers: request.headers, body: text === "" ? {} : JSON.parse(text), answers, installed };
+  const service = state.service ?? serviceOfPath(path);
+  const body: Record<string, unknown> = text === "" ? {} : JSON.parse(text);
+  const call = { path, headers: request.headers, body, answers, asked, installed };
   const page = ollamaPage(call, listsCapabilities);
   if (page !== undefined) {
     const shown = JSON.stringify(page.body, (key, value) =>
@@ -162,20 +168,29 @@ async function serve(
   const isCounted = request.method === "POST" && (countsChecks || !text.includes(modelCheckText));
   if (isCounted) requests.push({ path, headers: request.headers, body: call.body });
   const fault = isCounted ? faults.shift() : undefined;
+  const remember = (answer: string) => {
+    answers.push(answer);
+    asked.push(body);
+  };
   if (fault?.type === "silence") return;
   if (fault?.type === "reset") {
     request.socket.resetAndDestroy();
     return;
   }
   if (fault?.type === "answer") {
-    if (fault.status === 200) answers.push(fault.body ?? "");
+    if (fault.status === 200) remember(fault.body ?? "");
     response.writeHead(fault.status, { "content-type": "application/json", ...fault.headers }).end(fault.body ?? "{}");
     return;
   }
   const blindness = isBlind ? pictureRefusal(path, text) : undefined;
-  const rules = rulesOfServices[service ?? serviceOfPath(path)];
+  const rules = rulesOfServices[service];
   const refusal = blindness === undefined ? refusalOf(rules, call) : { status: 400, body: blindness };
   if (refusal !== undefined) return refuse(response, refusal);
+  if (fault?.type === "decline") {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    await write(framesOf(refusalStream(path, fault), "\n\n"), "\n\n", response, undefined);
+    return;
+  }
   const answer = await fetch(upstream + path, {
     method: request.method ?? "GET",
     headers: { "content-type": "application/json", authorization: "Bearer x", "x-api-key": "x" },
@@ -185,9 +200,10 @@ async function serve(
   response.writeHead(answer.status, { "content-type": type });
   response.flushHeaders();
   const separator = type.includes("event-stream") ? "\n\n" : "\n";
-  const said = await answer.text();
-  const whole = cost === undefined ? said : said.replaceAll('"usage":{', `"usage":{"cost":${cost},`);
-  answers.push(whole);
+  const plain = await answer.text();
+  const said = cost === undefined ? plain : plain.replaceAll('"usage":{', `"usage":{"cost":${cost},`);
+  const whole = shapedAnswer(service, call, said);
+  remember(whole);
   await write(completeAnswer(rules, call, framesOf(whole, separator)), separator, response, fault);
 }
 
@@ -225,7 +241,7 @@ function framesOf(text: string, separator: string): string[] {
   return text.split(separator).filter((frame) => frame.trim() !== "");
 }
 
-type StreamFault = Exclude<Fault, { type: "answer" | "reset" | "silence" }>;
+type StreamFault = Exclude<Fault, { type: "answer" | "decline" | "reset" | "silence" }>;
 
 async function write(
   frames: string[],

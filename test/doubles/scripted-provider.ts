@@ -67,6 +67,17 @@ export function fails(code: string, message: string, isRetryable = false): Model
   return [{ type: "error", error: new RemoraError({ code, place: "provider scripted", message, isRetryable }) }];
 }
 
+/** An answer that the model declines to give, perhaps after some words. */
+export function declines(model = "scripted/one", said = ""): ModelEvent[] {
+  const message = `${model} declined to answer this; ask in other words, or start over with /remora new`;
+  const usage = { ...noUsage, inputTokens: 1_000, outputTokens: said.length };
+  return [
+    ...(said === "" ? [] : [{ type: "text-delta" as const, text: said }]),
+    { type: "restart", model, usage },
+    { type: "error", error: new RemoraError({ code: "provider.refused", place: "provider scripted", message }) },
+  ];
+}
+
 /** Yields what is given and then waits for the abort, as a stream that goes quiet does. */
 export function hangs(...before: ModelEvent[]): ScriptStep {
   return async function* (_request, signal) {

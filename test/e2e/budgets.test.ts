@@ -28,12 +28,12 @@ const provider: Provider = {
     const end = { type: "end", usage, model: "anthropic/usual" } as const;
     const newest = request.messages.at(-1);
     const isAsked = newest?.role === "user" && JSON.stringify(newest.content).includes("twice");
-    if (isAsked && request.tools.length > 0) {
+    if (isAsked && request.mayCall !== false) {
       yield { type: "text-delta", text: "Let me look." };
       yield { type: "tool-call", id: `call-${asked}`, name: "schedule_list", inputJson: "{}" };
       yield { ...end, stop: "tool-calls" };
     } else {
-      yield { type: "text-delta", text: request.tools.length === 0 ? "Without tools." : "Done." };
+      yield { type: "text-delta", text: request.mayCall === false ? "Without tools." : "Done." };
       yield { ...end, stop: "end" };
     }
   },

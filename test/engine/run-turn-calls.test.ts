@@ -104,7 +104,7 @@ describe("tool calls", () => {
     expect(results).toMatchObject([{ isError: true }, { isError: true }]);
   });
 
-  test("are taken away after eight steps, so that there is always an answer", async () => {
+  test("may not be made after eight steps, so that there is always an answer", async () => {
     const { turn } = await run({
       tools,
       steps: [
@@ -114,7 +114,7 @@ describe("tool calls", () => {
     });
     const last = doubles.provider.requests.at(-1);
     expect(doubles.provider.requests).toHaveLength(9);
-    expect(last?.tools).toEqual([]);
+    expect(last).toMatchObject({ mayCall: false, tools: doubles.provider.requests[0]?.tools });
     expect(last?.system[0]?.text).toContain("used up");
     expect(turn.steps).toHaveLength(9);
     expect(doubles.reply.segments.at(-1)).toContain("That is how far I got.");
@@ -167,6 +167,21 @@ describe("the gate", () => {
   test("takes the tools away after three refusals in a turn", async () => {
     const steps = Array.from({ length: 3 }, (_, index) => calls({ id: `c${index}`, name: "act" }));
     await run({ tools, judge: () => "block", steps: [...steps, says("I stop trying.")] });
-    expect(doubles.provider.requests.map((request) => request.tools.length)).toEqual([1, 1, 1, 0]);
+    expect(doubles.provider.requests.map(({ mayCall }) => mayCall)).toEqual([undefined, undefined, undefined, false]);
+    // The same tools, so that the service still has the prompt in its cache.
+    expect(doubles.provider.requests.map((request) => request.tools.length)).toEqual([1, 1, 1, 1]);
+  });
+
+  test("runs no call of a step that may not call, although the model makes one", async () => {
+    const steps = Array.from({ length: 3 }, (_, index) => calls({ id: `c${index}`, name: "act" }));
+    const judge = () => (doubles.provider.requests.length <= 3 ? ("block" as const) : ("safe" as const));
+    const { end, turn } = await run({
+      tools,
+      judge,
+      steps: [...steps, calls({ id: "d", name: "act", text: "I stop." })],
+    });
+    expect(end).toBe("done");
+    expect(doubles.ran).toEqual([]);
+    expect(turn.steps.at(-1)).toMatchObject({ text: "I stop.", calls: [] });
   });
 });

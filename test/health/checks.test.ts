@@ -13,6 +13,8 @@ import type { ModelRequest, Provider } from "../../src/ports/provider.ts";
 import { createProviders } from "../../src/providers/select.ts";
 import { openState } from "../../src/storage/open-state.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { createScriptedProvider, declines } from "../doubles/scripted-provider.ts";
+import { asking } from "../providers/apis.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -108,6 +110,17 @@ test("a model is broken until it answers again, and one that answers makes the o
   for await (const event of a.stream(request, signal)) expect(event.type).toBe("end");
   expect(watch.problemOf("a/m")).toBeUndefined();
   expect(b.name).toBe("b");
+});
+
+test("a model that declines to answer works, in a turn and when it is checked", async () => {
+  for (const isChecked of [true, false]) {
+    const watch = createModelWatch({ log: silentLog, refusal: () => undefined });
+    const provider = watch.observe(createScriptedProvider([declines()]));
+    if (isChecked) await watch.check(signal);
+    else for await (const _event of provider.stream(asking("hello"), signal));
+    expect(watch.checks()).toMatchObject([{ state: "ok", what: "scripted/one answers" }]);
+    expect(watch.isBroken()).toBe(false);
+  }
 });
 
 test("a model whose key is refused is not called while another one is left, and is said to be broken", async () => {

@@ -13,6 +13,7 @@ function faultsOf(api: Api): Record<FaultKind, Fault> {
     "wrong-key": { type: "answer", status: 401, body: '{"error":{"message":"invalid key sk-secret"}}' },
     broken: { type: "break", before: api.secondText },
     silent: { type: "silence" },
+    refused: { type: "decline", said: "Here is how you " },
   };
 }
 
@@ -50,10 +51,10 @@ async function over(api: Api, wrap: (provider: Provider) => Provider, tries: num
 }
 
 for (const api of apis) {
-  describeProvider(api.name, () => over(api, (provider) => provider, 1));
-  describeProvider(`a cascade of ${api.name} alone`, () =>
-    over(api, (provider) => createCascade({ providers: [provider], events: createEvents(), pauseMs: 1 }), 2),
-  );
+  const kind = api.name === "ollama" ? "never-refuses" : "service";
+  const cascade = (provider: Provider) => createCascade({ providers: [provider], events: createEvents(), pauseMs: 1 });
+  describeProvider(api.name, () => over(api, (provider) => provider, 1), kind);
+  describeProvider(`a cascade of ${api.name} alone`, () => over(api, cascade, 2), kind);
 }
 
 const demo: ProviderUnderTest = {

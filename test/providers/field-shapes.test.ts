@@ -100,8 +100,7 @@ async function callsOf(events: ModelEvent[], earlierIds: string[] = []): Promise
 
 function isRefusal(events: ModelEvent[]): boolean {
   const last = events.at(-1);
-  if (last?.type === "error") return /refus|declin/.test(last.error.code);
-  return last?.type === "end" && last.stop === "refusal";
+  return last?.type === "error" && last.error.code === "provider.refused";
 }
 
 type Wanted<Type> = Extract<FieldShape["outcome"], { type: Type }>;

@@ -127,6 +127,12 @@ describe("anthropic", () => {
     expect(body.tool_choice).toEqual({ type: "none" });
   });
 
+  test("keeps the tools of the step before where they may not be called any more, so that the cache holds", async () => {
+    const { body: before } = await sent("anthropic", afterCalls);
+    await sent("anthropic", { ...afterCalls, mayCall: false });
+    expect(double.requests.at(-1)?.body).toEqual({ ...before, tool_choice: { type: "none" } });
+  });
+
   test("counts cached tokens apart", async () => {
     const usage =
       '"usage":{"input_tokens":3,"output_tokens":1,"cache_read_input_tokens":40,"cache_creation_input_tokens":5}';
@@ -235,6 +241,12 @@ describe("openai chat", () => {
     expect(events.at(-1)).toMatchObject({ type: "end", stop: "tool-calls" });
   });
 
+  test("a compatible server gets no tools where none may be called, because it may ignore `tool_choice`", async () => {
+    const { body } = await sent("openai chat", { ...afterCalls, mayCall: false });
+    expect(body).not.toHaveProperty("tools");
+    expect(body).not.toHaveProperty("tool_choice");
+  });
+
   test("a compatible server without a key is asked all the same", async () => {
     const provider = createOpenAiChatProvider({ baseUrl: `${double.url}/v1`, model: "local", timeouts: patient });
     expect((await collect(provider, asking("hello"))).at(-1)?.type).toBe("end");
@@ -259,6 +271,16 @@ test("openai responses gets the whole conversation as items, and keeps nothing a
     { type: "function_call_output", call_id: "call_a", output: "Rain." },
     { type: "function_call_output", call_id: "call_b", output: "No place given." },
   ]);
+});
+
+test("openai responses keeps the tools of the step before where they may not be called any more", async () => {
+  const { body: before } = await sent("openai responses");
+  await sent("openai responses", { ...afterCalls, mayCall: false });
+  expect(double.requests.at(-1)?.body).toEqual({ ...before, tool_choice: "none" });
+});
+
+test("ollama gets no tools where none may be called, because it knows no `tool_choice`", async () => {
+  expect((await sent("ollama", { ...afterCalls, mayCall: false })).body).not.toHaveProperty("tools");
 });
 
 test("ollama gets images as bytes, arguments as objects and results by tool name", async () => {

@@ -38,7 +38,7 @@ beforeEach(async () => {
 });
 afterEach(() => double.stop());
 
-const claude = (model = "claude-opus-5-5") =>
+const claude = (model = "claude-opus-5") =>
   createAnthropicProvider({ apiKey: "k", baseUrl: double.url, model, timeouts: patient });
 const gpt = (model = "gpt-5.4-mini") =>
   createOpenAiResponsesProvider({ apiKey: "k", baseUrl: `${double.url}/v1`, model, timeouts: patient });
@@ -204,24 +204,67 @@ describe("claude", () => {
   });
 
   test("what it thinks is not shown, and is a sign of life", async () => {
-    const { events } = await loop(claude(), claudeFrames([thought("Private."), said("Hi."), call("a")]));
+    const { events } = await loop(
+      claude("claude-opus-4-6"),
+      claudeFrames([thought("Private."), said("Hi."), call("a")]),
+    );
     expect(textIn(events)).toBe("Hi.");
   });
 
-  test.each([
-    "claude-opus-5-5",
-    "claude-haiku-5-5",
-    "claude-fable-5-2",
-    "claude-sonnet-5",
-    "claude-opus-4-6",
-    "claude-haiku-4-5",
-  ])("%s is asked without a word on thinking, so that no model refuses", async (model) => {
-    await collect(claude(model), asking("hello"));
-    const keys = Object.keys(double.requests.at(-1)?.body ?? {});
-    expect(keys.sort()).toEqual(["max_tokens", "messages", "model", "stream", "system", "tools"]);
+  test.each(["claude-haiku-5-5", "claude-sonnet-5", "claude-opus-4-6", "claude-haiku-4-5"])(
+    "%s is asked without a word on thinking, so that no model refuses",
+    async (model) => {
+      await collect(claude(model), asking("hello"));
+      const keys = Object.keys(double.requests.at(-1)?.body ?? {});
+      expect(keys.sort()).toEqual(["max_tokens", "messages", "model", "stream", "system", "tools"]);
+    },
+  );
+
+  test.each(["claude-opus-5-5", "claude-fable-5-1", "claude-fable-5-2", "claude-opus-6"])(
+    "%s is asked for its notes between calls, people read them, and they go back as they came",
+    async (model) => {
+      const first = await loop(claude(model), claudeFrames([call("a")]));
+      expect(first.body.thinking).toEqual({ type: "adaptive", display: "updates" });
+      expect(double.requests.at(-1)?.headers["anthropic-beta"]).toBe("thinking-display-updates-2026-08-18");
+      double.mock.reset();
+      double.mock.on(
+        { hasToolResult: true },
+        {
+          content: "Berlin is done; now Rome.",
+          toolCalls: [{ name: "look_up", arguments: '{"place":"Rome"}', id: "b" }],
+        },
+      );
+      const request = asking("hello");
+      const messages = [...request.messages, ...answered(first.events)];
+      const second = await collect(claude(model), { ...request, messages });
+      expect(textIn(second)).toBe("Berlin is done; now Rome.");
+      await collect(claude(model), { ...request, messages: [...messages, ...answered(second)] });
+      expect(contentOf(double.requests.at(-1)?.body ?? {}, 3)).toMatchObject([
+        { type: "thinking", thinking: "Berlin is done; now Rome.", signature: expect.stringMatching(/./) },
+        { type: "tool_use", id: "b" },
+      ]);
+    },
+  );
+
+  test("asked for the effort max, Sonnet 5.5 thinks as the others do, because it has no other way there", async () => {
+    const provider = (effort: "high" | "max") =>
+      createAnthropicProvider({
+        apiKey: "k",
+        baseUrl: double.url,
+        model: "claude-sonnet-5-5",
+        effort,
+        timeouts: patient,
+      });
+    for (const [effort, thinking] of [
+      ["high", { type: "between_tools" }],
+      ["max", { type: "adaptive", display: "updates" }],
+    ] as const) {
+      expect(textIn(await collect(provider(effort), asking("hello")))).toBe("Done.");
+      expect(double.requests.at(-1)?.body).toMatchObject({ thinking, output_config: { effort } });
+    }
   });
 
-  test.each(["claude-sonnet-5-5", "claude-sonnet-5-5-20260928"])(
+  test.each(["claude-sonnet-5-5", "claude-sonnet-5-5-20260928", "anthropic/claude-sonnet-5.5"])(
     "%s is asked to think between tools alone, people read it, and it goes back as it came",
     async (model) => {
       const blocks = [said("I look."), thought("Berlin is done; now Rome."), call("a")];
@@ -267,7 +310,7 @@ function stepOf(events: ModelEvent[]): StepRecord {
 
 describe("a failover", () => {
   test("to another model leaves the thinking behind, and on the way back it is there again", async () => {
-    const [one, two] = [claude("claude-opus-5-5"), claude("claude-opus-4-6")];
+    const [one, two] = [claude("claude-opus-5"), claude("claude-opus-4-6")];
     const cascade = createCascade({ providers: [one, two], events: createEvents(), pauseMs: 1 });
     const blocks = [thought("Hm."), said("I look."), call("a")];
     answerNext(claudeFrames(blocks));
@@ -350,7 +393,7 @@ describe("openai responses", () => {
 });
 
 test.each([
-  ["claude", "claude-opus-5-5"],
+  ["claude", "claude-opus-5"],
   ["gpt", "gpt-5.4-mini"],
 ])("silence while %s thinks is borne longer than any other, but not for ever", async (name, model) => {
   const provider = (idleMs: number) =>

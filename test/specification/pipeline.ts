@@ -32,7 +32,7 @@ export const pipeline: Section = {
     },
     {
       says: "after at most 8 steps with tools, one last call without tools gives an answer",
-      shownBy: [[runCalls, "are taken away after eight steps, so that there is always an answer"]],
+      shownBy: [[runCalls, "may not be made after eight steps, so that there is always an answer"]],
     },
     {
       says: "wrong arguments and unknown tools go back to the model as errors, and never run as {}",

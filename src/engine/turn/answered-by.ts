@@ -61,6 +61,8 @@ function reasonText(model: string, code: string): string {
     case "provider.first-token-timeout":
     case "provider.idle-timeout":
       return `${model} took too long`;
+    case "provider.refused":
+      return `${model} declined to answer this`;
     case "provider.cut":
       return `${model} broke off in its answer`;
     case "provider.no-tools":

@@ -1,9 +1,12 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
+
+import { withoutPlace } from "../../lib/text/without-place.ts";
 import type { BuiltContext } from "../../ports/context.ts";
 import { untrustedFor } from "../../ports/origin.ts";
-import type { ModelEvent, ModelRequest } from "../../ports/provider.ts";
+import type { ModelEvent, ModelRequest, Usage } from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
 import {
+  type BrokenText,
   type CallRecord,
   callsOf,
   openSegment,
@@ -12,7 +15,7 @@ import {
   requesterOf,
   textOf,
 } from "../../ports/turn.ts";
-import type { AdmittedCall } from "../../ports/usage.ts";
+import { type AdmittedCall, tokensOf } from "../../ports/usage.ts";
 import { askBeforehand, waitForBudget } from "./ask-budget.ts";
 import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
@@ -50,7 +53,7 @@ export async function askModel(run: TurnRun, admissions = 0): Promise<Asked> {
 async function askWithPermit(run: TurnRun, beganBuilding: number, permit: AdmittedCall): Promise<string | undefined> {
   const { turn, deps, fields } = run;
   const step = turn.steps.length + 1;
-  const { tools, notes } = offeredTools(run, permit.declinedBy);
+  const { tools, mayCall, notes } = offeredTools(run, permit.declinedBy);
   if (step === 1) turn.news = await deps.drafts.news(turn);
   const built = await deps.context.build({ turn, step, tools, notes: [...notes, ...(turn.news ?? [])] });
   deps.events.emit("context.built", {
@@ -62,15 +65,21 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const addedMs = performance.now() - beganBuilding;
   const began = Date.now();
   const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
+  const changed = hasChangedSomething(run) ? { isRefusalFinal: true } : {};
+  const textOnly = mayCall ? {} : { mayCall };
   const { fitting, shorter } = built;
   const smaller = { ...(fitting ? { fitting } : {}), ...(shorter ? { shorter } : {}) };
-  const answer = await readAnswer(run, { ...built.request, ...alone, ...smaller }, tools);
-  for (const { model, text } of answer.broken) await countBroken(run, permit, text, built, model);
+  const answer = await readAnswer(run, { ...built.request, ...alone, ...changed, ...textOnly, ...smaller }, tools);
+  for (const one of answer.broken) await countBroken(run, permit, built, one);
   if (answer.type === "failed") {
     turn.unfinishedText = answer.text;
-    await countBroken(run, permit, answer.text, built);
+    const model = built.request.preferredModel ?? deps.provider.model;
+    await countBroken(run, permit, built, { model, text: answer.text });
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
-    return `The model could not answer: ${answer.error.message}`;
+    if (answer.error.code !== "provider.refused") return `The model could not answer: ${answer.error.message}`;
+    turn.isRefused = true;
+    turn.isFailureFinal = true;
+    return `${withoutPlace(answer.error.message)}.`;
   }
   const { text, stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
   deps.events.emit("llm.response", {
@@ -85,7 +94,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const answerCharacters = text.length + answer.calls.reduce((sum, { raw }) => sum + raw.inputJson.length, 0);
   const call = { model, usage, addedMs, promptTokens: built.estimatedTokens, answerCharacters };
   const { written, ...counted } = permit.count(call);
-  const calls = tools.length === 0 ? [] : callRecords(answer.calls, deps.limits.callsPerStep);
+  // Some models call a tool although they may not.
+  const calls = mayCall && tools.length > 0 ? callRecords(answer.calls, deps.limits.callsPerStep) : [];
   const requestedModel = built.request.preferredModel ?? deps.provider.model;
   const seenMessages = turn.messages.length;
   const untrusted = untrustedFor(built.origins, requesterOf(turn).id);
@@ -98,20 +108,31 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   return undefined;
 }
 
-/** A call that failed before it began to answer costs nothing, as far as is known. */
+const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+
+/**
+ * A call that failed before it began to answer costs nothing, as far as is known. One that was refused costs what the service
+ * has counted, which may be nothing.
+ */
 async function countBroken(
   run: TurnRun,
   permit: AdmittedCall,
-  text: string,
-  { request, estimatedTokens: promptTokens }: BuiltContext,
-  model = request.preferredModel ?? run.deps.provider.model,
+  { estimatedTokens: promptTokens }: BuiltContext,
+  { model, text, usage = noUsage }: BrokenText,
 ): Promise<void> {
-  if (text === "") return;
-  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  const call = { model, usage, addedMs: 0, promptTokens, answerCharacters: text.length, isBroken: true };
+  const isCounted = tokensOf(usage) > 0;
+  if (text === "" && !isCounted) return;
+  const call = { model, usage, addedMs: 0, promptTokens, answerCharacters: text.length, isBroken: !isCounted };
   const { cost, written } = permit.count(call);
   await written;
   if (cost !== undefined) run.turn.brokenCost = (run.turn.brokenCost ?? 0) + cost;
+}
+
+/** Another model must not carry on with what one declined in the middle of. Reading changes nothing. */
+function hasChangedSomething({ turn, deps }: TurnRun): boolean {
+  const specs = deps.toolbox.specs(turn.conversationId);
+  const reading = new Set(specs.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => name));
+  return callsOf(turn).some(({ startedAt, raw }) => startedAt !== undefined && !reading.has(raw.name));
 }
 
 /** Gives invalid calls, and calls beyond `maxCalls`, a result that describes the problem. */
@@ -128,33 +149,30 @@ function invalid(raw: ParsedCall["raw"], text: string): CallRecord {
   return { raw, result: { callId, name, status: "invalid", text, attempts: 0, durationMs: 0, files: [] } };
 }
 
-/** Returns the next step's tools. Once a limit is reached, returns no tools and a note for the model. */
-function offeredTools(run: TurnRun, declinedBy: string | undefined): { tools: ToolSpec[]; notes: string[] } {
-  const { turn, deps } = run;
-  if (declinedBy !== undefined) {
-    return {
-      tools: [],
-      notes: [
-        "The budget for this is nearly used up, and people decided not to add to it, so no more tools now: answer in text, and say what is left to do.",
-      ],
-    };
-  }
+interface OfferedTools {
+  tools: ToolSpec[];
+  mayCall: boolean;
+  notes: string[];
+}
+
+/** Returns the next step's tools. Once a limit is reached, none may be called any more, and a note tells the model so. */
+function offeredTools(run: TurnRun, declinedBy: string | undefined): OfferedTools {
+  const tools = run.deps.toolbox.specs(run.turn.conversationId);
+  const note = limitNote(run, declinedBy);
+  return note === undefined ? { tools, mayCall: true, notes: [] } : { tools, mayCall: false, notes: [note] };
+}
+
+function limitNote({ turn, deps }: TurnRun, declinedBy: string | undefined): string | undefined {
+  if (declinedBy !== undefined)
+    return "The budget for this is nearly used up, and people decided not to add to it, so no more tools now: answer in text, and say what is left to do.";
   const refusals = callsOf(turn).filter(
     (call) => call.result?.status === "denied" || call.result?.status === "blocked",
   );
-  if (refusals.length >= deps.limits.refusals) {
-    return {
-      tools: [],
-      notes: [`${refusals.length} tool calls of this turn were refused, so no more tools now: answer in text.`],
-    };
-  }
-  if (turn.steps.length >= deps.limits.steps) {
-    return {
-      tools: [],
-      notes: ["The tool steps of this turn are used up: answer now in text, and say what is left to do."],
-    };
-  }
-  return { tools: deps.toolbox.specs(turn.conversationId), notes: [] };
+  if (refusals.length >= deps.limits.refusals)
+    return `${refusals.length} tool calls of this turn were refused, so no more tools now: answer in text.`;
+  if (turn.steps.length >= deps.limits.steps)
+    return "The tool steps of this turn are used up: answer now in text, and say what is left to do.";
+  return undefined;
 }
 
 async function readAnswer(run: TurnRun, request: ModelRequest, tools: ToolSpec[]): Promise<ReadAnswer> {

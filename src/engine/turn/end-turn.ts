@@ -6,7 +6,7 @@ import { isDiskFull, isOutOfFiles, shortageText } from "../../lib/shortage.ts";
 import { isTransientStorageError } from "../../lib/transient-errors.ts";
 import { turnWithoutTools } from "../../ports/memory.ts";
 import { unshownLevel } from "../../ports/platform.ts";
-import { callsOf, isOfUnknownOutcome, openSegment, type TurnRecord, textOf } from "../../ports/turn.ts";
+import { callsOf, isOfUnknownOutcome, openSegment, refusedText, type TurnRecord, textOf } from "../../ports/turn.ts";
 import { originsOfTurn } from "../../ports/turn-origins.ts";
 import { answeredByText } from "./answered-by.ts";
 import { askAfterAnswer } from "./ask-budget.ts";
@@ -193,15 +193,17 @@ async function saveEpisode({ turn, deps }: TurnRun, outcome: "done" | "failed" |
   const tools = callsOf(turn).flatMap(({ raw, call, result }) =>
     result === undefined ? [] : [{ call: call ?? { id: raw.id, name: raw.name, input: {} }, result }],
   );
+  // A memory that repeats what was refused would get the next prompt refused.
+  const isRefused = turn.isRefused === true;
   await deps.memory.saveEpisode({
     turnId: turn.id,
     scope: turn.scope,
     conversationId: turn.conversationId,
     at: turn.startedAt,
     users: turn.messages.map((message) => message.author),
-    userText: turn.messages.map((message) => message.text).join("\n\n"),
-    tools,
-    response: joinParagraphs(textOf(turn.steps), turn.unfinishedText ?? "", turn.failure ?? ""),
+    userText: isRefused ? refusedText : turn.messages.map((message) => message.text).join("\n\n"),
+    tools: isRefused ? [] : tools,
+    response: joinParagraphs(isRefused ? "" : textOf(turn.steps), turn.unfinishedText ?? "", turn.failure ?? ""),
     origins: originsOfTurn(turn, deps.toolbox.specs(turn.conversationId)),
     outcome,
   });

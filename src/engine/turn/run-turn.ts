@@ -3,7 +3,7 @@
  *
  *   1. a step with open calls: judge the calls, ask about them, run them (run-calls.ts)
  *   2. a step without calls is the answer: deliver it, write it to memory, end the turn (end-turn.ts)
- *   3. otherwise gather what is missing (gather.ts) and ask the model (ask-model.ts), the last time without tools so that there
+ *   3. otherwise gather what is missing (gather.ts) and ask the model (ask-model.ts), the last time without calls so that there
  *      is always an answer
  *
  * After a crash or a park, any process can continue the turn.

@@ -13,6 +13,8 @@ export interface ModelCall {
   answers: readonly string[];
   /** The models of a local server, the newest first. Undefined: it has every model that a request names. */
   installed?: readonly InstalledModel[] | undefined;
+  /** The body of the request for each of `answers`. */
+  asked: readonly Record<string, unknown>[];
 }
 
 /** The response of the service, as it would word it. */

@@ -1,9 +1,10 @@
-/** The services that a double of a model service can be, each with what it refuses. */
-import { anthropicRules } from "./anthropic.ts";
+/** The services that a double of a model service can be, each with what it refuses and the shape that it gives answers. */
+import { anthropicRules, apiKeyGatewayRules, bearerGatewayRules } from "./anthropic.ts";
+import { shapeClaudeAnswer } from "./anthropic-shapes.ts";
 import { ollamaRules } from "./ollama.ts";
 import { openAiRules } from "./openai.ts";
 import { azureRules, gatewayRules, geminiRules, openRouterRules, xaiRules } from "./openai-compatible.ts";
-import type { ModelRule } from "./rule.ts";
+import type { ModelCall, ModelRule } from "./rule.ts";
 
 export const rulesOfServices = {
   anthropic: anthropicRules,
@@ -16,9 +17,17 @@ export const rulesOfServices = {
   gateway: gatewayRules,
   /** A server that speaks these protocols and refuses nothing. */
   any: [],
+  /** Gateways in front of Claude that read one of the two headers with the key. */
+  "gateway with x-api-key": apiKeyGatewayRules,
+  "gateway with bearer tokens": bearerGatewayRules,
 } satisfies Record<string, readonly ModelRule[]>;
 
 export type ModelService = keyof typeof rulesOfServices;
+
+/** The answer as the service would stream it. */
+export function shapedAnswer(service: ModelService, call: ModelCall, answer: string): string {
+  return service === "anthropic" ? shapeClaudeAnswer(call, answer) : answer;
+}
 
 /** The service whose own protocol a path belongs to. */
 export function serviceOfPath(path: string): ModelService {

@@ -1,0 +1,128 @@
+/** A model declines to answer, in the real process: what people read, who is asked next, and what goes out afterwards. */
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import { createHome, type RemoraHome, type RunningRemora } from "../doubles/remora-process.ts";
+import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+
+const patience = { timeout: 60_000 };
+const question = "how do I break the flimsy lock of the shed";
+const sentence =
+  "claude-sonnet-5-5 declined to answer this (its safety filter: cyber security); ask in other words, or start over with /remora new";
+
+let home: RemoraHome;
+let remora: RunningRemora;
+let ann: ChatClient;
+let [claude, gpt]: ModelDouble[] = [];
+let slack: SlackDouble;
+const double = (which: ModelDouble | undefined): ModelDouble => which ?? expect.fail("not started");
+
+beforeAll(async () => {
+  [home, claude, gpt, slack] = await Promise.all([
+    createHome(),
+    startModelDouble(),
+    startModelDouble(),
+    createSlackDouble(),
+  ]);
+  claude.mock.onMessage(/./, { content: "Claude answers." });
+  gpt.mock.onMessage(/./, { content: "The other one answers." });
+});
+afterAll(async () => {
+  await stop();
+  await Promise.all([claude?.stop(), gpt?.stop(), slack.stop()]);
+  await home.remove();
+});
+
+async function start(env: Record<string, string>): Promise<void> {
+  const config = join(home.workspace, "remora.yaml");
+  await writeFile(config, "health: { modelCall: false }\n");
+  remora = await startRemora(home, {
+    ...{ REMORA_CONFIG: config, ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: double(claude).url },
+    ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
+    ...env,
+  });
+  ann = await createChatClient(remora.url, remora.token);
+}
+
+async function stop(): Promise<void> {
+  ann.close();
+  await remora.stop();
+}
+
+const ask = async (text: string, place: object = { dm: true }) => await ann.answerTo(await ann.say(text, place));
+const newest = (which: ModelDouble | undefined) => JSON.stringify(double(which).requests.at(-1)?.body);
+
+test(
+  "one model alone: a sentence, no half answer, and the next message goes out without the question",
+  patience,
+  async () => {
+    await start({});
+    double(claude).failNext({ type: "decline", said: "First you take a thin ", category: "cyber", explanation: "x" });
+    const refused = await ask(question);
+    expect(refused.text).toBe(`⚠️ ${sentence}.`);
+    expect(refused).toMatchObject({ state: "failed" });
+    expect(JSON.stringify(refused)).not.toContain("feedback");
+    expect(JSON.stringify(refused)).not.toContain('"retry"');
+    const answered = await ask("then tell me about sheds");
+    expect(answered.text).toBe("Claude answers.");
+    expect(JSON.stringify(answered)).toContain("feedback");
+    expect(newest(claude)).not.toContain("flimsy");
+    expect(newest(claude)).not.toContain("thin ");
+    expect(newest(claude)).toContain("a model declined to answer it");
+    // Another conversation of the same person searches the same memory.
+    await ask("@Remora the flimsy lock of which shed?", { channel: "general" });
+    expect(newest(claude)).not.toContain("break the flimsy");
+    for (const file of await readdir(join(home.workspace, "brain/hippocampus"), {
+      recursive: true,
+      withFileTypes: true,
+    }))
+      if (file.isFile())
+        expect(await readFile(join(file.parentPath, file.name), "utf8")).not.toContain("break the flimsy");
+    expect(await (await ann.request("GET", "/readyz")).text()).not.toContain("declined");
+    expect((await ann.command("status", "", { dm: true })).text).not.toContain("declined");
+  },
+);
+
+test("in a Slack thread, what was refused does not come back as an earlier message", patience, async () => {
+  const say = (text: string, more: object = {}) =>
+    slack.people.say({ as: slack.ann, in: slack.general, text, ...more });
+  const answered = (thread: { ts: string }, words: string) =>
+    slack.until(
+      () =>
+        slack
+          .see({ in: slack.general, thread: thread.ts })
+          .some(({ isAgents, readable }) => isAgents && readable.includes(words)),
+      60_000,
+    );
+  double(claude).failNext({ type: "decline", said: "First you take a thin ", category: "cyber", explanation: "x" });
+  const root = say(`@Remora ${question}?`);
+  await answered(root, "declined to answer this");
+  const shown = slack.see({ in: slack.general, thread: root.ts }).filter(({ isAgents }) => isAgents);
+  expect(shown.map(({ readable }) => readable).join("\n")).not.toContain("thin");
+  say("Somebody else talks here.", { as: slack.ben, thread: root });
+  say("@Remora what about sheds?", { thread: root });
+  await answered(root, "Claude answers.");
+  expect(newest(claude)).toContain("Somebody else talks here.");
+  expect(newest(claude)).not.toContain("flimsy");
+  expect(newest(claude)).not.toContain("ask in other words");
+});
+
+test("two models: the other one answers, says why, and goes on with the conversation", patience, async () => {
+  await stop();
+  await start({ OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: `${double(gpt).url}/v1` });
+  double(claude).failNext({ type: "decline", said: "First you take a thin ", category: "bio", explanation: "x" });
+  const place = { channel: "general" };
+  const first = await ann.say(`@Remora ${question}`, place);
+  expect((await ann.answerTo(first)).text).toBe(
+    "The other one answers.\n\n*(answered by openai/gpt-5.4-mini, because anthropic/claude-sonnet-5-5 declined to answer this)*",
+  );
+  const before = double(claude).requests.length;
+  const next = await ann.say("@Remora and then?", { ...place, thread: first.id });
+  expect((await ann.answerTo(next)).text).toBe("The other one answers.");
+  expect(double(claude).requests).toHaveLength(before);
+  expect(newest(gpt)).toContain("flimsy");
+  expect((await ask("a new conversation")).text).toBe("Claude answers.");
+});

@@ -1,0 +1,154 @@
+/** Claude through gateways and at its own address: which headers carry the key, and what becomes of refused parameters. */
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
+import type { Effort } from "../../src/providers/anthropic-parameters.ts";
+import { createProviders } from "../../src/providers/select.ts";
+import { type Fault, type ModelDouble, type ModelDoubleOptions, startModelDouble } from "../doubles/model.ts";
+import { asking, collect, failureIn, patient, scripted, text, textIn, usualContext } from "./apis.ts";
+
+let double: ModelDouble;
+async function begin(options: ModelDoubleOptions = {}): Promise<void> {
+  double = await startModelDouble(options);
+  scripted(double);
+}
+afterEach(async () => {
+  vi.unstubAllGlobals();
+  await double?.stop();
+});
+
+const claude = (model = "claude-sonnet-5-5", effort?: Effort) =>
+  createAnthropicProvider({
+    ...{ apiKey: "the-key", baseUrl: double.url, model, timeouts: patient },
+    ...(effort === undefined ? {} : { effort }),
+  });
+
+describe("the key", () => {
+  test.each(["gateway with x-api-key", "gateway with bearer tokens"] as const)("opens a %s", async (service) => {
+    await begin({ service });
+    expect(textIn(await collect(claude(), asking("hello")))).toBe(text);
+  });
+
+  test("is the current one in both headers, after it has changed", async () => {
+    await begin();
+    let apiKey = "old";
+    const provider = createAnthropicProvider({
+      ...{ apiKey: () => apiKey, baseUrl: double.url, model: "claude-sonnet-5-5", timeouts: patient },
+    });
+    await collect(provider, asking("hello"));
+    apiKey = "new";
+    await collect(provider, asking("hello"));
+    expect(double.requests.map(({ headers }) => [headers.authorization, headers["x-api-key"]])).toEqual([
+      ["Bearer old", "old"],
+      ["Bearer new", "new"],
+    ]);
+  });
+});
+
+/** Every request of the process goes to the double, whatever its address, so that Claude's own can be tested. */
+function withOwnAddress(): string[] {
+  const asked: string[] = [];
+  const real = globalThis.fetch;
+  vi.stubGlobal("fetch", (input: string | URL | Request, init?: RequestInit) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (url.hostname !== "api.anthropic.com") return real(input, init);
+    asked.push(url.href);
+    return real(double.url + url.pathname, init);
+  });
+  return asked;
+}
+
+async function atOwnAddress(model: string, effort?: Effort) {
+  await begin();
+  const asked = withOwnAddress();
+  const { providers } = await createProviders(
+    {
+      ...{
+        order: ["anthropic"],
+        openai: { model: "x", api: "chat" },
+        ollama: { context: usualContext },
+        timeouts: patient,
+      },
+      anthropic: { apiKey: "the-key", model, ...(effort === undefined ? {} : { effort }) },
+    },
+    AbortSignal.timeout(10_000),
+  );
+  const events = await collect(providers[0] ?? expect.fail(), asking("hello"));
+  expect(events.at(-1)?.type).toBe("end");
+  expect(asked).toEqual(["https://api.anthropic.com/v1/messages"]);
+  return double.requests.at(-1) ?? expect.fail();
+}
+
+describe("at Claude's own address", () => {
+  test("the key is in one header alone", async () => {
+    const { headers } = await atOwnAddress("claude-sonnet-5-5");
+    expect([headers.authorization, headers["x-api-key"]]).toEqual(["Bearer the-key", undefined]);
+  });
+
+  test.each([
+    "claude-sonnet-5-5",
+    "claude-opus-5-5",
+    "claude-haiku-5-5",
+    "claude-opus-4-5-20251101",
+    "claude-fable-5-2",
+  ])("%s is asked for medium effort", async (model) => {
+    expect((await atOwnAddress(model)).body).toMatchObject({ output_config: { effort: "medium" } });
+  });
+
+  test.each(["claude-haiku-4-5", "claude-sonnet-4-5", "claude-next"])("%s is asked for none", async (model) => {
+    expect((await atOwnAddress(model)).body).not.toHaveProperty("output_config");
+  });
+
+  test("the setting decides, but not for a model without effort", async () => {
+    expect((await atOwnAddress("claude-sonnet-5-5", "low")).body).toMatchObject({ output_config: { effort: "low" } });
+    await double.stop();
+    vi.unstubAllGlobals();
+    expect((await atOwnAddress("claude-haiku-4-5", "low")).body).not.toHaveProperty("output_config");
+  });
+});
+
+describe("elsewhere", () => {
+  test("effort goes out only if it is set", async () => {
+    await begin({ service: "any" });
+    await collect(claude(), asking("hello"));
+    expect(double.requests.at(-1)?.body).not.toHaveProperty("output_config");
+    await collect(claude("prod-assistant", "low"), asking("hello"));
+    expect(double.requests.at(-1)?.body).toMatchObject({ output_config: { effort: "low" } });
+  });
+
+  const refusal = (message: string): Fault => ({
+    ...{ type: "answer", status: 400 },
+    body: JSON.stringify({ type: "error", error: { type: "invalid_request_error", message } }),
+  });
+
+  test.each([
+    ["output_config: Extra inputs are not permitted", "output_config"],
+    ["This model does not support the effort parameter.", "output_config"],
+    ['"thinking.type.between_tools" is not supported for this model.', "thinking"],
+    ["thinking: Extra inputs are not permitted", "thinking"],
+  ])("“%s”: the model is asked once more without it, and from then on", async (message, name) => {
+    await begin();
+    const provider = claude("claude-sonnet-5-5", "low");
+    double.failNext(refusal(message));
+    expect(textIn(await collect(provider, asking("hello")))).toBe(text);
+    expect(textIn(await collect(provider, asking("hello")))).toBe(text);
+    expect(double.requests.map(({ body }) => name in body)).toEqual([true, false, false]);
+    const other = name === "thinking" ? "output_config" : "thinking";
+    expect(double.requests.every(({ body }) => other in body)).toBe(true);
+  });
+
+  test("a server that knows neither parameter is asked without both", async () => {
+    await begin();
+    double.failNext(refusal("thinking: Extra inputs are not permitted"), refusal("output_config: Extra inputs"));
+    expect(textIn(await collect(claude("claude-opus-5-5", "low"), asking("hello")))).toBe(text);
+    expect(double.requests).toHaveLength(3);
+    expect(Object.keys(double.requests.at(-1)?.body ?? {})).not.toContain("thinking");
+    expect(double.requests.at(-1)?.headers).not.toHaveProperty("anthropic-beta");
+  });
+
+  test("a refusal that names no parameter of the request is passed on", async () => {
+    await begin();
+    double.failNext(refusal("messages.0: unexpected role"));
+    expect(failureIn(await collect(claude(), asking("hello"))).code).toBe("provider.bad-request");
+    expect(double.requests).toHaveLength(1);
+  });
+});
