@@ -164,7 +164,6 @@ export const chatEnds: FieldShape[] = [
     source: "https://github.com/HKUDS/Vibe-Trading/pull/308",
     answers: endedBy("SAFETY"),
     outcome: { type: "refusal" },
-    open: "half an answer stands as a whole one",
   },
   {
     title: "Zhipu's `sensitive` is a refusal",

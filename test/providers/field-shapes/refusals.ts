@@ -39,7 +39,6 @@ const filtered: Row[] = [
       },
     }),
     { type: "refusal" },
-    "provider.bad-request: people are told to check the model and OPENAI_BASE_URL",
   ],
   [
     "a prompt that OpenAI has flagged is a refusal",
@@ -51,7 +50,6 @@ const filtered: Row[] = [
       }),
     ),
     { type: "refusal" },
-    "provider.bad-request: people are told to check the model and OPENAI_BASE_URL",
   ],
   [
     "xAI's failed safety check is a refusal, and the key stays good",
