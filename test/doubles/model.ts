@@ -22,7 +22,8 @@ export type Fault =
   | { type: "silence" }
   | { type: "break" | "finish" | "stall"; before: FrameTest }
   | { type: "insert"; before: FrameTest; frame: string }
-  | { type: "delay"; before: FrameTest; ms: number };
+  /** `saying`: a frame that is sent before the pause. */
+  | { type: "delay"; before: FrameTest; ms: number; saying?: string };
 
 interface ModelRequestSeen {
   path: string;
@@ -144,6 +145,7 @@ async function serve(
     return;
   }
   if (fault?.type === "answer") {
+    if (fault.status === 200) answers.push(fault.body ?? "");
     response.writeHead(fault.status, { "content-type": "application/json", ...fault.headers }).end(fault.body ?? "{}");
     return;
   }
@@ -215,6 +217,7 @@ async function write(
       if (fault.type === "stall") return;
       if (fault.type === "finish") break;
       if (fault.type === "insert") response.write(fault.frame + separator);
+      if (fault.type === "delay" && fault.saying !== undefined) response.write(fault.saying + separator);
       if (fault.type === "delay") await new Promise((resolve) => setTimeout(resolve, fault.ms));
     }
     response.write(frame + separator);

@@ -2,12 +2,18 @@
 import { anthropicRules } from "./anthropic.ts";
 import { ollamaRules } from "./ollama.ts";
 import { openAiRules } from "./openai.ts";
+import { azureRules, gatewayRules, geminiRules, openRouterRules, xaiRules } from "./openai-compatible.ts";
 import type { ModelRule } from "./rule.ts";
 
 export const rulesOfServices = {
   anthropic: anthropicRules,
   openai: openAiRules,
   ollama: ollamaRules,
+  gemini: geminiRules,
+  azure: azureRules,
+  openRouter: openRouterRules,
+  xai: xaiRules,
+  gateway: gatewayRules,
   /** A server that speaks these protocols and refuses nothing. */
   any: [],
 } satisfies Record<string, readonly ModelRule[]>;
