@@ -6,7 +6,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { LLMock } from "@copilotkit/aimock";
 import { modelCheckText } from "./model-check.ts";
-import { refusalOf } from "./model-rules/rule.ts";
+import { type InstalledModel, ollamaPage } from "./model-rules/ollama.ts";
+import { changedBody, completeAnswer, refusalOf } from "./model-rules/rule.ts";
 import { type ModelService, rulesOfServices, serviceOfPath } from "./model-rules/services.ts";
 
 /** A frame is one event of the stream: an SSE block, or a line of JSON. */
@@ -54,11 +55,17 @@ export interface ModelDoubleOptions {
   countsChecks?: boolean;
   /** The service whose rules apply. By default, the one whose protocol the request's path belongs to. */
   service?: ModelService;
+  /** What a local server has, the newest first. By default, every model that a request names. */
+  installed?: readonly InstalledModel[];
+  /** False: the local server is a version whose list does not say what models can do. */
+  listsCapabilities?: boolean;
 }
 
 export async function startModelDouble({
   countsChecks = false,
   service,
+  installed,
+  listsCapabilities = true,
 }: ModelDoubleOptions = {}): Promise<ModelDouble> {
   const mock = await LLMock.create({ port: 0, logLevel: "silent" });
   const faults: Fault[] = [];
@@ -73,7 +80,17 @@ export async function startModelDouble({
     response.on("close", () => {
       if (!response.writableFinished) abandoned += 1;
     });
-    const state = { faults, requests, answers, isBlind, isKeyRefused, countsChecks, service };
+    const state = {
+      faults,
+      requests,
+      answers,
+      isBlind,
+      isKeyRefused,
+      countsChecks,
+      service,
+      installed,
+      listsCapabilities,
+    };
     serve(mock.url, request, response, state).catch(() => response.destroy());
   });
   server.on("connection", (socket) => {
@@ -114,21 +131,27 @@ interface State {
   isKeyRefused: boolean;
   countsChecks: boolean;
   service: ModelService | undefined;
+  installed: readonly InstalledModel[] | undefined;
+  listsCapabilities: boolean;
 }
 
 async function serve(
   upstream: string,
   request: IncomingMessage,
   response: ServerResponse,
-  { faults, requests, answers, isBlind, isKeyRefused, countsChecks, service }: State,
+  { faults, requests, answers, isBlind, isKeyRefused, countsChecks, service, installed, listsCapabilities }: State,
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString();
   const path = request.url ?? "/";
-  if (path === "/api/show") {
-    const capabilities = ["completion", "tools", ...(isBlind ? [] : ["vision"])];
-    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ capabilities }));
+  const call = { path, headers: request.headers, body: text === "" ? {} : JSON.parse(text), answers, installed };
+  const page = ollamaPage(call, listsCapabilities);
+  if (page !== undefined) {
+    const shown = JSON.stringify(page.body, (key, value) =>
+      key === "capabilities" && isBlind ? value.filter((one: string) => one !== "vision") : value,
+    );
+    response.writeHead(page.status, { "content-type": "application/json" }).end(shown);
     return;
   }
   if (isKeyRefused) {
@@ -137,7 +160,7 @@ async function serve(
     return;
   }
   const isCounted = request.method === "POST" && (countsChecks || !text.includes(modelCheckText));
-  if (isCounted) requests.push({ path, headers: request.headers, body: JSON.parse(text) });
+  if (isCounted) requests.push({ path, headers: request.headers, body: call.body });
   const fault = isCounted ? faults.shift() : undefined;
   if (fault?.type === "silence") return;
   if (fault?.type === "reset") {
@@ -150,11 +173,8 @@ async function serve(
     return;
   }
   const blindness = isBlind ? pictureRefusal(path, text) : undefined;
-  const call = { path, headers: request.headers, body: text === "" ? {} : JSON.parse(text), answers };
-  const refusal =
-    blindness === undefined
-      ? refusalOf(rulesOfServices[service ?? serviceOfPath(path)], call)
-      : { status: 400, body: blindness };
+  const rules = rulesOfServices[service ?? serviceOfPath(path)];
+  const refusal = blindness === undefined ? refusalOf(rules, call) : { status: 400, body: blindness };
   if (refusal !== undefined) {
     const headers = { "content-type": "application/json", ...refusal.headers };
     response.writeHead(refusal.status, headers).end(JSON.stringify(refusal.body));
@@ -163,7 +183,7 @@ async function serve(
   const answer = await fetch(upstream + path, {
     method: request.method ?? "GET",
     headers: { "content-type": "application/json", authorization: "Bearer x", "x-api-key": "x" },
-    ...(request.method === "POST" ? { body: text } : {}),
+    ...(request.method === "POST" ? { body: JSON.stringify(changedBody(rules, call)) } : {}),
   });
   const type = answer.headers.get("content-type") ?? "";
   response.writeHead(answer.status, { "content-type": type });
@@ -171,7 +191,7 @@ async function serve(
   const separator = type.includes("event-stream") ? "\n\n" : "\n";
   const whole = await answer.text();
   answers.push(whole);
-  await write(framesOf(whole, separator), separator, response, fault);
+  await write(completeAnswer(rules, call, framesOf(whole, separator)), separator, response, fault);
 }
 
 function pictureRefusal(path: string, body: string): object | undefined {

@@ -3,6 +3,7 @@
  * that it comes from, and the day on which somebody read it there.
  */
 import type { IncomingHttpHeaders } from "node:http";
+import type { InstalledModel } from "./ollama.ts";
 
 export interface ModelCall {
   path: string;
@@ -10,6 +11,8 @@ export interface ModelCall {
   body: Record<string, unknown>;
   /** What the double has answered so far, as sent: the frames of each stream, joined. The newest is last. */
   answers: readonly string[];
+  /** The models of a local server, the newest first. Undefined: it has every model that a request names. */
+  installed?: readonly InstalledModel[] | undefined;
 }
 
 /** The response of the service, as it would word it. */
@@ -20,20 +23,33 @@ export interface Refusal {
 }
 
 export interface ModelRule {
-  /** A sentence: what is refused. */
+  /** A sentence: what is refused, or done instead. */
   says: string;
   /** The address of the public page, or the file and line of the service's published source. */
   source: string;
   /** The day on which the page was read, as YYYY-MM-DD. */
   read: string;
-  refuse(call: ModelCall): Refusal | undefined;
+  refuse?(call: ModelCall): Refusal | undefined;
+  /** The request as the model gets it, if the service silently changes it. */
+  change?(call: ModelCall): Record<string, unknown> | undefined;
+  /** The frames of the answer, if the service says more than what a test has scripted. */
+  answer?(call: ModelCall, frames: string[]): string[] | undefined;
 }
 
 /** The first rule that refuses decides. */
 export function refusalOf(rules: readonly ModelRule[], call: ModelCall): Refusal | undefined {
   for (const rule of rules) {
-    const refusal = rule.refuse(call);
+    const refusal = rule.refuse?.(call);
     if (refusal !== undefined) return refusal;
   }
   return undefined;
+}
+
+/** The request as the model gets it. */
+export function changedBody(rules: readonly ModelRule[], call: ModelCall): Record<string, unknown> {
+  return rules.reduce((body, rule) => rule.change?.({ ...call, body }) ?? body, call.body);
+}
+
+export function completeAnswer(rules: readonly ModelRule[], call: ModelCall, frames: string[]): string[] {
+  return rules.reduce((sent, rule) => rule.answer?.(call, sent) ?? sent, frames);
 }
