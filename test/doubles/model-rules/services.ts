@@ -1,5 +1,9 @@
 /** The services that a double of a model service can be, each with what it refuses. */
 import { anthropicRules } from "./anthropic.ts";
+import { groqRules } from "./groq.ts";
+import { bedrockRules, deepSeekRules } from "./hosted.ts";
+import { llamaCppRules, lmStudioRules, vllmRules } from "./local-servers.ts";
+import { mistralRules } from "./mistral.ts";
 import { ollamaRules } from "./ollama.ts";
 import { openAiRules } from "./openai.ts";
 import { azureRules, gatewayRules, geminiRules, openRouterRules, xaiRules } from "./openai-compatible.ts";
@@ -14,6 +18,13 @@ export const rulesOfServices = {
   openRouter: openRouterRules,
   xai: xaiRules,
   gateway: gatewayRules,
+  groq: groqRules,
+  mistral: mistralRules,
+  deepSeek: deepSeekRules,
+  bedrock: bedrockRules,
+  vllm: vllmRules,
+  llamaCpp: llamaCppRules,
+  lmStudio: lmStudioRules,
   /** A server that speaks these protocols and refuses nothing. */
   any: [],
 } satisfies Record<string, readonly ModelRule[]>;
