@@ -237,8 +237,10 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
     // With one model that answers, the others only need attention.
     const isBroken = called.every(({ state }) => state !== "ok");
     const ready = statuses.filter(({ isReady }) => isReady).map(({ model }) => model);
+    const advice = providers.flatMap((provider) => provider.advice?.() ?? []);
     return [
       ...called.map((check) => (isBroken ? { ...check, state: "broken" as const } : check)),
+      ...advice.map(({ what, todo }): HealthCheck => ({ name: "model", state: "warning", what, todo })),
       ...off,
       ...checkPrices(settings, ready),
     ];

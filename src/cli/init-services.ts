@@ -12,7 +12,7 @@ import { messageOf, RemoraError } from "../lib/errors.ts";
 import { inviteUrl } from "../platforms/discord/api/permissions.ts";
 import { createAnthropicProvider } from "../providers/anthropic.ts";
 import { createOllamaProvider, defaultOllamaHost, probeOllama } from "../providers/ollama.ts";
-import { createOpenAiChatProvider } from "../providers/openai-chat.ts";
+import { createOpenAiProvider } from "../providers/openai.ts";
 import type { ModelChoice, Setup, SetupServices } from "../setup/services.ts";
 import { listSlackPeople } from "../setup/slack-people.ts";
 import { listenProblem } from "./doctor-service.ts";
@@ -34,7 +34,7 @@ export async function setupServices({
   const slack = () => import("../platforms/slack/doctor-tokens.ts");
   const slackPlace = () => ({ apiUrl: named("SLACK_API_URL") });
   return {
-    defaultModels: { anthropic: "claude-sonnet-5-5", openai: "gpt-5.4-mini", ollama: "", compatible: "" },
+    defaultModels: { anthropic: "claude-sonnet-5-5", openai: "gpt-6-luna", ollama: "", compatible: "" },
     checkModel: (choice) => checkModel(choice, named, config),
     listOllamaModels: (url) => probeOllama(url ?? defaultOllamaHost, AbortSignal.timeout(probeTimeoutMs)),
     listCompatibleModels,
@@ -79,7 +79,7 @@ async function checkModel(
     case "openai":
     case "compatible": {
       const given = key === undefined ? {} : { apiKey: key };
-      return await checkModelCall(createOpenAiChatProvider({ ...given, model, ...place }), { signal });
+      return await checkModelCall(createOpenAiProvider({ ...given, model, ...place }), { signal });
     }
     case "ollama":
       return await checkModelCall(createOllamaProvider({ model, ...(url === undefined ? {} : { host: url }) }), {

@@ -37,8 +37,9 @@ const models = z
       .prefault({}),
     openai: z
       .strictObject({
-        model: text.default("gpt-5.4-mini"),
-        api: z.enum(["chat", "responses"]).default("chat"),
+        model: text.default("gpt-6-luna"),
+        api: z.enum(["auto", "responses", "chat"]).default("auto"),
+        effort: z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullable().default(null),
         apiKey: optionalText,
         baseUrl: optionalText,
       })

@@ -51,6 +51,7 @@ export interface ModelWatchOptions {
 
 export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatch {
   const known = new Map<string, Heard>();
+  const told = new Set<string>();
 
   function heard(provider: Provider, model: string, failure?: Failure): void {
     // A conversation can choose models that are not configured; they say nothing about the others.
@@ -71,6 +72,15 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
     return { name, state: isBroken() ? "broken" : "warning", what, todo };
   };
 
+  /** It works, but every start begins with a request that the service refuses. */
+  function adviceOf({ provider }: Pick<Heard, "provider">): HealthCheck[] {
+    return (provider.advice?.() ?? []).map(({ model, what, todo }) => {
+      if (!told.has(what)) log.warn({ model }, `model: ${what}. ${todo}`);
+      told.add(what);
+      return { name: `settings ${model}`, state: "warning", what, todo };
+    });
+  }
+
   function isBroken(): boolean {
     return known.size > 0 && [...known.values()].every(({ state }) => state === "broken");
   }
@@ -87,7 +97,10 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
         async *stream(request, signal) {
           const model = request.preferredModel ?? provider.model;
           for await (const event of provider.stream(request, signal)) {
-            if (event.type === "end") heard(provider, model);
+            if (event.type === "end") {
+              heard(provider, model);
+              adviceOf({ provider });
+            }
             if (event.type === "error" && !ofRequest.has(event.error.code)) heard(provider, model, event.error);
             yield event;
           }
@@ -114,7 +127,7 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
         }),
       );
     },
-    checks: () => [...known.values()].map(checkOf),
+    checks: () => [...known.values()].flatMap((one) => [checkOf(one), ...adviceOf(one)]),
     problemOf(model) {
       const one = known.get(model);
       return one?.state === "broken" ? one.what : undefined;

@@ -86,6 +86,15 @@ export type ModelEvent =
     }
   | { type: "error"; error: RemoraError };
 
+/** A model that works only because the provider did not follow the settings. */
+export interface ProviderAdvice {
+  /** `provider/model` */
+  model: string;
+  what: string;
+  /** What the owner can set, as a sentence without its full stop. */
+  todo: string;
+}
+
 export interface Provider {
   name: string;
   model: string;
@@ -93,5 +102,7 @@ export interface Provider {
   address?: string;
   /** Tells two keys apart without containing them. Undefined if the service needs no key. */
   keyDigest?(): string | undefined;
+  /** What was learned from the service since the start. */
+  advice?(): ProviderAdvice[];
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
 }

@@ -32,6 +32,7 @@ export function createCheckedFetch(
     const headers = new Headers(init.headers);
     const id = randomUUID();
     headers.set("x-client-request-id", id);
+    thrown = undefined;
     const stopWatching = watchSent(id, onSent);
     try {
       const response = await fetch(input, { ...init, headers, signal: AbortSignal.any(signals) });

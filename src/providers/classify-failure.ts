@@ -2,7 +2,7 @@
  * Turns every failure of a provider into an error that people and the cascade can act on. What a provider says about a
  * wrong key is not repeated, because a message must never contain a key.
  */
-import { codeOf, messageOf, RemoraError } from "../lib/errors.ts";
+import { codeOf, messageOf, RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import { type ErrorBody, errorBodyOf } from "./error-body.ts";
 import { type FailureKind, failureKinds, type ProviderPlace } from "./failure-kinds.ts";
@@ -38,7 +38,24 @@ export function statusFailure(
 ): RemoraError {
   const said = `${status}${body.message === "" ? "" : ` ${body.message}`}`;
   const kind = options.isPage && status < 500 && status !== 429 ? "notAnApi" : kindOfStatus(status, body);
-  return failure(place, kind, { said, retryAfterMs: options.retryAfterMs });
+  const isOfRequest = kind === "badRequest" || kind === "unknownModel" || kind === "notAnApi";
+  const cause = isOfRequest ? new ServiceRefusal(status, body) : undefined;
+  return failure(place, kind, { said, retryAfterMs: options.retryAfterMs, cause });
+}
+
+/** Why the service refused the request itself, in its own words. Another request could succeed. */
+export class ServiceRefusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, { message, param = "" }: ErrorBody) {
+    super(`${param} ${message}`.trim());
+    this.status = status;
+  }
+}
+
+export function serviceRefusalIn(thrown: unknown): ServiceRefusal | undefined {
+  const cause = remoraErrorIn(thrown)?.cause;
+  return cause instanceof ServiceRefusal ? cause : undefined;
 }
 
 function kindOfStatus(status: number, body: ErrorBody): FailureKind {

@@ -57,6 +57,11 @@ export const failureKinds = {
     isRetryable: false,
     say: (place, said) => `the request was refused${said}; check ${place.modelSetting} and ${place.urlSetting}`,
   },
+  wrongApi: {
+    code: "provider.wrong-api",
+    isRetryable: false,
+    say: (place, said) => `${place.model} is not asked in this way${said}; set models.openai.api to auto`,
+  },
   rateLimited: {
     code: "provider.rate-limited",
     isRetryable: true,

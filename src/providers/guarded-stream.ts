@@ -3,7 +3,7 @@
  * (connect, first token, idle, thinking) has its timeout. An abort, a timeout, an exception, a missing end, an empty or an
  * endless answer becomes an `error`. Finally reads the response to its last byte so that the connection can be reused.
  */
-import type { RemoraError } from "../lib/errors.ts";
+import { type RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { inBatches } from "../lib/in-batches.ts";
 import { type ModelEvent, type ModelRequest, maxProviderStateLength } from "../ports/provider.ts";
 import { createCheckedFetch } from "./checked-fetch.ts";
@@ -60,13 +60,13 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     deadline.connected();
     attempt.request.onSent?.();
   });
-  const fetchNow: typeof globalThis.fetch = (...sent) => {
+  const fetchNow: typeof globalThis.fetch = async (...sent) => {
     deadline.connecting();
-    return checked.fetch(...sent);
+    return withComments(await checked.fetch(...sent), deadline.waiting);
   };
   const explain = (thrown: unknown): RemoraError => {
     if (signal.aborted) return failure(place, "aborted");
-    return deadline.failure(place) ?? thrownFailure(place, checked.thrown() ?? thrown);
+    return deadline.failure(place) ?? remoraErrorIn(thrown) ?? thrownFailure(place, checked.thrown() ?? thrown);
   };
   let iterator: AsyncIterator<StreamPiece> | undefined;
   let stopPulling: ((reason: unknown) => void) | undefined;
@@ -156,8 +156,26 @@ async function* withJoinedText(pieces: AsyncIterable<StreamPiece>): AsyncGenerat
 
 /** At their own addresses, these services have only models with native calls. Other servers speak their protocols too. */
 function callsNatively({ baseUrl }: ProviderPlace): boolean {
-  return ["api.anthropic.com", "api.openai.com"].includes(URL.parse(baseUrl)?.hostname ?? "");
+  return /(?:^|\.)api\.(?:anthropic|openai)\.com$/.test(URL.parse(baseUrl)?.hostname ?? "");
 }
+
+/**
+ * Calls `onComment` for comments in a stream of events. Services send them while the model is silent, and libraries hide them.
+ * A comment travels alone.
+ */
+function withComments(response: Response, onComment: () => void): Response {
+  const { body, headers, status } = response;
+  if (body === null || !/text\/event-stream/i.test(headers.get("content-type") ?? "")) return response;
+  const watched = new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      if (bytes[0] === colon) onComment();
+      controller.enqueue(bytes);
+    },
+  });
+  return new Response(body.pipeThrough(watched), { headers, status });
+}
+
+const colon = 0x3a;
 
 /** Drops all provider state if it is too long for the journal, because a service would refuse partial state. */
 function withinBounds(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {
@@ -225,6 +243,8 @@ interface Deadline {
   /** The client library is loaded and sends its request. */
   connecting(): void;
   connected: () => void;
+  /** The service keeps the connection open while the model is silent. Counts once, so it may not last for ever. */
+  waiting: () => void;
   heard(isThinking: boolean): void;
   clear(): void;
   failure(place: ProviderPlace): RemoraError | undefined;
@@ -286,6 +306,7 @@ function createDeadline(timeouts: Timeouts, maxConnectMs: number | undefined, co
       enter("load", "connect");
       enter("connect", "firstToken");
     },
+    waiting: () => enter("firstToken", "thinking"),
     heard(isThinking) {
       phase = isThinking ? "thinking" : "idle";
     },

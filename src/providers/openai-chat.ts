@@ -1,55 +1,40 @@
 /**
- * OpenAI's Chat Completions, as spoken by OpenAI and many compatible servers. Calls come in pieces by index and are
- * complete only with the answer. Some servers send several calls under one index, with different ids.
- * `reasoning_content` is sent back to the same model within the turn, because several servers refuse calls without it.
+ * OpenAI's Chat Completions, as spoken by OpenAI and many compatible servers: the request, and the events of the answer. What
+ * came beside text and calls goes back to the same model within the turn (openai-extras.ts).
  */
 import type OpenAI from "openai";
-import { isJsonObject } from "../lib/json.ts";
-import type { ModelMessage, ModelRequest, ModelToolCall, Provider, StopReason, Usage } from "../ports/provider.ts";
+import type { ModelMessage, ModelRequest, StopReason, Usage } from "../ports/provider.ts";
+import { reportedFailure } from "./classify-failure.ts";
+import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
-import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
-import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
+import type { StreamPiece } from "./guarded-stream.ts";
+import { cacheBreakpoint, cachedPrefixOf, imageUrlOf, isOpenAiHost, mayReason, serviceOf } from "./openai-client.ts";
+import type { Dialect } from "./openai-dialect.ts";
+import { createExtras, extrasOf } from "./openai-extras.ts";
 import { inputOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
-import type { WithClient } from "./shared-client.ts";
 
 type Chunk = OpenAI.ChatCompletionChunk;
 
-const carryKind = "openai-chat";
-
-export function createOpenAiChatProvider(options: OpenAiOptions): Provider {
-  return createOpenAiProvider(options, ask);
-}
-
-async function* ask(
+export function completionBody(
+  request: ModelRequest,
   place: ProviderPlace,
-  withClient: WithClient<OpenAI>,
-  request: ModelRequest,
-  call: StreamCall,
-): AsyncGenerator<StreamPiece> {
-  const isOpenAi = new URL(place.baseUrl).hostname === "api.openai.com";
-  const body = completionBody(request, place.model, isOpenAi);
-  const { signal } = call;
-  const stream = await withClient(call, async (client) => await client.chat.completions.create(body, { signal }));
-  yield* read(stream, place.model);
-}
-
-function completionBody(
-  request: ModelRequest,
-  model: string,
-  isOpenAi: boolean,
+  { limitField, effort, refused }: Dialect,
 ): OpenAI.ChatCompletionCreateParamsStreaming {
-  const system = systemTextOf(request);
-  const limit = request.maxOutputTokens;
+  const { model, baseUrl } = place;
+  const prefix = cachedPrefixOf(request, place);
+  const hasKey = prefix !== undefined && !refused.has("prompt_cache_key");
   return {
     model,
     stream: true,
-    stream_options: { include_usage: true },
-    // Compatible servers support the old name. OpenAI's reasoning models accept only `max_completion_tokens`.
-    ...(isOpenAi || isReasoningModel(model) ? { max_completion_tokens: limit } : { max_tokens: limit }),
+    ...(refused.has("stream_options") ? {} : { stream_options: { include_usage: true } }),
+    ...(isOpenAiHost(baseUrl) && !refused.has("store") ? { store: false } : {}),
+    ...(effort === undefined ? {} : { reasoning_effort: effort }),
+    ...(hasKey ? { prompt_cache_key: prefix.key } : {}),
+    [limitField]: request.maxOutputTokens,
     messages: [
-      ...(system === "" ? [] : [{ role: "system" as const, content: system }]),
+      ...systemMessage(request, refused.has("prompt_cache_breakpoint") ? undefined : prefix),
       ...request.messages.flatMap((message, index) => [
-        completionMessage(message, model),
+        completionMessage(message, place),
         ...resultPictures(request.messages, index),
       ]),
     ],
@@ -64,7 +49,18 @@ function completionBody(
   };
 }
 
-function completionMessage(message: ModelMessage, model: string): OpenAI.ChatCompletionMessageParam {
+function systemMessage(
+  request: ModelRequest,
+  prefix: ReturnType<typeof cachedPrefixOf>,
+): OpenAI.ChatCompletionSystemMessageParam[] {
+  const content = systemTextOf(request);
+  if (prefix === undefined) return content === "" ? [] : [{ role: "system", content }];
+  const marked = { type: "text" as const, text: prefix.stable, ...cacheBreakpoint };
+  const rest = prefix.rest === "" ? [] : [{ type: "text" as const, text: prefix.rest }];
+  return [{ role: "system", content: [marked, ...rest] }];
+}
+
+function completionMessage(message: ModelMessage, place: ProviderPlace): OpenAI.ChatCompletionMessageParam {
   switch (message.role) {
     case "user": {
       const texts = message.content.flatMap((part) => (part.type === "text" ? wellFormed(part.text) : []));
@@ -78,21 +74,26 @@ function completionMessage(message: ModelMessage, model: string): OpenAI.ChatCom
         ),
       };
     }
-    case "assistant":
+    case "assistant": {
+      const isSigned = serviceOf(place.baseUrl) === "google" && !/gemini-[12]\b|gemma/.test(place.model);
+      const extras = extrasOf(message, place.model, isSigned);
+      const calls = message.toolCalls.map((call, index) => {
+        const { function: ofFunction, ...ofCall } = extras.calls[index] ?? {};
+        const name = wireName(call.name);
+        return {
+          ...ofCall,
+          id: call.id,
+          type: "function" as const,
+          function: { ...Object(ofFunction), name, arguments: JSON.stringify(inputOf(call.inputJson)) },
+        };
+      });
       return {
+        ...extras.message,
         role: "assistant",
         content: wellFormed(message.text),
-        ...carriedReasoning(message, model),
-        ...(message.toolCalls.length === 0
-          ? {}
-          : {
-              tool_calls: message.toolCalls.map((call) => ({
-                id: call.id,
-                type: "function" as const,
-                function: { name: wireName(call.name), arguments: JSON.stringify(inputOf(call.inputJson)) },
-              })),
-            }),
+        ...(calls.length === 0 ? {} : { tool_calls: calls }),
       };
+    }
     case "tool":
       return { role: "tool", tool_call_id: message.callId, content: wellFormed(message.text) };
     default:
@@ -118,61 +119,37 @@ function resultPictures(messages: readonly ModelMessage[], index: number): OpenA
   return parts.length === 0 ? [] : [{ role: "user", content: parts }];
 }
 
-async function* read(stream: AsyncIterable<Chunk>, model: string): AsyncGenerator<StreamPiece> {
-  const calls: (ModelToolCall & { index: number })[] = [];
+export async function* readCompletion(stream: AsyncIterable<Chunk>, place: ProviderPlace): AsyncGenerator<StreamPiece> {
+  const extras = createExtras();
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  let reasoning = "";
+  let hasBegun = false;
   let finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"] = null;
   for await (const chunk of stream) {
+    // The library recognises errors that are not in a list.
+    if (Array.isArray(chunk)) throw reportedFailure(place, errorBodyOf(chunk));
     if (chunk.usage) count(usage, chunk.usage);
     const choice = chunk.choices?.[0];
     if (choice === undefined) continue;
     const { delta } = choice;
     const text = delta?.content ?? delta?.refusal;
-    reasoning += reasoningIn(delta);
+    extras.add(delta);
     if (text) yield { type: "text-delta", text };
     else if (saysAnything(delta)) yield { type: "progress" };
-    for (const piece of delta?.tool_calls ?? []) gather(calls, piece);
-    // Servers with the API's older form call one function per answer.
-    if (delta?.function_call) gather(calls, { index: 0, function: delta.function_call });
+    // The model has begun, and may think in silence. Said once, so that a server that never says more is given up.
+    else if (!hasBegun && mayReason(place.model)) yield { type: "thinking" };
+    hasBegun = true;
     finish = choice.finish_reason ?? finish;
   }
   // Without a finish reason the stream was cut off, even if the calls look complete.
   if (finish === null) return;
-  for (const { id, name, inputJson } of calls) yield { type: "tool-call", id, name, inputJson };
-  const carry = reasoning === "" ? {} : { carry: { kind: carryKind, reasoning } };
-  yield { type: "end", stop: finishReason(finish, calls.length > 0), usage, model: `openai/${model}`, ...carry };
-}
-
-function reasoningIn(delta: object | undefined): string {
-  if (delta === undefined || !("reasoning_content" in delta)) return "";
-  return typeof delta.reasoning_content === "string" ? delta.reasoning_content : "";
-}
-
-function carriedReasoning(message: Extract<ModelMessage, { role: "assistant" }>, model: string): object {
-  const data = message.carry?.model === `openai/${model}` ? message.carry.data : undefined;
-  if (!isJsonObject(data) || data.kind !== carryKind) return {};
-  return { reasoning_content: data.reasoning };
+  const { calls, carry } = extras.end();
+  for (const call of calls) yield { type: "tool-call", ...call };
+  yield { type: "end", stop: finishReason(finish, calls.length > 0), usage, model: `openai/${place.model}`, ...carry };
 }
 
 /** True if a chunk has output. Checks all fields but `role`, because servers use several names for reasoning. */
 function saysAnything(delta: object | undefined): boolean {
   return Object.entries(delta ?? {}).some(([key, value]) => key !== "role" && Boolean(value));
-}
-
-function gather(
-  calls: (ModelToolCall & { index: number })[],
-  piece: OpenAI.ChatCompletionChunk.Choice.Delta.ToolCall,
-): void {
-  const index = piece.index ?? calls.length;
-  const last = calls.findLast((call) => call.index === index);
-  const isNew =
-    last === undefined || (piece.id !== undefined && piece.id !== "" && last.id !== "" && piece.id !== last.id);
-  const call = isNew ? { index, id: "", name: "", inputJson: "" } : last;
-  if (isNew) calls.push(call);
-  if (piece.id) call.id = piece.id;
-  if (piece.function?.name && piece.function.name !== call.name) call.name += piece.function.name;
-  call.inputJson += piece.function?.arguments ?? "";
 }
 
 /** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. */

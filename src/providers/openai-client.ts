@@ -1,13 +1,13 @@
-/** What both OpenAI APIs share: address, settings, and the client library, which the first request loads. */
+/** What both OpenAI APIs share: settings, what the address says about the service, and the client library. */
+import { createHash } from "node:crypto";
 import type OpenAI from "openai";
-import type { ModelRequest, Provider } from "../ports/provider.ts";
+import type { ModelRequest } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
-import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
-import { digestOfKey } from "./refused-keys.ts";
-import { modelOf } from "./request-mapping.ts";
-import { createSharedClient, type WithClient } from "./shared-client.ts";
-import { createPictureFallback } from "./without-pictures.ts";
+import type { Timeouts } from "./guarded-stream.ts";
+import { wellFormed } from "./request-mapping.ts";
+
+export type ReasoningEffort = Exclude<OpenAI.ReasoningEffort, null>;
 
 export interface OpenAiOptions {
   /** Absent for a compatible server without keys. A function is asked before each request. */
@@ -15,12 +15,18 @@ export interface OpenAiOptions {
   /** Includes `/v1`. If absent, OpenAI's own address is used. */
   baseUrl?: string;
   model: string;
+  /** `auto`: by the address, and the other one if the service refuses it. */
+  api?: "auto" | Api;
+  /** Sent to any service. If absent, only to OpenAI, in the way that suits a chat. */
+  effort?: ReasoningEffort;
   timeouts?: Timeouts;
 }
 
+export type Api = "chat" | "responses";
+
 export const openAiUrl = "https://api.openai.com/v1";
 
-function openAiPlace(model: string, options: OpenAiOptions): ProviderPlace {
+export function openAiPlace(model: string, options: OpenAiOptions): ProviderPlace {
   return {
     name: "openai",
     model,
@@ -32,9 +38,9 @@ function openAiPlace(model: string, options: OpenAiOptions): ProviderPlace {
 }
 
 /** The SDK requires a key even if the server does not. */
-const noKey = "not-needed";
+export const noKey = "not-needed";
 
-async function createOpenAiClient({ baseUrl }: OpenAiOptions, fetch: typeof globalThis.fetch): Promise<OpenAI> {
+export async function createOpenAiClient({ baseUrl }: OpenAiOptions, fetch: typeof globalThis.fetch): Promise<OpenAI> {
   const { OpenAI } = await import("openai");
   return new OpenAI({
     apiKey: noKey,
@@ -45,46 +51,62 @@ async function createOpenAiClient({ baseUrl }: OpenAiOptions, fetch: typeof glob
   });
 }
 
-/** o1 and up, gpt-5 and up, except chat variants. These refuse `max_tokens`; others refuse encrypted reasoning. */
+/** Services that are recognised by their address, because they want something else than others. */
+export function serviceOf(baseUrl: string = openAiUrl): "openai" | "azure" | "xai" | "google" | "other" {
+  const host = URL.parse(baseUrl)?.hostname ?? "";
+  if (isOpenAiHost(baseUrl)) return "openai";
+  if (/\.(?:openai\.azure\.(?:com|us|cn)|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/.test(host))
+    return "azure";
+  if (/(?:^|\.)api\.x\.ai$/.test(host)) return "xai";
+  return /(?:^|[.-])(?:generativelanguage|aiplatform)\.googleapis\.com$/.test(host) ? "google" : "other";
+}
+
+/** OpenAI's own address, also in a region, such as eu.api.openai.com. */
+export function isOpenAiHost(baseUrl: string = openAiUrl): boolean {
+  return /(?:^|\.)api\.openai\.com$/.test(URL.parse(baseUrl)?.hostname ?? "");
+}
+
+/** o1 and up, gpt-5 and up, except chat variants. These refuse `max_tokens`. */
 export function isReasoningModel(model: string): boolean {
   return /(?:^|[/:])(?:o[1-9]|gpt-(?:[5-9]|[1-9]\d))(?:$|[-.])/.test(model) && !/-chat\b/.test(model);
 }
 
-export function imageUrlOf(part: ToolImage): string {
-  return `data:${part.mimeType};base64,${part.base64}`;
+/** False for models that are known not to reason. Names of deployments and of other vendors say nothing. */
+export function mayReason(model: string): boolean {
+  return !/(?:^|[/:])(?:gpt-[34]|chatgpt-)|-chat\b/.test(model);
 }
 
-export type AskOpenAi = (
-  place: ProviderPlace,
-  withClient: WithClient<OpenAI>,
-  request: ModelRequest,
-  call: StreamCall,
-) => AsyncIterable<StreamPiece>;
+/** From GPT-5.6 on, a prompt is read from the cache exactly at a breakpoint only. */
+function cachesAtBreakpoints(model: string): boolean {
+  const [, major = "0", minor = "0"] = /^gpt-(\d+)(?:\.(\d+))?(?:-|$)/.exec(model) ?? [];
+  return Number(major) > 5 || (Number(major) === 5 && Number(minor) >= 6);
+}
 
-export function createOpenAiProvider(options: OpenAiOptions, ask: AskOpenAi): Provider {
-  const { timeouts = defaultTimeouts } = options;
-  const { apiKey } = options;
-  const keyNow = typeof apiKey === "function" ? apiKey : () => apiKey;
-  const withClient = createSharedClient(
-    (fetch) => createOpenAiClient(options, fetch),
-    (client) => {
-      client.apiKey = keyNow() ?? noKey;
-    },
-  );
-  const pictures = createPictureFallback();
-  return {
-    name: "openai",
-    model: `openai/${options.model}`,
-    address: options.baseUrl ?? openAiUrl,
-    keyDigest() {
-      const key = keyNow();
-      return key === undefined ? undefined : digestOfKey(key);
-    },
-    stream(request, signal) {
-      const place = openAiPlace(modelOf(request, "openai", options.model), options);
-      return pictures.stream(place.model, request, (asked) =>
-        guardedStream({ place, timeouts, request: asked, open: (call) => ask(place, withClient, asked, call) }, signal),
-      );
-    },
-  };
+export const cacheBreakpoint = { prompt_cache_breakpoint: { mode: "explicit" as const } };
+
+export interface CachedPrefix {
+  /** The same for all requests with these tools and this beginning of the system text. Names nobody. */
+  key: string;
+  /** The system text up to where a breakpoint belongs, and the rest. */
+  stable: string;
+  rest: string;
+}
+
+/** Undefined where the service would not know what to do with it. */
+export function cachedPrefixOf(request: ModelRequest, { model, baseUrl }: ProviderPlace): CachedPrefix | undefined {
+  if (!isOpenAiHost(baseUrl) || !cachesAtBreakpoints(model)) return undefined;
+  const parts = request.system.filter(({ text }) => text.trim() !== "");
+  const end = parts.findLastIndex(({ isCacheable }) => isCacheable) + 1;
+  const textOf = (some: typeof parts) => wellFormed(some.map(({ text }) => text).join("\n\n"));
+  const stable = textOf(parts.slice(0, end));
+  if (stable === "") return undefined;
+  const tools = request.tools.map(({ name, description, parameters }) => [name, description, parameters]);
+  const digest = createHash("sha256")
+    .update(JSON.stringify([tools, stable]))
+    .digest("hex");
+  return { key: `remora-${digest.slice(0, 32)}`, stable, rest: textOf(parts.slice(end)) };
+}
+
+export function imageUrlOf(part: ToolImage): string {
+  return `data:${part.mimeType};base64,${part.base64}`;
 }

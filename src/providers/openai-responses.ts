@@ -4,44 +4,41 @@
  */
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";
-import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
+import type { ModelMessage, ModelRequest, StopReason, Usage } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
 import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
-import type { StreamCall, StreamPiece } from "./guarded-stream.ts";
-import { createOpenAiProvider, imageUrlOf, isReasoningModel, type OpenAiOptions } from "./openai-client.ts";
+import type { StreamPiece } from "./guarded-stream.ts";
+import { type CachedPrefix, cacheBreakpoint, cachedPrefixOf, imageUrlOf, mayReason } from "./openai-client.ts";
+import type { Dialect } from "./openai-dialect.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
 import { systemTextOf, wellFormed } from "./request-mapping.ts";
-import type { WithClient } from "./shared-client.ts";
 
 type Responses = OpenAI.Responses.Response;
 
-export function createOpenAiResponsesProvider(options: OpenAiOptions): Provider {
-  return createOpenAiProvider(options, ask);
-}
-
-async function* ask(
-  place: ProviderPlace,
-  withClient: WithClient<OpenAI>,
+export function responsesBody(
   request: ModelRequest,
-  call: StreamCall,
-): AsyncGenerator<StreamPiece> {
-  const body = responsesBody(request, place.model);
-  const { signal } = call;
-  const stream = await withClient(call, async (client) => await client.responses.create(body, { signal }));
-  yield* read(stream, place);
-}
-
-function responsesBody(request: ModelRequest, model: string): OpenAI.Responses.ResponseCreateParamsStreaming {
-  const instructions = systemTextOf(request);
+  place: ProviderPlace,
+  { effort, refused }: Dialect,
+): OpenAI.Responses.ResponseCreateParamsStreaming {
+  const { model } = place;
+  const prefix = cachedPrefixOf(request, place);
+  const hasKey = prefix !== undefined && !refused.has("prompt_cache_key");
+  const marked = refused.has("prompt_cache_breakpoint") ? undefined : prefix;
+  const instructions = marked === undefined ? systemTextOf(request) : "";
   return {
     model,
     stream: true,
-    store: false,
-    ...(isReasoningModel(model) ? { include: ["reasoning.encrypted_content" as const] } : {}),
+    ...(refused.has("store") ? {} : { store: false }),
+    ...(mayReason(model) && !refused.has("include") ? { include: ["reasoning.encrypted_content" as const] } : {}),
+    ...(effort === undefined ? {} : { reasoning: { effort } }),
+    ...(hasKey ? { prompt_cache_key: prefix.key } : {}),
     max_output_tokens: request.maxOutputTokens,
-    input: request.messages.flatMap((message) => itemsOf(message, model)),
+    input: [
+      ...(marked === undefined ? [] : [developerItem(marked)]),
+      ...request.messages.flatMap((message) => itemsOf(message, model)),
+    ],
     ...(instructions === "" ? {} : { instructions }),
     ...(request.tools.length === 0
       ? {}
@@ -54,6 +51,15 @@ function responsesBody(request: ModelRequest, model: string): OpenAI.Responses.R
             strict: false,
           })),
         }),
+  };
+}
+
+/** The system text as the first item, because `instructions` can't have a breakpoint. */
+function developerItem({ stable, rest }: CachedPrefix): OpenAI.Responses.ResponseInputItem {
+  const marked = { type: "input_text" as const, text: stable, ...cacheBreakpoint };
+  return {
+    role: "developer",
+    content: [marked, ...(rest === "" ? [] : [{ type: "input_text" as const, text: rest }])],
   };
 }
 
@@ -91,12 +97,13 @@ function inputImage(image: ToolImage) {
   return { type: "input_image" as const, image_url: imageUrlOf(image), detail: "auto" as const };
 }
 
-async function* read(
+export async function* readResponse(
   stream: AsyncIterable<OpenAI.Responses.ResponseStreamEvent>,
   place: ProviderPlace,
 ): AsyncGenerator<StreamPiece> {
   const items = createReasoningItems();
   let hasCalls = false;
+  let hasBegun = false;
   for await (const event of stream) {
     switch (event.type) {
       case "response.output_text.delta":
@@ -126,12 +133,20 @@ async function* read(
       case "response.created":
       case "response.in_progress":
       case "response.queued":
-        // The service accepted the request; the model has no output yet.
+        // The model has begun, and may think for long before it says so. Said once, so that a service that never says more is given up.
+        if (!hasBegun && mayReason(place.model)) yield { type: "thinking" };
+        hasBegun = true;
         break;
       default:
+        if (isKeepAlive(event)) break;
         yield { type: event.type.startsWith("response.reasoning") ? "thinking" : "progress" };
     }
   }
+}
+
+/** The library has no type for this event, which only keeps the connection open. */
+function isKeepAlive(event: { type: string }): boolean {
+  return event.type === "keepalive";
 }
 
 function responseEnd(response: Responses, hasCalls: boolean, model: string, carry: Json | undefined): StreamPiece {

@@ -6,14 +6,14 @@ import { shownUrl } from "./classify-failure.ts";
 import { createDemoProvider } from "./demo.ts";
 import type { Timeouts } from "./guarded-stream.ts";
 import { createOllamaProvider, defaultOllamaHost, ollamaUrlOf, probeOllama } from "./ollama.ts";
-import { createOpenAiChatProvider } from "./openai-chat.ts";
-import { createOpenAiResponsesProvider } from "./openai-responses.ts";
+import { createOpenAiProvider } from "./openai.ts";
+import type { OpenAiOptions } from "./openai-client.ts";
 
 export interface ProviderSettings {
   /** The preferred one first. Unknown names are reported. */
   order: string[];
   anthropic: { apiKey?: string; baseUrl?: string; model: string };
-  openai: { apiKey?: string; baseUrl?: string; model: string; api: "chat" | "responses" };
+  openai: { apiKey?: string } & Pick<OpenAiOptions, "baseUrl" | "model" | "api" | "effort">;
   ollama: { host?: string; model?: string };
   /** The key at this moment. By default, keys do not change. */
   keyOf?(name: "anthropic" | "openai"): string | undefined;
@@ -115,15 +115,11 @@ function anthropicCandidate(
   return { provider, status: { name: "anthropic", model, isReady: true, hint: whereOf(options.baseUrl) } };
 }
 
-function openAiCandidate(
-  { api, ...options }: ProviderSettings["openai"],
-  { timeouts, keyOf }: ProviderSettings,
-): ProbedProvider {
+function openAiCandidate(options: ProviderSettings["openai"], { timeouts, keyOf }: ProviderSettings): ProbedProvider {
   const model = `openai/${options.model}`;
   const problem = problemOf(options, "OPENAI");
   if (problem !== undefined) return { status: { name: "openai", model, isReady: false, hint: problem } };
-  const create = api === "responses" ? createOpenAiResponsesProvider : createOpenAiChatProvider;
-  const provider = create({ ...options, timeouts, apiKey: () => keyOf?.("openai") ?? options.apiKey });
+  const provider = createOpenAiProvider({ ...options, timeouts, apiKey: () => keyOf?.("openai") ?? options.apiKey });
   return { provider, status: { name: "openai", model, isReady: true, hint: whereOf(options.baseUrl) } };
 }
 

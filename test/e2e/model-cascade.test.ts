@@ -109,7 +109,7 @@ describe("three services", () => {
     double(one).failNext(noCredit);
     const name = "anthropic/claude-sonnet-5-5";
     expect(await ask("first")).toBe(
-      `The second one answers.\n\n*(answered by openai/gpt-5.4-mini, because the account for ${name} has no credit left)*`,
+      `The second one answers.\n\n*(answered by openai/gpt-6-luna, because the account for ${name} has no credit left)*`,
     );
     expect(await ask("second")).toBe("The second one answers.");
     expect((remora.stdout() + remora.stderr()).split("the account has no credit left")).toHaveLength(2);
@@ -199,5 +199,32 @@ describe("a network that swallows everything", () => {
         { timeout: 60_000, interval: 500 },
       )
       .toBe("/v1/messages");
+  });
+});
+
+describe("a compatible server with a model that refuses tools in Chat Completions", () => {
+  let server: ModelDouble;
+
+  beforeAll(async () => {
+    [home, server] = await Promise.all([createHome(), startModelDouble({ service: "openai" })]);
+    server.mock.on({ hasToolResult: true }, { content: "I looked into the folder." });
+    server.mock.onMessage(/look/, { toolCalls: [{ name: "list_folder", arguments: '{"path":"."}', id: "call_1" }] });
+    await start({ OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: `${server.url}/v1` });
+  });
+  afterAll(async () => {
+    await stop();
+    await server.stop();
+    await home.remove();
+  });
+
+  test("answers all the same, and the owner is told which setting spares a refusal", patience, async () => {
+    expect(await ask("look")).toBe("I looked into the folder.");
+    expect(server.requests.map(({ path }) => path)).toEqual(["/v1/chat/completions", "/v1/responses", "/v1/responses"]);
+    const told = "openai/gpt-6-luna refused Chat Completions, so it is asked by the Responses API";
+    const health = await (await ann.request("GET", "/dashboard/data/health")).text();
+    expect(health).toContain(told);
+    expect(health).toContain("Set models.openai.api: responses");
+    const log = remora.stdout() + remora.stderr();
+    expect(log.split(told)).toHaveLength(2);
   });
 });

@@ -10,6 +10,7 @@ import { createSecureContext, createServer, type Server, type TLSSocket } from "
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type CertificateAuthority, createAuthority } from "../../src/sandbox/egress/certificates.ts";
 import { runCommand } from "../cli/remora-command.ts";
+import { createChatClient } from "../doubles/chat-client.ts";
 import { type ConnectProxy, startConnectProxy } from "../doubles/connect-proxy.ts";
 import {
   type EmbeddingServer,
@@ -18,6 +19,7 @@ import {
   startEmbeddingServer,
 } from "../doubles/embedding-server.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { createHome, startRemora } from "../doubles/remora-process.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
 
 const project = resolve(import.meta.dirname, "../..");
@@ -36,6 +38,7 @@ beforeAll(async () => {
   const portOf = (url: string) => Number(new URL(url).port);
   const services = {
     "anthropic.test": portOf(model.url),
+    "api.openai.com": portOf(model.url),
     "embeddings.test": portOf(embeddings.url),
     "slack.test": portOf(slack.apiUrl),
   };
@@ -145,4 +148,31 @@ test("init tests the key through the proxy", async () => {
   expect(ended).toMatchObject({ code: 0, stderr: "" });
   expect(proxy.hosts()).toEqual(["anthropic.test"]);
   expect(await readFile(join(folder, ".env"), "utf8")).toContain("test-key");
+});
+
+test("with a key for OpenAI and nothing else, a message that needs a tool is answered", {
+  timeout: 120_000,
+}, async () => {
+  const home = await createHome();
+  model.mock.on({ hasToolResult: true }, { content: "I looked into the folder." });
+  model.mock.onMessage(/look/, { toolCalls: [{ name: "list_folder", arguments: '{"path":"."}', id: "call_1" }] });
+  const before = model.requests.length;
+  const remora = await startRemora(home, {
+    ...{ OPENAI_API_KEY: "test-key", HTTPS_PROXY: proxy.url },
+    ...{ NODE_EXTRA_CA_CERTS: env.NODE_EXTRA_CA_CERTS ?? "" },
+  });
+  const ann = await createChatClient(remora.url, remora.token);
+  try {
+    const { text } = await ann.answerTo(await ann.say("look", { dm: true }));
+    expect(text).toBe("I looked into the folder.");
+    const requests = model.requests.slice(before);
+    expect(requests.map(({ path, body }) => `${path} ${body.model}`)).toEqual(
+      Array.from({ length: 2 }, () => "/v1/responses gpt-6-luna"),
+    );
+    expect(proxy.hosts()).toEqual(["api.openai.com"]);
+  } finally {
+    ann.close();
+    await remora.stop();
+    await home.remove();
+  }
 });

@@ -1,11 +1,11 @@
 /** The four protocols under test, each with its provider and the frames at which a test lets something go wrong. */
-import type { ModelEvent, ModelRequest, Provider } from "../../src/ports/provider.ts";
+import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../../src/ports/provider.ts";
 import type { ToolSpec } from "../../src/ports/tool.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import type { Timeouts } from "../../src/providers/guarded-stream.ts";
 import { createOllamaProvider } from "../../src/providers/ollama.ts";
-import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
-import { createOpenAiResponsesProvider } from "../../src/providers/openai-responses.ts";
+import { createOpenAiProvider } from "../../src/providers/openai.ts";
+import type { OpenAiOptions } from "../../src/providers/openai-client.ts";
 import type { FrameTest, ModelDouble } from "../doubles/model.ts";
 
 export interface Api {
@@ -22,6 +22,10 @@ export interface Api {
 
 /** Long enough never to matter, unless a test sets them. */
 export const patient: Timeouts = { connectMs: 10_000, firstTokenMs: 10_000, idleMs: 10_000 };
+
+export const createOpenAiChatProvider = (options: OpenAiOptions) => createOpenAiProvider({ ...options, api: "chat" });
+export const createOpenAiResponsesProvider = (options: OpenAiOptions) =>
+  createOpenAiProvider({ ...options, api: "responses" });
 
 const nth = (count: number, isWanted: (frame: string) => boolean): FrameTest => {
   let seen = 0;
@@ -139,4 +143,17 @@ export function failureIn(events: ModelEvent[]) {
   const last = events.at(-1);
   if (last?.type !== "error") throw new Error(`the stream ended with ${JSON.stringify(last)}`);
   return last.error;
+}
+
+/** The assistant's message and its results, as a turn keeps them: through JSON. */
+export function answered(events: ModelEvent[]): ModelMessage[] {
+  const end = events.at(-1);
+  if (end?.type !== "end") throw new Error(`no end: ${JSON.stringify(end)}`);
+  const toolCalls = callsIn(events).map(({ id, name, inputJson }) => ({ id, name, inputJson }));
+  const carry = end.carry === undefined ? {} : { carry: { model: end.model, data: end.carry } };
+  const messages: ModelMessage[] = [
+    { role: "assistant", text: textIn(events), toolCalls, ...carry },
+    ...toolCalls.map(({ id, name }) => ({ role: "tool" as const, callId: id, name, text: "Rain.", isError: false })),
+  ];
+  return JSON.parse(JSON.stringify(messages));
 }

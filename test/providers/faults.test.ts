@@ -264,6 +264,6 @@ describe.each(apis)("$name", (api) => {
     expect(double.requests[0]?.body.model).toBe("other-one");
     expect(events.at(-1)).toMatchObject({ type: "end", model: `${provider.name}/other-one` });
     await collect(provider, asking("hello", { preferredModel: "elsewhere/other-one" }));
-    expect(`${provider.name}/${double.requests[1]?.body.model}`).toBe(provider.model);
+    expect(`${provider.name}/${double.requests.at(-1)?.body.model}`).toBe(provider.model);
   });
 });

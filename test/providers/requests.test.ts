@@ -1,9 +1,8 @@
 /** What exactly goes to each service, seen at the service. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/ports/provider.ts";
-import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
-import { apis, asking, berlin, callsIn, collect, lookUp, patient, scripted } from "./apis.ts";
+import { apis, asking, berlin, callsIn, collect, createOpenAiChatProvider, lookUp, patient, scripted } from "./apis.ts";
 
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 

@@ -13,13 +13,22 @@ import {
 import type { StepRecord } from "../../src/ports/turn.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import { createCascade } from "../../src/providers/cascade.ts";
-import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
-import { createOpenAiResponsesProvider } from "../../src/providers/openai-responses.ts";
 import { createWorld } from "../context/world.ts";
 import { anyCharacter } from "../doubles/any-character.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { toolSpec, turnRecord } from "../doubles/records.ts";
-import { asking, callsIn, collect, failureIn, lookUp, patient, textIn } from "./apis.ts";
+import {
+  answered,
+  asking,
+  callsIn,
+  collect,
+  createOpenAiChatProvider,
+  createOpenAiResponsesProvider,
+  failureIn,
+  lookUp,
+  patient,
+  textIn,
+} from "./apis.ts";
 
 let double: ModelDouble;
 beforeEach(async () => {
@@ -82,19 +91,6 @@ function deltasOf(block: Block): object[] {
 const thought = (thinking: string, signature = "c2ln+/==") => ({ type: "thinking", thinking, signature });
 const call = (id: string, place = "Berlin") => ({ type: "tool_use", id, name: "look_up", input: { place } });
 const said = (text: string) => ({ type: "text", text });
-
-/** The assistant's message and its results, as a turn keeps them: through JSON. */
-function answered(events: ModelEvent[]): ModelMessage[] {
-  const end = events.at(-1);
-  if (end?.type !== "end") throw new Error(`no end: ${JSON.stringify(end)}`);
-  const toolCalls = callsIn(events).map(({ id, name, inputJson }) => ({ id, name, inputJson }));
-  const carry = end.carry === undefined ? {} : { carry: { model: end.model, data: end.carry } };
-  const messages: ModelMessage[] = [
-    { role: "assistant", text: textIn(events), toolCalls, ...carry },
-    ...toolCalls.map(({ id, name }) => ({ role: "tool" as const, callId: id, name, text: "Rain.", isError: false })),
-  ];
-  return JSON.parse(JSON.stringify(messages));
-}
 
 /** Asks, answers every call, and asks again; what the second request carried. */
 async function loop(first: Provider, frames: unknown[], second = first, change: Partial<ModelRequest> = {}) {

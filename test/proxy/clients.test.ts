@@ -16,8 +16,7 @@ import type { ModelRequest, Provider } from "../../src/ports/provider.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
 import { createEmbedder } from "../../src/providers/embeddings.ts";
 import { createOllamaProvider } from "../../src/providers/ollama.ts";
-import { createOpenAiChatProvider } from "../../src/providers/openai-chat.ts";
-import { createOpenAiResponsesProvider } from "../../src/providers/openai-responses.ts";
+import { createOpenAiProvider } from "../../src/providers/openai.ts";
 import { installProxies } from "../../src/proxy/install.ts";
 import { createInMemoryLeases } from "../../src/storage/in-memory-cluster.ts";
 import { type ConnectProxy, type ProxyManner, startConnectProxy } from "../doubles/connect-proxy.ts";
@@ -98,8 +97,11 @@ async function answerOf(provider: Provider): Promise<string> {
 const key = { apiKey: "key", timeouts };
 test.each([
   ["anthropic", () => createAnthropicProvider({ ...key, model: "claude", baseUrl: "http://anthropic.test" })],
-  ["chat", () => createOpenAiChatProvider({ ...key, model: "gpt", baseUrl: "http://chat.test/v1" })],
-  ["responses", () => createOpenAiResponsesProvider({ ...key, model: "gpt", baseUrl: "http://responses.test/v1" })],
+  ["chat", () => createOpenAiProvider({ ...key, model: "gpt", api: "chat", baseUrl: "http://chat.test/v1" })],
+  [
+    "responses",
+    () => createOpenAiProvider({ ...key, model: "gpt", api: "responses", baseUrl: "http://responses.test/v1" }),
+  ],
   ["ollama", () => createOllamaProvider({ host: "http://ollama.test", model: "llama", timeouts })],
 ])("a model answers through the proxy: %s", async (name, provider) => {
   models.mock.onMessage("hello", { content: "Hello from afar." });
@@ -218,7 +220,7 @@ describe.each<[string, ProxyManner, string]>([
 
   test.each([
     ["anthropic", () => createAnthropicProvider({ ...key, model: "claude", baseUrl: "https://api.test" })],
-    ["openai", () => createOpenAiChatProvider({ ...key, model: "gpt", baseUrl: "https://api.test/v1" })],
+    ["openai", () => createOpenAiProvider({ ...key, model: "gpt", baseUrl: "https://api.test/v1" })],
   ])("a model, in a turn and in a check: %s", async (_name, provider) => {
     await expectNamed(() => failureOf(answerOf(provider())));
     await expectNamed(() => fixOf(checkModelCall(provider())));

@@ -7,7 +7,7 @@ const read = "2026-11-27";
 interface Message {
   role?: string;
   tool_calls?: { extra_content?: { google?: { thought_signature?: unknown } } }[];
-  reasoning_details?: { type?: unknown; index?: unknown }[];
+  reasoning_details?: { type?: unknown; index?: unknown; id?: unknown }[];
 }
 
 const isChat = ({ path }: ModelCall) => path.endsWith("/chat/completions");
@@ -110,7 +110,7 @@ export const openRouterRules: readonly ModelRule[] = [
     read,
     refuse(call) {
       const isInPieces = messagesOf(call).some(({ reasoning_details: details = [] }) => {
-        const places = details.flatMap(({ type, index }) => (index === undefined ? [] : `${type} ${index}`));
+        const places = details.flatMap(({ type, index, id }) => (index === undefined ? [] : `${type} ${index} ${id}`));
         return new Set(places).size < places.length;
       });
       return isInPieces ? { status: 400, body: { error: { message: "Invalid input", code: 400 } } } : undefined;

@@ -46,7 +46,7 @@ function versionOf(model: unknown): number | undefined {
   return version === undefined ? undefined : Number(version);
 }
 
-export function reasons(model: unknown): boolean {
+function reasons(model: unknown): boolean {
   return /^o\d/.test(String(model)) || ((versionOf(model) ?? 0) >= 5 && !/-chat\b/.test(String(model)));
 }
 
@@ -65,12 +65,6 @@ function effortsOf(model: unknown, api: "chat" | "responses"): string[] {
   const last = version === 5.1 ? "high" : version < 5.6 ? "xhigh" : "max";
   if (/-astra\b/.test(name) || version >= 6.1) return levels("low", api === "chat" ? "xhigh" : "max");
   return levels("none", last).filter((level) => level !== "minimal");
-}
-
-function schemaWithoutProperties(schema: Schema | undefined): boolean {
-  if (schema === undefined) return false;
-  if (schema.type === "object" && schema.properties === undefined) return true;
-  return Object.values(schema.properties ?? {}).some((each) => each.type === "object" && schemaWithoutProperties(each));
 }
 
 function isStrict(schema: Schema | undefined): boolean {
@@ -213,11 +207,13 @@ const commonRules: readonly ModelRule[] = [
     },
   },
   {
-    says: "a schema of an object has properties",
+    says: "the parameters of a tool have properties, if only none",
     source: "https://github.com/langchain-ai/langchain-mcp-adapters/issues/137",
     read,
     refuse(call) {
-      const tool = toolsOf(call).find(({ parameters }) => schemaWithoutProperties(parameters));
+      const tool = toolsOf(call).find(
+        ({ parameters }) => parameters?.type === "object" && parameters.properties === undefined,
+      );
       if (tool === undefined) return undefined;
       const text = `Invalid schema for function '${tool.name}': In context=(), object schema missing properties.`;
       return openAiRefusal(text, { param: "tools[0].function.parameters", code: "invalid_function_parameters" });

@@ -1,0 +1,117 @@
+/**
+ * How a model is asked at its address: by which of OpenAI's APIs, with which optional fields. Services, deployments and gateways
+ * differ, so what one refuses is changed once and remembered: the API, the limit's name, the effort, an optional field. A refusal
+ * that names none of these changes nothing.
+ */
+import type { ServiceRefusal } from "./classify-failure.ts";
+import {
+  isOpenAiHost,
+  isReasoningModel,
+  type OpenAiOptions,
+  type ReasoningEffort,
+  serviceOf,
+} from "./openai-client.ts";
+
+export interface Dialect {
+  api: "chat" | "responses";
+  limitField: "max_tokens" | "max_completion_tokens";
+  /** Undefined: the model's own. */
+  effort: ReasoningEffort | undefined;
+  /** Fields that the service has refused. */
+  refused: ReadonlySet<OptionalField>;
+}
+
+/** How services name the fields that a request can do without. */
+const optionalFields = {
+  include: /\binclude\b|encrypted content/i,
+  store: /\bstore\b/i,
+  prompt_cache_key: /prompt_?cache_?key/i,
+  prompt_cache_breakpoint: /prompt_?cache_?breakpoint/i,
+  stream_options: /stream_?options/i,
+} satisfies Record<string, RegExp>;
+
+export type OptionalField = keyof typeof optionalFields;
+
+/** As services say that they don't take a field, or not this value. */
+const unsupported = new RegExp(
+  [
+    "unsupported|not support|n't support|unrecogni[sz]ed|unknown|unexpected|not permitted|not allowed",
+    "extra (?:inputs|fields)|extra_forbidden|invalid (?:parameter|argument|value|field)|\\buse '?max_",
+  ].join("|"),
+  "i",
+);
+
+/** As OpenAI, Azure, vLLM and gateways say that a request belongs to the Responses API. */
+const needsResponses = new RegExp(
+  [
+    "/responses\\b|responses (?:api|endpoint)",
+    "\\b(?:tools?|functions?)\\b[^.]{0,60}\\breasoning|\\breasoning[^.]{0,60}\\b(?:tools?|functions?)\\b",
+    "not a chat model",
+    "chat[ _/]?completions?\\b[^.]{0,40}(?:n't|not)\\b",
+  ].join("|"),
+  "i",
+);
+
+/** As they say that it belongs to Chat Completions. */
+const needsChat = /responses (?:operation|api|endpoint)|chat[ _/]?completions?|requested operation is unsupported/i;
+
+/** Low effort, because people wait for an answer in a chat. Only sent where every reasoning model is known to have it. */
+const chatEffort: ReasoningEffort = "low";
+
+export function firstDialect(options: OpenAiOptions, model: string): Dialect {
+  const { api = "auto", baseUrl, effort } = options;
+  const service = serviceOf(baseUrl);
+  const hasResponses = service === "openai" || service === "azure" || service === "xai";
+  const own = api === "auto" ? (hasResponses ? "responses" : "chat") : api;
+  const hasLow = isOpenAiHost(baseUrl) && isReasoningModel(model) && !/-pro\b|deep-research/.test(model);
+  return {
+    api: own,
+    // Compatible servers support the old name. Reasoning models at OpenAI and Azure accept only the new one.
+    limitField:
+      service === "openai" || service === "azure" || isReasoningModel(model) ? "max_completion_tokens" : "max_tokens",
+    // Chat Completions refuses tools together with an effort.
+    effort: effort ?? (hasLow && own === "responses" ? chatEffort : undefined),
+    refused: new Set(),
+  };
+}
+
+/** What to try after a refusal, the best first. Empty if the refusal is about something else. */
+export function dialectsAfter(dialect: Dialect, refusal: ServiceRefusal, isAuto: boolean): Dialect[] {
+  const { message: text } = refusal;
+  const next: Dialect[] = [];
+  if (isAuto && isAboutApi(dialect, refusal)) {
+    next.push({ ...dialect, api: dialect.api === "chat" ? "responses" : "chat" });
+    // For gateways that have Chat Completions alone.
+    if (/reasoning_?effort[^.]{0,20}none/i.test(text)) next.push({ ...dialect, effort: "none" });
+  }
+  if (!unsupported.test(text)) return next;
+  const names = (Object.keys(optionalFields) as OptionalField[]).filter((name) => optionalFields[name].test(text));
+  const isEffort = /\breasoning/i.test(text) && dialect.effort !== undefined;
+  if (names.some((name) => !dialect.refused.has(name)) || isEffort)
+    next.push({
+      ...dialect,
+      effort: isEffort ? undefined : dialect.effort,
+      refused: new Set([...dialect.refused, ...names]),
+    });
+  if (/max_(?:completion_)?tokens/.test(text)) next.push({ ...dialect, limitField: otherLimit(dialect) });
+  return next;
+}
+
+/** True if the service says that the other API is the right one, or does not have this one. */
+export function isAboutApi({ api }: Dialect, { status, message: text }: ServiceRefusal): boolean {
+  if (api === "chat") return needsResponses.test(text);
+  // Without a word about the model, it is the address that is not there.
+  const isMissing = (status === 404 || status === 405) && !/\bmodel|deployment/i.test(text);
+  return isMissing || needsChat.test(text);
+}
+
+function otherLimit({ limitField }: Dialect): Dialect["limitField"] {
+  return limitField === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+}
+
+export function isSameDialect(one: Dialect, other: Dialect): boolean {
+  const [first, second] = [one, other].map(({ refused, ...rest }) => JSON.stringify([rest, [...refused].toSorted()]));
+  return first === second;
+}
+
+export const apiNames = { chat: "Chat Completions", responses: "the Responses API" } as const;

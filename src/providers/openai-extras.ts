@@ -1,0 +1,151 @@
+/**
+ * Gathers the calls of a streamed Chat Completions answer, and what services give beside text and calls and want back, unchanged,
+ * with the results: reasoning under its various names, and Google's signatures. It goes to the same model within the turn only.
+ *
+ * Calls come in pieces by index. Some servers give several calls under one index, or none: then a piece belongs to the last call
+ * unless it begins another one. Some give no ids, or one id to several calls.
+ */
+import { randomUUID } from "node:crypto";
+import type OpenAI from "openai";
+import { isJsonObject, parseJson } from "../lib/json.ts";
+import type { Json, JsonObject } from "../ports/message.ts";
+import type { ModelMessage, ModelToolCall } from "../ports/provider.ts";
+
+type Delta = OpenAI.ChatCompletionChunk.Choice.Delta;
+type CallPiece = Partial<OpenAI.ChatCompletionChunk.Choice.Delta.ToolCall>;
+
+interface GatheredCall extends ModelToolCall {
+  index: number | undefined;
+  /** What the service gave with the call, without the fields of the protocol. */
+  extra: JsonObject;
+}
+
+export interface Extras {
+  add(delta: Delta | undefined): void;
+  end(): { calls: ModelToolCall[]; carry: { carry?: Json } };
+}
+
+const carryKind = "openai-chat";
+/** DeepSeek, Kimi and llama.cpp; newer vLLM, Groq and gateways. */
+const textNames = ["reasoning_content", "reasoning"] as const;
+
+export function createExtras(): Extras {
+  const calls: GatheredCall[] = [];
+  const details: JsonObject[] = [];
+  const message: JsonObject = {};
+
+  return {
+    add(delta) {
+      if (delta === undefined || delta === null) return;
+      const fields: Record<string, unknown> = { ...delta };
+      for (const name of textNames) {
+        const text = fields[name];
+        if (typeof text === "string" && text !== "") message[name] = `${message[name] ?? ""}${text}`;
+      }
+      if (isJsonObject(fields.extra_content))
+        message.extra_content = merged(message.extra_content, fields.extra_content);
+      if (Array.isArray(fields.reasoning_details))
+        for (const piece of fields.reasoning_details) addDetail(details, piece);
+      for (const piece of delta.tool_calls ?? []) gather(calls, piece);
+      // Servers with the API's older form call one function per answer.
+      if (delta.function_call) gather(calls, { index: 0, function: delta.function_call });
+    },
+    end() {
+      const kept = details.length === 0 ? message : withDetails(message, details);
+      const hasExtra = Object.keys(kept).length > 0 || calls.some(({ extra }) => Object.keys(extra).length > 0);
+      return {
+        calls: calls.map(({ id, name, inputJson }, index) => {
+          const isTaken = id === "" || calls.slice(0, index).some((other) => other.id === id);
+          return { id: isTaken ? `call_${randomUUID()}` : id, name, inputJson };
+        }),
+        carry: hasExtra ? { carry: { kind: carryKind, message: kept, calls: calls.map(({ extra }) => extra) } } : {},
+      };
+    },
+  };
+}
+
+/** OpenRouter gives the same reasoning as text too, and takes one of both. */
+function withDetails(
+  { reasoning: _text, reasoning_content: _same, ...rest }: JsonObject,
+  details: JsonObject[],
+): JsonObject {
+  return { ...rest, reasoning_details: details };
+}
+
+/** OpenRouter refuses a detail that is still in pieces. Those of one detail have its type and index. */
+function addDetail(details: JsonObject[], piece: unknown): void {
+  if (!isJsonObject(piece)) return;
+  const { type, index, id = null } = piece;
+  const isOther = (given: Json | undefined) => id !== null && (given ?? null) !== null && given !== id;
+  const known = details.find(
+    (one) => index !== undefined && one.index === index && one.type === type && !isOther(one.id),
+  );
+  if (known === undefined) {
+    details.push({ ...piece });
+    return;
+  }
+  for (const [name, value] of Object.entries(piece)) {
+    if (value === null) continue;
+    const isPart =
+      (name === "text" || name === "summary") && typeof value === "string" && typeof known[name] === "string";
+    known[name] = isPart ? `${known[name]}${value}` : value;
+  }
+}
+
+function gather(calls: GatheredCall[], piece: CallPiece): void {
+  const last = ownerOf(calls, piece);
+  const call = last ?? { index: piece.index, id: "", name: "", inputJson: "", extra: {} };
+  if (last === undefined) calls.push(call);
+  const { index: _index, id, type: _type, function: called, ...extra } = piece;
+  const { name, arguments: text, ...ofFunction } = called ?? {};
+  if (id) call.id = id;
+  if (name && name !== call.name) call.name += name;
+  call.inputJson += text ?? "";
+  call.extra = merged(
+    call.extra,
+    plain(Object.keys(ofFunction).length === 0 ? extra : { ...extra, function: ofFunction }),
+  );
+}
+
+function ownerOf(calls: GatheredCall[], { index, id, function: called }: CallPiece): GatheredCall | undefined {
+  const last = index === undefined ? calls.at(-1) : calls.findLast((call) => call.index === index);
+  if (last === undefined) return undefined;
+  if (id && last.id !== "" && id !== last.id)
+    return index === undefined ? calls.find((call) => call.id === id) : undefined;
+  const isWhole = Boolean(called?.name && called.arguments) && isJsonObject(parseJson(last.inputJson));
+  return isWhole ? undefined : last;
+}
+
+/** A later piece adds to what is there, and wins where both have a value. */
+function merged(known: Json | undefined, more: JsonObject): JsonObject {
+  const result: JsonObject = isJsonObject(known) ? { ...known } : {};
+  for (const [name, value] of Object.entries(more)) {
+    if (value === null || value === undefined) continue;
+    result[name] = isJsonObject(value) ? merged(result[name], value) : value;
+  }
+  return result;
+}
+
+function plain(value: object): JsonObject {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/** Google's own word for a call that another model made, or whose signature is lost. Without any, it refuses the turn. */
+const unsigned: JsonObject = { extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } };
+
+/** What goes back with an earlier answer. `isSigned`: the service wants a signature at the first call of each step. */
+export function extrasOf(
+  message: Extract<ModelMessage, { role: "assistant" }>,
+  model: string,
+  isSigned: boolean,
+): { message: JsonObject; calls: JsonObject[] } {
+  const data = message.carry?.model === `openai/${model}` ? message.carry.data : undefined;
+  const isOwn = isJsonObject(data) && data.kind === carryKind;
+  const ofMessage = isOwn && isJsonObject(data.message) ? data.message : {};
+  const given = isOwn && Array.isArray(data.calls) ? data.calls.map((call) => (isJsonObject(call) ? call : {})) : [];
+  const calls = given.length === message.toolCalls.length ? given : [];
+  const [first = {}, ...others] = calls;
+  return isSigned && first.extra_content === undefined
+    ? { message: ofMessage, calls: [{ ...first, ...unsigned }, ...others] }
+    : { message: ofMessage, calls };
+}

@@ -1,0 +1,315 @@
+/** OpenAI's service and those that speak its protocols: by which API a model is asked, and with which fields. */
+import { afterEach, describe, expect, test } from "vitest";
+import type { ModelService } from "../doubles/model-rules/services.ts";
+import { asking, collect, failureIn, lookUp, patient, textIn } from "./apis.ts";
+import { createOpenAiWorld, type OpenAiWorld, openAi, turn } from "./openai-world.ts";
+
+let world: OpenAiWorld;
+afterEach(() => world.stop());
+
+const azure = "https://mine.openai.azure.com/openai/v1";
+
+async function start(service: ModelService): Promise<void> {
+  world = await createOpenAiWorld(service);
+}
+
+describe("the API for a model", () => {
+  test.each([
+    ["https://api.openai.com/v1", "/v1/responses"],
+    ["https://eu.api.openai.com/v1", "/v1/responses"],
+    ["https://mine.openai.azure.com/openai/v1", "/v1/responses"],
+    ["https://mine.services.ai.azure.com/openai/v1", "/v1/responses"],
+    ["https://mine.cognitiveservices.azure.com/openai/v1", "/v1/responses"],
+    ["https://api.x.ai/v1", "/v1/responses"],
+    ["https://api.openai.com.example.org/v1", "/v1/chat/completions"],
+    ["https://openrouter.ai/api/v1", "/v1/chat/completions"],
+  ])("is chosen by the address: %s is asked at %s", async (address, path) => {
+    await start("any");
+    expect((await turn(world.at(address, "some-model"))).at(-1)).toMatchObject({ type: "end" });
+    expect(new Set(world.paths())).toEqual(new Set([path]));
+  });
+
+  test("is OpenAI's Responses API for its default model, whose tools then work", async () => {
+    await start("openai");
+    const provider = world.at(openAi, "gpt-6-luna");
+    expect(textIn(await turn(provider))).toBe("It rains.");
+    expect(world.lastBody()).toMatchObject({ store: false, reasoning: { effort: "low" } });
+    expect(provider.advice?.()).toEqual([]);
+  });
+
+  test("is the other one once a server has refused the first, from then on at once, and the owner is told", async () => {
+    await start("openai");
+    const provider = world.here("gpt-6-luna");
+    expect(textIn(await turn(provider))).toBe("It rains.");
+    expect(world.paths()).toEqual(["/v1/chat/completions", "/v1/responses", "/v1/responses"]);
+    expect(provider.advice?.()).toEqual([
+      {
+        model: "openai/gpt-6-luna",
+        what: "openai/gpt-6-luna refused Chat Completions, so it is asked by the Responses API",
+        todo: "Set models.openai.api: responses",
+      },
+    ]);
+  });
+
+  test.each([
+    [
+      400,
+      "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. Please use /v1/responses instead.",
+    ],
+    [
+      404,
+      "This is not a chat model and thus not supported in the v1/chat/completions endpoint. Did you mean to use v1/completions?",
+    ],
+    [404, "This model is only supported in v1/responses and not in v1/chat/completions."],
+    [400, "Unsupported legacy protocol: /v1/chat/completions is not supported. Please use /v1/responses."],
+    [400, "The chatCompletion operation does not work with the specified model, m."],
+    [400, "litellm.BadRequestError: AzureException - Reasoning models cannot call tools here, use the Responses API"],
+    [422, "Tools together with reasoning are unavailable for this model"],
+  ])("is tried the other way after %i “%s”", async (status, message) => {
+    await start("any");
+    world.double.failNext({ type: "answer", status, body: JSON.stringify({ error: { message } }) });
+    expect((await collect(world.here("m"), asking("hello"))).at(-1)).toMatchObject({ type: "end" });
+    expect(world.paths()).toEqual(["/v1/chat/completions", "/v1/responses"]);
+  });
+
+  test.each([
+    [404, { error: { code: "404", message: "Resource not found" } }],
+    [405, { detail: "Method Not Allowed" }],
+    [404, {}],
+    [400, { error: { message: "The responses operation does not work with the specified model, m." } }],
+    [400, { error: { message: "The requested operation is unsupported." } }],
+  ])("is Chat Completions where a deployment has no other: %i %j", async (status, body) => {
+    await start("any");
+    world.double.failNext({ type: "answer", status, body: JSON.stringify(body) });
+    const provider = world.at(azure, "m");
+    expect((await turn(provider)).at(-1)).toMatchObject({ type: "end" });
+    expect(world.paths()).toEqual(["/v1/responses", "/v1/chat/completions", "/v1/chat/completions"]);
+    expect(provider.advice?.()).toMatchObject([{ todo: "Set models.openai.api: chat" }]);
+  });
+
+  test.each([
+    [404, "The API deployment for this resource does not exist."],
+    [404, "The model `m` does not exist or you do not have access to it."],
+    [400, "Something is wrong with this request."],
+    [400, "max_tokens is too large: 16000. This model supports at most 4096 completion tokens."],
+  ])("stays after a refusal of something else, which is asked once: %i “%s”", async (status, message) => {
+    await start("any");
+    for (const address of [azure, "https://elsewhere.example/v1"]) {
+      world.double.failNext({ type: "answer", status, body: JSON.stringify({ error: { message } }) });
+      const count = world.double.requests.length;
+      expect(failureIn(await collect(world.at(address, "m"), asking("hello"))).message).toContain(message.slice(0, 30));
+      expect(world.double.requests).toHaveLength(count + 1);
+    }
+  });
+
+  test("that the settings name stays, and the error says which setting to change", async () => {
+    await start("openai");
+    const error = failureIn(await collect(world.here("gpt-6-luna", { api: "chat" }), asking("hello")));
+    expect(error).toMatchObject({ code: "provider.wrong-api", isRetryable: false });
+    expect(error.message).toMatch(/Function tools with reasoning_effort.*set models\.openai\.api to auto/);
+    expect(world.double.requests).toHaveLength(1);
+  });
+
+  test("is Chat Completions without reasoning at a gateway that has no other, and the owner is told", async () => {
+    await start("gateway");
+    const provider = world.here("gpt-6-luna");
+    expect(textIn(await turn(provider))).toBe("It rains.");
+    expect(world.lastBody()).toMatchObject({ reasoning_effort: "none" });
+    expect(provider.advice?.()).toMatchObject([{ todo: expect.stringContaining("models.openai.effort: none") }]);
+  });
+
+  test("without any that works gives the service's first reason, and does not ask without end", async () => {
+    await start("gateway");
+    const error = failureIn(await collect(world.here("gpt-6-astra"), asking("hello")));
+    expect(error).toMatchObject({ code: "provider.bad-request" });
+    expect(error.message).toContain("gpt-6-astra");
+    expect(world.double.requests.length).toBeLessThanOrEqual(4);
+  });
+});
+
+describe("a field that a service refuses", () => {
+  test("is the limit's name for an Azure deployment, whatever the deployment's name", async () => {
+    await start("azure");
+    for (const api of ["auto", "chat"] as const)
+      expect(textIn(await turn(world.at(azure, "prod", { api })))).toBe("It rains.");
+    expect(textIn(await turn(world.here("prod")))).toBe("It rains.");
+    expect(world.paths().filter((path) => path === "/v1/chat/completions")).toHaveLength(2 + 3);
+  });
+
+  test.each([
+    "Unrecognized request argument supplied: max_completion_tokens",
+    "[{'type': 'extra_forbidden', 'loc': ('body', 'max_completion_tokens'), 'msg': 'Extra inputs are not permitted'}]",
+  ])("is the limit's new name at an old server, which says “%s”", async (message) => {
+    await start("any");
+    world.double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error: { message } }) });
+    const provider = world.here("o4-mini", { api: "chat" });
+    await turn(provider);
+    expect(
+      world.double.requests.map(({ body }) => Object.keys(body).filter((name) => name.startsWith("max_"))),
+    ).toEqual([["max_completion_tokens"], ["max_tokens"], ["max_tokens"]]);
+  });
+
+  test("is the effort that a model lacks: it is left out once, remembered, and told to the owner", async () => {
+    await start("openai");
+    const provider = world.at(openAi, "gpt-6-astra", { effort: "none" });
+    expect(textIn(await turn(provider))).toBe("It rains.");
+    expect(world.double.requests.map(({ body }) => body.reasoning)).toEqual([{ effort: "none" }, undefined, undefined]);
+    expect(provider.advice?.()).toMatchObject([
+      { what: "openai/gpt-6-astra refused the effort none, so its own applies" },
+    ]);
+  });
+
+  test("is the effort of a Grok model without levels, whose error has another form", async () => {
+    await start("xai");
+    expect(textIn(await turn(world.at("https://api.x.ai/v1", "grok-build-0.1", { effort: "high" })))).toBe("It rains.");
+  });
+
+  test("is an effort that only the parameter's name tells", async () => {
+    await start("any");
+    const error = {
+      message: "Invalid value: 'none'. Supported values are: 'low'. Not supported.",
+      param: "reasoning_effort",
+    };
+    world.double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error }) });
+    await collect(world.here("m", { effort: "none" }), asking("hello"));
+    expect(world.double.requests.map(({ body }) => body.reasoning_effort)).toEqual(["none", undefined]);
+  });
+
+  test("is encrypted reasoning, for a deployment whose name does not tell its model", async () => {
+    await start("any");
+    const error = { message: "Encrypted content is not supported with this model.", param: "include" };
+    world.double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error }) });
+    await turn(world.at(azure, "prod"));
+    expect(world.double.requests.map(({ body }) => body.include !== undefined)).toEqual([true, false, false]);
+  });
+});
+
+describe("effort", () => {
+  test.each(["gpt-4.1", "gpt-5.4-pro", "gpt-5.2-chat"])(
+    "is not sent to %s, which lacks the usual level",
+    async (model) => {
+      await start("any");
+      await collect(world.at(openAi, model), asking("hello"));
+      expect(world.lastBody()).not.toHaveProperty("reasoning");
+    },
+  );
+
+  test("is not sent elsewhere unless it is set, and then in the API's own form", async () => {
+    await start("any");
+    await collect(world.here("gpt-6-luna"), asking("hello"));
+    expect(world.lastBody()).not.toHaveProperty("reasoning_effort");
+    await collect(world.here("gpt-6-luna", { effort: "high" }), asking("hello"));
+    expect(world.lastBody()).toMatchObject({ reasoning_effort: "high" });
+    await collect(world.at(azure, "prod", { effort: "medium" }), asking("hello"));
+    expect(world.lastBody()).toMatchObject({ reasoning: { effort: "medium" } });
+  });
+});
+
+describe("OpenAI's prompt cache", () => {
+  const system = [
+    { text: "You help.", isCacheable: true },
+    { text: "Always be brief.", isCacheable: true },
+    { text: "Today is Friday.", isCacheable: false },
+  ];
+  const mark = { prompt_cache_breakpoint: { mode: "explicit" } };
+
+  test("gets a breakpoint after the steady part of the system text, and a key that names nobody", async () => {
+    await start("openai");
+    await collect(world.at(openAi, "gpt-6-luna"), asking("hello", { system }));
+    const developer = {
+      role: "developer",
+      content: [
+        { type: "input_text", text: "You help.\n\nAlways be brief.", ...mark },
+        { type: "input_text", text: "Today is Friday." },
+      ],
+    };
+    expect((world.lastBody().input as unknown[])[0]).toEqual(developer);
+    expect(world.lastBody()).not.toHaveProperty("instructions");
+    expect(world.lastBody().prompt_cache_key).toMatch(/^remora-[0-9a-f]{32}$/);
+    await collect(world.at(openAi, "gpt-5.6-luna", { api: "chat" }), asking("hello", { system, tools: [] }));
+    expect((world.lastBody().messages as unknown[])[0]).toEqual({
+      role: "system",
+      content: [
+        { type: "text", text: "You help.\n\nAlways be brief.", ...mark },
+        { type: "text", text: "Today is Friday." },
+      ],
+    });
+    expect(world.lastBody()).toMatchObject({ store: false, prompt_cache_key: expect.stringMatching(/^remora-/) });
+  });
+
+  test("has one key for all conversations with the same beginning, and another for other tools", async () => {
+    await start("any");
+    const provider = world.at(openAi, "gpt-6-luna");
+    const keys: unknown[] = [];
+    for (const more of [
+      {},
+      { system: [...system.slice(0, 2), { text: "Another day.", isCacheable: false }] },
+      { tools: [] },
+    ]) {
+      await collect(provider, asking("hello", { system, ...more }));
+      keys.push(world.lastBody().prompt_cache_key);
+    }
+    expect(keys[0]).toBe(keys[1]);
+    expect(keys[0]).not.toBe(keys[2]);
+  });
+
+  test.each([
+    [openAi, "gpt-5.4-mini"],
+    [azure, "gpt-6-luna"],
+    ["https://openrouter.ai/api/v1", "openai/gpt-6-luna"],
+  ])("of %s with %s gets no field that it would not know", async (address, model) => {
+    await start("any");
+    for (const api of ["responses", "chat"] as const) {
+      await collect(world.at(address, model, { api }), asking("hello", { system }));
+      expect(JSON.stringify(world.lastBody())).not.toContain("prompt_cache");
+      if (address !== openAi && api === "chat") expect(world.lastBody()).not.toHaveProperty("store");
+    }
+  });
+});
+
+describe("silence before the first word", () => {
+  const hasRole = (frame: string) => frame.includes('"role":"assistant"');
+
+  test.each([
+    ["Chat Completions, after the role", "chat", (_frame: string, index: number) => index === 1, undefined],
+    [
+      "the Responses API, after the response was created",
+      "responses",
+      (_frame: string, index: number) => index === 2,
+      undefined,
+    ],
+    ["OpenRouter, with comments", "chat", (_frame: string, index: number) => index === 0, ": OPENROUTER PROCESSING"],
+  ] as const)("is borne while a model may think: %s", async (_what, api, before, saying) => {
+    await start("any");
+    world.double.failNext({ type: "delay", before, ms: 1_200, ...(saying === undefined ? {} : { saying }) });
+    const provider = world.here("thinker", { api, timeouts: { ...patient, firstTokenMs: 500, idleMs: 2_000 } });
+    expect(textIn(await collect(provider, asking("hello")))).not.toBe("");
+  });
+
+  test.each([
+    ["chat", hasRole],
+    ["responses", (frame: string) => frame.includes("response.created")],
+  ] as const)("ends if it lasts, however often the service says that it is there (%s)", async (api, isFirst) => {
+    await start("any");
+    let seen = false;
+    const before = (frame: string) => {
+      const was = seen;
+      seen ||= isFirst(frame);
+      return was;
+    };
+    world.double.failNext({ type: "stall", before });
+    const provider = world.here("thinker", { api, timeouts: { ...patient, firstTokenMs: 300, idleMs: 100 } });
+    expect(failureIn(await collect(provider, asking("hello")))).toMatchObject({ code: "provider.idle-timeout" });
+  });
+});
+
+test("a tool without parameters, and 100 tools, are within what OpenAI takes", async () => {
+  await start("openai");
+  const tools = Array.from({ length: 100 }, (_, index) => ({ ...lookUp, name: `tool_${index}` }));
+  const none = { ...lookUp, parameters: { type: "object" as const, properties: {} } };
+  expect(
+    (await collect(world.at(openAi, "gpt-6-luna"), asking("hello", { tools: [...tools, none] }))).at(-1),
+  ).toMatchObject({
+    type: "end",
+  });
+});
