@@ -38,7 +38,7 @@ export function statusFailure(
 ): RemoraError {
   const said = `${status}${body.message === "" ? "" : ` ${body.message}`}`;
   const kind = options.isPage && status < 500 && status !== 429 ? "notAnApi" : kindOfStatus(status, body);
-  const isOfRequest = kind === "badRequest" || kind === "unknownModel" || kind === "notAnApi";
+  const isOfRequest = ["badRequest", "tooLong", "unknownModel", "notAnApi"].includes(kind);
   const cause = isOfRequest ? new ServiceRefusal(status, body) : undefined;
   return failure(place, kind, { said, retryAfterMs: options.retryAfterMs, cause });
 }
@@ -60,6 +60,7 @@ export function serviceRefusalIn(thrown: unknown): ServiceRefusal | undefined {
 
 function kindOfStatus(status: number, body: ErrorBody): FailureKind {
   const byBody = kindOfBody(body);
+  if (byBody === "toolsOff" || byBody === "badCall") return byBody;
   if (status === 401) return "wrongKey";
   if (status === 402) return "noCredit";
   if (status === 403) return "forbidden";
@@ -81,6 +82,8 @@ const tooLongText =
 
 function kindOfBody({ message, type, code }: ErrorBody): FailureKind | undefined {
   const named = `${type} ${code}`;
+  if (/tool_use_failed/.test(named)) return "badCall";
+  if (/requires? (?:--enable-auto-tool-choice|--jinja)/i.test(message)) return "toolsOff";
   if (/insufficient_quota|billing|payment/.test(named) || /credit balance/i.test(message)) return "noCredit";
   if (/authentication|invalid_api_key/.test(named)) return "wrongKey";
   if (/permission/.test(named)) return "forbidden";

@@ -3,6 +3,7 @@
  * came beside text and calls goes back to the same model within the turn (openai-extras.ts).
  */
 import type OpenAI from "openai";
+import { isJsonObject } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest, StopReason, Usage } from "../ports/provider.ts";
 import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
@@ -11,6 +12,7 @@ import type { StreamPiece } from "./guarded-stream.ts";
 import { cacheBreakpoint, cachedPrefixOf, imageUrlOf, isOpenAiHost, mayReason, serviceOf } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
 import { createExtras, extrasOf } from "./openai-extras.ts";
+import { fitted } from "./openai-habits.ts";
 import { inputOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 
 type Chunk = OpenAI.ChatCompletionChunk;
@@ -18,7 +20,7 @@ type Chunk = OpenAI.ChatCompletionChunk;
 export function completionBody(
   request: ModelRequest,
   place: ProviderPlace,
-  { limitField, effort, refused }: Dialect,
+  { limitField, effort, refused, habits, maxOutput }: Dialect,
 ): OpenAI.ChatCompletionCreateParamsStreaming {
   const { model, baseUrl } = place;
   const prefix = cachedPrefixOf(request, place);
@@ -30,13 +32,16 @@ export function completionBody(
     ...(isOpenAiHost(baseUrl) && !refused.has("store") ? { store: false } : {}),
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
     ...(hasKey ? { prompt_cache_key: prefix.key } : {}),
-    [limitField]: request.maxOutputTokens,
+    [limitField]: maxOutput?.tokens ?? request.maxOutputTokens,
     messages: [
       ...systemMessage(request, refused.has("prompt_cache_breakpoint") ? undefined : prefix),
-      ...request.messages.flatMap((message, index) => [
-        completionMessage(message, place),
-        ...resultPictures(request.messages, index),
-      ]),
+      ...fitted(
+        request.messages.flatMap((message, index) => [
+          completionMessage(message, place),
+          ...resultPictures(request.messages, index),
+        ]),
+        habits,
+      ),
     ],
     ...(request.tools.length === 0
       ? {}
@@ -131,7 +136,7 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     const choice = chunk.choices?.[0];
     if (choice === undefined) continue;
     const { delta } = choice;
-    const text = delta?.content ?? delta?.refusal;
+    const text = textIn(delta?.content) || delta?.refusal;
     extras.add(delta);
     if (text) yield { type: "text-delta", text };
     else if (saysAnything(delta)) yield { type: "progress" };
@@ -145,6 +150,14 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
   const { calls, carry } = extras.end();
   for (const call of calls) yield { type: "tool-call", ...call };
   yield { type: "end", stop: finishReason(finish, calls.length > 0), usage, model: `openai/${place.model}`, ...carry };
+}
+
+/** Mistral's models that reason give a list of parts, of which those with thoughts are not for people. */
+function textIn(content: unknown): string {
+  if (!Array.isArray(content)) return typeof content === "string" ? content : "";
+  return content
+    .map((part: unknown) => (isJsonObject(part) && typeof part.text === "string" ? part.text : ""))
+    .join("");
 }
 
 /** True if a chunk has output. Checks all fields but `role`, because servers use several names for reasoning. */

@@ -30,7 +30,7 @@ export function isNetworkCode(code: string | undefined): boolean {
 /** People must change a setting or the account, so the next minutes change nothing. */
 const lastingCodes: ReadonlySet<string> = new Set([
   ...["provider.no-credit", "provider.unknown-model", "provider.not-an-api", "provider.bad-url"],
-  ...["provider.bad-certificate", "provider.wrong-api"],
+  ...["provider.bad-certificate", "provider.wrong-api", "provider.tools-off"],
 ]);
 
 export interface RestsOptions {

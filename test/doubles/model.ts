@@ -180,7 +180,7 @@ async function serve(
     response.writeHead(refusal.status, headers).end(JSON.stringify(refusal.body));
     return;
   }
-  const answer = await fetch(upstream + path, {
+  const answer = await fetch(upstream + protocolPath(path), {
     method: request.method ?? "GET",
     headers: { "content-type": "application/json", authorization: "Bearer x", "x-api-key": "x" },
     ...(request.method === "POST" ? { body: JSON.stringify(changedBody(rules, call)) } : {}),
@@ -189,9 +189,14 @@ async function serve(
   response.writeHead(answer.status, { "content-type": type });
   response.flushHeaders();
   const separator = type.includes("event-stream") ? "\n\n" : "\n";
-  const whole = await answer.text();
-  answers.push(whole);
-  await write(completeAnswer(rules, call, framesOf(whole, separator)), separator, response, fault);
+  const frames = completeAnswer(rules, call, framesOf(await answer.text(), separator));
+  answers.push(frames.join(separator));
+  await write(frames, separator, response, fault);
+}
+
+/** Services have these protocols below addresses of their own. */
+function protocolPath(path: string): string {
+  return path.replace(/^.*\/(?=(?:chat\/completions|responses|messages)$)/, "/v1/");
 }
 
 function pictureRefusal(path: string, body: string): object | undefined {

@@ -1,4 +1,4 @@
-/** What DeepSeek and Amazon Bedrock refuse, and how they answer. */
+/** What DeepSeek and Amazon Bedrock refuse, and how they and OpenRouter answer. */
 import { messagesIn, pathRule, read, thoughtFrames } from "./chat.ts";
 import { openAiRefusal } from "./openai.ts";
 import type { ModelRule, Refusal } from "./rule.ts";
@@ -62,6 +62,17 @@ export const deepSeekRules: readonly ModelRule[] = [
     },
   },
 ];
+
+/** For OpenRouter, if its model is one of Google's. */
+export const reasoningDetails: ModelRule = {
+  says: "Gemini's reasoning comes as details",
+  source: "https://github.com/hotovo/aider-desk/issues/513",
+  read,
+  answer(call, frames) {
+    const detail = { type: "reasoning.encrypted", data: "c2lnbmVk", id: "r", format: "google-gemini-v1", index: 0 };
+    return [...thoughtFrames(call, () => ({ content: "", reasoning_details: [detail] })).slice(0, 1), ...frames];
+  },
+};
 
 export const bedrockErrors = {
   wrongKey: { status: 403, body: { Message: "Authentication failed: Please make sure your API Key is valid." } },

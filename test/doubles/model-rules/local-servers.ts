@@ -39,8 +39,10 @@ export const vllmRules: readonly ModelRule[] = [
     refuse(call) {
       const [prompt, limit, context] = [promptTokens(call), limitIn(call), contextOf(call)];
       if (prompt + limit <= context) return undefined;
+      // It counts the prompt no further than to where it is too long.
+      const least = context - limit + 1;
       return vllmRefusal(
-        `This model's maximum context length is ${context} tokens. However, you requested ${limit} output tokens and your prompt contains at least ${prompt} input tokens, for a total of at least ${prompt + limit} tokens. Please reduce the length of the input prompt or the number of requested output tokens.`,
+        `This model's maximum context length is ${context} tokens. However, you requested ${limit} output tokens and your prompt contains at least ${least} input tokens, for a total of at least ${context + 1} tokens. Please reduce the length of the input prompt or the number of requested output tokens.`,
       );
     },
   },

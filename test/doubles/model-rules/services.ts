@@ -1,7 +1,7 @@
 /** The services that a double of a model service can be, each with what it refuses. */
 import { anthropicRules } from "./anthropic.ts";
 import { groqRules } from "./groq.ts";
-import { bedrockRules, deepSeekRules } from "./hosted.ts";
+import { bedrockRules, deepSeekRules, reasoningDetails } from "./hosted.ts";
 import { llamaCppRules, lmStudioRules, vllmRules } from "./local-servers.ts";
 import { mistralRules } from "./mistral.ts";
 import { ollamaRules } from "./ollama.ts";
@@ -16,6 +16,7 @@ export const rulesOfServices = {
   gemini: geminiRules,
   azure: azureRules,
   openRouter: openRouterRules,
+  openRouterWithGemini: [...openRouterRules, reasoningDetails],
   xai: xaiRules,
   gateway: gatewayRules,
   groq: groqRules,
