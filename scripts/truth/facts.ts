@@ -47,7 +47,18 @@ const failures = "src/providers/classify-failure.ts";
 export const facts: readonly Fact[] = [
   anthropic("Model", prices, ["claude-sonnet-5-5"]),
   anthropic("MessageCreateParamsStreaming", messages, [
-    ...["model", "max_tokens", "messages", "stream", "system", "thinking", "tools", "tool_choice"],
+    ...[
+      "model",
+      "max_tokens",
+      "messages",
+      "stream",
+      "system",
+      "thinking",
+      "tools",
+      "tool_choice",
+      "metadata",
+      "output_config",
+    ],
   ]),
   anthropic("MessageParam", messages, ["role", "content"]),
   anthropic('ContentBlockParam["type"]', messages, [
@@ -65,7 +76,9 @@ export const facts: readonly Fact[] = [
   anthropic("CacheControlEphemeral", messages, ["type"]),
   anthropic('ToolChoice["type"]', messages, ["none"]),
   anthropic('ThinkingConfigParam["type"]', thinking, ["between_tools"]),
-  anthropic('OutputConfig["effort"]', messages),
+  anthropic("Metadata", messages, ["user_id"]),
+  anthropic("OutputConfig", messages, ["effort"]),
+  anthropic('OutputConfig["effort"]', messages, ["low", "medium", "high", "xhigh", "max"]),
   anthropic("StopReason", answers, [
     ...["end_turn", "tool_use", "max_tokens", "model_context_window_exceeded", "refusal"],
   ]),
@@ -92,7 +105,7 @@ export const facts: readonly Fact[] = [
   openai("ResponsesModel", prices),
   openai("ChatCompletionCreateParamsStreaming", chat, [
     ...["model", "stream", "stream_options", "max_completion_tokens", "messages", "tools", "store", "reasoning_effort"],
-    "prompt_cache_key",
+    ...["prompt_cache_key", "safety_identifier"],
   ]),
   openai("ChatCompletionStreamOptions", chat, ["include_usage"]),
   openai('ChatCompletionMessageParam["role"]', chat, ["system", "user", "assistant", "tool"]),
@@ -114,7 +127,7 @@ export const facts: readonly Fact[] = [
   openai("Reasoning", responses, ["effort"]),
   openai("Responses.ResponseCreateParamsStreaming", responses, [
     ...["model", "stream", "store", "include", "max_output_tokens", "input", "instructions", "tools", "reasoning"],
-    "prompt_cache_key",
+    ...["prompt_cache_key", "safety_identifier"],
   ]),
   openai("Responses.ResponseIncludable", responses, ["reasoning.encrypted_content"]),
   openai("Responses.FunctionTool", responses, ["type", "name", "description", "parameters", "strict"]),
@@ -136,9 +149,9 @@ export const facts: readonly Fact[] = [
   openai("EmbeddingModel", "src/providers/embeddings.ts", ["text-embedding-3-small"]),
   openai("AudioModel", prices),
 
-  ollama("ChatRequest", local, ["model", "stream", "messages", "options", "tools"]),
-  ollama("Options", local, ["num_predict"]),
-  ollama("Message", local, ["role", "content", "images", "tool_calls", "tool_name"]),
+  ollama("ChatRequest", local, ["model", "stream", "messages", "options", "tools", "keep_alive", "think"]),
+  ollama("Options", local, ["num_predict", "num_ctx"]),
+  ollama("Message", local, ["role", "content", "thinking", "images", "tool_calls", "tool_name"]),
   ollama("ToolCall", local, ["function"]),
   ollama('ToolCall["function"]', local, ["name", "arguments"]),
   ollama("Tool", local, ["type", "function"]),

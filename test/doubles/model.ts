@@ -189,7 +189,8 @@ async function serve(
   response.writeHead(answer.status, { "content-type": type });
   response.flushHeaders();
   const separator = type.includes("event-stream") ? "\n\n" : "\n";
-  const frames = completeAnswer(rules, call, framesOf(await answer.text(), separator));
+  const own = framesOf(await answer.text(), separator);
+  const frames = answer.ok ? completeAnswer(rules, call, own) : own;
   answers.push(frames.join(separator));
   await write(frames, separator, response, fault);
 }
