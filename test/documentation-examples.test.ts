@@ -4,7 +4,10 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { parse } from "yaml";
+import { z } from "zod";
 import { formatProblems, loadSettings } from "../src/config/load.ts";
+import { endingOf } from "../src/providers/model-lifecycle.ts";
+import { shippedPrices } from "../src/usage/price-table.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const home = mkdtempSync(join(tmpdir(), "remora-docs-"));
@@ -34,3 +37,26 @@ test.each(pages.flatMap(settingsIn).filter(isOurs))("$page: settings $index are 
 });
 
 test("the recipes have settings", () => expect(settingsIn("docs/recipes.md").length).toBeGreaterThan(3));
+
+test("prices that the documentation shows for a model are those that Remora knows", () => {
+  const schema = z.looseObject({
+    models: z.looseObject({ prices: z.record(z.string(), z.unknown()).optional() }).optional(),
+  });
+  const shown = pages
+    .flatMap(settingsIn)
+    .filter(isOurs)
+    .flatMap(({ source }) => Object.entries(schema.parse(parse(source)).models?.prices ?? {}));
+  const known = shown.filter(([model]) => shippedPrices[model] !== undefined);
+  expect(known.length).toBeGreaterThan(1);
+  for (const [model, price] of known) expect({ model, price }).toEqual({ model, price: shippedPrices[model] });
+});
+
+test("models that the settings and the documentation show do not end", () => {
+  const shown = [...pages.flatMap(settingsIn).map(({ source }) => source), textOf("config/remora.yaml")].join("\n");
+  const named = [...shown.matchAll(/^#? *(?:.*[{,] *)?model: *"?([\w.:-]+)/gm)].map(([, model = ""]) => model);
+  expect(named).toContain("gpt-transcribe");
+  const ending = named.filter((name) =>
+    ["anthropic", "openai"].some((maker) => endingOf(`${maker}/${name}`) !== undefined),
+  );
+  expect(ending).toEqual([]);
+});

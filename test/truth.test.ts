@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { compare, reportOf, type TruthRecord } from "../scripts/truth/compare.ts";
-import { facts, sdks } from "../scripts/truth/facts.ts";
+import { facts, sdks, untyped } from "../scripts/truth/facts.ts";
 import { type Reading, readFacts } from "../scripts/truth/read-facts.ts";
 import type { ModelRequest } from "../src/ports/provider.ts";
 import { startModelDouble } from "./doubles/model.ts";
@@ -157,7 +157,10 @@ describe("the list of facts", () => {
       service.mock.on({ hasToolResult: true }, { content: "It rains." });
       await collect(create(service.url), asking("hello", everything));
       await collect(create(service.url), asking("hello", { ...everything, tools: [] }));
-      const known = new Set(facts.flatMap((fact) => (fact.sdk === sdkOf(name) ? fact.uses : [])));
+      const known = new Set([
+        ...facts.flatMap((fact) => (fact.sdk === sdkOf(name) ? fact.uses : [])),
+        ...(untyped[sdkOf(name)] ?? []),
+      ]);
       const sent = new Set(service.requests.flatMap(({ body }) => keysIn(body)));
       expect([...sent].filter((key) => !known.has(key))).toEqual([]);
     } finally {

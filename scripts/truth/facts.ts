@@ -22,6 +22,9 @@ export const sdks: Readonly<Record<string, string>> = {
   "@slack/bolt": "",
 };
 
+/** Request fields that a service has and its SDK has no type for, so that nothing here tells when they change. */
+export const untyped: Readonly<Record<string, readonly string[]>> = { ollama: ["truncate", "shift"] };
+
 const anthropic = (type: string, at: string, uses: readonly string[] = []): Fact => ({
   ...{ sdk: "@anthropic-ai/sdk", type: `Anthropic.${type}` },
   ...{ at, uses },

@@ -44,6 +44,7 @@ export function openCompactor(
     ...{ contextTokens, historyTokens: shareOf(contextTokens, shares, "history"), maxOutputTokens },
     tools: (conversationId) => tools.toolbox.specs(conversationId),
     preferredModel: models.choice.preferred,
+    endUserOf: models.endUserOf,
   });
 }
 
@@ -60,6 +61,7 @@ export function openContext(
     config: contextSettings(settings),
     defaultModel: models.provider.model,
     preferredModel: models.choice.preferred,
+    endUserOf: models.endUserOf,
   });
   return {
     ...context,

@@ -1,18 +1,22 @@
-/** Builds the provider cascade, the model prices, and the model choice of each conversation. */
+/** Builds the provider cascade, the model prices, the model choice of each conversation, and what names people to services. */
+import { createHmac, randomBytes } from "node:crypto";
 import { createModelChoice, type ModelChoice } from "../commands/model-command.ts";
-import { hasBudget, hasOwnAddress, modelsToChoose, providerSettings } from "../config/derive.ts";
+import { hasBudget, hasOwnAddress, modelsToChoose, providerSettings, reportsCost } from "../config/derive.ts";
 import type { Settings } from "../config/settings.ts";
 import { createModelWatch, type ModelWatch } from "../health/model-watch.ts";
 import type { Log } from "../lib/log.ts";
 import type { HealthCheck } from "../ports/health.ts";
+import type { Ledger } from "../ports/ledger.ts";
 import type { Provider } from "../ports/provider.ts";
+import type { Payer } from "../ports/usage.ts";
 import { createCascade } from "../providers/cascade.ts";
 import { createNetwork, type Network } from "../providers/network.ts";
 import { createRefusedKeys } from "../providers/refused-keys.ts";
-import { createProviders, type ProviderStatus } from "../providers/select.ts";
+import { createProviders, type ProviderStatus, warningsOf } from "../providers/select.ts";
 import { createProxyRules } from "../proxy/proxy-rules.ts";
 import { createPriceList, type PriceOf } from "../usage/prices.ts";
 import { type BudgetedUsageMeter, createUsageMeter } from "../usage/usage.ts";
+import { endingChecks } from "./model-endings.ts";
 import { type AppOptions, type Role, takesTurns } from "./options.ts";
 import type { State } from "./state.ts";
 
@@ -24,6 +28,8 @@ export interface Models {
   usage: BudgetedUsageMeter;
   priceOf: PriceOf;
   choice: ModelChoice;
+  /** The digest that names a person to model services. Undefined if the settings say that nobody is named. */
+  endUserOf(person: Pick<Payer, "platform" | "user">): Promise<string | undefined>;
   watch: ModelWatch;
   close(): Promise<void>;
 }
@@ -41,7 +47,8 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
     configured: config.models.prices,
     hasOwnAddress: (provider) => hasOwnAddress(settings, provider),
   });
-  const chosen = hasBudget(dollars) && dollars.unpriced === "refuse" ? pricedFirst(ready, priceOf, log) : ready;
+  const hasCost = (model: string) => priceOf(model) !== undefined || reportsCost(settings, model);
+  const chosen = hasBudget(dollars) && dollars.unpriced === "refuse" ? pricedFirst(ready, hasCost, log) : ready;
   const refusedKeys = createRefusedKeys(store);
   await refusedKeys.load(chosen);
   const watch = createModelWatch({
@@ -62,7 +69,7 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
       (await ledger.list("turn", { group: conversationId, limit: 1 })).length > 0,
   });
   const usage = createUsageMeter({
-    ...{ ledger, priceOf, limits: config.limits, log },
+    ...{ ledger, priceOf, limits: config.limits, log, reportsCost: (model) => reportsCost(settings, model) },
     estimate: {
       promptTokens: config.context.tokens,
       outputTokens: config.models.maxOutputTokens,
@@ -70,9 +77,39 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
       fallbacks: () => providers.map(({ model }) => model),
     },
   });
-  const checks = () => [...watch.checks(), ...networkChecks(chosen, network)];
+  const endings = () => endingChecks(settings, chosen, { asked: watch.chosen() });
+  for (const { what, todo } of endings()) log.warn({}, `${what}. ${todo}`);
+  const checks = () => [...watch.checks(), ...endings(), ...networkChecks(chosen, network), ...warningsOf(statuses)];
   const watched = { ...watch, checks };
-  return { statuses, provider, usage, priceOf, choice, watch: watched, close: async () => network.close() };
+  const endUserOf = config.models.userIds === "off" ? async () => undefined : createEndUsers(ledger);
+  return { statuses, provider, usage, priceOf, choice, endUserOf, watch: watched, close: async () => network.close() };
+}
+
+/**
+ * Names people by a keyed digest, because ids of chat services are so few that a service could try them all. All processes
+ * share the key, so a person keeps the same name.
+ */
+function createEndUsers(ledger: Pick<Ledger, "create" | "get">): Models["endUserOf"] {
+  const id = "end-users";
+  let key: Promise<string> | undefined;
+
+  async function sharedKey(): Promise<string> {
+    const value = randomBytes(32).toString("hex");
+    await ledger.create("secret", id, { state: "kept", body: { value }, group: "" });
+    return (await ledger.get("secret", id))?.body.value ?? value;
+  }
+
+  return async ({ platform, user }) => {
+    key ??= sharedKey();
+    try {
+      return createHmac("sha256", await key)
+        .update(`${platform}:${user.id}`)
+        .digest("hex");
+    } catch (thrown) {
+      key = undefined;
+      throw thrown;
+    }
+  };
 }
 
 /** A machine whose models are all local needs no network. */
@@ -99,8 +136,8 @@ function refusesDemo({ discord, slack }: Settings, role: Role): boolean {
 }
 
 /** A model without a price must not answer instead of another, because no budget would hold it. */
-function pricedFirst(ready: Provider[], priceOf: PriceOf, log: Log): Provider[] {
-  const priced = ready.filter(({ model }) => priceOf(model) !== undefined);
+function pricedFirst(ready: Provider[], hasCost: (model: string) => boolean, log: Log): Provider[] {
+  const priced = ready.filter(({ model }) => hasCost(model));
   const others = ready.filter((provider) => !priced.includes(provider)).map(({ model }) => model);
   if (others.length > 0)
     log.warn({ models: others }, "these models have no price, so calls are refused where a budget in dollars applies");

@@ -2,7 +2,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { embeddingOptions } from "../app/embeddings.ts";
-import { hasBudget, hasOwnAddress, providerSettings, redisSettings } from "../config/derive.ts";
+import { endingChecks } from "../app/model-endings.ts";
+import { hasBudget, hasOwnAddress, providerSettings, redisSettings, reportsCost } from "../config/derive.ts";
 import { readEnvFile } from "../config/env-file.ts";
 import type { Environment } from "../config/environment.ts";
 import { formatProblems, loadSettings } from "../config/load.ts";
@@ -14,13 +15,14 @@ import { checkSharing } from "../health/shared-workspace.ts";
 import { messageOf } from "../lib/errors.ts";
 import { silentLog } from "../lib/log.ts";
 import type { HealthCheck } from "../ports/health.ts";
-import { createProviders } from "../providers/select.ts";
+import { createProviders, warningsOf } from "../providers/select.ts";
 import { installProxies } from "../proxy/install.ts";
 import { problemOfGivenFolder } from "../sandbox/draft/given-folders.ts";
 import { createSandbox } from "../sandbox/view/sandbox.ts";
 import { checkSkills } from "../skill-runtime/library/load.ts";
 import { damagedText, quickCheck, unreadableRecords } from "../storage/sqlite/quick-check.ts";
 import { createPriceList } from "../usage/prices.ts";
+import { announcedEndings } from "./announced-endings.ts";
 import { checkService } from "./doctor-service.ts";
 import { checkSignIn } from "./doctor-sign-in.ts";
 import { interruptedUpgrade } from "./interrupted-upgrade.mjs";
@@ -224,14 +226,19 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
           ...orNot(name),
         }),
       );
+    const announced = announcedEndings(settings, providers, AbortSignal.timeout(probeTimeoutMs));
+    /** Their services say what each call costs. */
+    const reporting = new Set<string>();
     const called = await Promise.all(
       providers.map(async (provider): Promise<HealthCheck> => {
         const { model } = provider;
-        const hint = statuses.find((status) => status.model === model)?.hint ?? "";
+        const { hint = "", reason } = statuses.find((status) => status.model === model) ?? {};
         if (provider.name === "demo") return { name: "model", state: "ok", what: `${model}: ${hint}` };
         const result = await checkModelCall(provider, { signal: AbortSignal.timeout(modelTimeoutMs) });
-        if (result.ok) return { name: "model", state: "ok", what: `${model} answered in ${result.milliseconds} ms` };
-        return { name: "model", state: "warning", what: result.problem, todo: result.fix };
+        if (result.ok && result.usage.cost !== undefined) reporting.add(model);
+        if (!result.ok) return { name: "model", state: "warning", what: result.problem, todo: result.fix };
+        const what = `${model} answered in ${result.milliseconds} ms`;
+        return { name: "model", state: "ok", what, ...(reason === undefined ? {} : { why: `It is ${reason}` }) };
       }),
     );
     // With one model that answers, the others only need attention.
@@ -242,7 +249,12 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
       ...called.map((check) => (isBroken ? { ...check, state: "broken" as const } : check)),
       ...advice.map(({ what, todo }): HealthCheck => ({ name: "model", state: "warning", what, todo })),
       ...off,
-      ...checkPrices(settings, ready),
+      ...warningsOf(statuses),
+      ...checkPrices(
+        settings,
+        ready.filter((model) => !reporting.has(model)),
+      ),
+      ...endingChecks(settings, providers, { announced: await announced }),
     ];
   } catch (thrown) {
     return [{ name: "model", state: "broken", what: messageOf(thrown) }];
@@ -262,7 +274,7 @@ function checkPrices(settings: Settings, ready: string[]): HealthCheck[] {
       ? "calls are refused where a budget in dollars applies"
       : "no budget counts its calls";
   return ready
-    .filter((model) => priceOf(model) === undefined)
+    .filter((model) => priceOf(model) === undefined && !reportsCost(settings, model))
     .map((model) => ({ name: "budget", state: "warning", what: `${model} has no price in models.prices, so ${what}` }));
 }
 

@@ -4,14 +4,17 @@ import { access, constants, mkdir, readFile, rm, writeFile } from "node:fs/promi
 import { join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
+import { ollamaSettings } from "../config/derive.ts";
 import type { Environment } from "../config/environment.ts";
 import { loadSettings } from "../config/load.ts";
+import { configSchema } from "../config/schema.ts";
 import { isAlive, readRuns } from "../health/last-run.ts";
 import { checkModelCall } from "../health/model-call.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { inviteUrl } from "../platforms/discord/api/permissions.ts";
 import { createAnthropicProvider } from "../providers/anthropic.ts";
-import { createOllamaProvider, defaultOllamaHost, probeOllama } from "../providers/ollama.ts";
+import { createOllamaProvider } from "../providers/ollama.ts";
+import { advisedModel, chatModels, defaultOllamaHost, probeOllama } from "../providers/ollama-models.ts";
 import { createOpenAiProvider } from "../providers/openai.ts";
 import type { ModelChoice, Setup, SetupServices } from "../setup/services.ts";
 import { listSlackPeople } from "../setup/slack-people.ts";
@@ -21,6 +24,8 @@ const modelTimeoutMs = 30_000;
 /** Long enough to load a large local model. */
 const localModelTimeoutMs = 180_000;
 const probeTimeoutMs = 2_000;
+/** Loads a model as the start does without settings, so that the first message need not load it again. */
+const { host: _host, model: _model, ...loadedOllama } = ollamaSettings(configSchema.parse({}));
 const modelListSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
 const maxSecretBytes = 64 * 1024;
 
@@ -36,7 +41,8 @@ export async function setupServices({
   return {
     defaultModels: { anthropic: "claude-sonnet-5-5", openai: "gpt-6-luna", ollama: "", compatible: "" },
     checkModel: (choice) => checkModel(choice, named, config),
-    listOllamaModels: (url) => probeOllama(url ?? defaultOllamaHost, AbortSignal.timeout(probeTimeoutMs)),
+    advisedOllamaModel: advisedModel,
+    listOllamaModels,
     listCompatibleModels,
     slackLink: await slackLink(),
     checkSlackBot: async (token) => (await slack()).checkBotToken(token, slackPlace()),
@@ -82,12 +88,18 @@ async function checkModel(
       return await checkModelCall(createOpenAiProvider({ ...given, model, ...place }), { signal });
     }
     case "ollama":
-      return await checkModelCall(createOllamaProvider({ model, ...(url === undefined ? {} : { host: url }) }), {
-        signal,
-      });
+      return await checkModelCall(
+        createOllamaProvider({ ...loadedOllama, model, ...(url === undefined ? {} : { host: url }) }),
+        { signal },
+      );
     default:
       return provider satisfies never;
   }
+}
+
+async function listOllamaModels(url: string | undefined): Promise<string[] | undefined> {
+  const models = await probeOllama(url ?? defaultOllamaHost, AbortSignal.timeout(probeTimeoutMs));
+  return models && chatModels(models).map(({ name }) => name);
 }
 
 async function listCompatibleModels(url: string, key: string | undefined): Promise<string[] | undefined> {

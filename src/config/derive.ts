@@ -4,17 +4,24 @@ import type { JsonObject } from "../ports/message.ts";
 import type { DollarLimits } from "../ports/usage.ts";
 import type { Settings } from "./settings.ts";
 
-export function providerSettings({ config: { models }, preferredModel }: Settings) {
+export function providerSettings({ config, preferredModel }: Settings) {
+  const { models } = config;
   return {
     order: models.order,
     anthropic: withoutNulls(models.anthropic),
     openai: withoutNulls(models.openai),
-    ollama: withoutNulls(models.ollama),
+    ollama: ollamaSettings(config),
     /** A key can change while the process runs. */
     keyOf: (name: "anthropic" | "openai") => models[name].apiKey ?? undefined,
     ...(preferredModel === null ? {} : { preferred: preferredModel }),
     timeouts: models.timeouts,
   };
+}
+
+export function ollamaSettings({ models, context }: Settings["config"]) {
+  const { contextTokens, ...settings } = withoutNulls(models.ollama);
+  const wishes = { promptTokens: context.tokens, answerTokens: models.maxOutputTokens };
+  return { ...settings, context: contextTokens === undefined ? wishes : { ...wishes, contextTokens } };
 }
 
 export function hasBudget({ step: _step, unpriced: _unpriced, ...limits }: DollarLimits): boolean {
@@ -29,6 +36,14 @@ export function hasOwnAddress({ config: { models } }: Settings, provider: string
   };
   const { baseUrl, host } = own[provider] ?? { baseUrl: null, host: "" };
   return baseUrl === null || URL.parse(baseUrl)?.host === host;
+}
+
+/** Services that report with each answer what it has cost. */
+const reportingHosts = new Set(["openrouter.ai", "api.x.ai", "api.perplexity.ai"]);
+
+export function reportsCost({ config: { models } }: Settings, model: string): boolean {
+  const { baseUrl } = models.openai;
+  return model.startsWith("openai/") && baseUrl !== null && reportingHosts.has(URL.parse(baseUrl)?.host ?? "");
 }
 
 /** Without its own address, the provider's address and key apply. A key is never sent to another address. */

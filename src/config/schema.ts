@@ -22,6 +22,12 @@ const modelPrice = z.strictObject({
   cacheWrite: price.optional(),
 });
 
+const thinkError = "write true, false, low, medium, high or max, or null: Ollama decides";
+/** As Ollama reads it: each number has a unit. */
+const duration = /^-?(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
+const durationError =
+  'write seconds, such as 1800, or a time with its unit, such as "30m"; -1: for ever; null: Ollama decides';
+
 const models = z
   .strictObject({
     order: z
@@ -32,6 +38,7 @@ const models = z
       .array(text.regex(/^(?:anthropic|openai|ollama|demo)\/\S+$/, "a model is written provider/model"))
       .default([]),
     prices: z.record(z.string().regex(/^\S+\/\S+$/, "a model is written provider/model"), modelPrice).default({}),
+    userIds: z.enum(["digest", "off"]).default("digest"),
     anthropic: z
       .strictObject({ model: text.default("claude-sonnet-5-5"), apiKey: optionalText, baseUrl: optionalText })
       .prefault({}),
@@ -44,7 +51,21 @@ const models = z
         baseUrl: optionalText,
       })
       .prefault({}),
-    ollama: z.strictObject({ model: optionalText, host: optionalText }).prefault({}),
+    ollama: z
+      .strictObject({
+        model: optionalText,
+        host: optionalText,
+        contextTokens: z.number().int().min(2_048).max(2_000_000).nullable().default(null),
+        think: z
+          .union([z.boolean(), z.enum(["low", "medium", "high", "max"])], thinkError)
+          .nullable()
+          .default(null),
+        keepAlive: z
+          .union([z.number().int(), text.regex(duration, durationError)], durationError)
+          .nullable()
+          .default("30m"),
+      })
+      .prefault({}),
     timeouts: z
       .strictObject({
         connectMs: milliseconds.default(10_000),

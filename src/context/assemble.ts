@@ -20,6 +20,7 @@ import type { ModelMessage, ModelRequest } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { offerOf, type ToolOffer } from "../ports/tool-offer.ts";
 import { originsOfTurn } from "../ports/turn-origins.ts";
+import { type Payer, payerOf } from "../ports/usage.ts";
 import { createBrainFiles } from "./brain-files.ts";
 import { type Allocation, allocate, type Shares, shareOf } from "./budget.ts";
 import {
@@ -69,6 +70,8 @@ export interface ContextBuilderOptions {
   /** The preferred model as `provider/model`, for snapshots. */
   defaultModel: string;
   preferredModel?(conversationId: string, scope: Scope): Promise<string | undefined>;
+  /** The digest that names a person to model services. */
+  endUserOf?(person: Pick<Payer, "platform" | "user">): Promise<string | undefined>;
   now?(): number;
 }
 
@@ -77,6 +80,8 @@ const maxHeardShare = 0.25;
 
 /** Of the tokens of a prompt that a model has refused as too long. */
 const shorterShare = 0.5;
+const noteOfShorter = "asked again with half the tokens or less, because the model refused the prompt as too long";
+const noteOfFitting = "built within fewer tokens, because the model takes no more";
 
 interface Assembled {
   request: ModelRequest;
@@ -116,6 +121,7 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
       (steadyHistory ?? history).read(turn.conversationId, turn.id, tools),
       recall.about(turn),
       options.preferredModel?.(turn.conversationId, turn.scope),
+      options.endUserOf?.(payerOf(turn)),
     ]);
     // Render what needs none of them while the search works in its thread. A failure is that of the await below.
     reads.catch(() => {});
@@ -123,11 +129,12 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
     const own = originsOfTurn(turn, tools);
     const offer = offerOf(input.tools);
     const prefix = renderPrefix(briefs, offer);
-    const [stored, recalled, preferredModel] = await reads;
+    const [stored, recalled, preferredModel, endUser] = await reads;
     const sources = { prefix, offer, briefs, history: stored, recalled, clock, memoryPieces, origins: own };
     const within = (contextTokens: number): Assembled => {
       const assembled = assemble(input, { ...config, contextTokens }, sources);
       if (preferredModel !== undefined) assembled.request.preferredModel = preferredModel;
+      if (endUser !== undefined) assembled.request.endUser = endUser;
       return assembled;
     };
     return { ...within(config.contextTokens), within, history: stored };
@@ -144,13 +151,16 @@ export function createContextBuilder(options: ContextBuilderOptions): ContextBui
       const assembled = await assembleTurn(input);
       const snapshotPath = writeSnapshot(input, assembled);
       const { request, origins, allocation, within } = assembled;
-      const shorter = () => {
-        const half = within(Math.floor(allocation.usedTokens * shorterShare));
-        half.notes.push("asked again with half the tokens, because the model refused the prompt as too long");
-        writeSnapshot(input, half);
-        return half.request;
+      const again = (tokens: number, note: string): ModelRequest => {
+        const smaller = within(Math.floor(tokens));
+        smaller.notes.push(note);
+        writeSnapshot(input, smaller);
+        return smaller.request;
       };
-      return { request, shorter, snapshotPath, estimatedTokens: allocation.usedTokens, origins };
+      const { usedTokens } = allocation;
+      const fitting = (tokens: number) => (usedTokens <= tokens ? request : again(tokens, noteOfFitting));
+      const shorter = (tokens = usedTokens) => again(Math.min(tokens, usedTokens * shorterShare), noteOfShorter);
+      return { request, fitting, shorter, snapshotPath, estimatedTokens: usedTokens, origins };
     },
     async preview(turn, tools) {
       const { allocation, history: stored, request } = await assembleTurn({ turn, step: 1, tools, notes: [] });

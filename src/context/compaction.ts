@@ -20,7 +20,7 @@ import type { Provider } from "../ports/provider.ts";
 import type { ToolSpec } from "../ports/tool.ts";
 import { requesterOf, type TurnRecord } from "../ports/turn.ts";
 import type { ReadModel } from "../ports/turn-deps.ts";
-import { type AdmittedCall, payerOf, type UsageMeter } from "../ports/usage.ts";
+import { type AdmittedCall, type Payer, payerOf, type UsageMeter } from "../ports/usage.ts";
 import type { Exchange } from "./history.ts";
 import type { History, ReadHistory } from "./history-store.ts";
 import { summaryOf } from "./summary.ts";
@@ -48,6 +48,7 @@ export interface CompactorOptions {
   maxOutputTokens: number;
   tools(conversationId: string): readonly ToolSpec[];
   preferredModel?(conversationId: string, scope: Scope): Promise<string | undefined>;
+  endUserOf?(person: Pick<Payer, "platform" | "user">): Promise<string | undefined>;
   maxDurationMs?: number;
   now?(): number;
 }
@@ -127,8 +128,13 @@ export function createCompactor(options: CompactorOptions): Compactor {
     const limits = { promptTokens: options.contextTokens, summaryTokens: maxTokens, ...options };
     const { request, taken } = createSummaryRequest(previous, older, limits);
     const preferredModel = await options.preferredModel?.(conversationId, scope);
-    const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
-    const asked = { ...request, ...alone, ...(preferredModel === undefined ? {} : { preferredModel }) };
+    const endUser = await options.endUserOf?.(payerOf(turn));
+    const asked = {
+      ...request,
+      ...(permit.isWithoutFallback === true ? { isWithoutFallback: true } : {}),
+      ...(preferredModel === undefined ? {} : { preferredModel }),
+      ...(endUser === undefined ? {} : { endUser }),
+    };
     const answer = await options.readModel(options.provider.stream(asked, signal), [], new Set(), { onText: () => {} });
     if (answer.type === "failed") throw answer.error;
     const { text, model, usage: used } = answer;

@@ -151,6 +151,7 @@ function headText({ turn, step, at, model, request, notes }: SnapshotInput): str
     `conversation: ${turn.conversationId} (${turn.scope})`,
     `person: ${cell(author.name)} (${turn.target.platform}:${author.id})`,
     `model: ${request.preferredModel ?? model}${request.preferredModel === undefined ? "" : " (chosen for this conversation)"}`,
+    ...(request.endUser === undefined ? [] : [`sent as the person's id: ${request.endUser}`]),
     `output: at most ${request.maxOutputTokens} tokens`,
     ...notes.map((note) => `note: ${cell(note)}`),
   ];

@@ -1,4 +1,8 @@
-/** Asks a model for one word, because only an answer proves that the key, the model's name and the account work. */
+/**
+ * Asks a model for one word, as a turn would: by the same provider, with system text and a tool. Only an answer proves that
+ * the key, the model's name and the account work, and that the service takes tools with this model. A call of the tool, and
+ * thoughts alone, are answers too. Nothing runs the tool.
+ */
 import type { RemoraError } from "../lib/errors.ts";
 import { sentence } from "../lib/text/sentence.ts";
 import { withoutPlace } from "../lib/text/without-place.ts";
@@ -9,12 +13,18 @@ const maxCheckMs = 15_000;
 /** OpenAI refuses less. */
 const maxOutputTokens = 16;
 /** Counted if the model does not say what it used. */
-const atMost: Usage = { inputTokens: 16, outputTokens: maxOutputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 };
+const atMost: Usage = { inputTokens: 150, outputTokens: maxOutputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 const request: ModelRequest = {
-  system: [],
+  system: [{ text: "This checks the connection. You need no tool.", isCacheable: true }],
   messages: [{ role: "user", content: [{ type: "text", text: "Reply with the word ok." }] }],
-  tools: [],
+  tools: [
+    {
+      ...{ name: "current_time", description: "Tells the time.", skill: "check", folder: "none", timeoutMs: 1_000 },
+      parameters: { type: "object", properties: {}, additionalProperties: false },
+      ...{ isReadOnly: true, isIdempotent: true, readsUntrusted: false, isOutward: false, shellParameters: [] },
+    },
+  ],
   maxOutputTokens,
   isWithoutFallback: true,
 };
@@ -69,19 +79,35 @@ function problemFor(error: RemoraError, model: string): CheckProblem {
       );
     case "provider.no-credit":
       return problem(
-        `The account of this key has no credit, so ${model} does not answer.`,
+        `The account of this key has no credit, so ${model} does not answer${detailText(error)}.`,
         "Add credit, or use a key of another account.",
+      );
+    case "provider.spend-limit":
+      return problem(
+        `The account of this key has reached its spending limit, so ${model} does not answer${detailText(error)}.`,
+        "Raise the limit in the account, wait until it resets, or use a key of another account.",
+      );
+    case "provider.no-tools":
+      return problem(
+        `${nameOf(model)} can't use tools, so Remora can't work with it.`,
+        "Choose a model that can use tools.",
       );
     case "provider.forbidden":
       return problem(`This key may not use ${model} (403).`, "Choose another model, or use another key.");
     case "provider.unknown-model":
-      return problem(
-        `The service has no model ${model.slice(model.indexOf("/") + 1)}.`,
-        "Check the model's name and the address.",
-      );
+      return problem(`The service has no model ${nameOf(model)}.`, "Check the model's name and the address.");
     case "provider.aborted":
       return problem(`${model} did not answer in time.`, "Check the network and the service, and try again.");
     default:
       return problem(`${model} does not answer.`, /^https?:/.test(said) ? `${said}.` : sentence(said));
   }
+}
+
+function nameOf(model: string): string {
+  return model.slice(model.indexOf("/") + 1);
+}
+
+/** What the service said. It may name the limit, and the page where it can be raised. */
+function detailText({ detail }: RemoraError): string {
+  return detail === undefined ? "" : ` (${detail})`;
 }

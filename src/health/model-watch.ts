@@ -19,6 +19,8 @@ export interface ModelWatch {
   problemOf(model: string): string | undefined;
   /** True if no model can answer. */
   isBroken(): boolean;
+  /** Models that conversations have chosen besides. */
+  chosen(): Iterable<string>;
 }
 
 interface Heard {
@@ -26,51 +28,92 @@ interface Heard {
   state: "unknown" | "ok" | "broken";
   what: string;
   todo: string;
+  /** Of the failure, if it is broken. */
+  code?: string;
+  /** When it began to fail with this code. */
+  since: number;
+  /** An account that may not spend is not asked before. */
+  askAt: number;
+  keyDigest?: string | undefined;
 }
 
 const refusedTodo = "It is tried again after an hour at the latest";
 const refusedCodes = new Set(["provider.wrong-key", "provider.forbidden"]);
+const moneyTodo =
+  "Raise the limit or add credit in the account. It is tried again after a while, and with another key at once";
+const moneyCodes = new Set(["provider.no-credit", "provider.spend-limit"]);
+const moneyRestMs = 3_600_000;
+const longestMoneyRestMs = 6 * moneyRestMs;
+/** Rates are counted by the minute or the day, and most by the minute. */
+const longLimitMs = 30 * 60_000;
 const maxCallMs = 20_000;
 const maxMessageCharacters = 300;
-/** These say something about the request, not about the model. */
+const maxChosen = 200;
+/** In a turn, these say something about the request, not about the model. */
 const ofRequest = new Set([
-  ...["provider.aborted", "provider.too-long", "provider.no-tools", "provider.bad-request", "provider.empty"],
-  "provider.endless",
+  ...["provider.aborted", "provider.too-long", "provider.bad-request", "provider.empty", "provider.endless"],
 ]);
 
 interface Failure {
   code: string;
   message: string;
+  detail?: string | undefined;
+  retryAfterMs?: number | undefined;
 }
 
 export interface ModelWatchOptions {
   log: Log;
   /** Why the model's key counts as refused. Such a model rests, so it is not called while another one can answer. */
   refusal(provider: Provider): Failure | undefined;
+  now?: () => number;
 }
 
-export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatch {
+export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOptions): ModelWatch {
   const known = new Map<string, Heard>();
+  const chosen = new Set<string>();
   const told = new Set<string>();
 
   function heard(provider: Provider, model: string, failure?: Failure): void {
     // A conversation can choose models that are not configured; they say nothing about the others.
     if (model !== provider.model) return;
     const state = failure === undefined ? "ok" : "broken";
-    const todo = failure !== undefined && refusedCodes.has(failure.code) ? refusedTodo : "";
+    const code = failure?.code ?? "";
+    const isMoney = moneyCodes.has(code);
+    const todo = refusedCodes.has(code) ? refusedTodo : isMoney ? moneyTodo : "";
     const what = oneLine(failure === undefined ? `${model} answers` : textOf(failure, model), maxMessageCharacters);
     const before = known.get(provider.model);
     if (state === "broken" && before?.state !== "broken") log.warn({ model }, `model: ${what}`);
     if (state === "ok" && before?.state === "broken") log.info({ model }, `${model} answers again`);
-    known.set(provider.model, { provider, state, what, todo });
+    const restMs = isMoney ? Math.min(failure?.retryAfterMs ?? moneyRestMs, longestMoneyRestMs) : 0;
+    known.set(provider.model, {
+      ...{ provider, state, what, todo, code, askAt: now() + restMs, keyDigest: provider.keyDigest?.() },
+      since: before?.code === code ? before.since : now(),
+    });
   }
 
-  const checkOf = ({ provider: { model }, state, what, todo }: Heard): HealthCheck => {
+  const checkOf = ({ provider: { model }, state, what, todo, code = "", since }: Heard): HealthCheck => {
     const name = `model ${model}`;
     if (state === "unknown") return { name, state: "ok", what: "not asked yet" };
     if (state === "ok") return { name, state: "ok", what };
-    return { name, state: isBroken() ? "broken" : "warning", what, todo };
+    const isLong = code === "provider.rate-limited" && now() - since >= longLimitMs;
+    const why = isLong
+      ? `It has said so since ${new Date(since).toISOString().slice(0, 16)}Z, so it may be a limit on spending. Look into the account`
+      : "";
+    const forOwners = moneyCodes.has(code) || isLong ? { tellsOwners: true } : {};
+    return { name, state: isBroken() ? "broken" : "warning", what, why, todo, ...forOwners };
   };
+
+  /** A call that the account refuses again costs nothing, but tells nothing either. */
+  function isAskable({ provider, state, code = "", askAt, keyDigest }: Heard): boolean {
+    if (state !== "broken" || !moneyCodes.has(code)) return state !== "ok";
+    return now() >= askAt || provider.keyDigest?.() !== keyDigest;
+  }
+
+  /** The service may have begun to refuse every request, so the next check asks it. */
+  function doubt(provider: Provider): void {
+    const one = known.get(provider.model);
+    if (one?.state === "ok") known.set(provider.model, { ...one, state: "unknown" });
+  }
 
   /** It works, but every start begins with a request that the service refuses. */
   function adviceOf({ provider }: Pick<Heard, "provider">): HealthCheck[] {
@@ -89,19 +132,22 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
     observe(provider) {
       const isDemo = provider.name === "demo";
       known.set(provider.model, {
-        ...{ provider, state: isDemo ? "ok" : "unknown", todo: "" },
+        ...{ provider, state: isDemo ? "ok" : "unknown", todo: "", since: now(), askAt: 0 },
         what: isDemo ? "the demo model: no AI, a few fixed phrases" : "",
       });
       return {
         ...provider,
         async *stream(request, signal) {
           const model = request.preferredModel ?? provider.model;
+          if (model !== provider.model && chosen.size < maxChosen) chosen.add(model);
           for await (const event of provider.stream(request, signal)) {
             if (event.type === "end") {
               heard(provider, model);
               adviceOf({ provider });
             }
             if (event.type === "error" && !ofRequest.has(event.error.code)) heard(provider, model, event.error);
+            if (event.type === "error" && event.error.code === "provider.bad-request" && model === provider.model)
+              doubt(provider);
             yield event;
           }
         },
@@ -113,9 +159,7 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
       for (const { provider, state } of refused)
         if (state === "unknown") heard(provider, provider.model, refusal(provider));
       const asked = [...known.values()]
-        .filter(
-          (one) => one.state !== "ok" && !(isOtherLeft && refused.some(({ provider }) => provider === one.provider)),
-        )
+        .filter((one) => isAskable(one) && !(isOtherLeft && refused.some(({ provider }) => provider === one.provider)))
         .map(({ provider }) => provider);
       const limit = AbortSignal.any([signal, AbortSignal.timeout(maxCallMs)]);
       await Promise.all(
@@ -133,9 +177,11 @@ export function createModelWatch({ log, refusal }: ModelWatchOptions): ModelWatc
       return one?.state === "broken" ? one.what : undefined;
     },
     isBroken,
+    chosen: () => chosen,
   };
 }
 
-function textOf({ code, message }: Failure, model: string): string {
-  return code === "provider.aborted" ? `${model} did not answer in time` : withoutPlace(message);
+function textOf({ code, message, detail }: Failure, model: string): string {
+  if (code === "provider.aborted") return `${model} did not answer in time`;
+  return detail === undefined ? withoutPlace(message) : `${withoutPlace(message)} (${detail})`;
 }

@@ -16,6 +16,8 @@ export interface OwnerProblem {
   /** Of the service or the check; `disk` and `model` for all of their kind. */
   name: string;
   text: string;
+  /** Another problem says it too, so this one is not told by itself. */
+  isTold?: boolean;
 }
 
 const maxTextCharacters = 600;
@@ -24,11 +26,16 @@ const maxTextCharacters = 600;
 export function problemsOf(checks: readonly HealthCheck[], services: readonly ServiceState[]): OwnerProblem[] {
   const down = services.filter(({ name, isConnected }) => !isConnected && name !== "local");
   const broken = checks.filter(({ state }) => state === "broken");
+  const told = checks.filter(({ state, tellsOwners }) => state !== "ok" && tellsOwners === true);
   // Folders are often on one disk, and every model is a check of its own.
   const byPart = Map.groupBy(broken, ({ name }) => /^(?:disk|model) /.exec(name)?.[0].trim() ?? name);
   return [
     ...down.map(({ name, detail }) => ({ name, text: shortened(withoutPlace(detail)) })),
     ...[...byPart].map(([name, of]) => ({ name, text: shortened(of.map(checkText).join("; ")) })),
+    ...told.map((check) => ({
+      ...{ name: check.name, text: shortened(checkText(check)) },
+      isTold: check.state === "broken",
+    })),
   ];
 }
 
@@ -45,6 +52,8 @@ export function worksText({ name }: OwnerProblem): string {
       return "✅ There is room on the disk again, so I take messages again.";
     case "model":
       return "✅ A model answers again.";
+    case "one-model":
+      return `✅ ${modelIn(name)} answers again.`;
     case "other":
       return `✅ Solved: ${name}.`;
   }
@@ -65,14 +74,21 @@ function consequenceOf(name: string): string {
       return "I can't take new messages";
     case "model":
       return "I can't answer, because no model does";
+    case "one-model":
+      return `I can't use ${modelIn(name)}`;
     case "other":
       return `Something is wrong here, ${name}`;
   }
   return kind satisfies never;
 }
 
-function kindOf(name: string): "service" | "disk" | "model" | "other" {
+function modelIn(name: string): string {
+  return name.replace(/^model /, "");
+}
+
+function kindOf(name: string): "service" | "disk" | "model" | "one-model" | "other" {
   if (name === "slack" || name === "discord") return "service";
+  if (name.startsWith("model ")) return "one-model";
   return name === "disk" || name === "model" ? name : "other";
 }
 

@@ -86,9 +86,11 @@ export function createOwnerNotices(options: OwnerNoticesOptions): OwnerNotices {
     for (const name of problems.keys()) if (!broken.has(name)) broken.set(name, now);
     for (const name of over.keys()) if (problems.has(name)) over.delete(name);
     const lasts = (since: number | undefined) => since !== undefined && now - since >= minProblemMs;
-    const news = [...problems.values()].filter(({ name }) => {
+    const news = [...problems.values()].filter(({ name, isTold = false }) => {
       const last = known[name];
-      return lasts(broken.get(name)) && (last === undefined || (last.isOver && now - last.at >= minRepeatMs));
+      return (
+        !isTold && lasts(broken.get(name)) && (last === undefined || (last.isOver && now - last.at >= minRepeatMs))
+      );
     });
     const solved = Object.entries(known).flatMap(([name, { isOver, problem }]) => {
       if (isOver || problems.has(name)) return [];

@@ -8,6 +8,8 @@ export interface FailureOptions {
   /** A retry may succeed (network, timeout, 429, 5xx). Set by the code that knows the cause. */
   isRetryable?: boolean;
   retryAfterMs?: number;
+  /** What else owners should know. People in a chat do not read it. */
+  detail?: string;
   cause?: unknown;
 }
 
@@ -16,6 +18,7 @@ export class RemoraError extends Error {
   readonly place: string;
   readonly isRetryable: boolean;
   readonly retryAfterMs: number | undefined;
+  readonly detail: string | undefined;
 
   constructor(options: FailureOptions) {
     super(`[${options.place}] ${options.message}`, options.cause === undefined ? undefined : { cause: options.cause });
@@ -24,6 +27,7 @@ export class RemoraError extends Error {
     this.place = options.place;
     this.isRetryable = options.isRetryable ?? false;
     this.retryAfterMs = options.retryAfterMs;
+    this.detail = options.detail;
   }
 }
 

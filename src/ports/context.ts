@@ -26,10 +26,12 @@ export interface ContextInput {
 export interface BuiltContext {
   request: ModelRequest;
   /**
-   * Builds the request with about half the tokens, for a model that refuses it as too long. Keeps the system prompt, the
-   * tools, the newest messages and the results of this turn, cut if they are long.
+   * Builds the request with at most `tokens`. Keeps the system prompt, the tools, the newest messages and the results of
+   * this turn, cut if they are long. Returns the request itself if it fits.
    */
-  shorter?(): ModelRequest;
+  fitting?(tokens: number): ModelRequest;
+  /** As `fitting`, for a model that refuses the request as too long: with at most half of its tokens. */
+  shorter?(tokens?: number): ModelRequest;
   /** Relative to the workspace. The snapshot is written later, and a failed write is only logged. */
   snapshotPath: string;
   estimatedTokens: number;

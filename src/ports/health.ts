@@ -25,6 +25,8 @@ export interface HealthCheck {
   what: string;
   why?: string;
   todo?: string;
+  /** Owners get a message about it also if it is only a warning, because nobody else can solve it. */
+  tellsOwners?: boolean;
   /** Repairs it. Resolves to what was done. Only `doctor --fix` calls it. */
   fix?: { question: string; run(): Promise<string> };
 }

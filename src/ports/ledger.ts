@@ -127,6 +127,8 @@ export interface LedgerKinds {
   session: { state: "active" | "ended"; body: SessionRecord };
   "sign-in": { state: "open" | "used"; body: SignInRecord };
   process: { state: "running" | "ended"; body: ProcessRecord };
+  /** A random value that all processes of an installation share. */
+  secret: { state: "kept"; body: { value: string } };
 }
 
 export type LedgerKind = keyof LedgerKinds;

@@ -48,10 +48,14 @@ export interface ModelRequest {
   maxOutputTokens: number;
   /** The `provider/model` that a person chose for this conversation. */
   preferredModel?: string;
+  /** The person who asked, as a digest. Services use it to tell misuse by one person from that of a whole installation. */
+  endUser?: string;
   /** No other model may answer instead. */
   isWithoutFallback?: boolean;
-  /** Builds the request again with a smaller context, for a model that refuses this one as too long. Only the cascade calls it. */
-  shorter?(): ModelRequest;
+  /** Builds the request again with at most `tokens`, for a model that takes no more. Only the cascade calls it. */
+  fitting?(tokens: number): ModelRequest;
+  /** As `fitting`, for a model that has refused this request as too long: with at most half the tokens. */
+  shorter?(tokens?: number): ModelRequest;
   /** Milliseconds. Limits the wait for a connection further, because another model is ready to answer. */
   connectMs?: number;
   /** Called once the connection is there and the request has left. Services may then take long to answer. */
@@ -64,6 +68,8 @@ export interface Usage {
   outputTokens: number;
   cacheReadTokens: number;
   cacheWriteTokens: number;
+  /** US dollars that the service itself says it charges for the call. Absent if it does not say. */
+  cost?: number;
 }
 
 export type StopReason = "end" | "tool-calls" | "max-tokens" | "refusal";
@@ -102,6 +108,8 @@ export interface Provider {
   address?: string;
   /** Tells two keys apart without containing them. Undefined if the service needs no key. */
   keyDigest?(): string | undefined;
+  /** The longest prompt that `provider/model` takes, in estimated tokens. Undefined if that is not known by now. */
+  promptTokens?(model: string): number | undefined;
   /** What was learned from the service since the start. */
   advice?(): ProviderAdvice[];
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;

@@ -93,6 +93,7 @@ function messagesBody(
     max_tokens: request.maxOutputTokens,
     messages: withBreakpoints(messages),
     stream: true,
+    ...(request.endUser === undefined ? {} : { metadata: { user_id: request.endUser } }),
     ...(thinking === undefined ? {} : { thinking }),
     ...(system.length > 0 ? { system } : {}),
     ...(tools.length > 0 ? { tools } : {}),

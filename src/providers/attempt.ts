@@ -1,6 +1,7 @@
 /**
  * Asks one model of the cascade. Before the next model gets its chance:
  *
+ *   a model that takes less     gets a prompt that fits, if its limit is known
  *   a prompt that is too long   is sent once more with a smaller context
  *   a stream that breaks        is requested once more; the new text replaces what people have seen
  *   a tool call that is none    is requested once more
@@ -37,7 +38,7 @@ interface Failure {
 }
 
 export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortSignal): Attempts {
-  const { shorter, preferredModel: _preferred, ...request } = whole;
+  const { fitting, shorter, preferredModel: _preferred, ...request } = whole;
   /** The model whose visible text the next attempt replaces. */
   let broken: string | undefined;
 
@@ -76,7 +77,9 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
 
   return {
     async *ask(candidate, connection, insteadBecause) {
-      const asked: ModelRequest = { ...request, ...connection };
+      const limit = candidate.provider.promptTokens?.(candidate.model);
+      const fits = limit === undefined || fitting === undefined ? {} : messagesOf(fitting(limit));
+      const asked: ModelRequest = { ...request, ...connection, ...fits };
       const failure = yield* once(candidate, asked, insteadBecause);
       if (failure === undefined) return undefined;
       const isTooLong = failure.error.code === "provider.too-long" && shorter !== undefined;
@@ -85,7 +88,10 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       yield { type: "notice", text: isTooLong ? "Asking again with a shorter history" : "Asking again" };
       // A connection that broke before any text may need a moment, so a single model gets its retry as well.
       const wasRepeated = isTooLong || failure.hasText;
-      const next = isTooLong ? { ...asked, ...messagesOf(shorter()) } : asked;
+      // A model that reported its limit only now gets what fits. Otherwise even the known limit was too high.
+      const now = candidate.provider.promptTokens?.(candidate.model);
+      const most = now !== undefined && now < (limit ?? Number.POSITIVE_INFINITY) ? now : limit && limit / 2;
+      const next = isTooLong ? { ...asked, ...messagesOf(shorter(most)) } : asked;
       const again = yield* once(candidate, next, insteadBecause);
       return again === undefined ? undefined : { candidate, error: again.error, wasRepeated };
     },

@@ -15,6 +15,8 @@ export interface CheckedFetch {
   thrown(): unknown;
 }
 
+const colon = 0x3a;
+
 /** This much of a body suffices to find its error. */
 const maxErrorBodyBytes = 64_000;
 
@@ -28,6 +30,7 @@ export function createCheckedFetch(
   let thrown: unknown;
 
   async function checkedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+    thrown = undefined;
     const signals = init.signal ? [signal, init.signal] : [signal];
     const headers = new Headers(init.headers);
     const id = randomUUID();
@@ -93,4 +96,20 @@ async function readSome(response: Response): Promise<string> {
     // The body can't be read completely, but the status suffices.
   }
   return text;
+}
+
+/**
+ * Calls `onComment` for comments in a stream of events. Services send them while the model is silent, and libraries hide them.
+ * A comment travels alone.
+ */
+export function withComments(response: Response, onComment: () => void): Response {
+  const { body, headers, status } = response;
+  if (body === null || !/text\/event-stream/i.test(headers.get("content-type") ?? "")) return response;
+  const watched = new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      if (bytes[0] === colon) onComment();
+      controller.enqueue(bytes);
+    },
+  });
+  return new Response(body.pipeThrough(watched), { headers, status });
 }

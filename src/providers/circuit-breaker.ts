@@ -11,19 +11,32 @@ export interface CircuitBreaker {
   codeOf(model: string): string | undefined;
   /** Call before a request. Pauses a failed model for other requests so that only one at a time tries it. */
   begin(model: string): void;
-  /** `minRestMs`: the failure will not pass sooner. */
-  failed(model: string, code: string, minRestMs?: number): void;
+  /**
+   * `minRestMs`: the failure will not pass sooner. `longestMs`: once the failures have lasted for longer than the longest
+   * usual pause, the pause may grow up to this, but never beyond the time that they have lasted.
+   */
+  failed(model: string, code: string, minRestMs?: number, longestMs?: number): void;
   clear(model: string): void;
 }
 
 const shortestRestMs = 5_000;
 export const maxBreakerMs = 5 * 60_000;
 /** Limited, because people can choose any model name. */
-const maxModels = 200;
+export const maxModels = 200;
+
+interface Rest {
+  /** When the first failure in a row came. */
+  began: number;
+  since: number;
+  restMs: number;
+  failures: number;
+  code: string;
+}
 
 export function createCircuitBreaker(now: () => number): CircuitBreaker {
-  const resting = new Map<string, { since: number; restMs: number; failures: number; code: string }>();
-  const restAfter = (failures: number) => Math.min(shortestRestMs * 2 ** (failures - 1), maxBreakerMs);
+  const resting = new Map<string, Rest>();
+  const restAfter = (failures: number, longestMs = maxBreakerMs) =>
+    Math.min(shortestRestMs * 2 ** (failures - 1), longestMs);
 
   function leftMs(model: string): number {
     const rest = resting.get(model);
@@ -38,10 +51,14 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
       if (rest === undefined) return;
       Object.assign(rest, { restMs: Math.max(leftMs(model), restAfter(rest.failures)), since: now() });
     },
-    failed(model, code, minRestMs = 0) {
-      const failures = Math.min((resting.get(model)?.failures ?? 0) + 1, 20);
+    failed(model, code, minRestMs = 0, longestMs = maxBreakerMs) {
+      const before = resting.get(model);
+      const failures = Math.min((before?.failures ?? 0) + 1, 20);
+      const began = before?.began ?? now();
+      const lastedMs = Math.max(0, now() - began);
+      const restMs = Math.max(restAfter(failures, Math.max(maxBreakerMs, Math.min(lastedMs, longestMs))), minRestMs);
       resting.delete(model);
-      resting.set(model, { failures, code, since: now(), restMs: Math.max(restAfter(failures), minRestMs) });
+      resting.set(model, { began, failures, code, since: now(), restMs });
       const [oldest] = resting.keys();
       if (resting.size > maxModels && oldest !== undefined) resting.delete(oldest);
     },

@@ -6,7 +6,7 @@ import { createCheckedFetch } from "./checked-fetch.ts";
 import { shownUrl, thrownFailure } from "./classify-failure.ts";
 import { embeddingPrefix } from "./embedding-prefixes.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
-import { defaultOllamaHost, ollamaUrlOf } from "./ollama.ts";
+import { defaultOllamaHost, ollamaUrlOf } from "./ollama-models.ts";
 import { openAiUrl } from "./openai-client.ts";
 
 export interface EmbedderOptions {

@@ -6,11 +6,19 @@ export interface ErrorBody {
   message: string;
   type: string;
   code: string;
+  /** More codes, from the body's details. */
+  reasons?: string;
+  /** How long to wait, as the body says it. */
+  waitMs?: number;
+  /** When a limit resets, in milliseconds since 1970. */
+  resetsAt?: number;
   /** The field of the request that is wrong. */
   param?: string;
 }
 
 const maxRetryAfterMs = 24 * 60 * 60_000;
+/** Google says to wait for seconds also where the quota of the day is used up. */
+const dailyWaitMs = 60 * 60_000;
 
 /**
  * Reads `{ error: { message, type, code } }`, `{ message, type, code }`, `{ error: "text" }`, `{ detail }` or plain text. Google
@@ -23,7 +31,44 @@ export function errorBodyOf(value: unknown): ErrorBody {
   if (value.error) return errorBodyOf(value.error);
   const textOf = (field: unknown) => (typeof field === "string" || typeof field === "number" ? String(field) : "");
   const { type, code, param } = value;
-  return { message: messageIn(value), type: textOf(type), code: textOf(code), param: textOf(param) };
+  const message = messageIn(value);
+  return { message, type: textOf(type), code: textOf(code), param: textOf(param), ...detailsOf(value, message) };
+}
+
+/** Codes and times, as Anthropic (`details`), OpenRouter (`metadata`) and Google (`status`, a list of `details`) put them. */
+function detailsOf(
+  { status, details, metadata }: Record<string, unknown>,
+  message: string,
+): Pick<ErrorBody, "reasons" | "waitMs" | "resetsAt"> {
+  const found = new Map<string, string[]>();
+  collect([{ status }, details, metadata], found, 0);
+  const named = (...keys: string[]) => keys.flatMap((key) => found.get(key) ?? []);
+  const reasons = named("status", "error_code", "reason", "quotaId", "limit_source").join(" ");
+  const seconds = Number.parseFloat(named("retryDelay")[0] ?? "");
+  const waitMs = /PerDay/.test(reasons) ? dailyWaitMs : seconds * 1000;
+  const resetsAt = Date.parse(named("resets_at", "quotaResetTimeStamp")[0] ?? dateIn(message));
+  return {
+    ...(reasons === "" ? {} : { reasons }),
+    ...(waitMs >= 0 ? { waitMs: Math.min(waitMs, maxRetryAfterMs) } : {}),
+    ...(Number.isNaN(resetsAt) ? {} : { resetsAt }),
+  };
+}
+
+const maxDetailDepth = 6;
+
+function collect(value: unknown, found: Map<string, string[]>, depth: number): void {
+  if (!isFields(value) || depth > maxDetailDepth) return;
+  for (const [key, inner] of Object.entries(value)) {
+    if (typeof inner === "string") found.set(key, [...(found.get(key) ?? []), inner]);
+    else collect(inner, found, depth + 1);
+  }
+}
+
+/** As in "You will regain access on 2026-12-01 at 00:00 UTC". */
+function dateIn(message: string): string {
+  const [, day = "", time = "00:00"] =
+    /\b(?:on|until|after|at|resets?) (\d{4}-\d\d-\d\d)(?:(?: at |T| )(\d\d:\d\d))?/i.exec(message) ?? [];
+  return day === "" ? "" : `${day}T${time}Z`;
 }
 
 function isFields(value: unknown): value is Record<string, unknown> {

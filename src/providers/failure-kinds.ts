@@ -1,5 +1,7 @@
 /** The kinds of provider failures: a permanent code, whether a retry may help, and what to do. */
 
+import { endingOf } from "./model-lifecycle.ts";
+
 export interface ProviderPlace {
   name: string;
   /** The model's name without the provider's name. */
@@ -10,13 +12,15 @@ export interface ProviderPlace {
   modelSetting: string;
 }
 
-interface Kind {
+export interface Kind {
   code: string;
   isRetryable: boolean;
-  say(place: ProviderPlace, said: string): string;
+  say(place: ProviderPlace, said: string, resets: string): string;
+  /** What the service reported is only for owners. */
+  isAboutMoney?: boolean;
 }
 
-/** `said` is what the service reported, in brackets; it may be empty. */
+/** `said` is what the service reported, in brackets, and `resets` when the failure ends; both may be empty. */
 export const failureKinds = {
   wrongKey: {
     code: "provider.wrong-key",
@@ -32,14 +36,29 @@ export const failureKinds = {
   noCredit: {
     code: "provider.no-credit",
     isRetryable: false,
-    say: (place, said) =>
-      `the account has no credit left${said}; add credit, or set another key in ${place.keySetting}`,
+    isAboutMoney: true,
+    say: (place) => `the account has no credit left; add credit, or set another key in ${place.keySetting}`,
+  },
+  spendLimit: {
+    code: "provider.spend-limit",
+    isRetryable: false,
+    isAboutMoney: true,
+    say: (place, _said, resets) =>
+      `the account has reached its spending limit${resets}; whoever manages the account can raise it, or set another key in ${place.keySetting}`,
   },
   unknownModel: {
     code: "provider.unknown-model",
     isRetryable: false,
     say: (place, said) =>
       `there is no model ${place.model} at ${place.baseUrl}${said}; check ${place.modelSetting} and ${place.urlSetting}`,
+  },
+  endedModel: {
+    code: "provider.model-ended",
+    isRetryable: false,
+    say: (place) => {
+      const { ends, instead } = endingOf(`${place.name}/${place.model}`) ?? { ends: "an earlier day" };
+      return `${place.model} has ended on ${ends}; set ${place.modelSetting} to ${instead ?? "another model"}`;
+    },
   },
   tooLong: {
     code: "provider.too-long",
@@ -72,7 +91,7 @@ export const failureKinds = {
   wrongApi: {
     code: "provider.wrong-api",
     isRetryable: false,
-    say: (place, said) => `${place.model} is not asked in this way${said}; set models.openai.api to auto`,
+    say: (place, said) => `${place.model} can't be used by this API${said}; set models.openai.api to auto`,
   },
   rateLimited: {
     code: "provider.rate-limited",
@@ -88,6 +107,12 @@ export const failureKinds = {
     code: "provider.server-error",
     isRetryable: true,
     say: (_place, said) => `the service failed${said}; try again later`,
+  },
+  noMemory: {
+    code: "provider.no-memory",
+    isRetryable: false,
+    say: (place, said) =>
+      `the machine at ${place.baseUrl} has too little memory for ${place.model}${said}; close other programs there, or choose a smaller model (${place.modelSetting})`,
   },
   offline: {
     code: "provider.offline",

@@ -6,7 +6,7 @@
 import { type RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { inBatches } from "../lib/in-batches.ts";
 import { type ModelEvent, type ModelRequest, maxProviderStateLength } from "../ports/provider.ts";
-import { createCheckedFetch } from "./checked-fetch.ts";
+import { createCheckedFetch, withComments } from "./checked-fetch.ts";
 import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 import { createTextCallReader } from "./text-call-reader.ts";
@@ -158,24 +158,6 @@ async function* withJoinedText(pieces: AsyncIterable<StreamPiece>): AsyncGenerat
 function callsNatively({ baseUrl }: ProviderPlace): boolean {
   return /(?:^|\.)api\.(?:anthropic|openai)\.com$/.test(URL.parse(baseUrl)?.hostname ?? "");
 }
-
-/**
- * Calls `onComment` for comments in a stream of events. Services send them while the model is silent, and libraries hide them.
- * A comment travels alone.
- */
-function withComments(response: Response, onComment: () => void): Response {
-  const { body, headers, status } = response;
-  if (body === null || !/text\/event-stream/i.test(headers.get("content-type") ?? "")) return response;
-  const watched = new TransformStream<Uint8Array, Uint8Array>({
-    transform(bytes, controller) {
-      if (bytes[0] === colon) onComment();
-      controller.enqueue(bytes);
-    },
-  });
-  return new Response(body.pipeThrough(watched), { headers, status });
-}
-
-const colon = 0x3a;
 
 /** Drops all provider state if it is too long for the journal, because a service would refuse partial state. */
 function withinBounds(end: Extract<ModelEvent, { type: "end" }>): ModelEvent {

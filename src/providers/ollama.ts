@@ -2,65 +2,70 @@
  * Ollama through its client library, for local models, including small ones. The library can't abort a request without
  * an answer, so `fetch` gets the signal. It skips lines that it can't parse, so lines are checked first. It takes an
  * image given as text for a file path, so images are passed as bytes.
+ *
+ * What the server refuses for one model is adapted to once, and remembered: a context that needs too much memory, and `think`.
  */
-import type { ChatRequest, ChatResponse, Message, Ollama, ShowResponse } from "ollama";
+import type { ChatResponse } from "ollama";
+import { RemoraError } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
-import type { ModelMessage, ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
-import type { ToolImage } from "../ports/tool.ts";
+import type { ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
 import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
-import { inputOf, modelOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
+import { type ContextWishes, createOllamaContexts, type OllamaContexts, readingMs } from "./ollama-context.ts";
+import { defaultOllamaHost, ollamaUrlOf } from "./ollama-models.ts";
+import { carryOf, chatRequest, type RequestSettings } from "./ollama-request.ts";
+import { modelOf } from "./request-mapping.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
-export interface OllamaOptions {
+export interface OllamaOptions extends Pick<RequestSettings, "think" | "keepAlive"> {
   /** If absent, the default address on this machine. */
   host?: string;
   model: string;
   timeouts?: Timeouts;
+  /** For which context a model is loaded. */
+  context: ContextWishes | OllamaContexts;
 }
 
-export const defaultOllamaHost = "http://127.0.0.1:11434";
-
-/** Completes the value of `OLLAMA_HOST`, which may lack scheme and port, and may be an address to listen on. */
-export function ollamaUrlOf(host: string): string {
-  const trimmed = host.trim().replace(/\/+$/, "");
-  const hasScheme = /^https?:\/\//i.test(trimmed);
-  const withHost = trimmed.startsWith(":") ? `127.0.0.1${trimmed}` : trimmed;
-  const url = new URL(hasScheme ? trimmed : `http://${withHost}`);
-  if (!hasScheme && url.port === "") url.port = "11434";
-  if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
-  return url.href.replace(/\/$/, "");
-}
-
-/** Lists the models of Ollama at `host`, or resolves to undefined if it does not answer. Never rejects. */
-export async function probeOllama(host: string, signal: AbortSignal): Promise<string[] | undefined> {
-  try {
-    const response = await fetch(`${ollamaUrlOf(host)}/api/tags`, { signal });
-    const body: unknown = await response.json();
-    if (!response.ok || !isJsonObject(body) || !Array.isArray(body.models)) return undefined;
-    return body.models.flatMap((model) => (isJsonObject(model) && typeof model.name === "string" ? model.name : []));
-  } catch {
-    return undefined;
-  }
-}
+/** As Ollama 0.9 and later say it. */
+const thinkRefused = /does not support thinking|think value|invalid think/i;
+/** As llama-server and the engine for Apple's chips say it. */
+const givenContext = /(?:context size|context length) \((\d+) tokens\)/;
+const memoryRefused =
+  /more system memory|out of (?:device )?memory|(?:not enough|insufficient) memory|failed to allocate|allocation failed|[a-z]+malloc failed|signal: killed/i;
 
 export function createOllamaProvider(options: OllamaOptions): Provider {
   const { timeouts = defaultTimeouts } = options;
   const host = options.host ?? defaultOllamaHost;
+  const contexts = "of" in options.context ? options.context : createOllamaContexts(host, options.context);
+  const server = { ...options, host, contexts, thoughtless: new Set<string>() };
   const pictures = createPictureFallback();
   return {
     name: "ollama",
     model: `ollama/${options.model}`,
     address: host.includes("://") ? host : `http://${host}`,
+    promptTokens: (model) => contexts.promptTokens(model.replace(/^ollama\//, "")),
     stream(request, signal) {
       const place = ollamaPlace(modelOf(request, "ollama", options.model), host);
+      const firstTokenMs = timeouts.firstTokenMs + readingMs(request);
       return pictures.stream(place.model, request, (asked) =>
-        guardedStream({ place, timeouts, request: asked, open: (call) => ask(place, asked, call) }, signal),
+        guardedStream(
+          {
+            ...{ place, timeouts: { ...timeouts, firstTokenMs }, request: asked },
+            open: (call) => ask(server, place, asked, call),
+          },
+          signal,
+        ),
       );
     },
   };
+}
+
+interface Server extends Pick<OllamaOptions, "think" | "keepAlive"> {
+  contexts: OllamaContexts;
+  /** Models that refuse `think` as it is set. */
+  thoughtless: Set<string>;
 }
 
 function ollamaPlace(model: string, baseUrl: string): ProviderPlace {
@@ -74,92 +79,79 @@ function ollamaPlace(model: string, baseUrl: string): ProviderPlace {
   };
 }
 
-async function* ask(place: ProviderPlace, request: ModelRequest, call: StreamCall): AsyncGenerator<StreamPiece> {
+async function* ask(
+  server: Server,
+  place: ProviderPlace,
+  request: ModelRequest,
+  call: StreamCall,
+): AsyncGenerator<StreamPiece> {
   const { Ollama } = await import("ollama");
-  const host = ollamaUrlOf(place.baseUrl);
-  const client = new Ollama({ host, fetch: checkingLines(place, call.fetch) });
-  const canSee = !hasPictures(request) || (await hasVision(new Ollama({ host, fetch: call.fetch }), place.model));
-  const asked = canSee ? request : withoutPictures(request);
-  yield* read(await client.chat(chatRequest(asked, place.model)), place);
-}
-
-/** Asks Ollama first, because it ignores pictures for models without vision. Old versions don't report vision. */
-async function hasVision(client: Ollama, model: string): Promise<boolean> {
-  try {
-    const { capabilities } = (await client.show({ model })) as Partial<ShowResponse>;
-    return capabilities === undefined || capabilities.includes("vision");
-  } catch {
-    return true;
-  }
-}
-
-function chatRequest(request: ModelRequest, model: string): ChatRequest & { stream: true } {
-  const system = systemTextOf(request);
-  return {
-    model,
-    stream: true,
-    messages: [...(system === "" ? [] : [{ role: "system", content: system }]), ...request.messages.map(ollamaMessage)],
-    options: { num_predict: request.maxOutputTokens },
-    ...(request.tools.length === 0
-      ? {}
-      : {
-          tools: request.tools.map((tool) => ({
-            type: "function",
-            function: { name: tool.name, description: wellFormed(tool.description), parameters: tool.parameters },
-          })),
-        }),
-  };
-}
-
-function ollamaMessage(message: ModelMessage): Message {
-  switch (message.role) {
-    case "user": {
-      const texts = message.content.flatMap((part) => (part.type === "text" ? wellFormed(part.text) : []));
-      const images = message.content.flatMap((part) => (part.type === "image" ? [part] : []));
-      return { role: "user", content: texts.join("\n\n"), ...imagesOf(images) };
+  const client = new Ollama({ host: ollamaUrlOf(place.baseUrl), fetch: checkingLines(place, call.fetch) });
+  for (;;) {
+    const { facts, numCtx } = await server.contexts.of(place.model, call.signal, call.fetch);
+    // Ollama ignores pictures for models without vision. Old versions don't report vision.
+    const canSee = facts?.capabilities?.includes("vision") ?? true;
+    const asked = canSee || !hasPictures(request) ? request : withoutPictures(request);
+    let answer: AsyncIterable<ChatResponse>;
+    try {
+      answer = await client.chat(chatRequest(asked, place.model, settingsFor(server, place.model, numCtx)));
+    } catch (thrown) {
+      adapt(server, place, thrown);
+      continue;
     }
-    case "assistant":
-      return {
-        role: "assistant",
-        content: wellFormed(message.text),
-        ...(message.toolCalls.length === 0
-          ? {}
-          : {
-              tool_calls: message.toolCalls.map((call) => ({
-                function: { name: wireName(call.name), arguments: inputOf(call.inputJson) },
-              })),
-            }),
-      };
-    case "tool":
-      return {
-        role: "tool",
-        content: wellFormed(message.text),
-        tool_name: wireName(message.name),
-        ...imagesOf(message.images ?? []),
-      };
-    default:
-      return message satisfies never;
+    yield* read(answer, place);
+    return;
   }
 }
 
-function imagesOf(images: readonly ToolImage[]): Pick<Message, "images"> {
-  if (images.length === 0) return {};
-  return { images: images.map(({ base64 }) => new Uint8Array(Buffer.from(base64, "base64"))) };
+function settingsFor({ think, keepAlive, thoughtless }: Server, model: string, numCtx: number | undefined) {
+  return { keepAlive, numCtx, think: thoughtless.has(model) ? undefined : think };
+}
+
+/** Returns if the request can be sent again in another way. */
+function adapt({ contexts, thoughtless, think }: Server, place: ProviderPlace, thrown: unknown): void {
+  if (!(thrown instanceof RemoraError)) throw thrown;
+  const { code, message } = thrown;
+  if (
+    code === "provider.bad-request" &&
+    thinkRefused.test(message) &&
+    think !== undefined &&
+    !thoughtless.has(place.model)
+  ) {
+    thoughtless.add(place.model);
+    return;
+  }
+  const given = code === "provider.too-long" ? Number(givenContext.exec(message)?.[1]) : 0;
+  if (given > 0) contexts.learn(place.model, given);
+  if (code !== "provider.server-error" || !memoryRefused.test(message)) throw thrown;
+  if (!contexts.shrink(place.model)) throw failure(place, "noMemory", { said: message, cause: thrown });
 }
 
 async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace): AsyncGenerator<StreamPiece> {
   let calls = 0;
+  let thought = "";
   for await (const chunk of stream) {
-    const { content = "", tool_calls: toolCalls = [] } = chunk.message ?? {};
-    yield content === "" ? { type: "progress" } : { type: "text-delta", text: content };
-    for (const { function: wanted } of toolCalls) {
+    // Servers that imitate Ollama send null for what there is none of.
+    const { content, thinking, tool_calls: toolCalls } = chunk.message ?? {};
+    thought += thinking ?? "";
+    if (content) yield { type: "text-delta", text: content };
+    else yield { type: thinking ? "thinking" : "progress" };
+    for (const { function: wanted } of toolCalls ?? []) {
       calls += 1;
-      const inputJson = JSON.stringify(wanted.arguments ?? {});
-      yield { type: "tool-call", id: `call_${calls}`, name: wanted.name, inputJson };
+      yield { type: "tool-call", id: `call_${calls}`, name: wanted.name, inputJson: inputJsonOf(wanted.arguments) };
     }
     if (!chunk.done) continue;
-    yield { type: "end", stop: doneReason(chunk, calls > 0), usage: chatUsage(chunk), model: `ollama/${place.model}` };
+    const carry = carryOf(thought);
+    yield {
+      ...{ type: "end", stop: doneReason(chunk, calls > 0), usage: chatUsage(chunk), model: `ollama/${place.model}` },
+      ...(carry === undefined ? {} : { carry }),
+    };
   }
+}
+
+/** Some servers that speak Ollama's protocol send the arguments as OpenAI does, as text. */
+function inputJsonOf(given: unknown): string {
+  return typeof given === "string" ? given : JSON.stringify(given ?? {});
 }
 
 function doneReason(chunk: ChatResponse, hasCalls: boolean): StopReason {

@@ -13,6 +13,7 @@ import { cacheBreakpoint, cachedPrefixOf, imageUrlOf, isOpenAiHost, mayReason, s
 import type { Dialect } from "./openai-dialect.ts";
 import { createExtras, extrasOf } from "./openai-extras.ts";
 import { fitted } from "./openai-habits.ts";
+import { reportedCost } from "./reported-cost.ts";
 import { inputOf, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 
 type Chunk = OpenAI.ChatCompletionChunk;
@@ -173,6 +174,7 @@ function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
   usage.outputTokens = wire.completion_tokens ?? 0;
   usage.cacheReadTokens = cached;
   usage.cacheWriteTokens = written;
+  Object.assign(usage, reportedCost(wire));
 }
 
 function finishReason(finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"], hasCalls: boolean): StopReason {

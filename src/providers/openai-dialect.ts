@@ -29,7 +29,8 @@ export interface Dialect {
 
 /** How services name the fields that a request can do without. */
 const optionalFields = {
-  include: /\binclude\b|encrypted content/i,
+  instructions: /\binstructions\b/i,
+  include: /\binclude\b|encrypted[ _]content/i,
   store: /\bstore\b/i,
   prompt_cache_key: /prompt_?cache_?key/i,
   prompt_cache_breakpoint: /prompt_?cache_?breakpoint/i,
@@ -94,7 +95,7 @@ export function dialectsAfter(
   refusal: ServiceRefusal,
   { isAuto, maxOutputTokens }: { isAuto: boolean; maxOutputTokens: number },
 ): Dialect[] {
-  const { message: text } = refusal;
+  const text = `${refusal.param} ${refusal.message}`;
   const maxOutput = roomIn(text, dialect.maxOutput?.tokens ?? maxOutputTokens);
   if (maxOutput !== undefined) return [{ ...dialect, maxOutput }];
   const next: Dialect[] = [];
@@ -107,14 +108,15 @@ export function dialectsAfter(
   }
   if (!unsupported.test(text)) return [...next, ...inOtherWords];
   const names = (Object.keys(optionalFields) as OptionalField[]).filter((name) => optionalFields[name].test(text));
-  const isEffort = /\breasoning/i.test(text) && dialect.effort !== undefined;
+  const isEffort = dialect.effort !== undefined && /\breasoning(?![._]?(?:encrypted|content|details))/i.test(text);
   if (names.some((name) => !dialect.refused.has(name)) || isEffort)
     next.push({
       ...dialect,
       effort: isEffort ? undefined : dialect.effort,
       refused: new Set([...dialect.refused, ...names]),
     });
-  if (/max_(?:completion_)?tokens/.test(text)) next.push({ ...dialect, limitField: otherLimit(dialect) });
+  const isLimit = dialect.api === "chat" && /max_(?:completion_)?tokens/.test(text);
+  if (isLimit) next.push({ ...dialect, limitField: otherLimit(dialect) });
   return [...next, ...inOtherWords];
 }
 

@@ -10,9 +10,17 @@ import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
-import { type CachedPrefix, cacheBreakpoint, cachedPrefixOf, imageUrlOf, mayReason } from "./openai-client.ts";
+import {
+  type CachedPrefix,
+  cacheBreakpoint,
+  cachedPrefixOf,
+  imageUrlOf,
+  mayReason,
+  serviceOf,
+} from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
+import { reportedCost } from "./reported-cost.ts";
 import { systemTextOf, wellFormed } from "./request-mapping.ts";
 
 type Responses = OpenAI.Responses.Response;
@@ -26,7 +34,9 @@ export function responsesBody(
   const prefix = cachedPrefixOf(request, place);
   const hasKey = prefix !== undefined && !refused.has("prompt_cache_key");
   const marked = refused.has("prompt_cache_breakpoint") ? undefined : prefix;
-  const instructions = marked === undefined ? systemTextOf(request) : "";
+  const system = systemTextOf(request);
+  // xAI's pages say of `instructions` that it has them, and that it does not. A first message is right either way.
+  const hasItem = marked !== undefined || refused.has("instructions") || serviceOf(place.baseUrl) === "xai";
   return {
     model,
     stream: true,
@@ -36,10 +46,10 @@ export function responsesBody(
     ...(hasKey ? { prompt_cache_key: prefix.key } : {}),
     max_output_tokens: request.maxOutputTokens,
     input: [
-      ...(marked === undefined ? [] : [developerItem(marked)]),
+      ...(hasItem && system !== "" ? [systemItem(system, marked)] : []),
       ...request.messages.flatMap((message) => itemsOf(message, model)),
     ],
-    ...(instructions === "" ? {} : { instructions }),
+    ...(hasItem || system === "" ? {} : { instructions: system }),
     ...(request.tools.length === 0
       ? {}
       : {
@@ -54,13 +64,12 @@ export function responsesBody(
   };
 }
 
-/** The system text as the first item, because `instructions` can't have a breakpoint. */
-function developerItem({ stable, rest }: CachedPrefix): OpenAI.Responses.ResponseInputItem {
-  const marked = { type: "input_text" as const, text: stable, ...cacheBreakpoint };
-  return {
-    role: "developer",
-    content: [marked, ...(rest === "" ? [] : [{ type: "input_text" as const, text: rest }])],
-  };
+/** The system text as the first item: `instructions` can't have a breakpoint, and not every service takes them. */
+function systemItem(system: string, marked: CachedPrefix | undefined): OpenAI.Responses.ResponseInputItem {
+  if (marked === undefined) return { role: "system", content: system };
+  const stable = { type: "input_text" as const, text: marked.stable, ...cacheBreakpoint };
+  const rest = marked.rest === "" ? [] : [{ type: "input_text" as const, text: marked.rest }];
+  return { role: "developer", content: [stable, ...rest] };
 }
 
 function itemsOf(message: ModelMessage, model: string): OpenAI.Responses.ResponseInputItem[] {
@@ -170,5 +179,6 @@ function responseUsage(response: Responses): Usage {
     outputTokens: response.usage?.output_tokens ?? 0,
     cacheReadTokens: cached,
     cacheWriteTokens: written,
+    ...reportedCost(response.usage),
   };
 }

@@ -73,9 +73,9 @@ function createDialects(options: OpenAiOptions): Dialects {
     of: (model) => learned.get(model) ?? firstDialect(options, model),
     worked(model, dialect) {
       const kept = lasting(dialect);
-      if (isSameDialect(kept, firstDialect(options, model))) return;
       if (learned.size >= maxModels) learned.clear();
-      learned.set(model, kept);
+      if (isSameDialect(kept, firstDialect(options, model))) learned.delete(model);
+      else learned.set(model, kept);
     },
     advice: () => [...learned].flatMap(([model, dialect]) => adviceOn(model, firstDialect(options, model), dialect)),
   };
@@ -122,11 +122,19 @@ async function* ask(
   let refused: unknown;
   for (let dialect = waiting.shift(); dialect !== undefined && tried.length < maxTries; dialect = waiting.shift()) {
     tried.push(dialect);
-    let pieces: AsyncIterable<StreamPiece>;
+    let hasOutput = false;
     try {
-      pieces = await send(place, withClient, request, call, dialect);
+      for await (const piece of await send(place, withClient, request, call, dialect)) {
+        if (!hasOutput && piece.type !== "progress" && piece.type !== "thinking") {
+          hasOutput = true;
+          dialects.worked(place.model, dialect);
+        }
+        yield piece;
+      }
+      return;
     } catch (thrown) {
-      const refusal = serviceRefusalIn(thrown);
+      // Gateways that have begun a stream refuse in it.
+      const refusal = hasOutput ? undefined : serviceRefusalIn(thrown);
       if (refusal === undefined) throw thrown;
       const next = dialectsAfter(dialect, refusal, {
         isAuto: dialects.isAuto,
@@ -136,11 +144,7 @@ async function* ask(
       const isOther = next.length === 0 && !isAboutApi(dialect, refusal);
       if (refused === undefined || isOther) refused = explained(place, thrown, dialect, refusal, dialects);
       waiting.unshift(...next.filter((other) => !tried.some((one) => isSameDialect(one, other))));
-      continue;
     }
-    dialects.worked(place.model, dialect);
-    yield* pieces;
-    return;
   }
   throw refused;
 }

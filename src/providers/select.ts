@@ -1,11 +1,22 @@
 /** Selects the usable providers in order. The demo model counts only if settings name it or no other is ready. */
 import { RemoraError } from "../lib/errors.ts";
+import type { HealthCheck } from "../ports/health.ts";
 import type { Provider } from "../ports/provider.ts";
 import { createAnthropicProvider } from "./anthropic.ts";
 import { shownUrl } from "./classify-failure.ts";
 import { createDemoProvider } from "./demo.ts";
 import type { Timeouts } from "./guarded-stream.ts";
-import { createOllamaProvider, defaultOllamaHost, ollamaUrlOf, probeOllama } from "./ollama.ts";
+import { createOllamaProvider, type OllamaOptions } from "./ollama.ts";
+import { type ContextWishes, createOllamaContexts } from "./ollama-context.ts";
+import {
+  advisedModel,
+  type ChosenModel,
+  chooseOllamaModel,
+  defaultOllamaHost,
+  hostnameOf,
+  type OllamaModel,
+  probeOllama,
+} from "./ollama-models.ts";
 import { createOpenAiProvider } from "./openai.ts";
 import type { OpenAiOptions } from "./openai-client.ts";
 
@@ -14,7 +25,7 @@ export interface ProviderSettings {
   order: string[];
   anthropic: { apiKey?: string; baseUrl?: string; model: string };
   openai: { apiKey?: string } & Pick<OpenAiOptions, "baseUrl" | "model" | "api" | "effort">;
-  ollama: { host?: string; model?: string };
+  ollama: Pick<OllamaOptions, "host" | "think" | "keepAlive"> & { model?: string; context: ContextWishes };
   /** The key at this moment. By default, keys do not change. */
   keyOf?(name: "anthropic" | "openai"): string | undefined;
   preferred?: string;
@@ -29,6 +40,10 @@ export interface ProviderStatus {
   model: string;
   isReady: boolean;
   hint: string;
+  /** Why this model, if no setting names it. */
+  reason?: string;
+  /** What makes a ready model worse than it could be, as far as is known by now. */
+  warning?(): Pick<HealthCheck, "what" | "why" | "todo"> | undefined;
 }
 
 export interface SelectedProviders {
@@ -39,6 +54,14 @@ export interface SelectedProviders {
 interface ProbedProvider {
   status: ProviderStatus;
   provider?: Provider;
+}
+
+/** For health: what makes ready models worse than they could be. */
+export function warningsOf(statuses: readonly ProviderStatus[]): HealthCheck[] {
+  return statuses.flatMap((status): HealthCheck[] => {
+    const warning = status.warning?.();
+    return warning === undefined ? [] : [{ name: `${status.name} settings`, state: "warning", ...warning }];
+  });
 }
 
 /** Short, because Ollama runs on this machine or in its network and answers fast. */
@@ -158,45 +181,57 @@ function isWebAddress(text: string): boolean {
 }
 
 async function ollamaCandidate(
-  options: ProviderSettings["ollama"],
+  { context, ...options }: ProviderSettings["ollama"],
   timeouts: Timeouts,
   signal: AbortSignal,
 ): Promise<ProbedProvider> {
   const host = options.host ?? defaultOllamaHost;
-  const models = await probeOllama(host, AbortSignal.any([signal, AbortSignal.timeout(probeMs)]));
-  const model = options.model ?? models?.[0];
+  const within = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
+  const models = await probeOllama(host, within);
+  const chosen = options.model === undefined ? await chooseOllamaModel(host, models ?? [], within) : undefined;
+  const model = options.model ?? chosen?.name;
   const status = { name: "ollama", model: model === undefined ? "ollama" : `ollama/${model}` };
   // A configured host may start later, but then only the settings can name the model.
-  const isUsable = models !== undefined || (options.host !== undefined && isAddress(host));
+  const isUsable = models !== undefined || (options.host !== undefined && hostnameOf(host) !== undefined);
   if (model === undefined || !isUsable) return { status: { ...status, isReady: false, hint: missing(host, models) } };
-  const provider = createOllamaProvider({ host, model, timeouts });
-  return { provider, status: { ...status, ...ollamaReadiness(host, model, models) } };
+  const contexts = createOllamaContexts(host, context);
+  const provider = createOllamaProvider({ ...options, host, model, timeouts, context: contexts });
+  const readiness = ollamaReadiness(host, model, models);
+  if (!readiness.isReady) return { provider, status: { ...status, ...readiness } };
+  const { facts } = await contexts.of(model, within);
+  const reason = chosen && reasonOf(chosen);
+  const hint = [readiness.hint, ...(reason === undefined ? [] : [reason])].join(": ");
+  const cannot = facts?.capabilities?.includes("tools") === false ? toolless(model) : undefined;
+  const warning = () => cannot ?? contexts.problemOf(model);
+  return { provider, status: { ...status, isReady: true, hint, warning, ...(reason === undefined ? {} : { reason }) } };
 }
 
-function ollamaReadiness(address: string, model: string, models: string[] | undefined) {
+function toolless(model: string) {
+  const todo = `Get one that can: ollama pull ${advisedModel}, and name it in models.ollama.model`;
+  return { what: `ollama/${model} can't use tools, so each request with tools is refused`, todo };
+}
+
+function reasonOf({ usesTools }: ChosenModel): string {
+  const what = usesTools === true ? "can use tools" : "can chat";
+  return `the newest there that ${what} (models.ollama.model chooses another)`;
+}
+
+function ollamaReadiness(address: string, model: string, models: readonly OllamaModel[] | undefined) {
   const host = shownUrl(address);
   if (models === undefined)
     return { isReady: false, hint: `no answer at ${host} yet; Remora will try again when it needs it` };
-  const isThere = models.some((name) => name === model || name === `${model}:latest`);
+  const isThere = models.some(({ name }) => name === model || name === `${model}:latest`);
   return isThere
     ? { isReady: true, hint: `ready, at ${host}` }
     : { isReady: false, hint: `${host} has no model ${model}; run: ollama pull ${model}` };
 }
 
-function missing(address: string, models: string[] | undefined): string {
+function missing(address: string, models: readonly OllamaModel[] | undefined): string {
   const host = shownUrl(address);
-  if (!isAddress(address)) return `OLLAMA_HOST is not a valid address: ${host}`;
-  return models === undefined
-    ? `no answer at ${host}; start Ollama, or set OLLAMA_HOST`
-    : `${host} has no models; run: ollama pull llama3.2`;
-}
-
-function isAddress(host: string): boolean {
-  try {
-    return ollamaUrlOf(host) !== "";
-  } catch {
-    return false;
-  }
+  if (hostnameOf(address) === undefined) return `OLLAMA_HOST is not a valid address: ${host}`;
+  if (models === undefined) return `no answer at ${host}; start Ollama, or set OLLAMA_HOST`;
+  const none = models.length === 0 ? "no models" : "no model of its own that can chat";
+  return `${host} has ${none}; run: ollama pull ${advisedModel}`;
 }
 
 function demoStatus(demo: Provider, isUsed: boolean, isWanted: boolean): ProviderStatus {

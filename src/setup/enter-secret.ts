@@ -21,7 +21,7 @@ export interface SecretStep<Facts> {
 
 /** Problems that somebody may solve elsewhere, while the secret stays the same. */
 const sameSecretCodes =
-  /missing-scopes|intents|unreachable|rate-?limited|bad-answer|http|refused|overloaded|timeout|server-error|no-credit|aborted/;
+  /missing-scopes|intents|unreachable|rate-?limited|bad-answer|http|refused|overloaded|timeout|server-error|no-credit|spend-limit|aborted/;
 
 /** Resolves to undefined if the person skips it. Begins with what is already set, so running setup again changes nothing. */
 export async function enterSecret<Facts>(

@@ -17,7 +17,8 @@ export async function chooseOllama(setup: Setup): Promise<boolean> {
     const models = await ask.during("Looking for Ollama", () => services.listOllamaModels(url));
     if (models === undefined)
       return `Ollama does not answer at ${url ?? defaultOllamaUrl}.\nStart it with: ollama serve`;
-    if (models.length === 0) return "Ollama has no models yet.\nGet one with: ollama pull llama3.2";
+    if (models.length === 0)
+      return `Ollama has no model yet that can chat.\nGet one with: ollama pull ${services.advisedOllamaModel}`;
     const model = flags.model ?? (await chooseListed(setup, models));
     return { provider: "ollama", model, key: undefined, url };
   });

@@ -81,7 +81,7 @@ async function enterKey(setup: Setup, provider: "anthropic" | "openai"): Promise
       const wrong = keyFormProblem(provider, key);
       if (wrong !== undefined) return wrong;
       const checked = await check(key);
-      if (checked.ok || checked.code !== "provider.unknown-model" || !ask.isInteractive) return checked;
+      if (checked.ok || !/unknown-model|model-ended/.test(checked.code) || !ask.isInteractive) return checked;
       ask.warn(checked.problem);
       model = await enterModelName(setup, model);
       return await check(key);

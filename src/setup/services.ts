@@ -32,7 +32,9 @@ export interface SetupServices {
   defaultModels: Record<ProviderName, string>;
   /** One short call. */
   checkModel(choice: ModelChoice): Promise<CheckResult<{ model: string; milliseconds: number }>>;
-  /** Undefined if Ollama does not answer there. */
+  /** For somebody who has none yet. */
+  advisedOllamaModel: string;
+  /** Those that can chat, the best first. Undefined if Ollama does not answer there. */
   listOllamaModels(url: string | undefined): Promise<string[] | undefined>;
   /** Undefined if the server does not list its models. Never rejects. */
   listCompatibleModels(url: string, key: string | undefined): Promise<string[] | undefined>;

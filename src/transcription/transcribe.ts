@@ -92,6 +92,8 @@ const settings = "An operator must check transcription.baseUrl and transcription
 function explain(thrown: unknown, size: number, options: TranscriptionOptions): string {
   const where = whereOf(options);
   const status = statusOf(thrown);
+  if (isAboutMoney(thrown, status))
+    return `The account of ${lowerFirst(where)} may not spend more. An operator must add credit there, or raise its limit.`;
   switch (status) {
     case undefined:
       break;
@@ -115,6 +117,12 @@ function explain(thrown: unknown, size: number, options: TranscriptionOptions): 
     return `${where} took too long. Send a shorter recording, or write.`;
   if (thrown instanceof SyntaxError) return `${where} did not answer as expected. ${settings}`;
   return `${where} can't be reached. Send the recording again later, or write. ${settings}`;
+}
+
+/** Services refuse it with many statuses, so the code says it. Groq's for a limit is `blocked_api_access`. */
+function isAboutMoney(thrown: unknown, status: number | undefined): boolean {
+  if (status === 402) return true;
+  return /insufficient|credit|billing|spend|usage_limit|budget|blocked_api_access/.test(codeOf(thrown) ?? "");
 }
 
 function statusOf(thrown: unknown): number | undefined {

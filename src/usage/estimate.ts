@@ -37,10 +37,14 @@ export function estimatedUse(
   return { dollars, promptTokens, promptDollars: prompt(model) };
 }
 
-/** A call that broke off has probably been charged for its prompt and for what it had answered. */
-export function countedCall(call: ModelCall, priceOf: PriceOf): CountedCall {
+/**
+ * What the service says that a call costs counts before any price. A call that broke off has probably been charged for its
+ * prompt and for what it had answered. `learnedPriceOf` are prices for such calls of models that have no other.
+ */
+export function countedCall(call: ModelCall, priceOf: PriceOf, learnedPriceOf?: PriceOf): CountedCall {
   const { model, promptTokens = 0, answerCharacters = 0, isBroken = false } = call;
-  if (call.cost !== undefined) return { usage: call.usage, cost: call.cost };
+  const said = call.cost ?? call.usage.cost;
+  if (said !== undefined) return { usage: call.usage, cost: said };
   const price = priceOf(model);
   const isUnknown = isBroken || (tokensOf(call.usage) === 0 && (price === undefined || !isFree(price)));
   const estimated = {
@@ -48,7 +52,7 @@ export function countedCall(call: ModelCall, priceOf: PriceOf): CountedCall {
     ...{ cacheReadTokens: 0, cacheWriteTokens: 0 },
   };
   const usage = isUnknown ? estimated : call.usage;
-  const cost = costOf(model, usage, priceOf);
+  const cost = costOf(model, usage, (one) => priceOf(one) ?? (isUnknown ? learnedPriceOf?.(one) : undefined));
   const isEstimated = isUnknown && tokensOf(usage) > 0;
   return { usage, ...(cost === undefined ? {} : { cost }), ...(isEstimated ? { isEstimated } : {}) };
 }

@@ -1,6 +1,7 @@
 /**
  * What models cost: US dollars per million tokens, at the providers' standard rates (no batch, fast or regional rates).
- * Prices change, so `models.prices` in the configuration overrides every entry. A model that is not listed has no price.
+ * Prices change, so `models.prices` in the configuration overrides every entry. A model that is not listed has no price:
+ * for models that only some organizations get (gpt-6-rosalind, gpt-6-cyber, gpt-6.2-astra-law), none is public.
  *
  * `cacheWrite` is the price of Anthropic's five-minute cache and of OpenAI's thirty-minute cache. A prompt of more than
  * `long.above` tokens, cached ones included, costs the prices in `long` for all tokens of the call.
@@ -20,7 +21,7 @@ export interface Price extends TokenPrices {
 /** Keys are `provider/model`. */
 export type Prices = Readonly<Record<string, Price>>;
 
-export const priceTableDate = "2026-11-22";
+export const priceTableDate = "2026-11-27";
 
 export const priceTableSources = [
   "https://platform.claude.com/docs/en/about-claude/pricing",
@@ -55,8 +56,13 @@ function rounded(value: number): number {
 }
 
 export const shippedPrices: Prices = {
+  "anthropic/claude-fable-5-2": claude(8, 40, 0.2),
   "anthropic/claude-fable-5-1": claude(10, 50, 0.25),
   "anthropic/claude-fable-5": claude(10, 50),
+  /** Only for organizations in a program of verification, at Fable's prices. */
+  "anthropic/claude-mythos-5-2": claude(8, 40, 0.2),
+  "anthropic/claude-mythos-5-1": claude(10, 50, 0.25),
+  "anthropic/claude-mythos-5": claude(10, 50),
   "anthropic/claude-opus-5-5": claude(4, 20, 0.2),
   "anthropic/claude-opus-5": claude(5, 25),
   "anthropic/claude-opus-4-8": claude(5, 25),
@@ -74,11 +80,15 @@ export const shippedPrices: Prices = {
   "openai/gpt-6.2-sol": withLongContext(openai(2, 10, 0.1, 2.5)),
   "openai/gpt-6.2-astra": withLongContext(openai(8, 40, 0.4, 10)),
   "openai/gpt-6.1-sol": withLongContext(openai(2, 10, 0.1, 2.5)),
+  "openai/gpt-6.1-terra": withLongContext(openai(1, 5, 0.05, 1.25)),
   "openai/gpt-6-astra": withLongContext(openai(10, 50, 1, 12.5)),
   "openai/gpt-6-sol": withLongContext(openai(2, 10, 0.2, 2.5)),
   "openai/gpt-6-luna": withLongContext(openai(0.1, 0.5, 0.01, 0.125)),
-  "openai/gpt-5.6-terra": withLongContext(openai(2, 12, 0.2)),
-  "openai/gpt-5.6-luna": withLongContext(openai(0.2, 1.2, 0.02)),
+  "openai/gpt-5.6": withLongContext(openai(5, 30, 0.5, 6.25)),
+  "openai/gpt-5.6-sol": withLongContext(openai(5, 30, 0.5, 6.25)),
+  "openai/gpt-5.6-terra": withLongContext(openai(2, 12, 0.2, 2.5)),
+  "openai/gpt-5.6-luna": withLongContext(openai(0.2, 1.2, 0.02, 0.25)),
+  "openai/gpt-5.5-pro": { input: 30, output: 180 },
   "openai/gpt-5.5": withLongContext(openai(5, 30, 0.5)),
   "openai/gpt-5.4": withLongContext(openai(2.5, 15, 0.25)),
   "openai/gpt-5.4-mini": openai(0.75, 4.5, 0.075),

@@ -4,6 +4,7 @@
  *   1. the configured prices: the model itself, then the longest matching prefix that ends in `*`
  *   2. the shipped table, for providers at their own address: the model itself, then the model without its date
  */
+import { createLruMap } from "../lib/lru-map.ts";
 import type { Usage } from "../ports/provider.ts";
 import { type Price, type Prices, shippedPrices } from "./price-table.ts";
 
@@ -14,6 +15,8 @@ export interface PriceOptions {
   /** False for a provider at another address, whose operator sets the prices. */
   hasOwnAddress(provider: string): boolean;
 }
+
+const maxLearnedModels = 200;
 
 /** For example `-20251001`, `@20251001` or `-2026-03-05`. */
 const dateSuffix = /[-@]\d{4}-?\d{2}-?\d{2}$/;
@@ -53,6 +56,46 @@ export function costAt(price: Price, usage: Usage): number {
 export function costOf(model: string, usage: Usage, priceOf: PriceOf): number | undefined {
   const price = priceOf(model);
   return price === undefined ? undefined : costAt(price, usage);
+}
+
+/** What models cost whose service reports each call's cost, and which have no price. */
+export interface ReportedCosts {
+  /** True if the model's cost is counted as its service reports it. */
+  isReported(model: string): boolean;
+  /** From now on, the calls of this service count as reported. */
+  note(model: string, usage: Usage): void;
+  /** A price to reserve with. Before the first call, that of the most expensive models. */
+  reservePriceOf: PriceOf;
+  /** A price for calls that broke off, from the calls before. */
+  learnedPriceOf: PriceOf;
+}
+
+/** Most models ask at most five times as much for what they write. */
+const outputFactor = 5;
+const cautiousInput = 10;
+
+export function createReportedCosts(reportsCost: (model: string) => boolean = () => false): ReportedCosts {
+  const services = new Set<string>();
+  /** US dollars per million tokens, the most that a call of the model has cost. */
+  const rates = createLruMap<number>(maxLearnedModels);
+  const serviceOf = (model: string) => model.split("/", 1)[0] ?? "";
+  const isReported = (model: string) => reportsCost(model) || services.has(serviceOf(model));
+  const priceAt = (input: number): Price => ({ input, output: input * outputFactor });
+
+  return {
+    isReported,
+    note(model, usage) {
+      if (usage.cost === undefined) return;
+      services.add(serviceOf(model));
+      const tokens = usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+      if (tokens > 0) rates.set(model, Math.max(rates.get(model) ?? 0, (usage.cost * 1_000_000) / tokens));
+    },
+    reservePriceOf: (model) => (isReported(model) ? priceAt(rates.get(model) ?? cautiousInput) : undefined),
+    learnedPriceOf(model) {
+      const rate = rates.get(model);
+      return rate === undefined ? undefined : priceAt(rate);
+    },
+  };
 }
 
 export function isFree({ input, output }: Price): boolean {

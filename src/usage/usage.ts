@@ -18,6 +18,8 @@ import {
   type AdmittedCall,
   type BudgetAsk,
   type BudgetDecisions,
+  type CountedCall,
+  type ModelCall,
   type Permit,
   payerOf,
   type Reservation,
@@ -44,13 +46,15 @@ import { createCounter } from "./counter.ts";
 import { countedCall, type Estimate, estimatedUse } from "./estimate.ts";
 import { earlierCallsText, unpricedText } from "./limit-text.ts";
 import { createOverview } from "./overview.ts";
-import { costOf, isFree, type PriceOf } from "./prices.ts";
+import { costOf, createReportedCosts, isFree, type PriceOf } from "./prices.ts";
 import { createReserver } from "./reserve.ts";
 
 export interface UsageOptions {
   ledger: Ledger;
   priceOf: PriceOf;
   limits: UsageLimits;
+  /** Whether the model's service reports what each call costs. A service that has done it once counts too. */
+  reportsCost?(model: string): boolean;
   /** Bounds what one call can use. Absent: calls are not bounded by their cost. */
   estimate?: Estimate;
   log: Log;
@@ -72,6 +76,13 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
   const counter = createCounter(ledger, log);
   const { reserveAll, release } = createReserver({ ledger, counter, step: limits.dollars.step, now });
   const { step, unpriced } = limits.dollars;
+  const reported = createReportedCosts(options.reportsCost);
+  const reservePriceOf: PriceOf = (model) => priceOf(model) ?? reported.reservePriceOf(model);
+
+  function counted(call: ModelCall): CountedCall {
+    reported.note(call.model, call.usage);
+    return countedCall(call, priceOf, reported.learnedPriceOf);
+  }
 
   function isFreeModel(model: string): boolean {
     const price = priceOf(model);
@@ -110,7 +121,8 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
       return await admitReserved(caller, day, isFreeCall ? all.flatMap(withoutBudget) : all, side.model, signal);
     }
     const model = await options.estimate?.modelOf(payer);
-    if (hasBudget && unpriced === "refuse" && model !== undefined && priceOf(model) === undefined)
+    const hasCost = model !== undefined && (priceOf(model) !== undefined || reported.isReported(model));
+    if (hasBudget && unpriced === "refuse" && model !== undefined && !hasCost)
       return { type: "refused", code: "usage.unpriced", sentence: unpricedText(model) + earlierCallsText(turn) };
     if (hasBudget && model !== undefined && isFreeModel(model)) {
       const hasPaidFallback = options.estimate?.fallbacks().some((other) => !isFreeModel(other)) === true;
@@ -149,7 +161,7 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
   }
 
   function mostUsed({ side }: Caller, model: string | undefined) {
-    if (side?.model === undefined) return estimatedUse(options.estimate, model, priceOf);
+    if (side?.model === undefined) return estimatedUse(options.estimate, model, reservePriceOf);
     const prompt = { inputTokens: side.promptTokens ?? 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
     const dollars = side.dollars ?? costOf(side.model, prompt, priceOf) ?? 0;
     return { dollars, promptTokens: 0, promptDollars: dollars };
@@ -162,9 +174,9 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
       asks: [],
       count(call) {
         isOver = true;
-        const counted = countedCall(call, priceOf);
-        const used = { ...call, ...counted, day };
-        return { ...counted, written: counter.add(additionsOf(caller, used, held, reservationId)) };
+        const result = counted(call);
+        const used = { ...call, ...result, day };
+        return { ...result, written: counter.add(additionsOf(caller, used, held, reservationId)) };
       },
       async end() {
         if (!isOver && held.length > 0) await release(held, reservationId);
@@ -188,10 +200,10 @@ export function createUsageMeter(options: UsageOptions): BudgetedUsageMeter {
     },
     async record({ model, usage }) {
       const day = toIsoDate(now());
-      const counted = countedCall({ model, usage, addedMs: 0 }, priceOf);
+      const result = counted({ model, usage, addedMs: 0 });
       const more = {
-        ...{ day, calls: 1, ...counted.usage, addedMs: 0, cost: counted.cost ?? 0 },
-        unpricedCalls: counted.cost === undefined ? 1 : 0,
+        ...{ day, calls: 1, ...result.usage, addedMs: 0, cost: result.cost ?? 0 },
+        unpricedCalls: result.cost === undefined ? 1 : 0,
       };
       const subjects = [usageSubject.model(model), usageSubject.everyone];
       await counter.add(subjects.map((subject) => ({ id: dailyId(day, subject), subject, more })));

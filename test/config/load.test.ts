@@ -108,6 +108,32 @@ describe("problems", () => {
     expect(formatProblems(problemsIn(`transcription: ${yaml}\n`))).toContain(said);
   });
 
+  test.each([
+    [
+      "keepAlive: 30 minutes",
+      'models.ollama.keepAlive: "30 minutes" can\'t be used: write seconds, such as 1800, or a time',
+    ],
+    ["keepAlive: '30'", "write seconds, such as 1800, or a time with its unit"],
+    [
+      "think: maybe",
+      'models.ollama.think: "maybe" can\'t be used: write true, false, low, medium, high or max, or null',
+    ],
+    ["contextTokens: 512", ">=2048"],
+  ])("models.ollama %s is refused with a reason", (yaml, said) => {
+    expect(formatProblems(problemsIn(`models:\n  ollama:\n    ${yaml}\n`))).toContain(said);
+  });
+
+  test.each([
+    "keepAlive: 30m",
+    "keepAlive: 1h30m",
+    "keepAlive: -1",
+    "keepAlive: -1m",
+    "keepAlive: null",
+    "think: false",
+  ])("models.ollama takes %s", (yaml) => {
+    expect(problemsIn(`models:\n  ollama:\n    ${yaml}\n`)).toEqual([]);
+  });
+
   test("a channel in chatLog.exclude must be an id, because a name would exclude nothing", () => {
     const exclude = (...channels: string[]) => problemsIn(`chatLog:\n  exclude: ${JSON.stringify(channels)}\n`);
     expect(exclude("slack:C0123", "slack:G0123AB", "discord:197038439483310086", "local:general")).toEqual([]);

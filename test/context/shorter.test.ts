@@ -65,9 +65,25 @@ test("keeps the system prompt, the newest messages and this turn's results, and 
   expect(tokensOf(shorter)).toBeLessThan(tokensOf(built.request) * 0.65);
   // The same every time, so that a retry after a crash asks the same.
   expect(built.shorter?.()).toEqual(shorter);
+  expect(tokensOf(built.shorter?.(2_000) ?? shorter)).toBeLessThan(tokensOf(shorter));
 
   builder.flush();
   const folder = join(world.workspace, "brain/prefrontal/.debug");
   const snapshots = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
   expect(snapshots.join("\n")).toContain("asked again with half the tokens");
+});
+
+test("a model that takes less gets a request that fits, with the question, and one that takes enough the whole request", async () => {
+  world.write("brain/prefrontal/identity.md", "You are Remora.");
+  const builder = world.builder();
+  for (let index = 0; index < 12; index += 1)
+    await builder.remember(turnOf(`h${index}`, `old question ${index}`, [step(`answer ${index} `.repeat(400))]));
+  const built = await builder.build({ turn: turnOf("t1", "the newest question", []), step: 1, tools: [], notes: [] });
+  expect(built.fitting?.(built.estimatedTokens)).toBe(built.request);
+  const fitting = built.fitting?.(2_500) ?? expect.fail("no request that fits");
+  expect(tokensOf(fitting)).toBeLessThan(2_750);
+  const text = fitting.messages.map(textOfMessage).join("\n");
+  expect(text).toContain("the newest question");
+  expect(text).toContain("old question 11");
+  expect(text).not.toContain("old question 5");
 });

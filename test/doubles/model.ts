@@ -7,7 +7,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { LLMock } from "@copilotkit/aimock";
 import { modelCheckText } from "./model-check.ts";
 import { type InstalledModel, ollamaPage } from "./model-rules/ollama.ts";
-import { changedBody, completeAnswer, refusalOf } from "./model-rules/rule.ts";
+import { changedBody, completeAnswer, type Refusal, refusalOf } from "./model-rules/rule.ts";
 import { type ModelService, rulesOfServices, serviceOfPath } from "./model-rules/services.ts";
 
 /** A frame is one event of the stream: an SSE block, or a line of JSON. */
@@ -43,6 +43,8 @@ export interface ModelDouble {
   blind(): void;
   /** From now on every request gets 401, or none again. */
   refuseKey(isRefused?: boolean): void;
+  /** From now on every request gets this answer, also those that only check, or none again. */
+  refuseAll(answer?: Refusal): void;
   /** Faults are used in order, one per request. Calls that only check whether the model answers are not counted. */
   failNext(...faults: Fault[]): void;
   /** Requests whose connection the client has closed before the answer was complete. */
@@ -53,6 +55,8 @@ export interface ModelDouble {
 export interface ModelDoubleOptions {
   /** Treats calls that only check whether the model answers like all others. */
   countsChecks?: boolean;
+  /** US dollars that each answer's usage says it has cost, as OpenRouter's does. */
+  cost?: number;
   /** The service whose rules apply. By default, the one whose protocol the request's path belongs to. */
   service?: ModelService;
   /** What a local server has, the newest first. By default, every model that a request names. */
@@ -63,6 +67,7 @@ export interface ModelDoubleOptions {
 
 export async function startModelDouble({
   countsChecks = false,
+  cost,
   service,
   installed,
   listsCapabilities = true,
@@ -74,22 +79,15 @@ export async function startModelDouble({
   const sockets = new Set<Socket>();
   let abandoned = 0;
   let isBlind = false;
-  let isKeyRefused = false;
+  let refusal: Refusal | undefined;
   mock.onMessage(modelCheckText, { content: "ok" });
   const server = createServer((request, response) => {
     response.on("close", () => {
       if (!response.writableFinished) abandoned += 1;
     });
     const state = {
-      faults,
-      requests,
-      answers,
-      isBlind,
-      isKeyRefused,
-      countsChecks,
-      service,
-      installed,
-      listsCapabilities,
+      ...{ faults, requests, answers, isBlind, refusal, countsChecks, cost, service },
+      ...{ installed, listsCapabilities },
     };
     serve(mock.url, request, response, state).catch(() => response.destroy());
   });
@@ -106,7 +104,10 @@ export async function startModelDouble({
       isBlind = true;
     },
     refuseKey(isRefused = true) {
-      isKeyRefused = isRefused;
+      refusal = isRefused ? wrongKey : undefined;
+    },
+    refuseAll(answer) {
+      refusal = answer;
     },
     failNext: (...next) => faults.push(...next),
     abandoned: () => abandoned,
@@ -128,8 +129,9 @@ interface State {
   requests: ModelRequestSeen[];
   answers: string[];
   isBlind: boolean;
-  isKeyRefused: boolean;
+  refusal: Refusal | undefined;
   countsChecks: boolean;
+  cost: number | undefined;
   service: ModelService | undefined;
   installed: readonly InstalledModel[] | undefined;
   listsCapabilities: boolean;
@@ -139,8 +141,10 @@ async function serve(
   upstream: string,
   request: IncomingMessage,
   response: ServerResponse,
-  { faults, requests, answers, isBlind, isKeyRefused, countsChecks, service, installed, listsCapabilities }: State,
+  state: State,
 ): Promise<void> {
+  const { faults, requests, answers, isBlind, refusal: refusesAll, countsChecks, cost, service } = state;
+  const { installed, listsCapabilities } = state;
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString();
@@ -149,16 +153,12 @@ async function serve(
   const page = ollamaPage(call, listsCapabilities);
   if (page !== undefined) {
     const shown = JSON.stringify(page.body, (key, value) =>
-      key === "capabilities" && isBlind ? value.filter((one: string) => one !== "vision") : value,
+      key === "capabilities" && value && isBlind ? value.filter((one: string) => one !== "vision") : value,
     );
     response.writeHead(page.status, { "content-type": "application/json" }).end(shown);
     return;
   }
-  if (isKeyRefused) {
-    const error = { type: "authentication_error", message: "invalid x-api-key", code: "invalid_api_key" };
-    response.writeHead(401, { "content-type": "application/json" }).end(JSON.stringify({ type: "error", error }));
-    return;
-  }
+  if (refusesAll !== undefined) return refuse(response, refusesAll);
   const isCounted = request.method === "POST" && (countsChecks || !text.includes(modelCheckText));
   if (isCounted) requests.push({ path, headers: request.headers, body: call.body });
   const fault = isCounted ? faults.shift() : undefined;
@@ -175,11 +175,7 @@ async function serve(
   const blindness = isBlind ? pictureRefusal(path, text) : undefined;
   const rules = rulesOfServices[service ?? serviceOfPath(path)];
   const refusal = blindness === undefined ? refusalOf(rules, call) : { status: 400, body: blindness };
-  if (refusal !== undefined) {
-    const headers = { "content-type": "application/json", ...refusal.headers };
-    response.writeHead(refusal.status, headers).end(JSON.stringify(refusal.body));
-    return;
-  }
+  if (refusal !== undefined) return refuse(response, refusal);
   const answer = await fetch(upstream + protocolPath(path), {
     method: request.method ?? "GET",
     headers: { "content-type": "application/json", authorization: "Bearer x", "x-api-key": "x" },
@@ -189,7 +185,9 @@ async function serve(
   response.writeHead(answer.status, { "content-type": type });
   response.flushHeaders();
   const separator = type.includes("event-stream") ? "\n\n" : "\n";
-  const own = framesOf(await answer.text(), separator);
+  const said = await answer.text();
+  const whole = cost === undefined ? said : said.replaceAll('"usage":{', `"usage":{"cost":${cost},`);
+  const own = framesOf(whole, separator);
   const frames = answer.ok ? completeAnswer(rules, call, own) : own;
   answers.push(frames.join(separator));
   await write(frames, separator, response, fault);
@@ -198,6 +196,18 @@ async function serve(
 /** Services have these protocols below addresses of their own. */
 function protocolPath(path: string): string {
   return path.replace(/^.*\/(?=(?:chat\/completions|responses|messages)$)/, "/v1/");
+}
+
+const wrongKey: Refusal = {
+  status: 401,
+  body: {
+    type: "error",
+    error: { type: "authentication_error", message: "invalid x-api-key", code: "invalid_api_key" },
+  },
+};
+
+function refuse(response: ServerResponse, { status, headers, body }: Refusal): void {
+  response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 }
 
 function pictureRefusal(path: string, body: string): object | undefined {

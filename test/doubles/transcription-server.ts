@@ -26,7 +26,7 @@ export interface TranscriptionServer {
   model: string;
   heard: HeardRequest[];
   /** For the next requests, in order: a refusal with this status, an answer with this body, or no answer at all. */
-  failNext(...faults: (number | { body: string } | "silence")[]): void;
+  failNext(...faults: (number | { body: string; status?: number } | "silence")[]): void;
   close(): Promise<void>;
 }
 
@@ -38,14 +38,17 @@ export function speech(words: string, kind: "ogg" | "webm" | "wav" = "ogg"): Buf
 
 export async function startTranscriptionServer(): Promise<TranscriptionServer> {
   const heard: HeardRequest[] = [];
-  const faults: (number | { body: string } | "silence")[] = [];
+  const faults: (number | { body: string; status?: number } | "silence")[] = [];
   const [key, model] = ["whisper-key", "whisper-test"];
   const server = createServer(
     requestListener(async (request, response) => {
       const body = await buffer(request);
       const fault = faults.shift();
       if (fault === "silence") return;
-      if (typeof fault === "object") response.writeHead(200, { "content-type": "application/json" }).end(fault.body);
+      if (typeof fault === "object")
+        response
+          .writeHead(fault.status ?? 200, { "content-type": "application/json", "retry-after-ms": "1" })
+          .end(fault.body);
       else if (fault !== undefined) refuse(response, fault, "as the test wants it");
       else await answer(request, response, body, { heard, key, model });
     }),

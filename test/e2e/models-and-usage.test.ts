@@ -18,6 +18,8 @@ let ann: ChatClient;
 
 /** How many messages each request had. */
 let messagesSeen: number[];
+/** What each request said of the person who asked. */
+let endUsersSeen: (string | undefined)[];
 
 /** Each call is 1,000 tokens. */
 function speaking(name: "anthropic" | "openai"): Provider {
@@ -26,6 +28,7 @@ function speaking(name: "anthropic" | "openai"): Provider {
     model: `${name}/usual`,
     async *stream(request) {
       messagesSeen.push(request.messages.length);
+      endUsersSeen.push(request.endUser);
       const model = request.preferredModel ?? `${name}/usual`;
       yield { type: "text-delta", text: `I am ${model}.` };
       const usage = { inputTokens: 900, outputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0 };
@@ -68,6 +71,7 @@ async function stop(): Promise<void> {
 
 beforeEach(async () => {
   messagesSeen = [];
+  endUsersSeen = [];
   home = await createHome();
 });
 afterEach(async () => {
@@ -101,6 +105,38 @@ test("a chosen model answers from the next message on, only in its place, and af
   expect(await ask("hello", dm)).toBe("I am openai/special.");
   expect(await model("default", dm)).toContain("Back to the default");
   expect(await ask("hello", dm)).toBe("I am anthropic/usual.");
+});
+
+test("model services get a digest of a person's id, the same after a restart and another in each installation", async () => {
+  await start();
+  const ben = await createChatClient(app?.report().url ?? "", token, "ben");
+  await ask("hello", dm);
+  await ben.answerTo(await ben.say("hello", dm));
+  await ask("@remora hello");
+  ben.close();
+  await stop();
+  await start();
+  await ask("hello", dm);
+  const [annId, benId, ...later] = endUsersSeen;
+  expect(annId).toMatch(/^[0-9a-f]{64}$/);
+  expect(benId).toMatch(/^[0-9a-f]{64}$/);
+  expect(benId).not.toBe(annId);
+  expect(later).toEqual([annId, annId]);
+
+  await stop();
+  const first = home;
+  home = await createHome();
+  await start();
+  await ask("hello", dm);
+  expect(endUsersSeen.at(-1)).toMatch(/^[0-9a-f]{64}$/);
+  expect(endUsersSeen.at(-1)).not.toBe(annId);
+  await first.remove();
+});
+
+test("with models.userIds: off, model services get nothing that names a person", async () => {
+  await start("models: { userIds: off }\n");
+  expect(await ask("hello", dm)).toBe("I am anthropic/usual.");
+  expect(endUsersSeen).toEqual([undefined]);
 });
 
 test("usage and cost are counted across restarts, and the limit's message says until when", async () => {

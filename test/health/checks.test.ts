@@ -2,7 +2,7 @@
 import { chmod, mkdir, mkdtemp, open, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { checkDisk } from "../../src/health/disk.ts";
 import { createModelWatch } from "../../src/health/model-watch.ts";
 import { checkFolderExists, checkLeftovers, checkPrivate, runFix } from "../../src/health/repairs.ts";
@@ -137,12 +137,134 @@ test("a model whose key is refused is not called while another one is left, and 
   expect(watch.checks().map(({ state }) => state)).toEqual(["ok", "ok"]);
 });
 
+describe("a model in the watch", () => {
+  const clock = { now: 0 };
+  let digest = "one";
+  let asked: ModelRequest[] = [];
+  let failure: RemoraError | undefined;
+  const failed = (code: string, more: { detail?: string; retryAfterMs?: number } = {}) =>
+    new RemoraError({ ...{ code, place: "provider a", message: `failed with ${code}` }, ...more });
+  const provider: Provider = {
+    name: "a",
+    model: "a/m",
+    keyDigest: () => digest,
+    async *stream(request) {
+      asked.push(request);
+      if (failure !== undefined) yield { type: "error", error: failure };
+      else {
+        const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+        yield { type: "end", stop: "end", usage, model: "a/m" };
+      }
+    },
+  };
+  const turn: ModelRequest = { system: [], messages: [], tools: [], maxOutputTokens: 1 };
+  async function start() {
+    clock.now = 0;
+    asked = [];
+    failure = undefined;
+    const watch = createModelWatch({ log: silentLog, refusal: () => undefined, now: () => clock.now });
+    const observed = watch.observe(provider);
+    await watch.check(signal);
+    const ask = async () => {
+      for await (const event of observed.stream(turn, signal)) expect(event.type).toMatch(/end|error/);
+    };
+    return { watch, ask };
+  }
+
+  test("is asked with a tool and system text, as turns ask it", async () => {
+    await start();
+    expect(asked).toMatchObject([{ tools: [{ name: "current_time" }], maxOutputTokens: 16 }]);
+    expect(asked[0]?.system[0]?.text).not.toBe("");
+  });
+
+  test("whose account may not spend is not asked again for an hour, but with another key at once", async () => {
+    const { watch, ask } = await start();
+    failure = failed("provider.spend-limit", { detail: "429 raise it at console.example" });
+    await ask();
+    const before = asked.length;
+    expect(watch.checks()).toMatchObject([
+      {
+        state: "broken",
+        tellsOwners: true,
+        what: "failed with provider.spend-limit (429 raise it at console.example)",
+      },
+    ]);
+    for (let minute = 0; minute < 59; minute++) {
+      clock.now += 60_000;
+      await watch.check(signal);
+    }
+    expect(asked).toHaveLength(before);
+    digest = "two";
+    await watch.check(signal);
+    expect(asked).toHaveLength(before + 1);
+    clock.now += 3_600_000;
+    failure = undefined;
+    await watch.check(signal);
+    expect(watch.checks()).toMatchObject([{ state: "ok" }]);
+  });
+
+  test("that a service names a date for is asked every six hours until then", async () => {
+    const { watch, ask } = await start();
+    failure = failed("provider.spend-limit", { retryAfterMs: 40 * 3_600_000 });
+    await ask();
+    const before = asked.length;
+    clock.now += 6 * 3_600_000 - 1;
+    await watch.check(signal);
+    expect(asked).toHaveLength(before);
+    clock.now += 1;
+    await watch.check(signal);
+    expect(asked).toHaveLength(before + 1);
+  });
+
+  test("that gets too many requests for half an hour may have a limit on spending, and owners are told", async () => {
+    const { watch, ask } = await start();
+    failure = failed("provider.rate-limited");
+    await ask();
+    expect(watch.checks()[0]?.tellsOwners).toBeUndefined();
+    clock.now += 30 * 60_000;
+    await watch.check(signal);
+    expect(watch.checks()).toMatchObject([{ tellsOwners: true, why: expect.stringContaining("a limit on spending") }]);
+  });
+
+  test("that refuses a turn's request is asked by the next check, and is broken if it refuses that too", async () => {
+    const { watch, ask } = await start();
+    failure = failed("provider.bad-request");
+    await ask();
+    expect(watch.checks()).toMatchObject([{ state: "ok" }]);
+    await watch.check(signal);
+    expect(watch.checks()).toMatchObject([{ state: "broken", what: "failed with provider.bad-request" }]);
+  });
+});
+
+test("a model that works otherwise than the settings say needs attention, and the log says so once", async () => {
+  const advice = [{ model: "a/m", what: "a/m refused this", todo: "Set that" }];
+  const warned: string[] = [];
+  const log = { ...silentLog, warn: (_fields: object, message: string) => void warned.push(message) };
+  const watch = createModelWatch({ log, refusal: () => undefined });
+  const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const observed = watch.observe({
+    ...{ name: "a", model: "a/m", advice: () => advice },
+    async *stream() {
+      yield { type: "end", stop: "end", usage, model: "a/m" };
+    },
+  });
+  const request: ModelRequest = { system: [], messages: [], tools: [], maxOutputTokens: 1 };
+  for (const _turn of [1, 2])
+    for await (const event of observed.stream(request, signal)) expect(event.type).toBe("end");
+  expect(watch.checks()).toMatchObject([
+    { name: "model a/m", state: "ok" },
+    { name: "settings a/m", state: "warning", what: "a/m refused this", todo: "Set that" },
+  ]);
+  expect(warned).toEqual(["model: a/m refused this. Set that"]);
+  expect(watch.isBroken()).toBe(false);
+});
+
 test("where people chat, the demo model answers only if it is the only one named", async () => {
   const timeouts = { connectMs: 100, firstTokenMs: 100, idleMs: 100 };
   const none = {
     anthropic: { model: "m" },
     openai: { model: "m", api: "chat" as const },
-    ollama: { host: "http://127.0.0.1:1" },
+    ollama: { host: "http://127.0.0.1:1", context: { promptTokens: 32_000, answerTokens: 16_000 } },
   };
   const select = (order: string[], preferred?: string) =>
     createProviders(

@@ -158,3 +158,20 @@ test("without owners, nobody is told", async () => {
   checks = [full];
   expect(await after(15_000)).toEqual([]);
 });
+
+test("a model whose account may not spend is told also while another one answers, and once if none does", async () => {
+  const limit: HealthCheck = {
+    ...{ name: "model openai/one", state: "warning", tellsOwners: true, todo: "Raise the limit in the account" },
+    what: "the account has reached its spending limit",
+  };
+  const text =
+    "the account has reached its spending limit. Raise the limit in the account. I'll write again when that is solved.";
+  checks = [limit, { ...limit, name: "model b/two", tellsOwners: false }];
+  expect(await after(15_000, minute)).toContain(`discord 2: ⚠️ I can't use openai/one: ${text}`);
+  checks = [{ ...limit, state: "broken" }];
+  const none = await after(15_000, minute);
+  expect(none.join("\n")).toContain(`I can't answer, because no model does: ${text}`);
+  expect(none.join("\n")).not.toMatch(/answers again|can't use/);
+  checks = [];
+  expect((await after(15_000, minute)).join("\n")).toMatch(/✅ openai\/one answers again\./);
+});

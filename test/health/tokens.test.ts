@@ -4,10 +4,12 @@ import { checkModelCall } from "../../src/health/model-call.ts";
 import { checkToken } from "../../src/platforms/discord/doctor-token.ts";
 import { checkAppToken, checkBotToken } from "../../src/platforms/slack/doctor-tokens.ts";
 import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
+import { createOllamaProvider } from "../../src/providers/ollama.ts";
 import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import { freePort } from "../doubles/free-port.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { createSlackDouble, type SlackDouble } from "../doubles/slack/double.ts";
+import { apis, createOpenAiChatProvider, usualContext } from "../providers/apis.ts";
 
 describe("Slack's tokens", () => {
   let slack: SlackDouble;
@@ -122,6 +124,69 @@ describe("a model", () => {
     expect(await check(`http://127.0.0.1:${await freePort()}`)).toMatchObject({
       ok: false,
       code: "provider.unreachable",
+    });
+  });
+
+  test.each(apis)(
+    "answers over $name with a call of the tool, with thoughts alone, or with words that are cut",
+    async (api) => {
+      const double = await startModelDouble({ countsChecks: true });
+      try {
+        const asked = () => checkModelCall(api.create(double.url));
+        const answers = [
+          { toolCalls: [{ name: "current_time", arguments: "{}" }] },
+          { content: "" },
+          { content: "o", finishReason: "length" },
+        ];
+        for (const answer of answers) {
+          double.mock.clearFixtures();
+          double.mock.onMessage(/./, answer);
+          expect(await asked()).toMatchObject({ ok: true });
+        }
+        const { body } = double.requests[0] ?? {};
+        expect(JSON.stringify(body)).toContain('"current_time"');
+        expect(body?.stream).toBe(true);
+      } finally {
+        await double.stop();
+      }
+    },
+  );
+
+  test("that has no tools, or takes none in this API, is no model that Remora can work with", async () => {
+    const double = await startModelDouble({ countsChecks: true });
+    const refused = (status: number, error: unknown) =>
+      double.failNext({ type: "answer", status, body: JSON.stringify({ error }) });
+    try {
+      refused(400, "registry.ollama.ai/library/gemma:2b does not support tools");
+      expect(
+        await checkModelCall(createOllamaProvider({ host: double.url, model: "gemma:2b", context: usualContext })),
+      ).toMatchObject({
+        ...{ ok: false, code: "provider.no-tools" },
+        ...{
+          problem: "gemma:2b can't use tools, so Remora can't work with it.",
+          fix: "Choose a model that can use tools.",
+        },
+      });
+      const chat = createOpenAiChatProvider({ apiKey: "k", baseUrl: `${double.url}/v1`, model: "gpt-6-luna" });
+      expect(await checkModelCall(chat)).toMatchObject({
+        ...{ ok: false, code: "provider.wrong-api" },
+        fix: expect.stringMatching(/set models\.openai\.api/),
+      });
+    } finally {
+      await double.stop();
+    }
+  });
+
+  test("whose account may not spend says so, in the service's own words too", async () => {
+    const limit = {
+      type: "rate_limit_error",
+      message: "Over your monthly spend limit.",
+      details: { error_code: "enforced_spend_limit_reached" },
+    };
+    model.failNext({ type: "answer", status: 429, body: JSON.stringify({ type: "error", error: limit }) });
+    expect(await check()).toMatchObject({
+      ...{ ok: false, code: "provider.spend-limit", fix: expect.stringContaining("Raise the limit in the account") },
+      problem: expect.stringMatching(/has reached its spending limit, .* \(429 Over your monthly spend limit\.\)\.$/),
     });
   });
 });

@@ -20,6 +20,9 @@ export interface Api {
   garbageFrame: string;
 }
 
+/** As the settings have it by default. */
+export const usualContext = { promptTokens: 32_000, answerTokens: 16_000 };
+
 /** Long enough never to matter, unless a test sets them. */
 export const patient: Timeouts = { connectMs: 10_000, firstTokenMs: 10_000, idleMs: 10_000 };
 
@@ -69,7 +72,8 @@ export const apis: Api[] = [
   },
   {
     name: "ollama",
-    create: (url, timeouts = patient) => createOllamaProvider({ host: url, model: "llama3.2", timeouts }),
+    create: (url, timeouts = patient) =>
+      createOllamaProvider({ host: url, model: "llama3.2", timeouts, context: usualContext }),
     secondText: nth(2, (frame) => /"content":"[^"]/.test(frame)),
     argumentsPiece: (frame) => frame.includes("tool_calls"),
     ending: (frame) => frame.includes('"done":true'),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ollamaUrlOf, probeOllama } from "../../src/providers/ollama.ts";
+import { chatModels, ollamaUrlOf, probeOllama } from "../../src/providers/ollama-models.ts";
 import { freePort } from "../doubles/free-port.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 
@@ -12,7 +12,22 @@ afterEach(() => double.stop());
 describe("finding Ollama", () => {
   test("lists the models that are there", async () => {
     double.mock.on({ model: "llama3.2" }, { content: "x" });
-    expect(await probeOllama(double.url, AbortSignal.timeout(60_000))).toContain("llama3.2");
+    const models = await probeOllama(double.url, AbortSignal.timeout(60_000));
+    expect(models?.map(({ name }) => name)).toContain("llama3.2");
+  });
+
+  test("shows first those that can use tools to somebody who chooses, and none that only make vectors", async () => {
+    await double.stop();
+    double = await startModelDouble({
+      installed: [
+        { name: "nomic-embed-text", capabilities: ["embedding"] },
+        { name: "gemma3:4b", capabilities: ["completion", "vision"] },
+        { name: "qwen3.5:4b", capabilities: ["completion", "tools"] },
+        { name: "gpt-oss:120b-cloud", capabilities: ["completion", "tools"], remoteHost: "https://ollama.com" },
+      ],
+    });
+    const models = (await probeOllama(double.url, AbortSignal.timeout(60_000))) ?? [];
+    expect(chatModels(models).map(({ name }) => name)).toEqual(["qwen3.5:4b", "gpt-oss:120b-cloud", "gemma3:4b"]);
   });
 
   test.each(["not a host", "http://nowhere.invalid"])("finds none at %s", async (host) => {

@@ -1,8 +1,10 @@
 /** OpenAI's service and those that speak its protocols: by which API a model is asked, and with which fields. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import type { ModelService } from "../doubles/model-rules/services.ts";
 import { asking, collect, failureIn, lookUp, patient, textIn } from "./apis.ts";
-import { createOpenAiWorld, type OpenAiWorld, openAi, turn } from "./openai-world.ts";
+import { chunk, createOpenAiWorld, type OpenAiWorld, openAi, turn } from "./openai-world.ts";
 
 let world: OpenAiWorld;
 afterEach(() => world.stop());
@@ -70,6 +72,34 @@ describe("the API for a model", () => {
     world.double.failNext({ type: "answer", status, body: JSON.stringify({ error: { message } }) });
     expect((await collect(world.here("m"), asking("hello"))).at(-1)).toMatchObject({ type: "end" });
     expect(world.paths()).toEqual(["/v1/chat/completions", "/v1/responses"]);
+  });
+
+  test("is tried the other way when a gateway refuses in the stream that it has begun", async () => {
+    await start("any");
+    const message =
+      "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. Use /v1/responses.";
+    world.answerNext(chunk({ role: "assistant", content: "" }), { error: { code: 400, message } });
+    expect(textIn(await collect(world.here("m"), asking("hello")))).not.toBe("");
+    expect(world.paths()).toEqual(["/v1/chat/completions", "/v1/responses"]);
+  });
+
+  test("that answers and then breaks off is not blamed for the refusal before", async () => {
+    await start("any");
+    const body = JSON.stringify({ error: { message: "Please use /v1/responses instead." } });
+    world.double.failNext(
+      { type: "answer", status: 400, body },
+      { type: "break", before: (frame) => /_text\.delta/.test(frame) },
+    );
+    expect(failureIn(await collect(world.here("m"), asking("hello")))).toMatchObject({ code: "provider.cut" });
+  });
+
+  test("stays once anything was said, whatever the stream then says", async () => {
+    await start("any");
+    world.answerNext(chunk({ content: "Half" }), { error: { code: 400, message: "Use /v1/responses." } });
+    const events = await collect(world.here("m"), asking("hello"));
+    expect(textIn(events)).toBe("Half");
+    expect(failureIn(events)).toMatchObject({ code: "provider.bad-request" });
+    expect(world.paths()).toEqual(["/v1/chat/completions"]);
   });
 
   test.each([
@@ -164,6 +194,17 @@ describe("a field that a service refuses", () => {
     expect(textIn(await turn(world.at("https://api.x.ai/v1", "grok-build-0.1", { effort: "high" })))).toBe("It rains.");
   });
 
+  test("is the place of the system text, which then is a message", async () => {
+    await start("any");
+    const error = "Argument not supported: instructions";
+    world.double.failNext({ type: "answer", status: 400, body: JSON.stringify({ code: "invalid-argument", error }) });
+    await turn(world.at(azure, "prod"));
+    expect(world.double.requests.map(({ body }) => body.instructions)).toEqual(["You help.", undefined, undefined]);
+    expect((world.lastBody().input as unknown[])[0]).toEqual({ role: "system", content: "You help." });
+    await turn(world.at("https://api.x.ai/v1", "grok-4.3"));
+    expect(world.lastBody()).not.toHaveProperty("instructions");
+  });
+
   test("is an effort that only the parameter's name tells", async () => {
     await start("any");
     const error = {
@@ -175,13 +216,29 @@ describe("a field that a service refuses", () => {
     expect(world.double.requests.map(({ body }) => body.reasoning_effort)).toEqual(["none", undefined]);
   });
 
-  test("is encrypted reasoning, for a deployment whose name does not tell its model", async () => {
+  test.each([
+    { message: "Encrypted content is not supported with this model.", param: "include" },
+    { message: "reasoning.encrypted_content not supported" },
+  ])("is encrypted reasoning, for a deployment whose name does not tell its model: %j", async (error) => {
     await start("any");
-    const error = { message: "Encrypted content is not supported with this model.", param: "include" };
     world.double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error }) });
-    await turn(world.at(azure, "prod"));
+    await turn(world.at(azure, "prod", { effort: "high" }));
     expect(world.double.requests.map(({ body }) => body.include !== undefined)).toEqual([true, false, false]);
+    expect(world.lastBody()).toMatchObject({ reasoning: { effort: "high" } });
   });
+});
+
+test.each([
+  [422, { detail: [{ type: "string_type", loc: ["body", "model"], msg: "Input should be a valid string" }] }],
+  [422, { object: "error", message: { detail: [{ loc: ["body"], msg: "Input should be a valid string" }] } }],
+  [400, { error: { message: "Provider returned error", metadata: { raw: "Input should be a valid string" } } }],
+  [400, { error: { message: "Bad", metadata: { raw: '{"error":{"message":"Input should be a valid string"}}' } } }],
+  [400, [{ error: { message: "Input should be a valid string" } }]],
+])("the error %i %j gives the service's own words", async (status, body) => {
+  await start("any");
+  world.double.failNext({ type: "answer", status, body: JSON.stringify(body) });
+  const { message } = failureIn(await collect(world.here("m"), asking("hello")));
+  expect(message).toContain("Input should be a valid string");
 });
 
 describe("effort", () => {
@@ -268,8 +325,6 @@ describe("OpenAI's prompt cache", () => {
 });
 
 describe("silence before the first word", () => {
-  const hasRole = (frame: string) => frame.includes('"role":"assistant"');
-
   test.each([
     ["Chat Completions, after the role", "chat", (_frame: string, index: number) => index === 1, undefined],
     [
@@ -287,19 +342,23 @@ describe("silence before the first word", () => {
   });
 
   test.each([
-    ["chat", hasRole],
-    ["responses", (frame: string) => frame.includes("response.created")],
-  ] as const)("ends if it lasts, however often the service says that it is there (%s)", async (api, isFirst) => {
+    ["chat", `data: ${JSON.stringify(chunk({ role: "assistant", content: "" }))}`],
+    ["chat", ": keep-alive"],
+    ["responses", 'event: response.in_progress\ndata: {"type":"response.in_progress","response":{}}'],
+    ["responses", 'event: keepalive\ndata: {"type":"keepalive"}'],
+  ] as const)("ends if it lasts, however often the service says that it is there (%s: %s)", async (api, frame) => {
     await start("any");
-    let seen = false;
-    const before = (frame: string) => {
-      const was = seen;
-      seen ||= isFirst(frame);
-      return was;
-    };
-    world.double.failNext({ type: "stall", before });
-    const provider = world.here("thinker", { api, timeouts: { ...patient, firstTokenMs: 300, idleMs: 100 } });
-    expect(failureIn(await collect(provider, asking("hello")))).toMatchObject({ code: "provider.idle-timeout" });
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const timer = setInterval(() => response.write(`${frame}\n\n`), 20);
+      response.on("close", () => clearInterval(timer));
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const provider = world.here("thinker", { api, baseUrl, timeouts: { ...patient, firstTokenMs: 500, idleMs: 400 } });
+    const error = failureIn(await collect(provider, asking("hello")));
+    expect(error.code).toMatch(/^provider\.(?:idle|first-token)-timeout$/);
+    server.close();
   });
 });
 

@@ -110,6 +110,12 @@ describe("anthropic", () => {
     expect(JSON.stringify(double.requests[1]?.body.system)).toBe(JSON.stringify(first.body.system));
   });
 
+  test("gets the digest of the person who asked as metadata, and no metadata without one", async () => {
+    expect((await sent("anthropic", { endUser: "a digest" })).body.metadata).toEqual({ user_id: "a digest" });
+    double.requests.length = 0;
+    expect((await sent("anthropic", {})).body).not.toHaveProperty("metadata");
+  });
+
   test("gets neither tools nor an empty system prompt where there are none", async () => {
     const { body } = await sent("anthropic", { system: [], tools: [] });
     expect(Object.keys(body).sort()).toEqual(["max_tokens", "messages", "model", "stream", "thinking"]);

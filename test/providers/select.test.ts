@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createProviders, type ProviderSettings } from "../../src/providers/select.ts";
+import { createProviders, type ProviderSettings, warningsOf } from "../../src/providers/select.ts";
 import { freePort } from "../doubles/free-port.ts";
-import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
-import { asking, collect, patient, scripted } from "./apis.ts";
+import { type ModelDouble, type ModelDoubleOptions, startModelDouble } from "../doubles/model.ts";
+import type { InstalledModel } from "../doubles/model-rules/ollama.ts";
+import { asking, collect, patient, scripted, usualContext } from "./apis.ts";
 
 let double: ModelDouble;
 let nowhere: string;
@@ -18,14 +19,14 @@ async function select(more: Partial<ProviderSettings> = {}) {
     order: ["anthropic", "openai", "ollama", "demo"],
     anthropic: { model: "claude-sonnet-5-5" },
     openai: { model: "gpt-5.4-mini", api: "chat" },
-    ollama: { host: nowhere },
+    ollama: { host: nowhere, context: usualContext },
     timeouts: patient,
     ...more,
   };
   const { providers, statuses } = await createProviders(settings, new AbortController().signal);
   const ready = statuses.filter((status) => status.isReady).map((status) => status.model);
   const hints = Object.fromEntries(statuses.map((status) => [status.name, status.hint]));
-  return { providers, models: providers.map((provider) => provider.model), ready, hints };
+  return { providers, statuses, models: providers.map((provider) => provider.model), ready, hints };
 }
 
 describe("choosing providers", () => {
@@ -67,22 +68,15 @@ describe("choosing providers", () => {
     expect(models).toEqual(["demo/scripted"]);
   });
 
-  test("finds Ollama by itself, with the first of its models", async () => {
-    double.mock.on({ model: "llama3.2" }, { content: "Hi" });
-    const { models, ready } = await select({ ollama: { host: double.url } });
-    expect(models[0]).toMatch(/^ollama\//);
-    expect(ready[0]).toBe(models[0]);
-  });
-
   test("says how to get a model that Ollama does not have", async () => {
     double.mock.on({ model: "llama3.2" }, { content: "Hi" });
-    const { hints, models } = await select({ ollama: { host: double.url, model: "qwen9" } });
+    const { hints, models } = await select({ ollama: { host: double.url, model: "qwen9", context: usualContext } });
     expect(hints.ollama).toContain("ollama pull qwen9");
     expect(models).toEqual(["ollama/qwen9", "demo/scripted"]);
   });
 
   test("keeps an Ollama that was set and does not answer yet", async () => {
-    const { models, hints } = await select({ ollama: { host: nowhere, model: "llama3.2" } });
+    const { models, hints } = await select({ ollama: { host: nowhere, model: "llama3.2", context: usualContext } });
     expect(models).toEqual(["ollama/llama3.2", "demo/scripted"]);
     expect(hints.ollama).toContain("no answer");
   });
@@ -109,5 +103,81 @@ describe("choosing providers", () => {
     const { providers } = await select({ openai: { model: "o", api, baseUrl: `${double.url}/v1` } });
     await collect(providers[0] ?? expect.fail(), asking("hello"));
     expect(double.requests[0]?.path).toBe(api === "chat" ? "/v1/chat/completions" : "/v1/responses");
+  });
+});
+
+describe("choosing a model of Ollama", () => {
+  const [embed, bert, small, chatty, able, cloud] = [
+    { name: "nomic-embed-text:latest", capabilities: ["embedding"], family: "nomic-bert", contextLength: 2_048 },
+    { name: "my-vectors:latest", capabilities: [], family: "bert" },
+    { name: "tiny:latest", capabilities: ["completion", "tools"], contextLength: 8_192 },
+    { name: "gemma3:4b", capabilities: ["completion", "vision"], family: "gemma3", contextLength: 131_072 },
+    { name: "qwen3.5:4b", capabilities: ["completion", "tools", "thinking"], contextLength: 262_144 },
+    { name: "gpt-oss:120b-cloud", capabilities: ["completion", "tools"], remoteHost: "https://ollama.com:443" },
+  ] as const;
+
+  async function chosenOf(installed: readonly InstalledModel[], more: Partial<ModelDoubleOptions> = {}) {
+    await double.stop();
+    double = await startModelDouble({ installed, ...more });
+    scripted(double);
+    return await select({ order: ["ollama"], ollama: { host: double.url, context: usualContext } });
+  }
+
+  test("takes the newest that can use tools, never an embedding model, and says why", async () => {
+    const { providers, models, hints } = await chosenOf([embed, bert, chatty, able, small]);
+    expect(models).toEqual(["ollama/qwen3.5:4b"]);
+    expect(hints.ollama).toMatch(/the newest there that can use tools \(models\.ollama\.model chooses another\)/);
+    expect((await collect(providers[0] ?? expect.fail(), asking("hello"))).at(-1)?.type).toBe("end");
+  });
+
+  test("asks versions about each model that don't say in the list what it can do", async () => {
+    const { models } = await chosenOf([embed, chatty, able], { listsCapabilities: false });
+    expect(models).toEqual(["ollama/qwen3.5:4b"]);
+  });
+
+  test("takes no model for chat whose family or name says that it makes vectors, if a version says nothing", async () => {
+    const silent = [embed, bert, able].map(({ capabilities: _capabilities, ...rest }) => rest);
+    expect((await chosenOf(silent)).models).toEqual(["ollama/qwen3.5:4b"]);
+    expect((await chosenOf(silent)).hints.ollama).toContain("the newest there that can chat");
+  });
+
+  test("takes one that can only chat if there is no other, and says that it can't use tools", async () => {
+    const { models, statuses } = await chosenOf([embed, chatty]);
+    expect(models).toEqual(["ollama/gemma3:4b"]);
+    expect(warningsOf(statuses)).toMatchObject([
+      {
+        state: "warning",
+        what: expect.stringContaining("can't use tools"),
+        todo: expect.stringMatching(/ollama pull \S+, /),
+      },
+    ]);
+  });
+
+  test("takes no model that runs elsewhere, because messages would leave the machine unasked", async () => {
+    expect((await chosenOf([cloud, able])).models).toEqual(["ollama/qwen3.5:4b"]);
+    const { models, hints } = await chosenOf([cloud]);
+    expect(models).toEqual(["demo/scripted"]);
+    expect(hints.ollama).toMatch(/no model of its own that can chat; run: ollama pull qwen3\.5:4b$/);
+  });
+
+  test("says what to do if there are only embedding models, or none", async () => {
+    expect((await chosenOf([embed, bert])).hints.ollama).toMatch(/can chat; run: ollama pull qwen3\.5:4b$/);
+    expect((await chosenOf([])).hints.ollama).toMatch(/has no models; run: ollama pull qwen3\.5:4b$/);
+  });
+
+  test("says from then on if the machine has no memory for the context", async () => {
+    const { providers, statuses } = await chosenOf([{ ...able, fits: 12_000 }]);
+    expect(warningsOf(statuses)).toEqual([]);
+    await collect(providers[0] ?? expect.fail(), asking("hello"));
+    expect(warningsOf(statuses)).toMatchObject([
+      { what: expect.stringContaining("11,264 tokens of context"), why: "The machine has no memory for more" },
+    ]);
+  });
+
+  test("says if the model's context is smaller than context.tokens, and nothing if it is not", async () => {
+    expect(warningsOf((await chosenOf([able])).statuses)).toEqual([]);
+    expect(warningsOf((await chosenOf([small])).statuses)).toMatchObject([
+      { what: expect.stringContaining("ollama/tiny:latest has 8,192 tokens of context"), todo: expect.anything() },
+    ]);
   });
 });

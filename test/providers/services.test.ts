@@ -122,7 +122,7 @@ const rows: Row[] = [
     seesPictures: true,
     ...hosted,
   },
-  { service: "Ollama", double: "ollama", path: "/api/chat", seesPictures: true },
+  { service: "Ollama", double: "ollama", path: "/api/chat", goesBack: "thinking", seesPictures: true },
   {
     service: "llama.cpp",
     double: "llamaCpp",

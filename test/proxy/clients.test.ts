@@ -95,6 +95,7 @@ async function answerOf(provider: Provider): Promise<string> {
 }
 
 const key = { apiKey: "key", timeouts };
+const context = { promptTokens: 32_000, answerTokens: 16_000 };
 test.each([
   ["anthropic", () => createAnthropicProvider({ ...key, model: "claude", baseUrl: "http://anthropic.test" })],
   ["chat", () => createOpenAiProvider({ ...key, model: "gpt", api: "chat", baseUrl: "http://chat.test/v1" })],
@@ -102,7 +103,7 @@ test.each([
     "responses",
     () => createOpenAiProvider({ ...key, model: "gpt", api: "responses", baseUrl: "http://responses.test/v1" }),
   ],
-  ["ollama", () => createOllamaProvider({ host: "http://ollama.test", model: "llama", timeouts })],
+  ["ollama", () => createOllamaProvider({ host: "http://ollama.test", model: "llama", timeouts, context })],
 ])("a model answers through the proxy: %s", async (name, provider) => {
   models.mock.onMessage("hello", { content: "Hello from afar." });
   expect(await answerOf(provider())).toBe("Hello from afar.");

@@ -269,7 +269,7 @@ test("Ollama elsewhere, and a server with OpenAI's protocol, which does not get 
   expect(ollama.said()).toContain(`! Ollama does not answer at ${nowhere}.\nStart it with: ollama serve`);
   expect(ollama.said()).toContain("Ollama: gpt-4o answered in");
   const { models } = (await loadedSettings()).config;
-  expect([models.order[0], models.ollama]).toEqual(["ollama", { host: model?.url, model: "gpt-4o" }]);
+  expect([models.order[0], models.ollama]).toMatchObject(["ollama", { host: model?.url, model: "gpt-4o" }]);
 
   const compatible = scripted([
     [/Which model should/, "compatible"],

@@ -110,6 +110,19 @@ describe("a failure is a sentence that says what to do", () => {
     expect(events).toEqual([]);
   });
 
+  test.each([
+    [402, "", "unknown"],
+    [429, "project_spend_limit_exceeded", "OpenAI"],
+    [429, "credit_balance_exhausted", "OpenAI"],
+    [400, "blocked_api_access", "Groq"],
+  ])("%i %s of %s: the account may not spend", async (status, code) => {
+    const refused = { status, body: JSON.stringify({ error: { message: "no", type: "x", param: null, code } }) };
+    server.failNext(refused, refused, refused);
+    expect(await hear("hello")).toEqual({
+      problem: `The account of the transcription service at ${new URL(server.url).host} may not spend more. An operator must add credit there, or raise its limit.`,
+    });
+  });
+
   test("413", async () => {
     server.failNext(413);
     expect(await hear("hello")).toEqual({

@@ -38,6 +38,23 @@ test("the default models have a price, also with a date; names that only begin a
   expect(official("ollama/anything:7b")).toEqual({ input: 0, output: 0 });
 });
 
+test.each([
+  ["anthropic/claude-fable-5-2", { input: 8, output: 40, cacheRead: 0.2, cacheWrite: 10 }],
+  ["openai/gpt-6.1-terra", { input: 1, output: 5, cacheRead: 0.05, cacheWrite: 1.25 }],
+  ["openai/gpt-5.6-sol", { input: 5, output: 30, cacheRead: 0.5, cacheWrite: 6.25 }],
+  ["openai/gpt-5.6-terra", { input: 2, output: 12, cacheRead: 0.2, cacheWrite: 2.5 }],
+  ["openai/gpt-5.6-luna", { input: 0.2, output: 1.2, cacheRead: 0.02, cacheWrite: 0.25 }],
+])("%s costs what its maker asks of new customers, also for the cache", (model, price) => {
+  expect(official(model)).toMatchObject(price);
+});
+
+test("a model of OpenAI from GPT-5.6 on costs more to write into the cache, and each of these has that price", () => {
+  for (const [model, { input, cacheWrite }] of Object.entries(shippedPrices)) {
+    const [, major = "", minor = "0"] = /^openai\/gpt-(\d+)(?:\.(\d+))?/.exec(model) ?? [];
+    if (Number(major) > 5 || (major === "5" && Number(minor) >= 6)) expect(cacheWrite).toBeCloseTo(input * 1.25, 6);
+  }
+});
+
 test("configured prices come first, and the table does not apply to another server", () => {
   const configured = { "openai/*": { input: 7, output: 8 } };
   const own = createPriceList({ configured, hasOwnAddress: () => true });

@@ -41,8 +41,12 @@ function reasonText(model: string, code: string): string {
       return `the key has no access to ${model}`;
     case "provider.no-credit":
       return `the account for ${model} has no credit left`;
+    case "provider.spend-limit":
+      return `the account for ${model} has reached its spending limit`;
     case "provider.unknown-model":
       return `the service does not know ${model}`;
+    case "provider.model-ended":
+      return `${model} has ended`;
     case "provider.too-long":
       return `the conversation is too long for ${model}`;
     case "provider.rate-limited":

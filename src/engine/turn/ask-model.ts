@@ -62,8 +62,9 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const addedMs = performance.now() - beganBuilding;
   const began = Date.now();
   const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
-  const { shorter } = built;
-  const answer = await readAnswer(run, { ...built.request, ...alone, ...(shorter ? { shorter } : {}) }, tools);
+  const { fitting, shorter } = built;
+  const smaller = { ...(fitting ? { fitting } : {}), ...(shorter ? { shorter } : {}) };
+  const answer = await readAnswer(run, { ...built.request, ...alone, ...smaller }, tools);
   for (const { model, text } of answer.broken) await countBroken(run, permit, text, built, model);
   if (answer.type === "failed") {
     turn.unfinishedText = answer.text;

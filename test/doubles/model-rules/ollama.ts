@@ -13,17 +13,19 @@ const read = "2026-11-27";
 
 export interface InstalledModel {
   name: string;
-  /** As Ollama names them: completion, tools, thinking, vision, embedding. */
-  capabilities: readonly string[];
+  /** As Ollama names them: completion, tools, thinking, vision, embedding. Absent: a version that does not know them. */
+  capabilities?: readonly string[];
   family?: string;
   /** Of the file, in bytes. */
   size?: number;
   /** What the model was trained for. Absent: /api/show has no `model_info`, as in old versions. */
-  contextLength?: number;
+  contextLength?: number | undefined;
   /** More of `model_info`, without the architecture's prefix. */
   info?: Record<string, unknown>;
   /** The PARAMETER lines of its Modelfile. */
   parameters?: string;
+  /** It runs there, not on this machine. */
+  remoteHost?: string;
   /** The largest `num_ctx` for which the machine has memory. */
   fits?: number;
 }
@@ -35,7 +37,7 @@ const imageTokens = 768;
 const anyModel = { capabilities: ["completion", "tools", "vision"], contextLength: 131_072 };
 
 /** `requests` see the installed models; without a list, every name is one. */
-export function installedModel({ installed, body }: ModelCall): InstalledModel | undefined {
+function installedModel({ installed, body }: ModelCall): InstalledModel | undefined {
   const name = String(body.model);
   if (installed === undefined) return { name, ...anyModel };
   return installed.find((one) => one.name === name || one.name === `${name}:latest`);
@@ -44,17 +46,18 @@ export function installedModel({ installed, body }: ModelCall): InstalledModel |
 /** `GET /api/tags` and `POST /api/show`. `listsCapabilities`: newer versions say in the list what each model can do. */
 export function ollamaPage(call: ModelCall, listsCapabilities: boolean): Refusal | undefined {
   if (call.path === "/api/tags" && call.installed !== undefined) {
-    const models = call.installed.map(({ name, capabilities, family = "qwen3", size = 3_400_000_000 }) => ({
+    const models = call.installed.map(({ name, capabilities, family = "qwen3", size = 3_400_000_000, remoteHost }) => ({
       ...{ name, model: name, size, digest: "0", modified_at: "2026-11-01T00:00:00Z" },
       details: { format: "gguf", family, families: [family], parameter_size: "4B", quantization_level: "Q4_K_M" },
       ...(listsCapabilities ? { capabilities } : {}),
+      ...(remoteHost === undefined ? {} : { remote_host: remoteHost, remote_model: name }),
     }));
     return { status: 200, body: { models } };
   }
   if (call.path !== "/api/show") return undefined;
   const model = installedModel(call);
   if (model === undefined) return notFound(call);
-  const { capabilities, contextLength, family = "qwen3", info = {}, parameters } = model;
+  const { capabilities, contextLength, family = "qwen3", info = {}, parameters, remoteHost } = model;
   const own = Object.entries({ context_length: contextLength, ...info }).map(([key, value]) => [
     `${family}.${key}`,
     value,
@@ -62,11 +65,11 @@ export function ollamaPage(call: ModelCall, listsCapabilities: boolean): Refusal
   return {
     status: 200,
     body: {
-      ...{ details: { family, families: [family] }, ...(parameters === undefined ? {} : { parameters }) },
+      ...{ capabilities, details: { family, families: [family] }, ...(parameters === undefined ? {} : { parameters }) },
       ...(contextLength === undefined
         ? {}
         : { model_info: { "general.architecture": family, ...Object.fromEntries(own) } }),
-      capabilities,
+      ...(remoteHost === undefined ? {} : { remote_host: remoteHost, remote_model: model.name }),
     },
   };
 }
@@ -163,7 +166,7 @@ function isChat({ path }: ModelCall): boolean {
 }
 
 function can(call: ModelCall, capability: string): boolean {
-  return installedModel(call)?.capabilities.includes(capability) ?? false;
+  return installedModel(call)?.capabilities?.includes(capability) ?? true;
 }
 
 function refusal(error: string, status = 400): Refusal {

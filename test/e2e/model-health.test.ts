@@ -1,0 +1,95 @@
+/**
+ * The whole process and its model's service: a service that refuses every turn is not ready and says what to do, and one that
+ * says what a call costs has its calls counted.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { commandHere } from "../cli/remora-here.ts";
+import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { moneyAnswers } from "../doubles/model-rules/money.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import { createHome, environmentOf, type RemoraHome, type RunningRemora } from "../doubles/remora-process.ts";
+
+const patience = { timeout: 120_000, interval: 200 };
+
+let home: RemoraHome;
+let model: ModelDouble;
+let remora: RunningRemora;
+let env: Record<string, string>;
+let ann: ChatClient | undefined;
+
+beforeEach(async () => {
+  [model, home] = await Promise.all([startModelDouble({ cost: 0.25 }), createHome()]);
+  model.mock.onMessage("hello", { content: "Hello there." });
+});
+afterEach(async () => {
+  ann?.close();
+  await remora.stop();
+  await Promise.all([model.stop(), home.remove()]);
+});
+
+async function start(config: string, more: Record<string, string>): Promise<ChatClient> {
+  await mkdir(home.data, { recursive: true });
+  const path = join(home.workspace, "remora.yaml");
+  await writeFile(path, `${config}\nhealth: { everySeconds: 0.5 }\n`);
+  env = { REMORA_CONFIG: path, ...more };
+  remora = await startRemora(home, env);
+  ann = await createChatClient(remora.url, remora.token);
+  return ann;
+}
+
+async function readyz(): Promise<{ status: number; text: string }> {
+  const response = await fetch(`${remora.url}/readyz`);
+  return { status: response.status, text: await response.text() };
+}
+
+test("an OpenAI model that takes no tools by Chat Completions is not ready, and health, doctor and the chat name the setting", async () => {
+  const chat = await start("models: { order: [openai], openai: { api: chat, model: gpt-6-luna } }", {
+    ...{ OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: `${model.url}/v1` },
+  });
+  await expect.poll(readyz, patience).toMatchObject({ status: 503 });
+  expect((await readyz()).text).toContain("set models.openai.api");
+  const said = await chat.answerTo(await chat.say("hello", { dm: true }));
+  expect(said.text).toContain("set models.openai.api");
+  const { stdout } = await commandHere(environmentOf(home, env), ["doctor"]);
+  expect(stdout).toMatch(/broken\s+model\s+.*set models\.openai\.api/);
+}, 120_000);
+
+test("an account at its spending limit is not ready, says when that ends, and is not asked again and again", async () => {
+  const own = moneyAnswers.find(({ service, resetsAt }) => service === "Anthropic" && resetsAt !== undefined);
+  if (own === undefined) throw new Error("no answer");
+  model.refuseAll(own);
+  const chat = await start("models: { order: [anthropic] }", {
+    ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url },
+  });
+  await expect.poll(readyz, patience).toMatchObject({ status: 503 });
+  expect((await readyz()).text).toMatch(
+    /the account has reached its spending limit, which resets on 2099-04-01 00:00 UTC; .* \(400 You have reached your specified API usage limits/,
+  );
+  const { text } = await chat.answerTo(await chat.say("hello", { dm: true }));
+  expect(text).toMatch(
+    /has reached its spending limit, which resets on 2099-04-01 00:00 UTC; whoever manages the account/,
+  );
+  expect(text).not.toMatch(/ANTHROPIC_BASE_URL|400|specified API usage/);
+  const { stdout } = await commandHere(environmentOf(home, env), ["doctor"]);
+  expect(stdout).toMatch(/broken\s+model\s+The account of this key has reached its spending limit/);
+  model.refuseAll();
+  expect((await chat.answerTo(await chat.say("hello", { dm: true }))).text).toBe("Hello there.");
+  await expect.poll(readyz, patience).toMatchObject({ status: 200 });
+}, 120_000);
+
+test("a budget counts what a service without known prices says that each call costs, and does not refuse its models", async () => {
+  const chat = await start(
+    "models: { order: [openai], openai: { model: deepseek/deepseek-v4 } }\nlimits: { dollars: { user: 100 } }",
+    {
+      ...{ OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: `${model.url}/v1` },
+    },
+  );
+  const ask = async () => (await chat.answerTo(await chat.say("hello", { dm: true }))).text;
+  await expect.poll(readyz, patience).toMatchObject({ status: 200 });
+  // The check at the start has shown that the service says it.
+  await expect.poll(ask, patience).toBe("Hello there.");
+  expect((await chat.command("usage", "", { dm: true })).text).toMatch(/\$0\.25 of \$100/);
+}, 120_000);

@@ -1,0 +1,93 @@
+/** A local Ollama with a small model, in the real agent: every question reaches the model, and the operator learns its limits. */
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
+import { startRemora } from "../doubles/remora-in-process.ts";
+import { createHome, type RemoraHome, type RunningRemora } from "../doubles/remora-process.ts";
+
+const run = promisify(execFile);
+const project = resolve(import.meta.dirname, "../..");
+const patience = { timeout: 120_000 };
+
+let home: RemoraHome;
+let ollama: ModelDouble;
+let remora: RunningRemora;
+let ann: ChatClient;
+
+beforeAll(async () => {
+  home = await createHome();
+  ollama = await startModelDouble({
+    installed: [
+      { name: "nomic-embed-text:latest", capabilities: ["embedding"], family: "nomic-bert", contextLength: 2_048 },
+      { name: "small:latest", capabilities: ["completion", "tools", "thinking"], contextLength: 8_192 },
+    ],
+  });
+  ollama.mock.on({ hasToolResult: true }, { content: "The file has many lines." });
+  ollama.mock.onMessage(/what is in the file/, {
+    toolCalls: [{ name: "shell_exec", arguments: JSON.stringify({ command: "seq 1 9000" }) }],
+  });
+  ollama.mock.onMessage(/question \d/, { content: "An answer." });
+  const config = join(home.workspace, "remora.yaml");
+  await writeFile(config, "health: { modelCall: false }\n");
+  remora = await startRemora(home, { REMORA_CONFIG: config, OLLAMA_HOST: ollama.url });
+  ann = await createChatClient(remora.url, remora.token);
+});
+afterAll(async () => {
+  ann.close();
+  await remora.stop();
+  await ollama.stop();
+  await home.remove();
+});
+
+const ask = async (text: string) => (await ann.answerTo(await ann.say(text, { dm: true }))).text;
+
+test(
+  "every question of a long conversation reaches a model with little context, and gets its answer",
+  patience,
+  async () => {
+    for (let index = 0; index < 6; index += 1)
+      expect(
+        await ask(`question ${index}: ${"some words that fill the history of this conversation ".repeat(60)}`),
+      ).toBe("An answer.");
+    const { body } = ollama.requests.at(-1) ?? expect.fail("no request");
+    expect(body).toMatchObject({
+      model: "small:latest",
+      options: { num_ctx: 8_192 },
+      truncate: false,
+      keep_alive: "30m",
+    });
+    expect(JSON.stringify(body.messages)).toContain("question 5");
+    expect(JSON.stringify(body.messages)).not.toContain("question 0");
+  },
+);
+
+test(
+  "a tool's long result leaves the question in the prompt, and the model gets its own thoughts back",
+  patience,
+  async () => {
+    expect(await ask("what is in the file?")).toContain("The file has many lines.");
+    const messages = JSON.stringify(ollama.requests.at(-1)?.body.messages);
+    expect(messages).toContain("what is in the file?");
+    expect(messages).toContain('"thinking":"The person wants something."');
+    expect(JSON.stringify([...ann.seen.values()])).not.toContain("The person wants something");
+  },
+);
+
+test("the status and doctor say which model answers, why this one, and what its context does", patience, async () => {
+  expect((await ann.command("status", "", { dm: true })).text).toContain(
+    "ollama/small:latest has 8,192 tokens of context",
+  );
+  const places = { REMORA_WORKSPACE: home.workspace, REMORA_DATA: home.data, PATH: process.env.PATH ?? "" };
+  const { stdout } = await run(process.execPath, [join(project, "src/remora.mjs"), "doctor"], {
+    cwd: project,
+    env: { ...places, REMORA_CONFIG: join(home.workspace, "remora.yaml"), OLLAMA_HOST: ollama.url },
+  });
+  expect(stdout).toMatch(/ollama\/small:latest answered in \d+ ms\. It is the newest there that can use tools/);
+  expect(stdout).toMatch(
+    /8,192 tokens of context, so its prompts are cut to 5,342.*It has no more.*models\.ollama\.model/s,
+  );
+});
