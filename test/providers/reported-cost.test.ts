@@ -1,13 +1,13 @@
 /** What services say that a call has cost, read with the real client libraries. */
 import { afterEach, expect, test } from "vitest";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
-import { asking, collect, scripted } from "./apis.ts";
+import { asking, collect, createOpenAiChatProvider, createOpenAiResponsesProvider, scripted } from "./apis.ts";
 
 let double: ModelDouble;
 afterEach(() => double.stop());
 
 async function costOf(create: typeof createOpenAiChatProvider, usage: object): Promise<number | undefined> {
-  double = await startModelDouble();
+  double = await startModelDouble({ service: "any" });
   scripted(double);
   const isChat = create === createOpenAiChatProvider;
   const tokens = isChat

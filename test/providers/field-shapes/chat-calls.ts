@@ -31,7 +31,6 @@ export const chatCalls: FieldShape[] = [
       ),
     ],
     outcome: oneCall,
-    open: "one call becomes three, none of which can run",
   },
   {
     title: "arguments that are an object count as its JSON",

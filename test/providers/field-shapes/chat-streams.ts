@@ -38,7 +38,6 @@ export const chatStreams: FieldShape[] = [
     source: "https://github.com/bagofwords1/bagofwords/pull/742",
     answers: [stream(said("Hello "), chunk(null), said("there"), chunk({}, "stop"), done)],
     outcome: hello,
-    open: "TypeError in reasoningIn: reported as provider.cut, and the text is asked for again",
   },
   {
     title: "the counts of a last chunk without choices count",

@@ -146,7 +146,6 @@ export const chatWire: FieldShape[] = [
     source: "https://github.com/BerriAI/litellm/pull/32237",
     answers: [stream({ error: { code: 429, message: "engine queue is full", type: "TooManyRequestsError" } }, done)],
     outcome: { type: "failure", code: "provider.rate-limited", isRetryable: true },
-    open: "provider.server-error",
   },
   {
     title: "an error event that names its reason `details` is told with it",

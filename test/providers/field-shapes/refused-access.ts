@@ -107,7 +107,6 @@ const rows: Row[] = [
       }),
     ),
     { type: "failure", code: "provider.rate-limited", isRetryable: true, retryAfterMs: [45_800, 45_900] },
-    "no wait is known, so the model is asked again after five seconds, and refused again",
   ],
   [
     "a deployment that Azure does not have is told with the setting of the model",
