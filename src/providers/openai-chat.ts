@@ -3,6 +3,7 @@
  * came beside text and calls goes back to the same model within the turn (openai-extras.ts).
  */
 import type OpenAI from "openai";
+import { isJsonObject } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest, StopReason, Usage } from "../ports/provider.ts";
 import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
@@ -21,6 +22,7 @@ import {
 } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
 import { createExtras, extrasOf } from "./openai-extras.ts";
+import { fitted } from "./openai-habits.ts";
 import { reportedCost } from "./reported-cost.ts";
 import { inputOf, mayCall, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 
@@ -29,7 +31,7 @@ type Chunk = OpenAI.ChatCompletionChunk;
 export function completionBody(
   request: ModelRequest,
   place: ProviderPlace,
-  { limitField, effort, refused }: Dialect,
+  { limitField, effort, refused, habits, maxOutput }: Dialect,
 ): OpenAI.ChatCompletionCreateParamsStreaming {
   const { model, baseUrl } = place;
   const prefix = cachedPrefixOf(request, place);
@@ -42,13 +44,16 @@ export function completionBody(
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
     ...(hasKey ? { prompt_cache_key: prefix.key } : {}),
     ...endUserField(request, place, refused),
-    [limitField]: request.maxOutputTokens,
+    [limitField]: maxOutput?.tokens ?? request.maxOutputTokens,
     messages: [
       ...systemMessage(request, refused.has("prompt_cache_breakpoint") ? undefined : prefix),
-      ...request.messages.flatMap((message, index) => [
-        completionMessage(message, place),
-        ...resultPictures(request.messages, index),
-      ]),
+      ...fitted(
+        request.messages.flatMap((message, index) => [
+          completionMessage(message, place),
+          ...resultPictures(request.messages, index),
+        ]),
+        habits,
+      ),
     ],
     // Compatible servers may ignore `tool_choice`, and then answer with a call that must not run.
     ...(request.tools.length === 0 || !(obeysToolChoice(baseUrl) || mayCall(request))
@@ -150,7 +155,7 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     const choice = chunk.choices?.[0];
     if (choice === undefined) continue;
     const { delta } = choice;
-    const text = delta?.content;
+    const text = textIn(delta?.content);
     refusal += delta?.refusal ?? "";
     extras.add(delta);
     if (text) yield { type: "text-delta", text };
@@ -169,6 +174,14 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     return;
   }
   yield { type: "end", stop: finishReason(finish, calls.length > 0), usage, model: `openai/${place.model}`, ...carry };
+}
+
+/** Mistral's models that reason give a list of parts, of which those with thoughts are not for people. */
+function textIn(content: unknown): string {
+  if (!Array.isArray(content)) return typeof content === "string" ? content : "";
+  return content
+    .map((part: unknown) => (isJsonObject(part) && typeof part.text === "string" ? part.text : ""))
+    .join("");
 }
 
 /** True if a chunk has output. Checks all fields but `role`, because servers use several names for reasoning. */

@@ -102,7 +102,6 @@ export const chatStreams: FieldShape[] = [
       ),
     ],
     outcome: hello,
-    open: 'people read "[object Object][object Object]there"',
   },
   {
     title: "references among the parts of a text are left out",
@@ -121,7 +120,6 @@ export const chatStreams: FieldShape[] = [
       ),
     ],
     outcome: hello,
-    open: 'people read "[object Object],[object Object],[object Object]"',
   },
   {
     title: "a whole answer whose connection breaks instead of closing is whole",
