@@ -60,7 +60,6 @@ const filtered: Row[] = [
         "Content violates usage guidelines. Team: t, API key ID: k, Model: grok-4-0709, Failed check: SAFETY_CHECK_TYPE_BIO",
     }),
     { type: "refusal" },
-    "provider.forbidden: the model rests for an hour, for everybody",
   ],
   [
     "OpenRouter's moderation is a refusal, and the key stays good",
@@ -72,14 +71,12 @@ const filtered: Row[] = [
       },
     }),
     { type: "refusal" },
-    "provider.forbidden: the model rests for an hour, for everybody",
   ],
   [
     "Zhipu's sensitive input is a refusal",
     "https://github.com/langchain4j/langchain4j/issues/1079",
     json(400, { error: { code: "1301", message: "系统检测到输入或生成内容可能包含不安全或敏感内容" } }),
     { type: "refusal" },
-    "provider.bad-request: people are told to check the model and OPENAI_BASE_URL",
   ],
 ];
 
@@ -117,14 +114,12 @@ const anthropicRows: Row[] = [
       ),
     ),
     failure("bad-request", false, /\/remora new/),
-    "people are told to check the model and ANTHROPIC_BASE_URL, on every message of the thread",
   ],
   [
     "an organization that was disabled is told with the setting of the key",
     "https://github.com/anthropics/claude-code/issues/8327",
     json(400, anthropicError("This organization has been disabled.")),
     failure("wrong-key", false, /ANTHROPIC_API_KEY/),
-    "provider.bad-request: people are told to check the model and ANTHROPIC_BASE_URL",
   ],
 ];
 
