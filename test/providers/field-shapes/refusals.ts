@@ -78,6 +78,24 @@ const filtered: Row[] = [
     json(400, { error: { code: "1301", message: "系统检测到输入或生成内容可能包含不安全或敏感内容" } }),
     { type: "refusal" },
   ],
+  [
+    "DeepSeek's risk of content is a refusal",
+    "https://github.com/666ghj/BettaFish/issues/108",
+    json(400, openAiError("Content Exists Risk", { code: "invalid_request_error" })),
+    { type: "refusal" },
+  ],
+  [
+    "Qwen's inspection of the input is a refusal",
+    "https://github.com/camel-ai/owl/issues/432",
+    json(400, openAiError("Input data may contain inappropriate content.", { code: "data_inspection_failed" })),
+    { type: "refusal" },
+  ],
+  [
+    "a filter that speaks in the status of a failure is a refusal too",
+    "https://github.com/langgenius/dify/issues/7932",
+    json(500, openAiError("Input data may contain inappropriate content.", { type: null })),
+    { type: "refusal" },
+  ],
 ];
 
 const anthropicRows: Row[] = [
@@ -114,6 +132,21 @@ const anthropicRows: Row[] = [
       ),
     ),
     failure("bad-request", false, /\/remora new/),
+  ],
+  [
+    "a place that Anthropic does not serve is told as that, and the key stays good",
+    "https://github.com/enricoros/big-AGI/issues/485",
+    json(403, { error: { type: "forbidden", message: "Request not allowed" } }),
+    failure("region", false, /country that this machine is in.*ANTHROPIC_BASE_URL/, /another key/),
+  ],
+  [
+    "a tool whose schema is refused by its number is told with the setting for skills",
+    "https://github.com/anthropics/claude-code/issues/7365",
+    json(
+      400,
+      anthropicError("tools.1.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12."),
+    ),
+    failure("bad-request", false, /skills\.deny/, /ANTHROPIC_BASE_URL/),
   ],
   [
     "an organization that was disabled is told with the setting of the key",

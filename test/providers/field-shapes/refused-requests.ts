@@ -147,6 +147,23 @@ const rows: Row[] = [
     failure("bad-request", false, /roles must alternate.*\/remora new.*models\.openai\.model/),
   ],
   [
+    "a prompt that is too long for Qwen is sent again with less",
+    "https://github.com/QwenLM/Qwen-Agent/issues/615",
+    json(400, openAiError("Range of input length should be [1, 30720]")),
+    failure("too-long", false),
+  ],
+  [
+    "a call without its result names the way out",
+    "https://github.com/QwenLM/qwen-code/issues/315",
+    json(
+      400,
+      openAiError(
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
+      ),
+    ),
+    failure("bad-request", false, /\/remora new/, /OPENAI_BASE_URL/),
+  ],
+  [
     "a tool parser that vLLM was started without is told with the options that it needs",
     "https://github.com/langchain4j/langchain4j/issues/3475",
     json(400, {
@@ -181,4 +198,22 @@ const rows: Row[] = [
   ],
 ];
 
-export const refusedRequests = rowsOf("openai chat", rows);
+const orphans = [
+  "No tool output found for function call call_1.",
+  "No tool call found for function call output with call_id call_1.",
+];
+
+export const refusedRequests = [
+  ...rowsOf("openai chat", rows),
+  ...rowsOf(
+    "openai responses",
+    orphans.map(
+      (message): Row => [
+        `“${message}” names the way out`,
+        "https://github.com/router-for-me/CLIProxyAPI/issues/2368",
+        json(400, openAiError(message, { param: "input" })),
+        failure("bad-request", false, /\/remora new/, /OPENAI_BASE_URL/),
+      ],
+    ),
+  ),
+];
