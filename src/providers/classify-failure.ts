@@ -166,7 +166,7 @@ function timeText(at: number): string {
 const hidden = "[hidden]";
 /** As services write keys: whole, with the middle left out, or as a hash. */
 const keyShapes = [
-  /\b(?:sk|rk|pk|xai|gsk|hf|pplx|nvapi|csk|fw|tgp|or)[-_][\w.*…-]{3,}|\bAIza[\w.*…-]{6,}/g,
+  /\b(?:sk|rk|pk|xai|gsk|hf|pplx|nvapi|csk|fw|tgp)[-_](?=[\w-]*[\d.*…])[\w.*…-]{3,}|\bAIza[\w.*…-]{6,}/g,
   /[\w-]*(?:\*{3,}|•{2,})[\w*•.-]*/g,
   /\b[0-9a-f]{32,}(?:\.\w+)?\b/gi,
 ];

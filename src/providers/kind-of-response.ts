@@ -54,7 +54,7 @@ const below: Rule[] = [
     kind: "closedAccount",
     codes: /account_deactivated/,
     words:
-      /(?:organization|account|workspace|project) (?:\S+ )?(?:has been|was|is) (?:\w+ )?(?:disabled|deactivated|suspended|banned|terminated|archived)/i,
+      /(?:organization|account|workspace|project) (?:\S+ )?(?:has been|was|is) (?:\w+ )?(?:disabled|deactivated|suspended|banned|terminated|restricted|archived)/i,
   },
   {
     kind: "wrongKey",
@@ -105,7 +105,7 @@ const below: Rule[] = [
       /`?tool_(?:use|result)`? (?:ids?|blocks?)\b|tool_use_id|roles must alternate|(?:un)?expected (?:last )?role/,
       /['"`]tool_calls['"`] must be followed|must be a response to a prece+d+ing message|number of function (?:calls|response)/,
       /no tool (?:output|call) found|function (?:call|response) turn comes|without its required (?:following|preceding) item/,
-      /thought_signature|`(?:redacted_)?thinking` blocks?|reasoning_content\b.*\bpassed back/,
+      /thought_signature|`(?:redacted_)?thinking` blocks?|expected `thinking`|reasoning_content\b.*\bpassed back/,
     ),
   },
   {
