@@ -69,7 +69,7 @@ export class ServiceRefusal extends Error {
 }
 
 const codesOfRequests: ReadonlySet<string> = new Set([
-  ...["provider.bad-request", "provider.unknown-model", "provider.not-an-api"],
+  ...["provider.bad-request", "provider.too-long", "provider.unknown-model", "provider.not-an-api"],
 ]);
 
 function refusalOf(kind: FailureKind, status: number, body: ErrorBody): ServiceRefusal | undefined {
