@@ -1,13 +1,15 @@
 /**
- * Turns every failure of a provider into an error that people and the cascade can act on. What a provider says about a
- * wrong key is not repeated, because a message must never contain a key.
+ * Turns every failure of a provider into an error that people and the cascade can act on. kind-of-response.ts says what an error
+ * response means, and failure-kinds.ts what people read. A message must never contain a key: what a provider says about a wrong one
+ * is not repeated, and whatever else it says is cleared of keys, also of half-hidden ones.
  */
 import { codeOf, messageOf, RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import { type ErrorBody, errorBodyOf } from "./error-body.ts";
 import { type FailureKind, failureKinds, type Kind, type ProviderPlace } from "./failure-kinds.ts";
+import { kindOfReport, kindOfStatus } from "./kind-of-response.ts";
 import { pastEndingOf } from "./model-lifecycle.ts";
-import { moneyKindOf, resetOf } from "./spend-limits.ts";
+import { resetOf } from "./spend-limits.ts";
 
 const maxSaidLength = 300;
 
@@ -22,7 +24,7 @@ export interface FailureDetails {
 export function failure(place: ProviderPlace, kind: FailureKind, details: FailureDetails = {}): RemoraError {
   const { code, isRetryable, say, isAboutMoney = false }: Kind = failureKinds[kind];
   const { resetsAt } = details;
-  const words = shorten(oneSpaced(details.said ?? ""), maxSaidLength);
+  const words = shorten(withoutKeys(oneSpaced(details.said ?? "")), maxSaidLength);
   const resets = resetsAt === undefined ? "" : `, which resets on ${timeText(resetsAt)}`;
   const retryAfterMs = resetsAt === undefined ? details.retryAfterMs : resetsAt - Date.now();
   return new RemoraError({
@@ -45,7 +47,8 @@ export function statusFailure(
 ): RemoraError {
   const said = `${status}${body.message === "" ? "" : ` ${body.message}`}`;
   const { retryAfterMs = body.waitMs } = options;
-  const isPage = options.isPage && status < 500 && status !== 429;
+  // Proxies say also with a page that they are busy, or that a request is too large for them.
+  const isPage = options.isPage && status < 500 && ![408, 413, 429].includes(status);
   const found = isPage ? "notAnApi" : kindOfStatus(status, body, options.retryAfterMs !== undefined);
   const isEnded = found === "unknownModel" && pastEndingOf(place, Date.now()) !== undefined;
   const kind = isEnded ? "endedModel" : found;
@@ -65,9 +68,12 @@ export class ServiceRefusal extends Error {
   }
 }
 
+const codesOfRequests: ReadonlySet<string> = new Set([
+  ...["provider.bad-request", "provider.too-long", "provider.unknown-model", "provider.not-an-api"],
+]);
+
 function refusalOf(kind: FailureKind, status: number, body: ErrorBody): ServiceRefusal | undefined {
-  const isOfRequest = ["badRequest", "tooLong", "unknownModel", "notAnApi"].includes(kind);
-  return isOfRequest ? new ServiceRefusal(status, body) : undefined;
+  return codesOfRequests.has(failureKinds[kind].code) ? new ServiceRefusal(status, body) : undefined;
 }
 
 export function serviceRefusalIn(thrown: unknown): ServiceRefusal | undefined {
@@ -84,59 +90,11 @@ function failureOf(place: ProviderPlace, kind: FailureKind, body: ErrorBody, det
   return failure(place, kind, { ...rest, resetsAt: resetOf(body, Date.now()) });
 }
 
-function kindOfStatus(status: number, body: ErrorBody, saysWhen: boolean): FailureKind {
-  const money = moneyKindOf(body);
-  const byBody = kindOfBody(body);
-  if (byBody === "toolsOff" || byBody === "badCall") return byBody;
-  if (status === 401) return "wrongKey";
-  // OpenRouter's budget of running requests is over in seconds, and says so.
-  if (status === 402) return saysWhen && money === undefined ? "rateLimited" : (money ?? "noCredit");
-  if (status === 403) return money ?? "forbidden";
-  if (status === 404) return "unknownModel";
-  if (status === 413) return "tooLong";
-  if (status === 429) return money ?? "rateLimited";
-  if (status === 503 || status === 529) return "overloaded";
-  // As Ollama's engine for Apple's chips says it.
-  if (status === 500 && byBody === "tooLong") return "tooLong";
-  if (status >= 500 || status === 408 || status === 409 || status === 425) return "serverError";
-  return byBody ?? "badRequest";
-}
-
-/** An error in a stream. Its code may be the status that the response can no longer have. */
+/** An error in a stream. */
 export function reportedFailure(place: ProviderPlace, body: ErrorBody): RemoraError {
   const kind = kindOfReport(body);
   const cause = refusalOf(kind, Number(body.code), body);
   return failureOf(place, kind, body, { said: body.message, retryAfterMs: body.waitMs, cause });
-}
-
-function kindOfReport(body: ErrorBody): FailureKind {
-  const status = Number(body.code);
-  const saysWhen = body.waitMs !== undefined;
-  return status >= 400 && status < 600 ? kindOfStatus(status, body, saysWhen) : (kindOfBody(body) ?? "serverError");
-}
-
-/** As Anthropic, OpenAI, Ollama, llama.cpp and vLLM say it. */
-const tooLongText =
-  /(?:prompt|input|request|conversation) is too long|input tokens exceed|context (?:length|window)|exceed\w* .*context/i;
-
-function kindOfBody(body: ErrorBody): FailureKind | undefined {
-  const { message, type, code } = body;
-  const named = `${type} ${code}`;
-  // Azure and OpenAI refuse prompts also with an error.
-  if (/content_filter|content_policy|invalid_prompt/.test(named)) return "refused";
-  if (/tool_use_failed/.test(named)) return "badCall";
-  if (/requires? (?:--enable-auto-tool-choice|--jinja)/i.test(message)) return "toolsOff";
-  const money = moneyKindOf(body);
-  if (money !== undefined) return money;
-  if (/authentication|invalid_api_key/.test(named)) return "wrongKey";
-  if (/permission/.test(named)) return "forbidden";
-  if (/model_not_found|not_found/.test(named) || /^model\b.*\bnot found/i.test(message)) return "unknownModel";
-  if (/rate_limit/.test(named)) return "rateLimited";
-  if (/overloaded/i.test(`${named} ${message}`)) return "overloaded";
-  if (/context_length|string_above_max|request_too_large|exceed_context_size/.test(named)) return "tooLong";
-  if (tooLongText.test(message)) return "tooLong";
-  if (/does not support tools/i.test(message)) return "noTools";
-  return /invalid_request/.test(named) ? "badRequest" : undefined;
 }
 
 /** For anything that a client library or `fetch` threw. A RemoraError among the causes is returned unchanged. */
@@ -203,6 +161,20 @@ export function shownUrl(url: string): string {
 
 function timeText(at: number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+const hidden = "[hidden]";
+/** As services write keys: whole, with the middle left out, or as a hash. */
+const keyShapes = [
+  /\b(?:sk|rk|pk|xai|gsk|hf|pplx|nvapi|csk|fw|tgp)[-_](?=[\w-]*[\d.*…])[\w.*…-]{3,}|\bAIza[\w.*…-]{6,}/g,
+  /[\w-]*(?:\*{3,}|•{2,})[\w*•.-]*/g,
+  /\b[0-9a-f]{32,}(?:\.\w+)?\b/gi,
+];
+const keyAfterName = /(\bapi[ _-]?key(?: id| provided)?\s*[:=]\s*)[^\s,;]+/gi;
+
+function withoutKeys(text: string): string {
+  const named = text.replaceAll(keyAfterName, `$1${hidden}`);
+  return keyShapes.reduce((left, shape) => left.replaceAll(shape, hidden), named);
 }
 
 function oneSpaced(text: string): string {

@@ -21,18 +21,24 @@ const maxRetryAfterMs = 24 * 60 * 60_000;
 const dailyWaitMs = 60 * 60_000;
 
 /**
- * Reads `{ error: { message, type, code } }`, `{ message, type, code }`, `{ error: "text" }`, `{ detail }` or plain text. Google
- * wraps them in a list; OpenRouter has the words of the model's own service in `metadata.raw`.
+ * Reads `{ error: { message, type, code } }`, `{ message, type, code }`, `{ error: "text" }`, `{ detail }`, `{ errors: [{ message }] }`
+ * or plain text. Google wraps them in a list; OpenRouter has the words of the model's own service in `metadata.raw`.
  */
 export function errorBodyOf(value: unknown): ErrorBody {
-  if (typeof value === "string") return { message: value, type: "", code: "" };
+  if (typeof value === "string") return { message: textOfPage(value), type: "", code: "", ...waitOf(value) };
   if (Array.isArray(value)) return errorBodyOf(value[0]);
   if (!isFields(value)) return { message: "", type: "", code: "" };
-  if (value.error) return errorBodyOf(value.error);
+  if (isFields(value.error)) return errorBodyOf(value.error);
+  if (!value.error && isFields(value.errors)) return errorBodyOf(Object.values(value.errors)[0]);
   const textOf = (field: unknown) => (typeof field === "string" || typeof field === "number" ? String(field) : "");
   const { type, code, param } = value;
   const message = messageIn(value);
   return { message, type: textOf(type), code: textOf(code), param: textOf(param), ...detailsOf(value, message) };
+}
+
+function textOfPage(text: string): string {
+  if (!/^\s*<(?:!doctype|html)/i.test(text)) return text;
+  return /<title[^>]*>([^<]*)/i.exec(text)?.[1]?.trim() ?? "";
 }
 
 /** Codes and times, as Anthropic (`details`), OpenRouter (`metadata`) and Google (`status`, a list of `details`) put them. */
@@ -43,9 +49,12 @@ function detailsOf(
   const found = new Map<string, string[]>();
   collect([{ status }, details, metadata], found, 0);
   const named = (...keys: string[]) => keys.flatMap((key) => found.get(key) ?? []);
-  const reasons = named("status", "error_code", "reason", "quotaId", "limit_source").join(" ");
+  // OpenRouter's moderation says by a field of its own that it has flagged the prompt.
+  const flags = found.has("flagged_input") ? ["flagged_input"] : [];
+  const reasons = [...named("status", "error_code", "reason", "quotaId", "limit_source"), ...flags].join(" ");
   const seconds = Number.parseFloat(named("retryDelay")[0] ?? "");
-  const waitMs = /PerDay/.test(reasons) ? dailyWaitMs : seconds * 1000;
+  const saidMs = seconds >= 0 ? seconds * 1000 : waitOf(message).waitMs;
+  const waitMs = /PerDay/.test(reasons) ? dailyWaitMs : (saidMs ?? -1);
   const resetsAt = Date.parse(named("resets_at", "quotaResetTimeStamp")[0] ?? dateIn(message));
   return {
     ...(reasons === "" ? {} : { reasons }),
@@ -64,6 +73,26 @@ function collect(value: unknown, found: Map<string, string[]>, depth: number): v
   }
 }
 
+const unitMs = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
+const oneTime = /(\d+(?:\.\d+)?) ?(d|h|ms|m|s)(?:ays?|(?:ou)?rs?|illiseconds?|in(?:ute)?s?|ec(?:ond)?s?)?(?![a-z])/;
+const waitWords = new RegExp(
+  `\\b(?:(?:again|retry|resets?) (?:in|after)|wait(?: for)?) (?:about )?((?:${oneTime.source}[ ,]*(?:and )?)+)`,
+  "i",
+);
+
+/** As in "Please try again in 1m2.5s" or "Please retry after 26 seconds". */
+function waitOf(message: string): Pick<ErrorBody, "waitMs"> {
+  const times = waitWords.exec(message)?.[1];
+  if (times === undefined) return {};
+  const parts = [...times.matchAll(new RegExp(oneTime.source, "gi"))];
+  const waitMs = parts.reduce((sum, [, count, unit]) => sum + Number(count) * msOf(unit), 0);
+  return { waitMs: Math.min(waitMs, maxRetryAfterMs) };
+}
+
+function msOf(unit = "s"): number {
+  return unitMs[unit.toLowerCase() as keyof typeof unitMs];
+}
+
 /** As in "You will regain access on 2026-12-01 at 00:00 UTC". */
 function dateIn(message: string): string {
   const [, day = "", time = "00:00"] =
@@ -75,11 +104,22 @@ function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-/** Amazon writes some of its errors with a capital. */
-function messageIn({ Message, message = Message, detail, metadata }: Record<string, unknown>): string {
+const nameOfWords = ["message", "Message", "msg", "detail", "details", "error_description"] as const;
+
+function messageIn(fields: Record<string, unknown>): string {
+  const { error, metadata } = fields;
   const raw = isJsonObject(metadata) && typeof metadata.raw === "string" ? metadata.raw : "";
   const inner = raw === "" ? "" : errorBodyOf(parseJson(raw) ?? raw).message;
-  return [wordsOf(message ?? detail), inner].filter((words) => words !== "").join(": ");
+  const own = nameOfWords.map((name) => wordsOf(fields[name])).find((words) => words !== "") ?? "";
+  const said = [wordsOf(error), own, inner].filter((words, index, all) => words !== "" && all.indexOf(words) === index);
+  return said.length === 0 ? allTexts(fields) : said.join(": ");
+}
+
+/** The service's own words are better than none, wherever they are. */
+function allTexts(fields: Record<string, unknown>): string {
+  const found = new Map<string, string[]>();
+  collect(fields, found, 0);
+  return [...new Set([...found.values()].flat())].filter((text) => /[^\d\s]/.test(text)).join(" ");
 }
 
 /** Validators give an object or a list that names the field. */

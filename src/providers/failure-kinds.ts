@@ -27,6 +27,18 @@ export const failureKinds = {
     isRetryable: false,
     say: (place) => `the key was refused; set a valid one in ${place.keySetting}`,
   },
+  closedAccount: {
+    code: "provider.wrong-key",
+    isRetryable: false,
+    say: (place, said) =>
+      `the account of this key is closed${said}; set a key of another account in ${place.keySetting}`,
+  },
+  region: {
+    code: "provider.region",
+    isRetryable: false,
+    say: (place, said) =>
+      `${place.baseUrl} does not serve the country that this machine is in${said}; use another service, or one that passes requests on to it (${place.urlSetting})`,
+  },
   forbidden: {
     code: "provider.forbidden",
     isRetryable: false,
@@ -66,10 +78,42 @@ export const failureKinds = {
     say: (place, said) =>
       `the conversation is too long for ${place.model}${said}; start a new one with /remora new, or lower context.tokens`,
   },
+  /** The prompt would fit without the room that is kept for the answer. */
+  limitOverContext: {
+    code: "provider.too-long",
+    isRetryable: false,
+    say: (place, said) =>
+      `the conversation and models.maxOutputTokens together are too long for ${place.model}${said}; lower models.maxOutputTokens, or start a new conversation with /remora new`,
+  },
   noTools: {
     code: "provider.no-tools",
     isRetryable: false,
-    say: (place) => `${place.model} can't use tools; choose another model (${place.modelSetting})`,
+    say: (place, said) => `${place.model} can't use tools${said}; choose another model (${place.modelSetting})`,
+  },
+  /** With the status of refused access, and no word of access. */
+  blocked: {
+    code: "provider.bad-request",
+    isRetryable: false,
+    say: (place, said) =>
+      `the service refused this request${said}; ask in other words, and if it refuses all of them, check ${place.keySetting} and ${place.urlSetting}`,
+  },
+  outputLimit: {
+    code: "provider.bad-request",
+    isRetryable: false,
+    say: (place, said) =>
+      `models.maxOutputTokens does not suit ${place.model}${said}; set it to what this model takes, or use another model (${place.modelSetting})`,
+  },
+  brokenHistory: {
+    code: "provider.bad-request",
+    isRetryable: false,
+    say: (place, said) =>
+      `${place.model} can't go on with this conversation${said}; start a new one with /remora new, or use another model (${place.modelSetting})`,
+  },
+  toolRefused: {
+    code: "provider.bad-request",
+    isRetryable: false,
+    say: (place, said) =>
+      `${place.model} does not take one of the tools${said}; turn off the skill that has it (skills.deny), or use another model (${place.modelSetting})`,
   },
   toolsOff: {
     code: "provider.tools-off",

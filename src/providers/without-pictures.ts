@@ -1,8 +1,18 @@
-/** Replaces each picture with a sentence for models that can't see pictures. */
+/** Replaces each picture with a sentence for models that can't see pictures, and where the service does not take a picture. */
 import type { RemoraError } from "../lib/errors.ts";
 import type { ModelEvent, ModelMessage, ModelRequest, UserPart } from "../ports/provider.ts";
 
-const unseenText = "(There is a picture here, but this model can't see pictures. Say so if it matters.)";
+/** Why a picture is left out, as the model reads it. */
+const unseenTexts = {
+  blind: "(There is a picture here, but this model can't see pictures. Say so if it matters.)",
+  large:
+    "(There is a picture here, but it is too large for the model service, or there are too many. Say so if it matters.)",
+  broken: "(There is a picture here, but the model service could not read it. Say so if it matters.)",
+  refused: "(There is a picture here, but the model service refused the request with it. Say so if it matters.)",
+} as const;
+
+type Unseen = keyof typeof unseenTexts;
+
 /** Tries pictures again after this time, because the operator may have changed what serves the model. */
 const maxBlindMs = 3_600_000;
 
@@ -23,6 +33,28 @@ const blindness = new RegExp(
   "i",
 );
 
+const imageWord = "(?:image|picture|photo|multi-?modal)";
+/** Other pictures could be seen, so these come before blindness. */
+const large = new RegExp(
+  [
+    `${imageWord}[^.]{0,80}(?:exceed|too (?:large|big|many)|larger than|maximum|dimensions|pixels|bytes)`,
+    `(?:exceed|too (?:large|big|many)|larger than|maximum)[^.]{0,40}${imageWord}`,
+    `at most [1-9]\\d* ${imageWord}`,
+    // Nothing else makes a request so large.
+    "\\b413\\b(?![^)]*\\btokens?\\b)",
+  ].join("|"),
+  "i",
+);
+const broken = new RegExp(
+  [
+    `(?:could not|failed to|unable to|can(?:no|')t) (?:\\w+ ){0,3}(?:process|load|decode|read|download|parse)\\b[^.]{0,30}${imageWord}`,
+    `${imageWord}[^.]{0,40}(?:unknown format|(?:format|type)\\b[^.]{0,30}(?:not |un)supported|invalid|corrupt|not valid|could not|failed)`,
+    `(?:invalid|unsupported|malformed|corrupt)[ _](?:\\w+[ _]){0,2}${imageWord}[ _](?:data|format|url|type|file)`,
+    "illegal base64",
+  ].join("|"),
+  "i",
+);
+
 export function hasPictures({ messages }: ModelRequest): boolean {
   return messages.some((message) => {
     if (message.role === "user") return message.content.some(({ type }) => type === "image");
@@ -30,11 +62,11 @@ export function hasPictures({ messages }: ModelRequest): boolean {
   });
 }
 
-export function withoutPictures(request: ModelRequest): ModelRequest {
-  return { ...request, messages: request.messages.map(messageWithout) };
+export function withoutPictures(request: ModelRequest, why: Unseen = "blind"): ModelRequest {
+  return { ...request, messages: request.messages.map((message) => messageWithout(message, unseenTexts[why])) };
 }
 
-function messageWithout(message: ModelMessage): ModelMessage {
+function messageWithout(message: ModelMessage, unseenText: string): ModelMessage {
   switch (message.role) {
     case "user": {
       const seen = (part: UserPart): UserPart => (part.type === "image" ? { type: "text", text: unseenText } : part);
@@ -66,9 +98,11 @@ export function createPictureFallback(now: () => number = Date.now): PictureFall
     if ((blindUntil.get(model) ?? 0) > now()) return yield* ask(withoutPictures(request));
     let isFirst = true;
     for await (const event of ask(request)) {
-      if (isFirst && event.type === "error" && mayBePictures(event.error)) {
-        if (blindness.test(event.error.message)) blindUntil.set(model, now() + maxBlindMs);
-        return yield* ask(withoutPictures(request));
+      const why = isFirst && event.type === "error" ? reasonIn(event.error) : undefined;
+      if (why !== undefined) {
+        if (why === "blind") blindUntil.set(model, now() + maxBlindMs);
+        else yield { type: "notice", text: "Asking again without the picture" };
+        return yield* ask(withoutPictures(request, why));
       }
       isFirst = false;
       yield event;
@@ -78,8 +112,12 @@ export function createPictureFallback(now: () => number = Date.now): PictureFall
   return { stream };
 }
 
-/** Some services report refused pictures as a missing model or as a server failure. */
-function mayBePictures({ code, message }: RemoraError): boolean {
-  if (code === "provider.bad-request") return true;
-  return ["provider.unknown-model", "provider.server-error"].includes(code) && blindness.test(message);
+/** Some services report refused pictures as a missing model, a server failure, or a request that is too long. */
+function reasonIn({ code, message }: RemoraError): Unseen | undefined {
+  const isOther = ["provider.unknown-model", "provider.server-error", "provider.too-long"].includes(code);
+  if (code !== "provider.bad-request" && !isOther) return undefined;
+  if (large.test(message)) return "large";
+  if (broken.test(message)) return "broken";
+  if (blindness.test(message)) return "blind";
+  return isOther ? undefined : "refused";
 }

@@ -83,6 +83,9 @@ describe.each(apis)("$name", (api) => {
     [400, { error: { message: "prompt is too long: 210000 tokens" } }, "provider.too-long", false],
     [400, { error: { message: "something else" } }, "provider.bad-request", false],
     [400, { error: "llama3 does not support tools" }, "provider.no-tools", false],
+    [429, { error: { message: "Request too large: tokens must be reduced" } }, "provider.too-long", false],
+    [400, { error: { message: "the image in the prompt is bad" } }, "provider.bad-request", false],
+    [400, { whatever: { it: "means" } }, "provider.bad-request", false],
   ])("an answer %i %j is %s", async (status, body, code, isRetryable) => {
     const events = await ask("hello", answer(status, body));
     expect(events).toHaveLength(1);
@@ -93,6 +96,20 @@ describe.each(apis)("$name", (api) => {
     const error = failureIn(await ask("hello", answer(401, { error: { message: "Incorrect key: sk-live-123" } })));
     expect(error.message).not.toContain("sk-live");
     expect(error.message).toContain("set a valid one in");
+  });
+
+  test.each([
+    "Received sk-live-0123abcd here",
+    "Received sk-...ITlA here",
+    "Received AIzaSyD0123456789 here",
+    "Received na***ys here",
+    "Received API key: letmein here",
+    "Received 5ea43e256ed93ce3082d9e89be60b7b2ff5709391df2b35b2eca0e493eeb4c72 here",
+  ])("a key in “%s” is hidden, whatever the failure is, and the other words stay", async (message) => {
+    for (const status of [400, 403, 404, 429, 500]) {
+      const error = failureIn(await ask("hello", answer(status, { error: { message } })));
+      expect(error.message).toMatch(/Received (?:API key: )?\[hidden\] here/);
+    }
   });
 
   test.each([200, 404, 403])("a web page with status %i is named, with the setting to correct", async (status) => {

@@ -83,9 +83,10 @@ describe("words that no list knows", () => {
     expect(await said(400, message)).toBe("provider.bad-request");
   });
 
-  test("a payment that is required in other words is an empty account, and a refusal without words is one of access", async () => {
+  test("a payment that is required in other words is an empty account, and only a refusal without words is one of access", async () => {
     expect(await said(402, "платеж")).toBe("provider.no-credit");
-    expect(await said(403, "нет")).toBe("provider.forbidden");
+    expect(await said(403, "")).toBe("provider.forbidden");
+    expect(await said(403, "нет")).toBe("provider.bad-request");
   });
 });
 

@@ -152,6 +152,35 @@ test.each([
   expect(double.requests.map(({ body }) => JSON.stringify(body).includes(picture))).toEqual([true, false, false]);
 });
 
+// https://github.com/anthropics/claude-code/issues/46127, /20021, /49537; https://github.com/ollama/ollama/issues/11320;
+// https://github.com/ChronoAIProject/NyxID/issues/957; https://github.com/open-webui/computer/issues/293
+test.each([
+  [400, "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 9427836 bytes", "it is too large"],
+  [400, "At least one of the image dimensions exceed max allowed size for many-image requests", "it is too large"],
+  [400, "Model supports at most 1 image per prompt.", "there are too many"],
+  [413, "Request Entity Too Large", "it is too large"],
+  [400, "Could not process image", "could not read it"],
+  [500, "Failed to create new sequence: failed to process inputs: image: unknown format", "could not read it"],
+  [400, "The image format image/tiff is not supported", "could not read it"],
+  [400, "That is not what we want", "refused the request with it"],
+])(
+  "after a %i with “%s” the model reads why it sees no picture, people read that it is asked again, and the next step has pictures",
+  async (status, message, why) => {
+    for (const api of apis) {
+      const provider = api.create(double.url);
+      double.failNext({ type: "answer", status, body: JSON.stringify({ error: { message } }) });
+      const events = await collect(provider, asking("x", { messages }));
+      expect(events[0]).toEqual({ type: "notice", text: "Asking again without the picture" });
+      expect(events.at(-1)?.type).toBe("end");
+      const sent = JSON.stringify(double.requests.at(-1)?.body);
+      expect(sent).toContain(why);
+      expect(sent).not.toContain(picture);
+      await collect(provider, asking("x", { messages }));
+      expect(JSON.stringify(double.requests.at(-1)?.body)).toContain(picture);
+    }
+  },
+);
+
 test("a model that saw no pictures is tried again after an hour", async () => {
   let now = 0;
   const { stream } = createPictureFallback(() => now);

@@ -17,11 +17,10 @@ afterEach(() => double.stop());
 const cascadeOf = (...providers: Provider[]) => createCascade({ providers, events: createEvents(), pauseMs: 1 });
 const other = (...steps: ModelEvent[][]) => createScriptedProvider(steps, "b/two");
 const restarts = (events: ModelEvent[]) => events.flatMap((event) => (event.type === "restart" ? [event] : []));
+const ask = (provider: Provider, more: Partial<ModelRequest> = {}) => collect(provider, asking("hello", more));
 const call = { id: "call_a", name: "look_up", arguments: '{"place":"Berlin"}' };
 
 describe.each(apis.filter(({ name }) => name !== "ollama"))("$name", (api) => {
-  const ask = (provider: Provider, more: Partial<ModelRequest> = {}) => collect(provider, asking("hello", more));
-
   test.each<[string, string | undefined]>([
     ["without a word", undefined],
     ["after some words", "Here is how you "],
@@ -117,6 +116,30 @@ test.each([
     double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error }) });
     const events = await collect(cascadeOf(api.create(double.url), other(says("Hi.", "b/two"))), asking("hello"));
     expect(events.at(-1)).toMatchObject({ type: "end", insteadBecause: "provider.refused" });
+  }
+});
+
+test.each([
+  [
+    "xAI's safety check",
+    {
+      code: "The caller does not have permission to execute the specified operation",
+      error: "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO",
+    },
+    "provider.refused",
+  ],
+  [
+    "a country that is not served",
+    { error: { code: "unsupported_country_region_territory", message: "Country, region, or territory not supported" } },
+    "provider.region",
+  ],
+  ["a firewall that dislikes one message", { error: { message: "Your request was blocked." } }, "provider.bad-request"],
+])("%s is a 403 that says nothing about the key: the model does not rest", async (_what, body, code) => {
+  for (const api of apis) {
+    const cascade = cascadeOf(api.create(double.url), other(says("Hi.", "b/two")));
+    double.failNext({ type: "answer", status: 403, body: JSON.stringify(body) });
+    expect((await ask(cascade)).at(-1)).toMatchObject({ model: "b/two", insteadBecause: code });
+    expect(textIn(await ask(cascade))).toBe(text);
   }
 });
 

@@ -39,6 +39,8 @@ function reasonText(model: string, code: string): string {
       return `the key for ${model} was refused`;
     case "provider.forbidden":
       return `the key has no access to ${model}`;
+    case "provider.region":
+      return `the service of ${model} does not serve this country`;
     case "provider.no-credit":
       return `the account for ${model} has no credit left`;
     case "provider.spend-limit":

@@ -160,7 +160,6 @@ export const chatWire: FieldShape[] = [
       },
     ],
     outcome: { type: "failure", code: "provider.bad-request", isRetryable: false, says: /sample logprobs of 21/ },
-    open: "provider.server-error without the reason, and asked again",
   },
   {
     title: "a call that Groq's own parser could not read is asked for again",

@@ -220,12 +220,11 @@ const ollama: Omit<FieldShape, "api">[] = [
     title:
       "a model that needs more memory than there is will not answer later either, and another one is named as the way",
     source: "https://github.com/continuedev/continue/issues/11505",
-    answers: [json(500, { error: "model requires more system memory (7.5 GiB) than is available (6.0 GiB)" })],
-    outcome: {
-      ...{ type: "failure", code: "provider.out-of-memory", isRetryable: false },
-      says: /models\.ollama\.model/,
-    },
-    open: "provider.server-error: asked again and again, and people are told to try later",
+    // It is asked again with less and less context before.
+    answers: Array.from({ length: 8 }, () =>
+      json(500, { error: "model requires more system memory (7.5 GiB) than is available (6.0 GiB)" }),
+    ),
+    outcome: { type: "failure", code: "provider.no-memory", isRetryable: false, says: /models\.ollama\.model/ },
   },
   {
     title: "a runner that has stopped is told, and may be asked again",

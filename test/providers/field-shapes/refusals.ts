@@ -60,7 +60,6 @@ const filtered: Row[] = [
         "Content violates usage guidelines. Team: t, API key ID: k, Model: grok-4-0709, Failed check: SAFETY_CHECK_TYPE_BIO",
     }),
     { type: "refusal" },
-    "provider.forbidden: the model rests for an hour, for everybody",
   ],
   [
     "OpenRouter's moderation is a refusal, and the key stays good",
@@ -72,14 +71,30 @@ const filtered: Row[] = [
       },
     }),
     { type: "refusal" },
-    "provider.forbidden: the model rests for an hour, for everybody",
   ],
   [
     "Zhipu's sensitive input is a refusal",
     "https://github.com/langchain4j/langchain4j/issues/1079",
     json(400, { error: { code: "1301", message: "系统检测到输入或生成内容可能包含不安全或敏感内容" } }),
     { type: "refusal" },
-    "provider.bad-request: people are told to check the model and OPENAI_BASE_URL",
+  ],
+  [
+    "DeepSeek's risk of content is a refusal",
+    "https://github.com/666ghj/BettaFish/issues/108",
+    json(400, openAiError("Content Exists Risk", { code: "invalid_request_error" })),
+    { type: "refusal" },
+  ],
+  [
+    "Qwen's inspection of the input is a refusal",
+    "https://github.com/camel-ai/owl/issues/432",
+    json(400, openAiError("Input data may contain inappropriate content.", { code: "data_inspection_failed" })),
+    { type: "refusal" },
+  ],
+  [
+    "a filter that speaks in the status of a failure is a refusal too",
+    "https://github.com/langgenius/dify/issues/7932",
+    json(500, openAiError("Input data may contain inappropriate content.", { type: null })),
+    { type: "refusal" },
   ],
 ];
 
@@ -117,14 +132,27 @@ const anthropicRows: Row[] = [
       ),
     ),
     failure("bad-request", false, /\/remora new/),
-    "people are told to check the model and ANTHROPIC_BASE_URL, on every message of the thread",
+  ],
+  [
+    "a place that Anthropic does not serve is told as that, and the key stays good",
+    "https://github.com/enricoros/big-AGI/issues/485",
+    json(403, { error: { type: "forbidden", message: "Request not allowed" } }),
+    failure("region", false, /country that this machine is in.*ANTHROPIC_BASE_URL/, /another key/),
+  ],
+  [
+    "a tool whose schema is refused by its number is told with the setting for skills",
+    "https://github.com/anthropics/claude-code/issues/7365",
+    json(
+      400,
+      anthropicError("tools.1.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12."),
+    ),
+    failure("bad-request", false, /skills\.deny/, /ANTHROPIC_BASE_URL/),
   ],
   [
     "an organization that was disabled is told with the setting of the key",
     "https://github.com/anthropics/claude-code/issues/8327",
     json(400, anthropicError("This organization has been disabled.")),
     failure("wrong-key", false, /ANTHROPIC_API_KEY/),
-    "provider.bad-request: people are told to check the model and ANTHROPIC_BASE_URL",
   ],
 ];
 

@@ -1,5 +1,5 @@
 /** Keys, accounts, addresses and limits that are refused at Chat Completions, in the words of services and gateways. */
-import { chunk, done, failure, googleError, json, openAiError, type Row, rowsOf, said, stream } from "./shape.ts";
+import { chunk, done, failure, googleError, json, openAiError, page, type Row, rowsOf, said, stream } from "./shape.ts";
 
 const rows: Row[] = [
   [
@@ -7,7 +7,6 @@ const rows: Row[] = [
     "https://github.com/cequence-io/openai-scala-client/issues/109",
     json(400, googleError(400, "API key not valid. Please pass a valid API key.", { status: "INVALID_ARGUMENT" })),
     failure("wrong-key", false, /OPENAI_API_KEY/),
-    "provider.bad-request: people are told to check the model and OPENAI_BASE_URL",
   ],
   [
     "a wrong key is a wrong key, although xAI calls it a bad request, and nothing of the key is told",
@@ -17,7 +16,6 @@ const rows: Row[] = [
       error: "Incorrect API key provided: na***ys. You can obtain an API key from https://console.x.ai.",
     }),
     failure("wrong-key", false, /OPENAI_API_KEY/, /na\*\*\*ys/),
-    "provider.bad-request, with a part of the key",
   ],
   [
     "a country that is not served is told as that, and no other model is named as the way",
@@ -28,8 +26,7 @@ const rows: Row[] = [
         ...{ param: null, type: "request_forbidden" },
       },
     }),
-    failure("forbidden", false, /[Cc]ountry/, /use another model/),
-    "people are told to use another model or another key",
+    failure("region", false, /[Cc]ountry.*OPENAI_BASE_URL/, /use another model/),
   ],
   [
     "a model that a project may not use is told as that",
@@ -144,7 +141,74 @@ const rows: Row[] = [
     "https://github.com/googleapis/python-genai/issues/2506",
     json(499, googleError(499, "The operation was cancelled.", { status: "CANCELLED" })),
     failure("server-error", true),
-    "provider.bad-request: never asked again",
+  ],
+  [
+    "a place that Gemini does not serve is told as that",
+    "https://github.com/poenl/gemini-api/issues/4",
+    json(400, googleError(400, "User location is not supported for the API use.", { status: "FAILED_PRECONDITION" })),
+    failure("region", false, /country that this machine is in.*OPENAI_BASE_URL/),
+  ],
+  [
+    "a key that LiteLLM does not know is not told, nor its hash",
+    "https://github.com/BerriAI/litellm/issues/11639",
+    json(400, {
+      error: {
+        message:
+          "Authentication Error, Invalid proxy server token passed. Received API Key = sk-...ITlA, Key Hash (Token) =5ea43e256ed93ce3082d9e89be60b7b2ff5709391df2b35b2eca0e493eeb4c72.",
+        ...{ type: "token_not_found_in_db", param: "key", code: "400" },
+      },
+    }),
+    failure("wrong-key", false, /OPENAI_API_KEY/, /ITlA|5ea43e/),
+  ],
+  [
+    "the wait in Groq's words counts",
+    "https://github.com/elizaOS/eliza/issues/4040",
+    json(
+      429,
+      openAiError(
+        "Rate limit reached for model `llama-3.1-8b-instant` on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443. Please try again in 4.77s. Need more tokens? Upgrade today",
+        { type: "tokens", code: "rate_limit_exceeded" },
+      ),
+    ),
+    { type: "failure", code: "provider.rate-limited", isRetryable: true, retryAfterMs: [4_769, 4_771] },
+  ],
+  [
+    "a wait of minutes and seconds in words counts",
+    "https://github.com/continuedev/continue/issues/10920",
+    json(
+      429,
+      openAiError(
+        "Rate limit reached for model `llama-3.3-70b-versatile` on tokens per day (TPD): Limit 100000, Used 97050, Requested 3619. Please try again in 9m38.016s.",
+        { type: "tokens", code: "rate_limit_exceeded" },
+      ),
+    ),
+    { type: "failure", code: "provider.rate-limited", isRetryable: true, retryAfterMs: [578_015, 578_017] },
+  ],
+  [
+    "Kimi's engine that is overloaded is told as that, although its status is that of too many requests",
+    "https://github.com/MoonshotAI/kimi-cli/issues/2571",
+    json(429, {
+      error: {
+        message: "The engine is currently overloaded, please try again later",
+        type: "engine_overloaded_error",
+      },
+    }),
+    failure("overloaded", true),
+  ],
+  [
+    "a reason in Cloudflare's list of errors is told",
+    "https://github.com/anomalyco/opencode/issues/18552",
+    json(404, {
+      ...{ result: null, success: false, messages: [] },
+      errors: [{ code: 7003, message: "Could not route to /client/v4/accounts/x, perhaps your object is invalid?" }],
+    }),
+    failure("unknown-model", false, /404 Could not route to/),
+  ],
+  [
+    "a page of a proxy for which the request is too large is no wrong address",
+    "https://github.com/ChronoAIProject/NyxID/issues/957",
+    page(413, "<html><head><title>413 Request Entity Too Large</title></head><center>nginx</center></html>"),
+    failure("too-long", false, /413/, /OPENAI_BASE_URL|center/),
   ],
 ];
 

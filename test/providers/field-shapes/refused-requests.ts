@@ -45,21 +45,18 @@ const rows: Row[] = [
       googleError(400, "The input token count (314175) exceeds the maximum number of tokens allowed (131072)."),
     ),
     failure("too-long", false),
-    "provider.bad-request: nothing is shortened, and every further message of the thread fails",
   ],
   [
     "a prompt that is too long for Grok is sent again with less",
     "https://github.com/cline/cline/issues/3120",
     json(400, { error: "This model's maximum prompt length is 131072 but the request contains 136973 tokens." }),
     failure("too-long", false),
-    "provider.bad-request: nothing is shortened, and every further message of the thread fails",
   ],
   [
     "a prompt that is too long for a server of DeepSeek R1 is sent again with less",
     "https://github.com/RooCodeInc/Roo-Code/issues/2988",
     json(400, openAiError("Input length 72054 exceeds the maximum length 65536")),
     failure("too-long", false),
-    "provider.bad-request: nothing is shortened, and every further message of the thread fails",
   ],
   [
     "a prompt that is too long for a model at OpenRouter is sent again with less",
@@ -95,7 +92,6 @@ const rows: Row[] = [
       },
     }),
     failure("too-long", false),
-    "provider.rate-limited: people are told to try later, which never helps",
   ],
   [
     "an output limit that is too large for the model is told with the setting for it",
@@ -108,14 +104,12 @@ const rows: Row[] = [
       ),
     ),
     failure("bad-request", false, /models\.maxOutputTokens/),
-    "people are told to check the model and OPENAI_BASE_URL, on every message",
   ],
   [
     "an output limit that is too large for a model of Bedrock is told with the setting for it",
     "https://github.com/charmbracelet/crush/issues/946",
     json(400, { message: "The maximum tokens you requested exceeds the model limit of 32768" }),
     failure("bad-request", false, /models\.maxOutputTokens/),
-    "people are told to check the model and OPENAI_BASE_URL, on every message",
   ],
   [
     "an output limit that leaves too little of vLLM's context is told with the setting for it",
@@ -128,7 +122,6 @@ const rows: Row[] = [
       },
     }),
     failure("too-long", false, /models\.maxOutputTokens/),
-    "people are told to start a new conversation, which fails in the same way",
   ],
   [
     "a tool whose schema is refused is told with the tool's name, and the address is not suspected",
@@ -143,7 +136,6 @@ const rows: Row[] = [
       ),
     ),
     failure("bad-request", false, /mongodb-list-databases/, /OPENAI_BASE_URL/),
-    "people are told to check the model and OPENAI_BASE_URL, on every message",
   ],
   [
     "a template that wants roles to alternate is told with the setting of the model",
@@ -152,7 +144,24 @@ const rows: Row[] = [
       ...{ object: "error", type: "BadRequestError", param: null, code: 400 },
       message: "After the optional system message, conversation roles must alternate user/assistant/user/assistant/...",
     }),
-    failure("bad-request", false, /roles must alternate.*models\.openai\.model/),
+    failure("bad-request", false, /roles must alternate.*\/remora new.*models\.openai\.model/),
+  ],
+  [
+    "a prompt that is too long for Qwen is sent again with less",
+    "https://github.com/QwenLM/Qwen-Agent/issues/615",
+    json(400, openAiError("Range of input length should be [1, 30720]")),
+    failure("too-long", false),
+  ],
+  [
+    "a call without its result names the way out",
+    "https://github.com/QwenLM/qwen-code/issues/315",
+    json(
+      400,
+      openAiError(
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
+      ),
+    ),
+    failure("bad-request", false, /\/remora new/, /OPENAI_BASE_URL/),
   ],
   [
     "a tool parser that vLLM was started without is told with the options that it needs",
@@ -174,7 +183,6 @@ const rows: Row[] = [
       },
     }),
     failure("no-tools", false, /models\.openai\.model/),
-    "provider.unknown-model: people are told that there is no such model",
   ],
   [
     "an account's own rule that leaves no server at OpenRouter is told with its page",
@@ -190,4 +198,22 @@ const rows: Row[] = [
   ],
 ];
 
-export const refusedRequests = rowsOf("openai chat", rows);
+const orphans = [
+  "No tool output found for function call call_1.",
+  "No tool call found for function call output with call_id call_1.",
+];
+
+export const refusedRequests = [
+  ...rowsOf("openai chat", rows),
+  ...rowsOf(
+    "openai responses",
+    orphans.map(
+      (message): Row => [
+        `“${message}” names the way out`,
+        "https://github.com/router-for-me/CLIProxyAPI/issues/2368",
+        json(400, openAiError(message, { param: "input" })),
+        failure("bad-request", false, /\/remora new/, /OPENAI_BASE_URL/),
+      ],
+    ),
+  ),
+];
