@@ -79,6 +79,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   try {
     iterator = withJoinedText(attempt.open({ signal: combined, fetch: fetchNow }));
     const reader = callsNatively(place) ? undefined : createTextCallReader(attempt.request);
+    let hasBegun = false;
     let hasSaid = false;
     let hasCalls = false;
     let length = 0;
@@ -89,9 +90,10 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
       if (piece === undefined) {
         // Check for an abort, because the libraries end an aborted stream without an error.
         const isOver = signal.aborted || deadline.failure(place) !== undefined;
-        yield { type: "error", error: isOver ? explain(undefined) : failure(place, hasSaid ? "cut" : "empty") };
+        yield { type: "error", error: isOver ? explain(undefined) : failure(place, hasBegun ? "cut" : "empty") };
         return;
       }
+      hasBegun = true;
       length += piece.type === "text-delta" ? piece.text.length : 1;
       if (length > maxAnswerCharacters) {
         yield { type: "error", error: failure(place, "endless") };
@@ -215,7 +217,11 @@ function release(
   timer.unref();
   drain(iterator)
     .catch(() => {})
-    .finally(() => clearTimeout(timer));
+    .finally(() => {
+      clearTimeout(timer);
+      // A reader may have ended while the response is still open.
+      close();
+    });
 }
 
 async function drain(iterator: AsyncIterator<StreamPiece>): Promise<void> {

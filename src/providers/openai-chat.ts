@@ -3,7 +3,9 @@
  * came beside text and calls goes back to the same model within the turn (openai-extras.ts).
  */
 import type OpenAI from "openai";
-import type { ModelMessage, ModelRequest, StopReason, Usage } from "../ports/provider.ts";
+import { isJsonObject } from "../lib/json.ts";
+import type { ModelMessage, ModelRequest, Usage } from "../ports/provider.ts";
+import { endingWhole, stopOf } from "./answer-end.ts";
 import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -142,56 +144,62 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let hasBegun = false;
   let refusal = "";
-  let finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"] = null;
-  for await (const chunk of stream) {
+  let finish = "";
+  /** False for servers that give a reason in every chunk. */
+  let isLastReason = true;
+  for await (const chunk of endingWhole(stream, place, () => finish !== "" && isLastReason)) {
     // The library recognises errors that are not in a list.
     if (Array.isArray(chunk)) throw reportedFailure(place, errorBodyOf(chunk));
     if (chunk.usage) count(usage, chunk.usage);
     const choice = chunk.choices?.[0];
     if (choice === undefined) continue;
     const { delta } = choice;
-    const text = delta?.content;
+    const text = textIn(delta?.content);
     refusal += delta?.refusal ?? "";
     extras.add(delta);
-    if (text) yield { type: "text-delta", text };
-    else if (saysAnything(delta)) yield { type: "progress" };
+    const hasOutput = saysAnything(delta);
+    if (hasOutput && finish !== "") isLastReason = false;
+    if (text !== "") yield { type: "text-delta", text };
+    else if (hasOutput) yield { type: "progress" };
     // The model has begun, and may think in silence. Said once, so that a server that never says more is given up.
     else if (!hasBegun && mayReason(place.model)) yield { type: "thinking" };
     hasBegun = true;
-    finish = choice.finish_reason ?? finish;
+    finish = choice.finish_reason || finish;
   }
   // Without a finish reason the stream was cut off, even if the calls look complete.
-  if (finish === null) return;
+  if (finish === "") return;
   const { calls, carry } = extras.end();
-  for (const call of calls) yield { type: "tool-call", ...call };
-  if (refusal !== "" || isFiltered(finish)) {
+  const stop = refusal === "" ? stopOf(place, finish, calls.length > 0) : "refusal";
+  if (stop === "refusal") {
     yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
     return;
   }
-  yield { type: "end", stop: finishReason(finish, calls.length > 0), usage, model: `openai/${place.model}`, ...carry };
+  for (const call of calls) yield { type: "tool-call", ...call };
+  yield { type: "end", stop, usage, model: `openai/${place.model}`, ...carry };
+}
+
+/** Mistral's models and gateways send parts, with thinking and references among them. */
+function textIn(content: unknown): string {
+  if (typeof content === "string") return content;
+  const parts = [content].flat().filter(isJsonObject);
+  return parts.map(({ type = "text", text }) => (/^(?:output_)?text$/.test(String(type)) ? (text ?? "") : "")).join("");
 }
 
 /** True if a chunk has output. Checks all fields but `role`, because servers use several names for reasoning. */
 function saysAnything(delta: object | undefined): boolean {
-  return Object.entries(delta ?? {}).some(([key, value]) => key !== "role" && Boolean(value));
+  return Object.entries(delta ?? {}).some(
+    ([key, value]) => key !== "role" && (Array.isArray(value) ? value.length > 0 : Boolean(value)),
+  );
 }
 
-/** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. */
+/** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. Some services count more of them than there are. */
 function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
-  const cached = wire.prompt_tokens_details?.cached_tokens ?? 0;
-  const written = wire.prompt_tokens_details?.cache_write_tokens ?? 0;
-  usage.inputTokens = Math.max(0, (wire.prompt_tokens ?? 0) - cached - written);
+  const prompt = wire.prompt_tokens ?? 0;
+  const cached = Math.min(wire.prompt_tokens_details?.cached_tokens ?? 0, prompt);
+  const written = Math.min(wire.prompt_tokens_details?.cache_write_tokens ?? 0, prompt - cached);
+  usage.inputTokens = prompt - cached - written;
   usage.outputTokens = wire.completion_tokens ?? 0;
   usage.cacheReadTokens = cached;
   usage.cacheWriteTokens = written;
   Object.assign(usage, reportedCost(wire));
-}
-
-function finishReason(finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"], hasCalls: boolean): StopReason {
-  return finish === "length" ? "max-tokens" : hasCalls ? "tool-calls" : "end";
-}
-
-/** Also as Gemini's compatible address says it: `content_filter: PROHIBITED_CONTENT`, or its own word alone. */
-function isFiltered(finish: string): boolean {
-  return /^(?:content_filter\b|safety|recitation|blocklist|prohibited_content|spii|image_safety)/i.test(finish);
 }

@@ -100,7 +100,9 @@ function gather(calls: GatheredCall[], piece: CallPiece): void {
   const { name, arguments: text, ...ofFunction } = called ?? {};
   if (id) call.id = id;
   if (name && name !== call.name) call.name += name;
-  call.inputJson += text ?? "";
+  // Some servers send the arguments as an object.
+  const given: unknown = text ?? "";
+  call.inputJson += typeof given === "string" ? given : JSON.stringify(given);
   call.extra = merged(
     call.extra,
     plain(Object.keys(ofFunction).length === 0 ? extra : { ...extra, function: ofFunction }),
