@@ -4,6 +4,7 @@
  *   a model that takes less     gets a prompt that fits, if its limit is known
  *   a prompt that is too long   is sent once more with a smaller context
  *   a stream that breaks        is requested once more; the new text replaces what people have seen
+ *   a tool call that is none    is requested once more
  *
  * A model that declines is not asked again, and does not rest, because it works. After a tool call, a failure ends the
  * answer.
@@ -89,7 +90,7 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       const failure = yield* once(candidate, asked, insteadBecause);
       if (failure === undefined) return undefined;
       const isTooLong = failure.error.code === "provider.too-long" && shorter !== undefined;
-      const isBroken = failure.hasText || failure.error.code === "provider.cut";
+      const isBroken = failure.hasText || ["provider.cut", "provider.bad-call"].includes(failure.error.code);
       if (!isTooLong && !isBroken) return { candidate, error: failure.error, wasRepeated: false };
       yield { type: "notice", text: isTooLong ? "Asking again with a shorter history" : "Asking again" };
       // A connection that broke before any text may need a moment, so a single model gets its retry as well.

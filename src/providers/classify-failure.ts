@@ -66,7 +66,7 @@ export class ServiceRefusal extends Error {
 }
 
 function refusalOf(kind: FailureKind, status: number, body: ErrorBody): ServiceRefusal | undefined {
-  const isOfRequest = kind === "badRequest" || kind === "unknownModel" || kind === "notAnApi";
+  const isOfRequest = ["badRequest", "tooLong", "unknownModel", "notAnApi"].includes(kind);
   return isOfRequest ? new ServiceRefusal(status, body) : undefined;
 }
 
@@ -87,6 +87,7 @@ function failureOf(place: ProviderPlace, kind: FailureKind, body: ErrorBody, det
 function kindOfStatus(status: number, body: ErrorBody, saysWhen: boolean): FailureKind {
   const money = moneyKindOf(body);
   const byBody = kindOfBody(body);
+  if (byBody === "toolsOff" || byBody === "badCall") return byBody;
   if (status === 401) return "wrongKey";
   // OpenRouter's budget of running requests is over in seconds, and says so.
   if (status === 402) return saysWhen && money === undefined ? "rateLimited" : (money ?? "noCredit");
@@ -123,6 +124,8 @@ function kindOfBody(body: ErrorBody): FailureKind | undefined {
   const named = `${type} ${code}`;
   // Azure and OpenAI refuse prompts also with an error.
   if (/content_filter|content_policy|invalid_prompt/.test(named)) return "refused";
+  if (/tool_use_failed/.test(named)) return "badCall";
+  if (/requires? (?:--enable-auto-tool-choice|--jinja)/i.test(message)) return "toolsOff";
   const money = moneyKindOf(body);
   if (money !== undefined) return money;
   if (/authentication|invalid_api_key/.test(named)) return "wrongKey";

@@ -75,7 +75,8 @@ function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-function messageIn({ message, detail, metadata }: Record<string, unknown>): string {
+/** Amazon writes some of its errors with a capital. */
+function messageIn({ Message, message = Message, detail, metadata }: Record<string, unknown>): string {
   const raw = isJsonObject(metadata) && typeof metadata.raw === "string" ? metadata.raw : "";
   const inner = raw === "" ? "" : errorBodyOf(parseJson(raw) ?? raw).message;
   return [wordsOf(message ?? detail), inner].filter((words) => words !== "").join(": ");

@@ -71,6 +71,18 @@ export const failureKinds = {
     isRetryable: false,
     say: (place) => `${place.model} can't use tools; choose another model (${place.modelSetting})`,
   },
+  toolsOff: {
+    code: "provider.tools-off",
+    isRetryable: false,
+    say: (place, said) =>
+      `the server at ${place.baseUrl} was started without tools${said}; start vLLM with --enable-auto-tool-choice and --tool-call-parser, or llama.cpp with --jinja`,
+  },
+  badCall: {
+    code: "provider.bad-call",
+    isRetryable: true,
+    say: (place, said) =>
+      `${place.model} wrote a tool call that the service could not read${said}; try again, or use another model (${place.modelSetting})`,
+  },
   badRequest: {
     code: "provider.bad-request",
     isRetryable: false,

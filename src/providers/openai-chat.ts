@@ -23,6 +23,7 @@ import {
 } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
 import { createExtras, extrasOf } from "./openai-extras.ts";
+import { fitted } from "./openai-habits.ts";
 import { reportedCost } from "./reported-cost.ts";
 import { inputOf, mayCall, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 
@@ -31,7 +32,7 @@ type Chunk = OpenAI.ChatCompletionChunk;
 export function completionBody(
   request: ModelRequest,
   place: ProviderPlace,
-  { limitField, effort, refused }: Dialect,
+  { limitField, effort, refused, habits, maxOutput }: Dialect,
 ): OpenAI.ChatCompletionCreateParamsStreaming {
   const { model, baseUrl } = place;
   const prefix = cachedPrefixOf(request, place);
@@ -44,13 +45,16 @@ export function completionBody(
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
     ...(hasKey ? { prompt_cache_key: prefix.key } : {}),
     ...endUserField(request, place, refused),
-    [limitField]: request.maxOutputTokens,
+    [limitField]: maxOutput?.tokens ?? request.maxOutputTokens,
     messages: [
       ...systemMessage(request, refused.has("prompt_cache_breakpoint") ? undefined : prefix),
-      ...request.messages.flatMap((message, index) => [
-        completionMessage(message, place),
-        ...resultPictures(request.messages, index),
-      ]),
+      ...fitted(
+        request.messages.flatMap((message, index) => [
+          completionMessage(message, place),
+          ...resultPictures(request.messages, index),
+        ]),
+        habits,
+      ),
     ],
     // Compatible servers may ignore `tool_choice`, and then answer with a call that must not run.
     ...(request.tools.length === 0 || !(obeysToolChoice(baseUrl) || mayCall(request))
@@ -182,7 +186,9 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
 function textIn(content: unknown): string {
   if (typeof content === "string") return content;
   const parts = [content].flat().filter(isJsonObject);
-  return parts.map(({ type = "text", text }) => (/^(?:output_)?text$/.test(String(type)) ? (text ?? "") : "")).join("");
+  return parts
+    .map(({ type = "text", text }) => (/^(?:output_)?text$/.test(String(type)) && typeof text === "string" ? text : ""))
+    .join("");
 }
 
 /** True if a chunk has output. Checks all fields but `role`, because servers use several names for reasoning. */

@@ -8,15 +8,21 @@ import {
   isOpenAiHost,
   isReasoningModel,
   type OpenAiOptions,
+  openAiUrl,
   type ReasoningEffort,
   serviceOf,
 } from "./openai-client.ts";
+import { type Habit, habitsAt, habitsIn } from "./openai-habits.ts";
 
 export interface Dialect {
   api: "chat" | "responses";
   limitField: "max_tokens" | "max_completion_tokens";
   /** Undefined: the model's own. */
   effort: ReasoningEffort | undefined;
+  /** How earlier messages are written. */
+  habits: ReadonlySet<Habit>;
+  /** The longest answer, if the service allows less than the settings. */
+  maxOutput: { tokens: number; isOfModel: boolean } | undefined;
   /** Fields that the service has refused. */
   refused: ReadonlySet<OptionalField>;
 }
@@ -73,20 +79,35 @@ export function firstDialect(options: OpenAiOptions, model: string): Dialect {
       service === "openai" || service === "azure" || isReasoningModel(model) ? "max_completion_tokens" : "max_tokens",
     // Chat Completions refuses tools together with an effort.
     effort: effort ?? (hasLow && own === "responses" ? chatEffort : undefined),
+    habits: habitsAt(baseUrl ?? openAiUrl),
+    maxOutput: undefined,
     refused: new Set(),
   };
 }
 
+/** What is remembered for the next request. How much room a prompt leaves is not. */
+export function lasting(dialect: Dialect): Dialect {
+  return dialect.maxOutput?.isOfModel === false ? { ...dialect, maxOutput: undefined } : dialect;
+}
+
 /** What to try after a refusal, the best first. Empty if the refusal is about something else. */
-export function dialectsAfter(dialect: Dialect, refusal: ServiceRefusal, isAuto: boolean): Dialect[] {
+export function dialectsAfter(
+  dialect: Dialect,
+  refusal: ServiceRefusal,
+  { isAuto, maxOutputTokens }: { isAuto: boolean; maxOutputTokens: number },
+): Dialect[] {
   const text = `${refusal.param} ${refusal.message}`;
+  const maxOutput = roomIn(text, dialect.maxOutput?.tokens ?? maxOutputTokens);
+  if (maxOutput !== undefined) return [{ ...dialect, maxOutput }];
   const next: Dialect[] = [];
+  const learned = habitsIn(text).filter((habit) => !dialect.habits.has(habit));
+  const inOtherWords = learned.length === 0 ? [] : [{ ...dialect, habits: new Set([...dialect.habits, ...learned]) }];
   if (isAuto && isAboutApi(dialect, refusal)) {
     next.push({ ...dialect, api: dialect.api === "chat" ? "responses" : "chat" });
     // For gateways that have Chat Completions alone.
     if (/reasoning_?effort[^.]{0,20}none/i.test(text)) next.push({ ...dialect, effort: "none" });
   }
-  if (!unsupported.test(text)) return next;
+  if (!unsupported.test(text)) return [...next, ...inOtherWords];
   const names = (Object.keys(optionalFields) as OptionalField[]).filter((name) => optionalFields[name].test(text));
   const isEffort = dialect.effort !== undefined && /\breasoning(?![._]?(?:encrypted|content|details))/i.test(text);
   if (names.some((name) => !dialect.refused.has(name)) || isEffort)
@@ -97,7 +118,7 @@ export function dialectsAfter(dialect: Dialect, refusal: ServiceRefusal, isAuto:
     });
   const isLimit = dialect.api === "chat" && /max_(?:completion_)?tokens/.test(text);
   if (isLimit) next.push({ ...dialect, limitField: otherLimit(dialect) });
-  return next;
+  return [...next, ...inOtherWords];
 }
 
 /** True if the service says that the other API is the right one, or does not have this one. */
@@ -108,12 +129,38 @@ export function isAboutApi({ api }: Dialect, { status, message: text }: ServiceR
   return isMissing || needsChat.test(text);
 }
 
+/** An answer that is limited further is of no use. */
+const minRoom = 1024;
+
+/**
+ * How long an answer may be, if the service refused its limit: as too high for the model, or for what the prompt leaves of the
+ * context, or of a plan's tokens per minute.
+ */
+function roomIn(refusal: string, limit: number): Dialect["maxOutput"] {
+  const text = refusal.replaceAll(/(?<=\d),(?=\d{3}\b)/g, "");
+  const numbersOf = (pattern: RegExp) => pattern.exec(text)?.slice(1).map(Number);
+  const [highest] =
+    numbersOf(/max_(?:completion_)?tokens\b.{0,60}(?:less than or equal to|at most|\[1, ?)\D{0,2}(\d+)/is) ?? [];
+  if (highest !== undefined)
+    return highest >= minRoom && highest < limit ? { tokens: highest, isOfModel: true } : undefined;
+  const [perMinute, requested] = numbersOf(/\btokens per minute\b.*\blimit (\d+).*\brequested (\d+)/is) ?? [];
+  const isContext =
+    /\bcontext\b/i.test(text) && /\boutput tokens|max_(?:completion_)?tokens|in the completion/i.test(text);
+  if (perMinute === undefined && !isContext) return undefined;
+  // Servers count no further than to the refusal, so how long the prompt is remains unknown.
+  const left = perMinute === undefined || requested === undefined ? limit / 2 : perMinute - (requested - limit);
+  const tokens = Math.floor(Math.min(left, limit / 2));
+  return tokens >= minRoom ? { tokens, isOfModel: false } : undefined;
+}
+
 function otherLimit({ limitField }: Dialect): Dialect["limitField"] {
   return limitField === "max_tokens" ? "max_completion_tokens" : "max_tokens";
 }
 
 export function isSameDialect(one: Dialect, other: Dialect): boolean {
-  const [first, second] = [one, other].map(({ refused, ...rest }) => JSON.stringify([rest, [...refused].toSorted()]));
+  const [first, second] = [one, other].map(({ refused, habits, ...rest }) =>
+    JSON.stringify([rest, [...refused].toSorted(), [...habits].toSorted()]),
+  );
   return first === second;
 }
 

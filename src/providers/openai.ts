@@ -9,7 +9,15 @@ import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece } from "./guarded-stream.ts";
 import { completionBody, readCompletion } from "./openai-chat.ts";
 import { createOpenAiClient, noKey, type OpenAiOptions, openAiPlace, openAiUrl } from "./openai-client.ts";
-import { apiNames, type Dialect, dialectsAfter, firstDialect, isAboutApi, isSameDialect } from "./openai-dialect.ts";
+import {
+  apiNames,
+  type Dialect,
+  dialectsAfter,
+  firstDialect,
+  isAboutApi,
+  isSameDialect,
+  lasting,
+} from "./openai-dialect.ts";
 import { readResponse, responsesBody } from "./openai-responses.ts";
 import { digestOfKey } from "./refused-keys.ts";
 import { modelOf } from "./request-mapping.ts";
@@ -64,9 +72,10 @@ function createDialects(options: OpenAiOptions): Dialects {
     isAuto: (options.api ?? "auto") === "auto",
     of: (model) => learned.get(model) ?? firstDialect(options, model),
     worked(model, dialect) {
+      const kept = lasting(dialect);
       if (learned.size >= maxModels) learned.clear();
-      if (isSameDialect(dialect, firstDialect(options, model))) learned.delete(model);
-      else learned.set(model, dialect);
+      if (isSameDialect(kept, firstDialect(options, model))) learned.delete(model);
+      else learned.set(model, kept);
     },
     advice: () => [...learned].flatMap(([model, dialect]) => adviceOn(model, firstDialect(options, model), dialect)),
   };
@@ -127,7 +136,10 @@ async function* ask(
       // Gateways that have begun a stream refuse in it.
       const refusal = hasOutput ? undefined : serviceRefusalIn(thrown);
       if (refusal === undefined) throw thrown;
-      const next = dialectsAfter(dialect, refusal, dialects.isAuto);
+      const next = dialectsAfter(dialect, refusal, {
+        isAuto: dialects.isAuto,
+        maxOutputTokens: request.maxOutputTokens,
+      });
       // Why a change was refused says less than what led to it.
       const isOther = next.length === 0 && !isAboutApi(dialect, refusal);
       if (refused === undefined || isOther) refused = explained(place, thrown, dialect, refusal, dialects);

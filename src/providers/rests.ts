@@ -35,6 +35,7 @@ export function isNetworkCode(code: string | undefined): boolean {
 /** People must change a setting or the account, so the next minutes change nothing. */
 const lastingCodes: ReadonlySet<string> = new Set([
   ...["provider.unknown-model", "provider.not-an-api", "provider.bad-url", "provider.wrong-api"],
+  "provider.tools-off",
   "provider.model-ended",
   "provider.bad-certificate",
 ]);

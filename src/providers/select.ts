@@ -154,7 +154,26 @@ function openAiCandidate(options: ProviderSettings["openai"], { timeouts, keyOf 
 function problemOf(options: { apiKey?: string; baseUrl?: string }, prefix: string): string | undefined {
   if (options.baseUrl !== undefined && !isWebAddress(options.baseUrl))
     return `${prefix}_BASE_URL is not an http(s) address: ${shownUrl(options.baseUrl)}`;
+  const foreign = options.baseUrl === undefined ? undefined : foreignProtocol(options.baseUrl, prefix);
+  if (foreign !== undefined) return foreign;
   return options.apiKey === undefined && options.baseUrl === undefined ? `set ${prefix}_API_KEY` : undefined;
+}
+
+/** Amazon's and Google's own protocols are not spoken. Other addresses of the same services have ours. */
+function foreignProtocol(baseUrl: string, prefix: string): string | undefined {
+  const { hostname, origin, pathname } = new URL(baseUrl);
+  const isAnthropic = prefix === "ANTHROPIC";
+  const see = "see docs/models.md";
+  if (/^bedrock-runtime(?:-fips)?\..*\.amazonaws\.com/.test(hostname)) {
+    const path = isAnthropic ? "/anthropic" : "/openai/v1";
+    if (pathname.startsWith(path)) return undefined;
+    return `${prefix}_BASE_URL leads to Bedrock's own protocol, which is not spoken; set it to ${origin}${path} (${see})`;
+  }
+  if (!/(?:^|[.-])aiplatform\.googleapis\.com$/.test(hostname)) return undefined;
+  if (isAnthropic)
+    return `${prefix}_BASE_URL leads to Vertex, whose protocol for Claude is not spoken; use a gateway (${see})`;
+  if (/\/endpoints\/[^/]+\/?$/.test(pathname)) return undefined;
+  return `${prefix}_BASE_URL leads to Vertex's own protocol, which is not spoken; its path ends with /endpoints/openapi (${see})`;
 }
 
 function whereOf(baseUrl: string | undefined): string {

@@ -191,7 +191,7 @@ async function serve(
     await write(framesOf(refusalStream(path, fault), "\n\n"), "\n\n", response, undefined);
     return;
   }
-  const answer = await fetch(upstream + path, {
+  const answer = await fetch(upstream + protocolPath(path), {
     method: request.method ?? "GET",
     headers: { "content-type": "application/json", authorization: "Bearer x", "x-api-key": "x" },
     ...(request.method === "POST" ? { body: JSON.stringify(changedBody(rules, call)) } : {}),
@@ -202,9 +202,15 @@ async function serve(
   const separator = type.includes("event-stream") ? "\n\n" : "\n";
   const plain = await answer.text();
   const said = cost === undefined ? plain : plain.replaceAll('"usage":{', `"usage":{"cost":${cost},`);
-  const whole = shapedAnswer(service, call, said);
-  remember(whole);
-  await write(completeAnswer(rules, call, framesOf(whole, separator)), separator, response, fault);
+  const own = framesOf(shapedAnswer(service, call, said), separator);
+  const frames = answer.ok ? completeAnswer(rules, call, own) : own;
+  remember(frames.join(separator));
+  await write(frames, separator, response, fault);
+}
+
+/** Services have these protocols below addresses of their own. */
+function protocolPath(path: string): string {
+  return path.replace(/^.*\/(?=(?:chat\/completions|responses|messages)$)/, "/v1/");
 }
 
 const wrongKey: Refusal = {

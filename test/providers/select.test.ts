@@ -87,6 +87,18 @@ describe("choosing providers", () => {
     expect(models).toEqual(["demo/scripted"]);
   });
 
+  test.each([
+    ["openai", "https://bedrock-runtime.eu-central-1.amazonaws.com", "amazonaws.com/openai/v1 "],
+    ["anthropic", "https://bedrock-runtime.eu-central-1.amazonaws.com/model", "amazonaws.com/anthropic "],
+    ["openai", "https://europe-west4-aiplatform.googleapis.com/v1/projects/p", "ends with /endpoints/openapi"],
+    ["anthropic", "https://aiplatform.googleapis.com/v1", "use a gateway"],
+  ])("says so when an address has a protocol that is not spoken: %s at %s", async (name, baseUrl, advice) => {
+    const { hints, models } = await select({ [name]: { model: "m", api: "auto", apiKey: "k", baseUrl } });
+    expect(hints[name]).toContain(advice);
+    expect(hints[name]).toContain("docs/models.md");
+    expect(models).toEqual(["demo/scripted"]);
+  });
+
   test.each(["chat", "responses"] as const)("asks the openai API that is set: %s", async (api) => {
     const { providers } = await select({ openai: { model: "o", api, baseUrl: `${double.url}/v1` } });
     await collect(providers[0] ?? expect.fail(), asking("hello"));

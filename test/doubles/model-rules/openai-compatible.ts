@@ -44,6 +44,18 @@ export const geminiRules: readonly ModelRule[] = [
     },
   },
   {
+    says: "a call comes with its signature",
+    source: "https://github.com/continuedev/continue/issues/8865",
+    read,
+    answer: ({ answers }, frames) =>
+      frames.map((frame) =>
+        frame.replace(
+          /"tool_calls":\[\{"index":0,"id"/,
+          `"tool_calls":[{"index":0,"extra_content":{"google":{"thought_signature":"c2lnbmVk${answers.length}"}},"id"`,
+        ),
+      ),
+  },
+  {
     says: "fields that the protocol has elsewhere are unknown",
     source: "https://github.com/liliMozi/openhanako/issues/394",
     read,

@@ -1,6 +1,10 @@
 /** The services that a double of a model service can be, each with what it refuses and the shape that it gives answers. */
 import { anthropicRules, apiKeyGatewayRules, bearerGatewayRules } from "./anthropic.ts";
 import { shapeClaudeAnswer } from "./anthropic-shapes.ts";
+import { groqRules } from "./groq.ts";
+import { bedrockRules, deepSeekRules, reasoningDetails } from "./hosted.ts";
+import { llamaCppRules, lmStudioRules, vllmRules } from "./local-servers.ts";
+import { mistralRules } from "./mistral.ts";
 import { ollamaRules } from "./ollama.ts";
 import { openAiRules } from "./openai.ts";
 import { azureRules, gatewayRules, geminiRules, openRouterRules, xaiRules } from "./openai-compatible.ts";
@@ -13,8 +17,16 @@ export const rulesOfServices = {
   gemini: geminiRules,
   azure: azureRules,
   openRouter: openRouterRules,
+  openRouterWithGemini: [...openRouterRules, reasoningDetails],
   xai: xaiRules,
   gateway: gatewayRules,
+  groq: groqRules,
+  mistral: mistralRules,
+  deepSeek: deepSeekRules,
+  bedrock: bedrockRules,
+  vllm: vllmRules,
+  llamaCpp: llamaCppRules,
+  lmStudio: lmStudioRules,
   /** A server that speaks these protocols and refuses nothing. */
   any: [],
   /** Gateways in front of Claude that read one of the two headers with the key. */

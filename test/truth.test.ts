@@ -1,0 +1,208 @@
+/** `npm run truth`: what it reads from an SDK's types, what it reports, and that its list of facts holds what we send. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { compare, reportOf, type TruthRecord } from "../scripts/truth/compare.ts";
+import { facts, sdks, untyped } from "../scripts/truth/facts.ts";
+import { type Reading, readFacts } from "../scripts/truth/read-facts.ts";
+import type { ModelRequest } from "../src/ports/provider.ts";
+import { startModelDouble } from "./doubles/model.ts";
+import { apis, asking, berlin, collect, scripted } from "./providers/apis.ts";
+
+const root = resolve(import.meta.dirname, "..");
+const folder = mkdtempSync(join(tmpdir(), "remora-truth-test-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const sdk = "made-up-sdk";
+const madeUpFacts = [
+  { sdk, type: "Sdk.Model", at: "prices.ts", uses: ["small-2"] },
+  { sdk, type: "Sdk.Request", at: "ask.ts", uses: ["model", "limit"] },
+  { sdk, type: "Sdk.Event", at: "ask.ts", uses: ["done"] },
+  { sdk, type: "Sdk.Legacy", at: "ask.ts", uses: ["text"] },
+  { sdk, type: "Sdk.Extra", at: "ask.ts", uses: [] },
+];
+
+/** Installs one version of an SDK with these types, beside code of ours that uses it. */
+function install(version: string, types: string, code: string): Reading {
+  const place = join(folder, version);
+  const module = join(place, "node_modules", sdk);
+  mkdirSync(join(module, "internal"), { recursive: true });
+  mkdirSync(join(place, "src"));
+  const manifest = { name: sdk, version, exports: { ".": { import: { types: "./index.d.mts" } } } };
+  writeFileSync(join(module, "package.json"), JSON.stringify(manifest));
+  writeFileSync(join(module, "index.d.mts"), types);
+  writeFileSync(
+    join(module, "internal/models.js"),
+    "exports.DEPRECATED_MODELS = {\n  'old-1': 'January 2nd, 2027',\n};",
+  );
+  writeFileSync(join(place, "src/ask.ts"), `import type * as Sdk from "${sdk}";\n${code}`);
+  const compilerOptions = { strict: true, module: "nodenext", target: "es2024", types: [] };
+  writeFileSync(join(place, "tsconfig.json"), JSON.stringify({ compilerOptions }));
+  const imports = { [sdk]: `import type * as Sdk from "${sdk}";` };
+  return readFacts({ folder: place, root: place, sources: ["src"], sdks: imports, facts: madeUpFacts });
+}
+
+describe("the facts of an SDK's types", () => {
+  let before: Reading;
+  let record: TruthRecord;
+  let now: Reading;
+  beforeAll(() => {
+    const code = "export const limitOf = (request: Sdk.Request): unknown => request.limit;\n";
+    const rest = "export interface Extra { one?: string }\nexport type Legacy = { text: string };";
+    before = install(
+      "1.0.0",
+      `export type Model = (string & {}) | "small-2" | "old-1";
+       export interface Request { model: Model; limit?: number }
+       export type Event = "start" | "done";\n${rest}`,
+      code,
+    );
+    record = before;
+    now = install(
+      "2.0.0",
+      `/**
+        * Deprecated values:
+        *
+        * - "small-2", "small-2-2026-01-01": Announced shutdown
+        *   date: 2027-04-01. See the list.
+        * - "tiny-1": Not a supported model ID.
+        */
+       export type Model = (string & {}) | "small-2" | "small-3" | "tiny-1" | "old-1";
+       export interface Request {
+         model: Model;
+         /** @deprecated Use maxTokens. */
+         limit?: number;
+         maxTokens?: number;
+       }
+       export type Event = "start" | "finished";
+       export interface Extra { one?: string; two?: string }`,
+      `${code}export const textOf = (legacy: Sdk.Legacy): string => legacy.text;\n`,
+    );
+  });
+
+  test("are the strings of a union and the fields of an object, with the dates at which models end", () => {
+    expect(before.facts[sdk]).toMatchObject({
+      "Sdk.Model": { "small-2": "", "old-1": "ends 2027-01-02" },
+      "Sdk.Request": { model: "", limit: "" },
+      "Sdk.Event": { start: "", done: "" },
+    });
+    expect(now.facts[sdk]?.["Sdk.Model"]).toEqual({
+      ...{ "small-2": "ends 2027-04-01", "small-3": "", "tiny-1": "", "old-1": "ends 2027-01-02" },
+    });
+  });
+
+  test("without a change give no finding", () => {
+    expect(compare(record, before, madeUpFacts)).toEqual([]);
+    expect(reportOf(record, before, [])).toBe("Compared: made-up-sdk 1.0.0\nNothing has changed.");
+  });
+
+  test("that are gone or deprecated are named as ours where we use them", () => {
+    const ours = compare(record, now, madeUpFacts).flatMap(({ isOurs, text }) => (isOurs ? [text] : []));
+    expect(ours).toEqual([
+      expect.stringMatching(/^our code does not fit: src\/ask\.ts:3 .*Legacy/),
+      "our code uses what is deprecated: src/ask.ts 'limit' is deprecated.",
+      "Sdk.Model, ends 2027-04-01: small-2 (prices.ts)",
+      "Sdk.Request, deprecated: limit (ask.ts)",
+      "Sdk.Event, gone: done (ask.ts)",
+      "Sdk.Legacy is gone (ask.ts)",
+    ]);
+  });
+
+  test("that are new are named with where they may be of use", () => {
+    const others = compare(record, now, madeUpFacts).flatMap(({ isOurs, text }) => (isOurs ? [] : [text]));
+    expect(others).toEqual([
+      "Sdk.Model, new: small-3, tiny-1 (prices.ts)",
+      "Sdk.Request, new: maxTokens (ask.ts)",
+      "Sdk.Event, new: finished (ask.ts)",
+      "Sdk.Extra, new: two (ask.ts)",
+    ]);
+  });
+
+  test("that somebody has accepted are not reported again", () => {
+    const accepted = compare(now, now, madeUpFacts).map(({ text }) => text);
+    expect(accepted.filter((text) => !/is gone|gone: |does not fit/.test(text))).toEqual([]);
+  });
+});
+
+describe("the list of facts", () => {
+  const record: TruthRecord = JSON.parse(readFileSync(join(root, "scripts/truth/record.json"), "utf8"));
+
+  test("has nothing that the record lacks, and the record nothing that the list lacks", () => {
+    const listed = facts.map(({ sdk, type }) => `${sdk} ${type}`).sort();
+    const recorded = Object.entries(record.facts).flatMap(([sdk, types]) =>
+      Object.keys(types).map((type) => `${sdk} ${type}`),
+    );
+    expect(recorded.sort()).toEqual(listed);
+    expect(Object.keys(record.versions)).toEqual(Object.keys(sdks));
+  });
+
+  test("uses nothing that the newest SDKs did not have when somebody last looked", () => {
+    const gone = facts.flatMap(({ sdk, type, uses }) =>
+      uses.filter((name) => record.facts[sdk]?.[type]?.[name] === undefined),
+    );
+    expect(gone).toEqual([]);
+  });
+
+  test("names the default models", () => {
+    const { models } = parse(readFileSync(join(root, "config/remora.yaml"), "utf8"));
+    const used = facts.flatMap(({ uses }) => uses);
+    expect(used).toEqual(expect.arrayContaining([models.anthropic.model, models.openai.model]));
+  });
+
+  test.each(apis)("has every field that goes to a service: $name", async ({ name, create }) => {
+    const service = await startModelDouble();
+    try {
+      scripted(service);
+      service.mock.on({ hasToolResult: true }, { content: "It rains." });
+      await collect(create(service.url), asking("hello", everything));
+      await collect(create(service.url), asking("hello", { ...everything, tools: [] }));
+      const known = new Set([
+        ...facts.flatMap((fact) => (fact.sdk === sdkOf(name) ? fact.uses : [])),
+        ...(untyped[sdkOf(name)] ?? []),
+      ]);
+      const sent = new Set(service.requests.flatMap(({ body }) => keysIn(body)));
+      expect([...sent].filter((key) => !known.has(key))).toEqual([]);
+    } finally {
+      await service.stop();
+    }
+  });
+});
+
+function sdkOf(api: string): string {
+  if (api === "anthropic") return "@anthropic-ai/sdk";
+  return api.startsWith("openai") ? "openai" : "ollama";
+}
+
+const picture = { mimeType: "image/png", base64: "iVBORw0KGgo=" };
+/** A request in which everything occurs that a request can have. */
+const everything: Partial<ModelRequest> = {
+  messages: [
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "hello" },
+        { type: "image", ...picture },
+      ],
+    },
+    {
+      role: "assistant",
+      text: "I look.",
+      toolCalls: [{ id: "call_a", name: "look_up", inputJson: JSON.stringify(berlin) }],
+    },
+    { role: "tool", callId: "call_a", name: "look_up", text: "Rain.", images: [picture], isError: false },
+    { role: "user", content: [{ type: "text", text: "And now?" }] },
+  ],
+};
+
+/** Names that we choose ourselves: a tool's parameters and the arguments of a call. */
+const ownNames = ["parameters", "input_schema", "input", "arguments"];
+
+function keysIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(keysIn);
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [
+    key,
+    ...(ownNames.includes(key) && !Array.isArray(inner) ? [] : keysIn(inner)),
+  ]);
+}
