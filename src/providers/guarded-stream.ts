@@ -6,7 +6,7 @@
 import { type RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { inBatches } from "../lib/in-batches.ts";
 import { type ModelEvent, type ModelRequest, maxProviderStateLength, type Usage } from "../ports/provider.ts";
-import { createCheckedFetch, withComments } from "./checked-fetch.ts";
+import { createCheckedFetch, withRepairedEvents } from "./checked-fetch.ts";
 import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 import { createTextCallReader } from "./text-call-reader.ts";
@@ -64,7 +64,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   });
   const fetchNow: typeof globalThis.fetch = async (...sent) => {
     deadline.connecting();
-    return withComments(await checked.fetch(...sent), deadline.waiting);
+    return withRepairedEvents(place, await checked.fetch(...sent), deadline.waiting);
   };
   const explain = (thrown: unknown): RemoraError => {
     if (signal.aborted) return failure(place, "aborted");

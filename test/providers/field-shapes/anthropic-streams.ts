@@ -23,7 +23,6 @@ export const anthropicStreams = of("anthropic", [
     source: "https://github.com/earendil-works/pi/issues/4381",
     answers: [{ pieces: whole.map((piece) => piece.replace(/^event: .*\n/, "")) }],
     outcome: hello,
-    open: "provider.empty: the library drops every event, and the model is blamed for an empty answer",
   },
   {
     title: "events without a space after the colon are read",

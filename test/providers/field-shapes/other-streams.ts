@@ -126,7 +126,6 @@ const responses: Omit<FieldShape, "api">[] = [
       },
     ],
     outcome: hello,
-    open: "provider.malformed: a healthy answer breaks at the first heartbeat, each time",
   },
   {
     title: "a call that the output limit has cut does not run",
