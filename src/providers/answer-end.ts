@@ -7,7 +7,8 @@ import { failure, thrownFailure } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 
 const brokenReasons = /error|abort|cancel|fail|malformed|timeout/;
-const wholeReasons = /^(?:(?:stop|end|eos)(?:_\w+)?|done|(?:un)?load|completed?|finish(?:ed)?|(?:tool|function)_?(?:calls?|use))$/;
+const wholeReasons =
+  /^(?:(?:stop|end|eos)(?:_\w+)?|done|(?:un)?load|completed?|finish(?:ed)?|(?:tool|function)_?(?:calls?|use))$/;
 /** `length`, `max_tokens`, `model_length`, `token_limit`, `model_context_window_exceeded`. */
 const limitReasons = /length|max_(?:\w+_)?tokens|token_limit|context/;
 /** Also as Gemini's compatible address says it: `content_filter: PROHIBITED_CONTENT`, or its own word alone. */

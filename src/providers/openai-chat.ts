@@ -22,7 +22,7 @@ import {
   serviceOf,
 } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
-import { createExtras, extrasOf } from "./openai-extras.ts";
+import { createExtras, extrasOf, ownIdsIn } from "./openai-extras.ts";
 import { fitted } from "./openai-habits.ts";
 import { reportedCost } from "./reported-cost.ts";
 import { inputOf, mayCall, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
@@ -36,6 +36,7 @@ export function completionBody(
 ): OpenAI.ChatCompletionCreateParamsStreaming {
   const { model, baseUrl } = place;
   const prefix = cachedPrefixOf(request, place);
+  const ids = ownIdsIn(request.messages, model);
   const hasKey = prefix !== undefined && !refused.has("prompt_cache_key");
   return {
     model,
@@ -50,7 +51,7 @@ export function completionBody(
       ...systemMessage(request, refused.has("prompt_cache_breakpoint") ? undefined : prefix),
       ...fitted(
         request.messages.flatMap((message, index) => [
-          completionMessage(message, place),
+          completionMessage(message, place, ids),
           ...resultPictures(request.messages, index),
         ]),
         habits,
@@ -84,7 +85,11 @@ function systemMessage(
   return [{ role: "system", content: [marked, ...rest] }];
 }
 
-function completionMessage(message: ModelMessage, place: ProviderPlace): OpenAI.ChatCompletionMessageParam {
+function completionMessage(
+  message: ModelMessage,
+  place: ProviderPlace,
+  ids: ReadonlyMap<string, string>,
+): OpenAI.ChatCompletionMessageParam {
   switch (message.role) {
     case "user": {
       const texts = message.content.flatMap((part) => (part.type === "text" ? wellFormed(part.text) : []));
@@ -106,7 +111,7 @@ function completionMessage(message: ModelMessage, place: ProviderPlace): OpenAI.
         const name = wireName(call.name);
         return {
           ...ofCall,
-          id: call.id,
+          id: ids.get(call.id) ?? call.id,
           type: "function" as const,
           function: { ...Object(ofFunction), name, arguments: JSON.stringify(inputOf(call.inputJson)) },
         };
@@ -119,7 +124,11 @@ function completionMessage(message: ModelMessage, place: ProviderPlace): OpenAI.
       };
     }
     case "tool":
-      return { role: "tool", tool_call_id: message.callId, content: wellFormed(message.text) };
+      return {
+        role: "tool",
+        tool_call_id: ids.get(message.callId) ?? message.callId,
+        content: wellFormed(message.text),
+      };
     default:
       return message satisfies never;
   }
