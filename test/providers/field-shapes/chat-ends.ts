@@ -1,5 +1,5 @@
 /** Why an answer of Chat Completions ended, in the words of services that have their own. */
-import { berlin, called, callPiece, chunk, done, type FieldShape, said, stream } from "./shape.ts";
+import { berlin, called, callPiece, chunk, done, events, type FieldShape, said, stream } from "./shape.ts";
 
 const api = "openai chat";
 const half = "The first step is";
@@ -59,6 +59,30 @@ export const chatEnds: FieldShape[] = [
     source: "https://github.com/BerriAI/litellm/issues/2195",
     answers: [stream(chunk({ content: "Hello " }, "stop"), chunk({ content: "there" }, "stop"), done)],
     outcome: { type: "answer", text: "Hello there", stop: "end" },
+  },
+  {
+    title: "a stream with `stop` in every chunk whose connection breaks is cut",
+    api,
+    source: "https://github.com/BerriAI/litellm/issues/2195",
+    answers: [
+      {
+        pieces: events(chunk({ content: "The first " }, "stop"), chunk({ content: "step is" }, "stop")),
+        ending: "reset",
+      },
+    ],
+    outcome: broken,
+  },
+  {
+    title: "a reason that nobody knows is a break in the answer, and no call of it runs",
+    api,
+    source: "https://github.com/earendil-works/pi/pull/6225",
+    answers: [
+      stream(
+        ...[said(half), called(callPiece(0, "a", "look_up", JSON.stringify(berlin)))],
+        ...[chunk({}, "from_the_future"), done],
+      ),
+    ],
+    outcome: { ...broken, says: /from_the_future/ },
   },
   {
     title: "a stream that ends without any reason is cut, even if a call looks complete",
