@@ -117,7 +117,7 @@ test("two models: the other one answers, says why, and goes on with the conversa
   const place = { channel: "general" };
   const first = await ann.say(`@Remora ${question}`, place);
   expect((await ann.answerTo(first)).text).toBe(
-    "The other one answers.\n\n*(answered by openai/gpt-5.4-mini, because anthropic/claude-sonnet-5-5 declined to answer this)*",
+    "The other one answers.\n\n*(answered by openai/gpt-6-luna, because anthropic/claude-sonnet-5-5 declined to answer this)*",
   );
   const before = double(claude).requests.length;
   const next = await ann.say("@Remora and then?", { ...place, thread: first.id });

@@ -8,6 +8,7 @@ import type { Environment } from "../../src/config/environment.ts";
 import { formatProblems, loadSettings } from "../../src/config/load.ts";
 import type { Settings } from "../../src/config/settings.ts";
 import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../../src/ports/provider.ts";
+import { advisedModel } from "../../src/providers/ollama-models.ts";
 import { createProviders } from "../../src/providers/select.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import type { Refusal } from "../doubles/model-rules/rule.ts";
@@ -38,7 +39,7 @@ export async function startAt(service: ModelService): Promise<ModelDouble> {
   const double = await startModelDouble({
     service,
     installed: [
-      { name: "qwen3:latest", capabilities: ["completion", "tools", "thinking", "vision"], contextLength: 40_960 },
+      { name: advisedModel, capabilities: ["completion", "tools", "thinking", "vision"], contextLength: 40_960 },
     ],
   });
   // The double stands where the settings lead to. It asks its own upstream by the same function.

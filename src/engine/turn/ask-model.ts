@@ -1,5 +1,4 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
-
 import { withoutPlace } from "../../lib/text/without-place.ts";
 import type { BuiltContext } from "../../ports/context.ts";
 import { untrustedFor } from "../../ports/origin.ts";
