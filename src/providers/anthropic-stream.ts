@@ -2,64 +2,81 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { Json } from "../ports/message.ts";
 import type { StopReason, Usage } from "../ports/provider.ts";
+import { endingWhole, stopOf } from "./answer-end.ts";
 import { createAnswerBlocks } from "./anthropic-thinking.ts";
+import { failure } from "./classify-failure.ts";
+import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
 
+/** No call is passed on before the reason of the end, because it may say that nothing of the answer counts. */
 export async function* readAnswer(
   stream: AsyncIterable<Anthropic.RawMessageStreamEvent>,
-  model: string,
+  place: ProviderPlace,
   mark: () => string,
   showsThinking: boolean,
 ): AsyncGenerator<StreamPiece> {
   const calls = new Map<number, { id: string; name: string; inputJson: string }>();
+  const open = new Set<number>();
   const blocks = createAnswerBlocks();
   const paragraphs = createParagraphs(showsThinking);
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  let stop: StopReason | "refusal" = "end";
+  let reason: string | undefined;
+  let hasEnded = false;
   let why = "";
-  for await (const event of stream) {
+
+  function* ending(said: string): Generator<StreamPiece> {
+    // Without tools of the service, there is nothing that `pause_turn` would wait for, so it is a break like words of later versions.
+    const stop = stopOf(place, said, calls.size > 0);
+    if (stop === "refusal") {
+      yield { type: "refusal", usage, why };
+      return;
+    }
+    for (const call of calls.values()) yield { type: "tool-call", ...call };
+    yield endPiece(stop, usage, place.model, blocks.carry(mark));
+  }
+
+  // Gateways leave out the last event, or the end of the stream.
+  for await (const event of endingWhole(stream, place, () => reason !== undefined)) {
     switch (event.type) {
       case "message_start":
         count(usage, event.message.usage);
         break;
       case "content_block_start":
         blocks.start(event.index, event.content_block);
-        if (event.content_block.type === "tool_use") calls.set(event.index, startedCall(event.content_block));
-        else if (event.content_block.type === "thinking") yield { type: "thinking" };
+        if (event.content_block.type === "tool_use") {
+          calls.set(event.index, startedCall(event.content_block));
+          open.add(event.index);
+        } else if (event.content_block.type === "thinking") yield { type: "thinking" };
         else yield paragraphs.of(event.index, shownIn(event.content_block));
         break;
       case "content_block_delta": {
-        const open = calls.get(event.index);
+        const call = calls.get(event.index);
         blocks.add(event.index, event.delta);
         yield paragraphs.of(event.index, shownIn(event.delta));
-        if (event.delta.type === "input_json_delta" && open !== undefined) open.inputJson += event.delta.partial_json;
+        if (event.delta.type === "input_json_delta" && call !== undefined) call.inputJson += event.delta.partial_json;
         break;
       }
-      case "content_block_stop": {
-        const done = calls.get(event.index);
-        calls.delete(event.index);
-        if (done !== undefined) yield { type: "tool-call", ...done };
+      case "content_block_stop":
+        open.delete(event.index);
+        yield { type: "progress" };
         break;
-      }
       case "message_delta":
-        stop = stopReason(event.delta.stop_reason);
-        why = refusalText(event.delta.stop_details);
+        reason = event.delta?.stop_reason ?? reason;
+        why = refusalText(event.delta?.stop_details) || why;
         count(usage, event.usage);
         break;
       case "message_stop":
-        if (stop === "refusal") {
-          yield { type: "refusal", usage, why };
-          break;
-        }
-        // If the answer reached the output limit, a block may still be open.
-        for (const left of calls.values()) yield { type: "tool-call", ...left };
-        yield endPiece(stop, usage, model, blocks.carry(mark));
+        hasEnded = true;
+        // Some servers give no reason. Then a call that is still open was cut.
+        if (reason === undefined && open.size > 0) throw failure(place, "cut");
+        yield* ending(reason ?? "end_turn");
         break;
       default:
         // Ignore event types newer than this SDK.
         event satisfies never;
     }
   }
+  if (!hasEnded && reason !== undefined) yield* ending(reason);
 }
 
 function endPiece(stop: StopReason, usage: Usage, model: string, carry: Json | undefined): StreamPiece {
@@ -116,18 +133,4 @@ function refusalText(details: Anthropic.RefusalStopDetails | null | undefined): 
   const category: string | undefined = details?.category ?? undefined;
   if (category === undefined) return details?.explanation ?? "";
   return `its safety filter: ${categories[category] ?? category.replaceAll("_", " ")}`;
-}
-
-function stopReason(reason: Anthropic.StopReason | null): StopReason | "refusal" {
-  switch (reason) {
-    case "tool_use":
-      return "tool-calls";
-    case "max_tokens":
-    case "model_context_window_exceeded":
-      return "max-tokens";
-    case "refusal":
-      return "refusal";
-    default:
-      return "end";
-  }
 }

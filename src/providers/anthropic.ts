@@ -99,7 +99,7 @@ async function* ask(
   const { signal } = call;
   const whole = { ...body, ...chosen };
   const stream = await withClient(call, async (client) => await client.messages.create(whole, { signal, headers }));
-  yield* readAnswer(stream, place.model, mark, showsThinking);
+  yield* readAnswer(stream, place, mark, showsThinking);
 }
 
 /** Must not send sampling parameters, a prefilled answer or a forced tool, because current models refuse them. */

@@ -1,11 +1,11 @@
 /**
  * The `fetch` function of every client library. Calls `onSent` when the request has been sent. Turns an error status, a
- * web page, or plain JSON instead of a stream into a failure, in the same way for all libraries.
+ * web page, or plain JSON instead of a stream into a failure, and repairs events, in the same way for all libraries.
  */
 import { randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { parseJson } from "../lib/json.ts";
-import { failure, statusFailure } from "./classify-failure.ts";
+import { isJsonObject, parseJson } from "../lib/json.ts";
+import { failure, reportedFailure, statusFailure } from "./classify-failure.ts";
 import { type ErrorBody, errorBodyOf, retryAfterOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 
@@ -14,8 +14,6 @@ export interface CheckedFetch {
   /** Returns the error of the last request, because libraries wrap errors and lose some. */
   thrown(): unknown;
 }
-
-const colon = 0x3a;
 
 /** This much of a body suffices to find its error. */
 const maxErrorBodyBytes = 64_000;
@@ -75,7 +73,17 @@ async function check(place: ProviderPlace, response: Response, answers: "stream"
     throw statusFailure(place, response.status, isPage ? emptyBody : parseErrorBody(text), { isPage, retryAfterMs });
   }
   if (isPage) throw failure(place, "notAnApi");
-  throw failure(place, "malformed", { said: parseErrorBody(text).message || "plain JSON instead of a stream" });
+  const body = parseErrorBody(text);
+  // Gateways refuse also with status 200, and have the real one in the body.
+  const isReport = errorField(text) || (Number(body.code) >= 400 && Number(body.code) < 600);
+  if (isReport) throw reportedFailure(place, body);
+  throw failure(place, "malformed", { said: body.message || "plain JSON instead of a stream" });
+}
+
+function errorField(text: string): boolean {
+  const value = parseJson(text);
+  const first = Array.isArray(value) ? value[0] : value;
+  return isJsonObject(first) && Boolean(first.error);
 }
 
 const emptyBody: ErrorBody = { message: "", type: "", code: "" };
@@ -99,17 +107,47 @@ async function readSome(response: Response): Promise<string> {
 }
 
 /**
- * Calls `onComment` for comments in a stream of events. Services send them while the model is silent, and libraries hide them.
- * A comment travels alone.
+ * Repairs a stream of events before a client library reads it: leaves out events without data, which only keep the connection
+ * open and which libraries take for broken JSON, and gives events their missing names where the library goes by them. Calls
+ * `onComment` for comments, which services send while the model is silent, and which libraries hide.
  */
-export function withComments(response: Response, onComment: () => void): Response {
+export function withRepairedEvents(place: ProviderPlace, response: Response, onComment: () => void): Response {
   const { body, headers, status } = response;
-  if (body === null || !/text\/event-stream/i.test(headers.get("content-type") ?? "")) return response;
-  const watched = new TransformStream<Uint8Array, Uint8Array>({
-    transform(bytes, controller) {
-      if (bytes[0] === colon) onComment();
-      controller.enqueue(bytes);
+  if (body === null || place.name === "ollama") return response;
+  let rest = "";
+  let event: string[] = [];
+  const ended = (): string => {
+    const whole = event;
+    event = [];
+    const data = whole.flatMap((line) => /^data: ?(.*)$/s.exec(line)?.[1] ?? []).join("\n");
+    if (data.trim() === "") return "";
+    const isUnnamed = place.name === "anthropic" && !whole.some((line) => line.startsWith("event:"));
+    return `${[...(isUnnamed ? nameIn(data) : []), ...whole].join("\n")}\n\n`;
+  };
+  const read = (line: string): string => {
+    if (line === "") return ended();
+    if (line.startsWith(":")) onComment();
+    else event.push(line);
+    return "";
+  };
+  const repaired = new TransformStream<string, string>({
+    transform(text, controller) {
+      const lines = (rest + text).split(/\r\n|\n|\r(?!$)/);
+      rest = lines.pop() ?? "";
+      const output = lines.map(read).join("");
+      if (output !== "") controller.enqueue(output);
+    },
+    flush(controller) {
+      // What is left has no end. The library decides whether it counts.
+      const left = [...event, rest].join("\n");
+      if (left !== "") controller.enqueue(left);
     },
   });
-  return new Response(body.pipeThrough(watched), { headers, status });
+  const stream = body.pipeThrough(new TextDecoderStream()).pipeThrough(repaired).pipeThrough(new TextEncoderStream());
+  return new Response(stream, { headers, status });
+}
+
+function nameIn(data: string): string[] {
+  const value = parseJson(data);
+  return isJsonObject(value) && typeof value.type === "string" ? [`event: ${value.type}`] : [];
 }

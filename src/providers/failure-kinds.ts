@@ -177,7 +177,7 @@ export const failureKinds = {
   cut: {
     code: "provider.cut",
     isRetryable: true,
-    say: (_place, said) => `the connection broke before the answer was complete${said}; try again`,
+    say: (_place, said) => `the answer broke off before it was complete${said}; try again`,
   },
   malformed: {
     code: "provider.malformed",

@@ -6,7 +6,7 @@
 import { type RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { inBatches } from "../lib/in-batches.ts";
 import { type ModelEvent, type ModelRequest, maxProviderStateLength, type Usage } from "../ports/provider.ts";
-import { createCheckedFetch, withComments } from "./checked-fetch.ts";
+import { createCheckedFetch, withRepairedEvents } from "./checked-fetch.ts";
 import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 import { createTextCallReader } from "./text-call-reader.ts";
@@ -64,7 +64,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   });
   const fetchNow: typeof globalThis.fetch = async (...sent) => {
     deadline.connecting();
-    return withComments(await checked.fetch(...sent), deadline.waiting);
+    return withRepairedEvents(place, await checked.fetch(...sent), deadline.waiting);
   };
   const explain = (thrown: unknown): RemoraError => {
     if (signal.aborted) return failure(place, "aborted");
@@ -79,6 +79,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   try {
     iterator = withJoinedText(attempt.open({ signal: combined, fetch: fetchNow }));
     const reader = callsNatively(place) ? undefined : createTextCallReader(attempt.request);
+    let hasBegun = false;
     let hasSaid = false;
     let hasCalls = false;
     let length = 0;
@@ -89,9 +90,10 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
       if (piece === undefined) {
         // Check for an abort, because the libraries end an aborted stream without an error.
         const isOver = signal.aborted || deadline.failure(place) !== undefined;
-        yield { type: "error", error: isOver ? explain(undefined) : failure(place, hasSaid ? "cut" : "empty") };
+        yield { type: "error", error: isOver ? explain(undefined) : failure(place, hasBegun ? "cut" : "empty") };
         return;
       }
+      hasBegun = true;
       length += piece.type === "text-delta" ? piece.text.length : 1;
       if (length > maxAnswerCharacters) {
         yield { type: "error", error: failure(place, "endless") };
@@ -215,7 +217,11 @@ function release(
   timer.unref();
   drain(iterator)
     .catch(() => {})
-    .finally(() => clearTimeout(timer));
+    .finally(() => {
+      clearTimeout(timer);
+      // A reader may have ended while the response is still open.
+      close();
+    });
 }
 
 async function drain(iterator: AsyncIterator<StreamPiece>): Promise<void> {

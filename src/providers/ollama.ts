@@ -8,7 +8,8 @@
 import type { ChatResponse } from "ollama";
 import { RemoraError } from "../lib/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
-import type { ModelRequest, Provider, StopReason, Usage } from "../ports/provider.ts";
+import type { ModelRequest, ModelToolCall, Provider, Usage } from "../ports/provider.ts";
+import { stopOf } from "./answer-end.ts";
 import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -128,7 +129,7 @@ function adapt({ contexts, thoughtless, think }: Server, place: ProviderPlace, t
 }
 
 async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace): AsyncGenerator<StreamPiece> {
-  let calls = 0;
+  const calls: ModelToolCall[] = [];
   let thought = "";
   for await (const chunk of stream) {
     // Servers that imitate Ollama send null for what there is none of.
@@ -137,13 +138,19 @@ async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace):
     if (content) yield { type: "text-delta", text: content };
     else yield { type: thinking ? "thinking" : "progress" };
     for (const { function: wanted } of toolCalls ?? []) {
-      calls += 1;
-      yield { type: "tool-call", id: `call_${calls}`, name: wanted.name, inputJson: inputJsonOf(wanted.arguments) };
+      calls.push({ id: `call_${calls.length + 1}`, name: wanted.name, inputJson: inputJsonOf(wanted.arguments) });
     }
     if (!chunk.done) continue;
+    // Old versions give no reason.
+    const stop = stopOf(place, chunk.done_reason || "stop", calls.length > 0);
+    if (stop === "refusal") {
+      yield { type: "refusal", usage: chatUsage(chunk), why: "" };
+      return;
+    }
+    for (const call of calls) yield { type: "tool-call", ...call };
     const carry = carryOf(thought);
     yield {
-      ...{ type: "end", stop: doneReason(chunk, calls > 0), usage: chatUsage(chunk), model: `ollama/${place.model}` },
+      ...{ type: "end", stop, usage: chatUsage(chunk), model: `ollama/${place.model}` },
       ...(carry === undefined ? {} : { carry }),
     };
   }
@@ -152,11 +159,6 @@ async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace):
 /** Some servers that speak Ollama's protocol send the arguments as OpenAI does, as text. */
 function inputJsonOf(given: unknown): string {
   return typeof given === "string" ? given : JSON.stringify(given ?? {});
-}
-
-function doneReason(chunk: ChatResponse, hasCalls: boolean): StopReason {
-  if (chunk.done_reason === "length") return "max-tokens";
-  return hasCalls ? "tool-calls" : "end";
 }
 
 function chatUsage(chunk: ChatResponse): Usage {
@@ -180,6 +182,9 @@ function checkingLines(place: ProviderPlace, fetch: typeof globalThis.fetch): ty
       const value = parseJson(line);
       if (!isJsonObject(value)) throw failure(place, "malformed", { said: line });
       if (value.error) throw reportedFailure(place, errorBodyOf(value));
+      // As in `{"error parsing tool call": "invalid character"}`.
+      const report = Object.entries(value).find(([key]) => /^error\b./i.test(key));
+      if (report !== undefined) throw reportedFailure(place, errorBodyOf(report.join(": ")));
     };
     const checked = new TransformStream<string, string>({
       transform(text, controller) {

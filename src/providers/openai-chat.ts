@@ -4,7 +4,8 @@
  */
 import type OpenAI from "openai";
 import { isJsonObject } from "../lib/json.ts";
-import type { ModelMessage, ModelRequest, StopReason, Usage } from "../ports/provider.ts";
+import type { ModelMessage, ModelRequest, Usage } from "../ports/provider.ts";
+import { endingWhole, stopOf } from "./answer-end.ts";
 import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -21,7 +22,7 @@ import {
   serviceOf,
 } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
-import { createExtras, extrasOf } from "./openai-extras.ts";
+import { createExtras, extrasOf, ownIdsIn } from "./openai-extras.ts";
 import { fitted } from "./openai-habits.ts";
 import { reportedCost } from "./reported-cost.ts";
 import { inputOf, mayCall, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
@@ -35,6 +36,7 @@ export function completionBody(
 ): OpenAI.ChatCompletionCreateParamsStreaming {
   const { model, baseUrl } = place;
   const prefix = cachedPrefixOf(request, place);
+  const ids = ownIdsIn(request.messages, model);
   const hasKey = prefix !== undefined && !refused.has("prompt_cache_key");
   return {
     model,
@@ -49,7 +51,7 @@ export function completionBody(
       ...systemMessage(request, refused.has("prompt_cache_breakpoint") ? undefined : prefix),
       ...fitted(
         request.messages.flatMap((message, index) => [
-          completionMessage(message, place),
+          completionMessage(message, place, ids),
           ...resultPictures(request.messages, index),
         ]),
         habits,
@@ -83,7 +85,11 @@ function systemMessage(
   return [{ role: "system", content: [marked, ...rest] }];
 }
 
-function completionMessage(message: ModelMessage, place: ProviderPlace): OpenAI.ChatCompletionMessageParam {
+function completionMessage(
+  message: ModelMessage,
+  place: ProviderPlace,
+  ids: ReadonlyMap<string, string>,
+): OpenAI.ChatCompletionMessageParam {
   switch (message.role) {
     case "user": {
       const texts = message.content.flatMap((part) => (part.type === "text" ? wellFormed(part.text) : []));
@@ -105,7 +111,7 @@ function completionMessage(message: ModelMessage, place: ProviderPlace): OpenAI.
         const name = wireName(call.name);
         return {
           ...ofCall,
-          id: call.id,
+          id: ids.get(call.id) ?? call.id,
           type: "function" as const,
           function: { ...Object(ofFunction), name, arguments: JSON.stringify(inputOf(call.inputJson)) },
         };
@@ -118,7 +124,11 @@ function completionMessage(message: ModelMessage, place: ProviderPlace): OpenAI.
       };
     }
     case "tool":
-      return { role: "tool", tool_call_id: message.callId, content: wellFormed(message.text) };
+      return {
+        role: "tool",
+        tool_call_id: ids.get(message.callId) ?? message.callId,
+        content: wellFormed(message.text),
+      };
     default:
       return message satisfies never;
   }
@@ -147,8 +157,10 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let hasBegun = false;
   let refusal = "";
-  let finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"] = null;
-  for await (const chunk of stream) {
+  let finish = "";
+  /** False for servers that give a reason in every chunk. */
+  let isLastReason = true;
+  for await (const chunk of endingWhole(stream, place, () => finish !== "" && isLastReason)) {
     // The library recognises errors that are not in a list.
     if (Array.isArray(chunk)) throw reportedFailure(place, errorBodyOf(chunk));
     if (chunk.usage) count(usage, chunk.usage);
@@ -158,53 +170,51 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     const text = textIn(delta?.content);
     refusal += delta?.refusal ?? "";
     extras.add(delta);
-    if (text) yield { type: "text-delta", text };
-    else if (saysAnything(delta)) yield { type: "progress" };
+    const hasOutput = saysAnything(delta);
+    if (hasOutput && finish !== "") isLastReason = false;
+    if (text !== "") yield { type: "text-delta", text };
+    else if (hasOutput) yield { type: "progress" };
     // The model has begun, and may think in silence. Said once, so that a server that never says more is given up.
     else if (!hasBegun && mayReason(place.model)) yield { type: "thinking" };
     hasBegun = true;
-    finish = choice.finish_reason ?? finish;
+    finish = choice.finish_reason || finish;
   }
   // Without a finish reason the stream was cut off, even if the calls look complete.
-  if (finish === null) return;
+  if (finish === "") return;
   const { calls, carry } = extras.end();
-  for (const call of calls) yield { type: "tool-call", ...call };
-  if (refusal !== "" || isFiltered(finish)) {
+  const stop = refusal === "" ? stopOf(place, finish, calls.length > 0) : "refusal";
+  if (stop === "refusal") {
     yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
     return;
   }
-  yield { type: "end", stop: finishReason(finish, calls.length > 0), usage, model: `openai/${place.model}`, ...carry };
+  for (const call of calls) yield { type: "tool-call", ...call };
+  yield { type: "end", stop, usage, model: `openai/${place.model}`, ...carry };
 }
 
-/** Mistral's models that reason give a list of parts, of which those with thoughts are not for people. */
+/** Mistral's models and gateways send parts, with thinking and references among them. */
 function textIn(content: unknown): string {
-  if (!Array.isArray(content)) return typeof content === "string" ? content : "";
-  return content
-    .map((part: unknown) => (isJsonObject(part) && typeof part.text === "string" ? part.text : ""))
+  if (typeof content === "string") return content;
+  const parts = [content].flat().filter(isJsonObject);
+  return parts
+    .map(({ type = "text", text }) => (/^(?:output_)?text$/.test(String(type)) && typeof text === "string" ? text : ""))
     .join("");
 }
 
 /** True if a chunk has output. Checks all fields but `role`, because servers use several names for reasoning. */
 function saysAnything(delta: object | undefined): boolean {
-  return Object.entries(delta ?? {}).some(([key, value]) => key !== "role" && Boolean(value));
+  return Object.entries(delta ?? {}).some(
+    ([key, value]) => key !== "role" && (Array.isArray(value) ? value.length > 0 : Boolean(value)),
+  );
 }
 
-/** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. */
+/** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. Some services count more of them than there are. */
 function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
-  const cached = wire.prompt_tokens_details?.cached_tokens ?? 0;
-  const written = wire.prompt_tokens_details?.cache_write_tokens ?? 0;
-  usage.inputTokens = Math.max(0, (wire.prompt_tokens ?? 0) - cached - written);
+  const prompt = wire.prompt_tokens ?? 0;
+  const cached = Math.min(wire.prompt_tokens_details?.cached_tokens ?? 0, prompt);
+  const written = Math.min(wire.prompt_tokens_details?.cache_write_tokens ?? 0, prompt - cached);
+  usage.inputTokens = prompt - cached - written;
   usage.outputTokens = wire.completion_tokens ?? 0;
   usage.cacheReadTokens = cached;
   usage.cacheWriteTokens = written;
   Object.assign(usage, reportedCost(wire));
-}
-
-function finishReason(finish: OpenAI.ChatCompletionChunk.Choice["finish_reason"], hasCalls: boolean): StopReason {
-  return finish === "length" ? "max-tokens" : hasCalls ? "tool-calls" : "end";
-}
-
-/** Also as Gemini's compatible address says it: `content_filter: PROHIBITED_CONTENT`, or its own word alone. */
-function isFiltered(finish: string): boolean {
-  return /^(?:content_filter\b|safety|recitation|blocklist|prohibited_content|spii|image_safety)/i.test(finish);
 }

@@ -26,6 +26,8 @@ export interface Extras {
 }
 
 const carryKind = "openai-chat";
+/** A longer one is replaced within the turn, and the service may need it: LiteLLM appends Gemini's signature to it. */
+const maxPlainIdLength = 56;
 /** DeepSeek, Kimi and llama.cpp; newer vLLM, Groq and gateways. */
 const textNames = ["reasoning_content", "reasoning"] as const;
 
@@ -51,6 +53,7 @@ export function createExtras(): Extras {
       if (delta.function_call) gather(calls, { index: 0, function: delta.function_call });
     },
     end() {
+      for (const call of calls) if (call.id.length > maxPlainIdLength) call.extra.id = call.id;
       const kept = details.length === 0 ? message : withDetails(message, details);
       const hasExtra = Object.keys(kept).length > 0 || calls.some(({ extra }) => Object.keys(extra).length > 0);
       return {
@@ -100,7 +103,9 @@ function gather(calls: GatheredCall[], piece: CallPiece): void {
   const { name, arguments: text, ...ofFunction } = called ?? {};
   if (id) call.id = id;
   if (name && name !== call.name) call.name += name;
-  call.inputJson += text ?? "";
+  // Some servers send the arguments as an object.
+  const given: unknown = text ?? "";
+  call.inputJson += typeof given === "string" ? given : JSON.stringify(given);
   call.extra = merged(
     call.extra,
     plain(Object.keys(ofFunction).length === 0 ? extra : { ...extra, function: ofFunction }),
@@ -132,6 +137,19 @@ function plain(value: object): JsonObject {
 
 /** Google's own word for a call that another model made, or whose signature is lost. Without any, it refuses the turn. */
 const unsigned: JsonObject = { extra_content: { google: { thought_signature: "skip_thought_signature_validator" } } };
+
+/** Own ids of calls that have another one within the turn. */
+export function ownIdsIn(messages: readonly ModelMessage[], model: string): Map<string, string> {
+  const ids = messages.flatMap((message) => {
+    if (message.role !== "assistant") return [];
+    const { calls } = extrasOf(message, model, false);
+    return message.toolCalls.map(({ id }, index): [string, string] => {
+      const own = calls[index]?.id;
+      return [id, typeof own === "string" ? own : id];
+    });
+  });
+  return new Map(ids);
+}
 
 /** What goes back with an earlier answer. `isSigned`: the service wants a signature at the first call of each step. */
 export function extrasOf(

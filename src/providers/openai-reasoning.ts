@@ -19,18 +19,23 @@ const carryKind = "openai-responses";
 
 interface ReasoningItems {
   add(item: OpenAI.Responses.ResponseOutputItem): void;
-  carry(): Json | undefined;
+  /** `last`: the items of the last event, for services that have none before. */
+  carry(last: readonly OpenAI.Responses.ResponseOutputItem[]): Json | undefined;
 }
 
 export function createReasoningItems(): ReasoningItems {
   const items: CarriedItem[] = [];
+
+  function add(item: OpenAI.Responses.ResponseOutputItem): void {
+    if (item.type === "reasoning" && item.encrypted_content) items.push(item);
+    if (item.type === "function_call") items.push({ type: "call" });
+    if (item.type === "message") items.push(saidIn(item));
+  }
+
   return {
-    add(item) {
-      if (item.type === "reasoning" && item.encrypted_content) items.push(item);
-      if (item.type === "function_call") items.push({ type: "call" });
-      if (item.type === "message") items.push(saidIn(item));
-    },
-    carry() {
+    add,
+    carry(last) {
+      if (items.length === 0) last.forEach(add);
       // Drop reasoning at the end, because the service refuses it if nothing follows.
       const kept = items.slice(0, items.findLastIndex((item) => item.type !== "reasoning") + 1);
       if (!kept.some((item) => item.type === "reasoning" || "phase" in item)) return undefined;
@@ -41,7 +46,7 @@ export function createReasoningItems(): ReasoningItems {
 }
 
 function saidIn(item: OpenAI.Responses.ResponseOutputMessage): Said {
-  const text = item.content.map((part) => (part.type === "output_text" ? part.text : part.refusal)).join("");
+  const text = (item.content ?? []).map((part) => (part.type === "output_text" ? part.text : part.refusal)).join("");
   return { type: "message", text, ...(item.phase ? { phase: item.phase } : {}) };
 }
 

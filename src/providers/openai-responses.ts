@@ -4,8 +4,9 @@
  */
 import type OpenAI from "openai";
 import type { Json } from "../ports/message.ts";
-import type { ModelMessage, ModelRequest, StopReason, Usage } from "../ports/provider.ts";
+import type { ModelMessage, ModelRequest, Usage } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
+import { stopOf } from "./answer-end.ts";
 import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -22,6 +23,7 @@ import {
   serviceOf,
 } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
+import { createOutput, type Output } from "./openai-output.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
 import { reportedCost } from "./reported-cost.ts";
 import { mayCall, systemTextOf, wellFormed } from "./request-mapping.ts";
@@ -116,38 +118,44 @@ export async function* readResponse(
   place: ProviderPlace,
 ): AsyncGenerator<StreamPiece> {
   const items = createReasoningItems();
-  let hasCalls = false;
+  const output = createOutput();
+  const shown = (text: string): StreamPiece => (text === "" ? { type: "progress" } : { type: "text-delta", text });
   let hasBegun = false;
-  let refusal = "";
   for await (const event of stream) {
     switch (event.type) {
       case "response.output_text.delta":
-        yield { type: "text-delta", text: event.delta };
+        output.addText(event.delta);
+        yield shown(event.delta);
+        break;
+      case "response.output_text.done":
+        yield shown(output.endText(event.text));
         break;
       case "response.refusal.delta":
-        refusal += event.delta;
+        output.addRefusal(event.delta);
         yield { type: "progress" };
         break;
       case "response.output_item.added":
+        if (event.item.type === "function_call") output.startCall(event.item, event.output_index);
         yield { type: event.item.type === "reasoning" ? "thinking" : "progress" };
+        break;
+      case "response.function_call_arguments.delta":
+        output.addArguments(event);
+        yield { type: "progress" };
+        break;
+      case "response.function_call_arguments.done":
+        output.endArguments(event);
+        yield { type: "progress" };
         break;
       case "response.output_item.done":
         items.add(event.item);
-        if (event.item.type !== "function_call") {
-          yield { type: "progress" };
-          break;
-        }
-        hasCalls = true;
-        yield { type: "tool-call", id: event.item.call_id, name: event.item.name, inputJson: event.item.arguments };
+        if (event.item.type === "function_call") output.endCall(event.item, event.output_index);
+        yield shown(event.item.type === "message" ? output.endMessage(event.item) : "");
         break;
       case "response.completed":
       case "response.incomplete":
-        if (refusal !== "" || event.response.incomplete_details?.reason === "content_filter") {
-          const why = refusal === "" ? filterText : quoted(refusal);
-          yield { type: "refusal", usage: responseUsage(event.response), why };
-          break;
-        }
-        yield responseEnd(event.response, hasCalls, place.model, items.carry());
+        if (event.response.status === "failed") throw reportedFailure(place, errorBodyOf(event.response.error));
+        yield shown(output.endAnswer(event.response.output ?? []));
+        yield* ending(event, output, items.carry(event.response.output ?? []), place);
         break;
       case "response.failed":
         throw reportedFailure(place, errorBodyOf(event.response.error));
@@ -172,14 +180,27 @@ function isKeepAlive(event: { type: string }): boolean {
   return event.type === "keepalive";
 }
 
-function responseEnd(response: Responses, hasCalls: boolean, model: string, carry: Json | undefined): StreamPiece {
-  const end = { type: "end" as const, stop: responseStop(response, hasCalls), usage: responseUsage(response) };
-  return { ...end, model: `openai/${model}`, ...(carry === undefined ? {} : { carry }) };
-}
+type LastEvent = OpenAI.Responses.ResponseCompletedEvent | OpenAI.Responses.ResponseIncompleteEvent;
 
-function responseStop(response: Responses, hasCalls: boolean): StopReason {
-  if (response.incomplete_details?.reason !== undefined) return "max-tokens";
-  return hasCalls ? "tool-calls" : "end";
+/** No call is passed on before, because the last event may say that nothing of the answer counts. */
+function* ending(
+  { type, response }: LastEvent,
+  output: Output,
+  carry: Json | undefined,
+  place: ProviderPlace,
+): Generator<StreamPiece> {
+  const usage = responseUsage(response);
+  const isCut = type === "response.incomplete" || response.incomplete_details?.reason !== undefined;
+  const refusal = output.refusal();
+  const calls = refusal === "" ? output.calls(place, isCut) : [];
+  const reason: string = isCut ? (response.incomplete_details?.reason ?? "length") : "stop";
+  const stop = refusal === "" ? stopOf(place, reason, calls.length > 0) : "refusal";
+  if (stop === "refusal") {
+    yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
+    return;
+  }
+  for (const call of calls) yield { type: "tool-call", ...call };
+  yield { type: "end", stop, usage, model: `openai/${place.model}`, ...(carry === undefined ? {} : { carry }) };
 }
 
 /** OpenAI's input count includes cached tokens, but `Usage` counts them separately. */

@@ -4,7 +4,7 @@
  * schema.
  *
  * An unusable call becomes a problem, which the model reads instead of a result. Arguments are never guessed; a call
- * without arguments runs with `{}` only if the tool requires none.
+ * without arguments, or with `null`, runs with `{}` only if the tool requires none.
  * Brain name: wernicke.
  */
 import { RemoraError } from "../lib/errors.ts";
@@ -136,7 +136,8 @@ const callToolProblem = `Not run: ${callToolName} needs {"name": the tool, "inpu
 async function checkedInput(raw: ModelToolCall, tool: ToolSpec): Promise<JsonObject | string> {
   let input: unknown;
   try {
-    input = raw.inputJson.trim() === "" ? {} : JSON.parse(raw.inputJson);
+    const text = raw.inputJson.trim();
+    input = text === "" || text === "null" ? {} : JSON.parse(text);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : "it can't be parsed";
     return `Not run: the arguments of ${tool.name} are not valid JSON (${why}). Call it again with one complete JSON object.`;

@@ -1,6 +1,7 @@
 /** What services give beside text and calls goes back to them with the results. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ModelMessage } from "../../src/ports/provider.ts";
+import { uniqueCallId } from "../../src/response/call-ids.ts";
 import type { ModelService } from "../doubles/model-rules/services.ts";
 import { answered, asking, callsIn, collect, failureIn, textIn } from "./apis.ts";
 import { chunk, createOpenAiWorld, type OpenAiWorld, turn } from "./openai-world.ts";
@@ -130,6 +131,30 @@ describe("reasoning beside a call", () => {
     const messages = answered(await collect(world.here("deep-1"), asking("hello")));
     await collect(world.here("deep-2"), asking("hello", { messages: [...asking("hello").messages, ...messages] }));
     expect(sentBack()).not.toHaveProperty(name);
+  });
+
+  test("includes a long id, in which LiteLLM hides Gemini's signature, and of which another model gets no part", async () => {
+    await start("any");
+    const id = `call_a__thought__${"CiQB0e".repeat(40)}==`;
+    world.answerNext(chunk({ tool_calls: [{ ...call, id }] }), chunk({}, "tool_calls"));
+    const short = uniqueCallId(id, new Set());
+    // The turn gives the call an id that every service takes.
+    const messages: ModelMessage[] = answered(await collect(world.here("gemini-a"), asking("hello"))).map((message) => {
+      if (message.role === "tool") return { ...message, callId: short };
+      return message.role === "user"
+        ? message
+        : { ...message, toolCalls: message.toolCalls.map((one) => ({ ...one, id: short })) };
+    });
+    const request = asking("hello", { messages: [...asking("hello").messages, ...messages] });
+    const idsSent = () =>
+      (world.lastBody().messages as { tool_calls?: { id: string }[]; tool_call_id?: string }[]).flatMap(
+        ({ tool_calls: calls = [], tool_call_id: answers = [] }) => [...calls.map((one) => one.id), answers].flat(),
+      );
+    await collect(world.here("gemini-a"), request);
+    expect(idsSent()).toEqual([id, id]);
+    await collect(world.here("other"), request);
+    expect(idsSent()).toEqual([short, short]);
+    expect(short).toMatch(/^call_[0-9a-f]+$/);
   });
 
   test("keeps what a service gives with a call under names that nobody knows yet", async () => {

@@ -51,11 +51,11 @@ describe.each(apis.filter(({ name }) => name !== "ollama"))("$name", (api) => {
     expect(textIn(await ask(cascade))).toBe(text);
   });
 
-  test("a refusal after a call ends the answer: no other model is asked, and the call is void", async () => {
+  test("a refusal after a call voids the call, and lets the next model answer", async () => {
     double.failNext({ type: "decline", said: "I look. ", call });
-    const events = await ask(cascadeOf(api.create(double.url), other()));
-    expect(failureIn(events).code).toBe("provider.refused");
-    expect(events.at(-2)).toMatchObject({ type: "restart" });
+    const events = await ask(cascadeOf(api.create(double.url), other(says("Hi.", "b/two"))));
+    expect(events.filter(({ type }) => type === "tool-call")).toEqual([]);
+    expect(events.at(-1)).toMatchObject({ type: "end", model: "b/two", insteadBecause: "provider.refused" });
   });
 
   test.each<[string, Partial<ModelRequest>]>([

@@ -10,6 +10,14 @@ const textBlock = (index: number, text: string) => [
   { type: "content_block_delta", index, delta: { type: "text_delta", text } },
   { type: "content_block_stop", index },
 ];
+const oneCall = [
+  {
+    ...{ type: "content_block_start", index: 0 },
+    content_block: { type: "tool_use", id: "toolu_1", name: "look_up", input: {} },
+  },
+  { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"place":"Berlin"}' } },
+  { type: "content_block_stop", index: 0 },
+];
 const messageEnd = (reason: string | undefined) => ({
   ...{ type: "message_delta", delta: reason === undefined ? {} : { stop_reason: reason } },
   usage: { output_tokens: 2 },
@@ -23,7 +31,6 @@ export const anthropicStreams = of("anthropic", [
     source: "https://github.com/earendil-works/pi/issues/4381",
     answers: [{ pieces: whole.map((piece) => piece.replace(/^event: .*\n/, "")) }],
     outcome: hello,
-    open: "provider.empty: the library drops every event, and the model is blamed for an empty answer",
   },
   {
     title: "events without a space after the colon are read",
@@ -122,7 +129,6 @@ export const anthropicStreams = of("anthropic", [
       },
     ],
     outcome: { type: "answer", text: "Hello there", stop: "max-tokens" },
-    open: "an answer that the output limit has cut stands as a whole one",
   },
   {
     title: "`tool_use` without a call or a word is an empty answer that may be asked for again",
@@ -154,11 +160,27 @@ export const anthropicStreams = of("anthropic", [
     outcome: { type: "failure", code: "provider.cut", isRetryable: true, text: "Hello there" },
   },
   {
+    title: "an answer with its reason is whole without the last event",
+    source: "https://github.com/esengine/DeepSeek-Reasonix/pull/8756",
+    answers: [{ pieces: named(start, ...textBlock(0, "Hello there"), messageEnd("end_turn")) }],
+    outcome: hello,
+  },
+  {
+    title: "`pause_turn`, after which more was to come, is a break in the answer",
+    source: "https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons",
+    answers: [{ pieces: named(start, ...textBlock(0, "Hello there"), messageEnd("pause_turn"), stop) }],
+    outcome: { type: "failure", code: "provider.cut", isRetryable: true, text: "Hello there", says: /pause_turn/ },
+  },
+  {
+    title: "a call under a reason that nobody knows does not run",
+    source: "https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons",
+    answers: [{ pieces: named(start, ...oneCall, messageEnd("from_the_future"), stop) }],
+    outcome: { type: "failure", code: "provider.cut", isRetryable: true, says: /from_the_future/ },
+  },
+  {
     title: "an answer with its reason is whole, even if only pings follow it",
     source: "https://github.com/tombii/better-ccflare/pull/307",
     answers: [{ pieces: named(start, ...textBlock(0, "Hello there"), messageEnd("end_turn")), ending: "pings" }],
-    timeouts: { idleMs: 500 },
     outcome: hello,
-    open: "provider.idle-timeout after a minute: the whole answer is void and asked for again",
   },
 ]);

@@ -38,7 +38,6 @@ export const chatCalls: FieldShape[] = [
     source: "https://github.com/can1357/oh-my-pi/pull/1779",
     answers: [stream(called(callPiece(0, "a", "look_up", berlin)), chunk({}, "tool_calls"), done)],
     outcome: oneCall,
-    open: 'the arguments become "[object Object]", and the model is told that they are no JSON',
   },
   {
     title: "a call with the index -1 in the chunk that ends the answer is a call",
@@ -117,7 +116,6 @@ export const chatCalls: FieldShape[] = [
     source: "https://github.com/vercel/ai/pull/4755",
     answers: [stream(called(callPiece(0, "a", "now", "null")), chunk({}, "tool_calls"), done)],
     outcome: { type: "answer", calls: [{}], stop: "tool-calls" },
-    open: "not run: the model is told that arguments must be an object, not null, and often repeats the same call",
   },
   {
     title: 'arguments "null" of a tool that needs some are a problem that the model is told',

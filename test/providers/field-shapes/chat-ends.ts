@@ -1,5 +1,5 @@
 /** Why an answer of Chat Completions ended, in the words of services that have their own. */
-import { berlin, called, callPiece, chunk, done, type FieldShape, said, stream } from "./shape.ts";
+import { berlin, called, callPiece, chunk, done, events, type FieldShape, said, stream } from "./shape.ts";
 
 const api = "openai chat";
 const half = "The first step is";
@@ -52,7 +52,6 @@ export const chatEnds: FieldShape[] = [
     source: "https://github.com/ollama/ollama/issues/4357",
     answers: [stream(chunk({ content: half }, ""))],
     outcome: broken,
-    open: "half an answer stands as a whole one",
   },
   {
     title: "`stop` in every chunk does not end the answer before its last chunk",
@@ -62,12 +61,35 @@ export const chatEnds: FieldShape[] = [
     outcome: { type: "answer", text: "Hello there", stop: "end" },
   },
   {
+    title: "a stream with `stop` in every chunk whose connection breaks is cut",
+    api,
+    source: "https://github.com/BerriAI/litellm/issues/2195",
+    answers: [
+      {
+        pieces: events(chunk({ content: "The first " }, "stop"), chunk({ content: "step is" }, "stop")),
+        ending: "reset",
+      },
+    ],
+    outcome: broken,
+  },
+  {
+    title: "a reason that nobody knows is a break in the answer, and no call of it runs",
+    api,
+    source: "https://github.com/earendil-works/pi/pull/6225",
+    answers: [
+      stream(
+        ...[said(half), called(callPiece(0, "a", "look_up", JSON.stringify(berlin)))],
+        ...[chunk({}, "from_the_future"), done],
+      ),
+    ],
+    outcome: { ...broken, says: /from_the_future/ },
+  },
+  {
     title: "a stream that ends without any reason is cut, even if a call looks complete",
     api,
     source: "https://github.com/earendil-works/pi/pull/6225",
     answers: [stream(called(callPiece(0, "a", "look_up", JSON.stringify(berlin))), done)],
     outcome: { type: "failure", code: "provider.cut", isRetryable: true },
-    open: "provider.empty: the model is blamed for an empty answer",
   },
   {
     title: "a call in the old form, whose end comes twice, is one call",
@@ -95,7 +117,6 @@ export const chatEnds: FieldShape[] = [
     source: "https://github.com/CherryHQ/cherry-studio/pull/16079",
     answers: endedBy("error"),
     outcome: broken,
-    open: "half an answer stands as a whole one",
   },
   {
     title: "`abort`, with which vLLM ends its answers when it is stopped, is a break in the answer",
@@ -103,7 +124,6 @@ export const chatEnds: FieldShape[] = [
     source: "https://github.com/vllm-project/vllm/issues/57082",
     answers: endedBy("abort"),
     outcome: broken,
-    open: "half an answer stands as a whole one",
   },
   {
     title: "`network_error` of Zhipu is a break in the answer",
@@ -111,7 +131,6 @@ export const chatEnds: FieldShape[] = [
     source: "https://github.com/BerriAI/litellm/pull/24373",
     answers: endedBy("network_error"),
     outcome: broken,
-    open: "half an answer stands as a whole one",
   },
   {
     title: "`insufficient_system_resource` of DeepSeek is a break in the answer",
@@ -119,7 +138,6 @@ export const chatEnds: FieldShape[] = [
     source: "https://docs.rs/crate/ds-api/latest/source/src/raw/response/non_streaming/finish_reason.rs",
     answers: endedBy("insufficient_system_resource"),
     outcome: broken,
-    open: "half an answer stands as a whole one",
   },
   {
     title: "a call that Gemini itself could not read is a break in the answer, and nothing of it runs",
@@ -132,7 +150,6 @@ export const chatEnds: FieldShape[] = [
       ),
     ],
     outcome: broken,
-    open: "the call runs",
   },
   {
     title: "Gemini's `MAX_TOKENS` is the output limit",
@@ -140,7 +157,6 @@ export const chatEnds: FieldShape[] = [
     source: "https://github.com/QwenLM/qwen-code/pull/9884",
     answers: endedBy("MAX_TOKENS"),
     outcome: limited,
-    open: "half an answer stands as a whole one",
   },
   {
     title: "Mistral's `model_length` is a limit",
@@ -148,7 +164,6 @@ export const chatEnds: FieldShape[] = [
     source: "https://docs.rs/crate/mistral-openapi-client/latest/source/src/models/chat_completion_choice.rs",
     answers: endedBy("model_length"),
     outcome: limited,
-    open: "half an answer stands as a whole one",
   },
   {
     title: "`model_context_window_exceeded` of Z.ai is a limit",
@@ -156,7 +171,6 @@ export const chatEnds: FieldShape[] = [
     source: "https://github.com/mozilla-ai/any-llm/pull/1204",
     answers: endedBy("model_context_window_exceeded"),
     outcome: limited,
-    open: "half an answer stands as a whole one",
   },
   {
     title: "Gemini's `SAFETY` is a refusal",
@@ -171,6 +185,5 @@ export const chatEnds: FieldShape[] = [
     source: "https://github.com/langgenius/dify/issues/7559",
     answers: endedBy("sensitive"),
     outcome: { type: "refusal" },
-    open: "half an answer stands as a whole one",
   },
 ];

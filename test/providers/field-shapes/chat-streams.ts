@@ -88,7 +88,6 @@ export const chatStreams: FieldShape[] = [
       ),
     ],
     outcome: { ...hello, usage: { inputTokens: 0, cacheReadTokens: 100 } },
-    open: "768 tokens read from the cache are counted and paid for",
   },
   {
     title: "text that arrives as a list of parts is shown as text, without the model's thinking",
@@ -127,7 +126,6 @@ export const chatStreams: FieldShape[] = [
     source: "https://github.com/openai/openai-python/issues/2065",
     answers: [{ pieces: events(said("Hello there"), chunk({}, "stop")), ending: "reset" }],
     outcome: hello,
-    open: "provider.cut: people see the answer vanish and come again, and it is paid for twice",
   },
   {
     title: "an answer without the last [DONE] is whole",

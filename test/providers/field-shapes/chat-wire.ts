@@ -41,7 +41,6 @@ export const chatWire: FieldShape[] = [
     source: "https://github.com/netease-lcap/wave-agent/pull/1326",
     answers: [{ pieces: [...whole.slice(0, 1), "data:\n\n", ...whole.slice(1)] }],
     outcome: hello,
-    open: "provider.malformed: a healthy answer breaks at the first heartbeat, each time",
   },
   {
     title: "a character whose bytes come in two packets is one character",
@@ -86,7 +85,6 @@ export const chatWire: FieldShape[] = [
     source: "https://github.com/langchain-ai/langchainjs/pull/11418",
     answers: [json(200, { error: { message: "Rate limit exceeded: free-models-per-min", code: 429 } })],
     outcome: { type: "failure", code: "provider.rate-limited", isRetryable: true, says: /free-models-per-min/ },
-    open: "provider.malformed: people are told to check OPENAI_BASE_URL",
   },
   {
     title: "an error of the stream that is only a text is told",

@@ -1,0 +1,152 @@
+/**
+ * What an answer of the Responses API consists of. Each text and call should come in pieces, then whole, then in the last event
+ * once more. Services leave out any of these, so each whole adds what people have not seen yet.
+ */
+import type OpenAI from "openai";
+import { isJsonObject, parseJson } from "../lib/json.ts";
+import type { ModelToolCall } from "../ports/provider.ts";
+import { failure } from "./classify-failure.ts";
+import type { ProviderPlace } from "./failure-kinds.ts";
+
+type Item = OpenAI.Responses.ResponseOutputItem;
+type CallItem = OpenAI.Responses.ResponseFunctionToolCall;
+
+interface OutputCall extends ModelToolCall {
+  itemId: string | undefined;
+  index: number | undefined;
+  isWhole: boolean;
+}
+
+interface PieceOfCall {
+  item_id?: string | undefined;
+  output_index?: number | undefined;
+}
+
+export interface Output {
+  addText(piece: string): void;
+  /** Each returns the text that is new. */
+  endText(whole: string): string;
+  endMessage(item: Item): string;
+  endAnswer(items: readonly Item[]): string;
+  startCall(item: CallItem, index: number | undefined): void;
+  addArguments(piece: PieceOfCall & { delta: string }): void;
+  endArguments(piece: PieceOfCall & { arguments: string; name?: string }): void;
+  endCall(item: CallItem, index: number | undefined): void;
+  /** Why the model declined, in its own words. */
+  refusal(): string;
+  addRefusal(piece: string): void;
+  /** Throws if a call is not whole, unless the output limit has cut the answer: then it is known that the last one must not run. */
+  calls(place: ProviderPlace, isCut: boolean): ModelToolCall[];
+}
+
+export function createOutput(): Output {
+  let shown = "";
+  let textStart = 0;
+  let messageStart = 0;
+  let refusal = "";
+  const calls: OutputCall[] = [];
+
+  /** What `whole` has more than the text since `start`. Nothing if they differ, or if it only repeats the end. */
+  function missing(start: number, whole: string): string {
+    const known = shown.slice(start);
+    if (!whole.startsWith(known) || (known === "" && shown.endsWith(whole))) return "";
+    const more = whole.slice(known.length);
+    shown += more;
+    return more;
+  }
+
+  function openCall({ item_id: id, output_index: index }: PieceOfCall): OutputCall | undefined {
+    const open = calls.filter(({ isWhole }) => !isWhole);
+    return (
+      open.find((call) => id !== undefined && call.itemId === id) ??
+      open.find((call) => index !== undefined && call.index === index)
+    );
+  }
+
+  function callOf(piece: PieceOfCall): OutputCall | undefined {
+    return openCall(piece) ?? calls.findLast(({ isWhole }) => !isWhole);
+  }
+
+  function endCall(item: CallItem, index: number | undefined): void {
+    const { call_id: id = "", name } = item;
+    const same = calls.filter((call) => call.id === id);
+    const known =
+      same.find((call) => !call.isWhole) ??
+      same.find((call) => index !== undefined && call.index === index) ??
+      openCall({ item_id: item.id, output_index: index });
+    const whole = { id, name, inputJson: textOf(item.arguments), isWhole: true };
+    if (known === undefined) calls.push({ ...whole, itemId: item.id, index });
+    else Object.assign(known, whole);
+  }
+
+  function endItems(items: readonly Item[], start: number): string {
+    const { text, refused } = partsOf(items);
+    if (refusal === "") refusal = refused;
+    return missing(start, text);
+  }
+
+  return {
+    addText(piece) {
+      shown += piece;
+    },
+    endText(whole) {
+      const more = missing(textStart, whole);
+      textStart = shown.length;
+      return more;
+    },
+    endMessage(item) {
+      const more = endItems([item], messageStart);
+      messageStart = shown.length;
+      textStart = shown.length;
+      return more;
+    },
+    endAnswer(items) {
+      const listed = items.filter((item) => item.type === "function_call");
+      const whole = calls.filter(({ isWhole }) => isWhole);
+      if (listed.length > whole.length) {
+        for (const item of listed) if (!whole.some(({ id }) => id === item.call_id)) endCall(item, undefined);
+      }
+      return endItems(items, 0);
+    },
+    startCall(item, index) {
+      calls.push({
+        ...{ id: item.call_id ?? "", name: item.name ?? "", inputJson: textOf(item.arguments) },
+        ...{ itemId: item.id, index, isWhole: false },
+      });
+    },
+    addArguments(piece) {
+      const call = callOf(piece);
+      if (call !== undefined) call.inputJson += piece.delta;
+    },
+    endArguments(piece) {
+      const call = callOf(piece);
+      if (call === undefined) return;
+      Object.assign(call, { name: call.name || (piece.name ?? ""), inputJson: textOf(piece.arguments), isWhole: true });
+    },
+    endCall,
+    refusal: () => refusal,
+    addRefusal(piece) {
+      refusal += piece;
+    },
+    calls(place, isCut) {
+      const isUsable = (call: OutputCall) => isCut || call.isWhole || isJsonObject(parseJson(call.inputJson));
+      if (!calls.every(isUsable)) throw failure(place, "cut");
+      return calls.map(({ id, name, inputJson }) => ({ id, name, inputJson }));
+    },
+  };
+}
+
+/** Some servers send arguments as an object. */
+function textOf(given: unknown): string {
+  return typeof given === "string" ? given : given === undefined || given === null ? "" : JSON.stringify(given);
+}
+
+function partsOf(items: readonly Item[]): { text: string; refused: string } {
+  const parts: unknown[] = items.flatMap((item) => (item.type === "message" ? (item.content ?? []) : []));
+  const joined = (type: string, field: string) =>
+    parts
+      .map((part) => (isJsonObject(part) && part.type === type ? part[field] : ""))
+      .filter((text) => typeof text === "string")
+      .join("");
+  return { text: joined("output_text", "text"), refused: joined("refusal", "refusal") };
+}
