@@ -336,8 +336,8 @@ describe("silence before the first word", () => {
     ["OpenRouter, with comments", "chat", (_frame: string, index: number) => index === 0, ": OPENROUTER PROCESSING"],
   ] as const)("is borne while a model may think: %s", async (_what, api, before, saying) => {
     await start("any");
-    world.double.failNext({ type: "delay", before, ms: 1_200, ...(saying === undefined ? {} : { saying }) });
-    const provider = world.here("thinker", { api, timeouts: { ...patient, firstTokenMs: 500, idleMs: 2_000 } });
+    world.double.failNext({ type: "delay", before, ms: 2_500, ...(saying === undefined ? {} : { saying }) });
+    const provider = world.here("thinker", { api, timeouts: { ...patient, firstTokenMs: 1_500, idleMs: 10_000 } });
     expect(textIn(await collect(provider, asking("hello")))).not.toBe("");
   });
 
