@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { embeddingOptions } from "../app/embeddings.ts";
-import { endingChecks } from "../app/model-endings.ts";
+import { announcedEndings, endingChecks } from "../app/model-endings.ts";
 import { hasBudget, hasOwnAddress, providerSettings, redisSettings, reportsCost } from "../config/derive.ts";
 import { readEnvFile } from "../config/env-file.ts";
 import type { Environment } from "../config/environment.ts";
@@ -22,7 +22,6 @@ import { createSandbox } from "../sandbox/view/sandbox.ts";
 import { checkSkills } from "../skill-runtime/library/load.ts";
 import { damagedText, quickCheck, unreadableRecords } from "../storage/sqlite/quick-check.ts";
 import { createPriceList } from "../usage/prices.ts";
-import { announcedEndings } from "./announced-endings.ts";
 import { checkService } from "./doctor-service.ts";
 import { checkSignIn } from "./doctor-sign-in.ts";
 import { interruptedUpgrade } from "./interrupted-upgrade.mjs";

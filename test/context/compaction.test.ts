@@ -162,7 +162,7 @@ describe("compaction", () => {
     expect(idsOf(await read()).length).toBe(12);
   });
 
-  test("of turns that a model declined to answer is asked of that model last, and counts what was refused", async () => {
+  test("a summary of turns that a model declined to answer is asked of that model last, and counts what was refused", async () => {
     const { requests, provider } = createModel(() => [
       ...declines("test/model", "- they ").slice(0, -1),
       ...says("- they talked", "b/two"),

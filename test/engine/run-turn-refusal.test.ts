@@ -39,7 +39,7 @@ describe("a refusal", () => {
     expect(answered.turn.steps.map(({ text }) => text)).toEqual(["Hi."]);
   });
 
-  test("that the service did not charge costs nothing", async () => {
+  test("a refusal that the service did not charge costs nothing", async () => {
     const free = declines().map((event) =>
       event.type === "restart" ? { ...event, usage: { ...event.usage, inputTokens: 0 } } : event,
     );
@@ -50,7 +50,7 @@ describe("a refusal", () => {
     expect(turn).not.toHaveProperty("brokenCost");
   });
 
-  test("is final once the turn has changed something, and not while it has only read", async () => {
+  test("a refusal is final once the turn has changed something, and not while it has only read", async () => {
     const steps = [calls({ id: "a", name: "look" }), calls({ id: "b", name: "act" }), says("Done.")];
     await run({ tools, steps });
     expect(doubles.provider.requests.map(({ isRefusalFinal }) => isRefusalFinal)).toEqual([undefined, undefined, true]);

@@ -2,8 +2,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { endingChecks } from "../../src/app/model-endings.ts";
-import { announcedEndings } from "../../src/cli/announced-endings.ts";
+import { announcedEndings, endingChecks } from "../../src/app/model-endings.ts";
 import { loadSettings } from "../../src/config/load.ts";
 import { checkText } from "../../src/ports/health.ts";
 
