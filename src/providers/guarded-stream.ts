@@ -43,7 +43,7 @@ export interface StreamCall {
 export interface StreamAttempt {
   place: ProviderPlace;
   timeouts: Timeouts;
-  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "named" | "messages">;
+  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "named" | "messages" | "tries">;
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
@@ -64,6 +64,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   });
   const fetchNow: typeof globalThis.fetch = async (...sent) => {
     deadline.connecting();
+    if (attempt.request.tries !== undefined) attempt.request.tries.left -= 1;
     return withRepairedEvents(place, await checked.fetch(...sent), deadline.waiting);
   };
   const explain = (thrown: unknown): RemoraError => {
