@@ -67,7 +67,9 @@ function refusedIn(error: unknown, sent: readonly OptionalParameter[]): Optional
 const maxSubjectLength = 200;
 const content =
   /^\W*(?:body\W+|params?\W+|.{0,30}\bloc\W+(?:body\W+)?)?(?:messages|tools|functions|input|system|contents?)\b['"]?[\s.,[]+\d/i;
-const quoted = /(?<!\w)(['"`“])[^'"`”]*\s[^'"`”]*['"`”](?!\w)|\bnear\b.*|['"]input['"]: .*/gis;
+/** But not the words of another service, as gateways pass them on. */
+const quoted =
+  /(?<!\w|["'](?:message|msg|detail|error)["']\s*:\s*)(['"`“])[^'"`”]*\s[^'"`”]*['"`”](?!\w)|\bnear\b.*|['"]input['"]: .*/gis;
 
 /**
  * What a refusal says of the parameters of a request. Nothing if it is about a message or a tool, whose fields have names that

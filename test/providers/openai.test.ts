@@ -2,6 +2,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { createEvents } from "../../src/lib/event-bus.ts";
+import type { ModelMessage } from "../../src/ports/provider.ts";
+import { createCascade } from "../../src/providers/cascade.ts";
+import { createOpenAiProvider } from "../../src/providers/openai.ts";
+import { picture } from "../conformance/provider.ts";
+import type { Fault } from "../doubles/model.ts";
 import type { ModelService } from "../doubles/model-rules/services.ts";
 import { asking, collect, failureIn, lookUp, patient, textIn } from "./apis.ts";
 import { chunk, createOpenAiWorld, type OpenAiWorld, openAi, turn } from "./openai-world.ts";
@@ -100,6 +106,18 @@ describe("the API for a model", () => {
     expect(textIn(events)).toBe("Half");
     expect(failureIn(events)).toMatchObject({ code: "provider.bad-request" });
     expect(world.paths()).toEqual(["/v1/chat/completions"]);
+  });
+
+  test.each([
+    ["a call", { tool_calls: [{ index: 0, id: "a", function: { name: "look_up", arguments: "{}" } }] }],
+    ["what it thought", { reasoning_content: "Hm." }],
+  ])("stays once a model has given %s, whatever the stream then says", async (_what, delta) => {
+    await start("any");
+    world.answerNext(chunk({ role: "assistant", content: "" }), chunk(delta), {
+      error: { code: 400, message: "Unsupported parameter: store" },
+    });
+    expect(failureIn(await collect(world.here("m"), asking("hello"))).code).toBe("provider.bad-request");
+    expect(world.double.requests).toHaveLength(1);
   });
 
   test.each([
@@ -239,6 +257,63 @@ test.each([
   world.double.failNext({ type: "answer", status, body: JSON.stringify(body) });
   const { message } = failureIn(await collect(world.here("m"), asking("hello")));
   expect(message).toContain("Input should be a valid string");
+});
+
+describe("what is learned from a refusal", () => {
+  const refusal = (message: string) =>
+    ({ type: "answer", status: 400, body: JSON.stringify({ error: { message } }) }) as const;
+
+  test("counts for an hour, because it may have been a moment's", async () => {
+    await start("any");
+    let now = 0;
+    const baseUrl = `${world.double.url}/v1`;
+    const provider = createOpenAiProvider({ apiKey: "k", baseUrl, model: "m", timeouts: patient }, () => now);
+    world.double.failNext(refusal("max_tokens is invalid: at most 1024 in this moment of high load"));
+    for (const at of [0, 1_800_000, 3_601_000]) {
+      now = at;
+      await collect(provider, asking("hello", { maxOutputTokens: 16_000 }));
+    }
+    expect(world.double.requests.map(({ body }) => body.max_tokens)).toEqual([16_000, 1_024, 1_024, 16_000]);
+  });
+
+  test.each([
+    "Unsupported value: the tool 'web' does not support: 'explain store and stream_options'",
+    "tools.0.function.parameters.properties.stream_options: unsupported schema",
+  ])("is nothing from what it quotes: “%s”", async (message) => {
+    await start("any");
+    world.double.failNext(refusal(message));
+    await collect(world.here("m"), asking("hello"));
+    expect(world.double.requests).toHaveLength(1);
+  });
+
+  test("is also what a gateway passes on as another service's words", async () => {
+    await start("any");
+    world.double.failNext(refusal('OpenAIException - {"error": {"message": "Unsupported parameter: stream_options"}}'));
+    expect((await collect(world.here("m"), asking("hello"))).at(-1)?.type).toBe("end");
+  });
+
+  test("is kept for the next try of the same message, also if another failure came in between", async () => {
+    await start("any");
+    world.double.failNext(refusal("Unsupported parameter: stream_options"), { type: "reset" });
+    const cascade = createCascade({ providers: [world.here("m")], events: createEvents(), pauseMs: 1 });
+    expect(textIn(await collect(cascade, asking("hello")))).not.toBe("");
+    expect(world.double.requests.map(({ body }) => "stream_options" in body)).toEqual([true, false, false]);
+  });
+});
+
+test("a service that refuses something else each time gets at most twelve requests for a step, with pictures and retries", async () => {
+  await start("any");
+  const fields = ["store", "stream_options", "prompt_cache_key", "include", "instructions", "safety_identifier"];
+  const refusals = Array.from({ length: 48 }, (_, index): Fault => {
+    const error = { message: `Unsupported parameter: ${fields[index % fields.length]}` };
+    return index % 12 === 11 ? { type: "reset" } : { type: "answer", status: 400, body: JSON.stringify({ error }) };
+  });
+  world.double.failNext(...refusals);
+  const image = { type: "image" as const, mimeType: "image/png", base64: picture };
+  const messages: ModelMessage[] = [{ role: "user", content: [{ type: "text", text: "hello" }, image] }];
+  const cascade = createCascade({ providers: [world.here("m")], events: createEvents(), pauseMs: 1 });
+  expect((await collect(cascade, asking("hello", { messages }))).at(-1)?.type).toBe("error");
+  expect(world.double.requests.length).toBeLessThanOrEqual(12);
 });
 
 describe("effort", () => {
