@@ -7,7 +7,7 @@
  */
 import type { ChatResponse } from "ollama";
 import { messageOf, RemoraError } from "../lib/errors.ts";
-import { isJsonObject, parseJson } from "../lib/json.ts";
+import { isJsonObject, parseJson, textLengthIn } from "../lib/json.ts";
 import type { ModelRequest, ModelToolCall, Provider, Usage } from "../ports/provider.ts";
 import { stopOf } from "./answer-end.ts";
 import { failure, reportedFailure } from "./classify-failure.ts";
@@ -138,7 +138,8 @@ async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace):
     const { content, thinking, tool_calls: toolCalls } = chunk.message ?? {};
     thought += thinking ?? "";
     if (content) yield { type: "text-delta", text: content };
-    else yield { type: thinking ? "thinking" : "progress" };
+    const length = textLengthIn([thinking, toolCalls]);
+    if (!content || length > 0) yield { type: thinking ? "thinking" : "progress", length };
     for (const { function: wanted } of toolCalls ?? []) {
       calls.push({ id: `call_${calls.length + 1}`, name: wanted.name, inputJson: inputJsonOf(wanted.arguments) });
     }
