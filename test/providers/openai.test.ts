@@ -437,6 +437,36 @@ describe("silence before the first word", () => {
   });
 });
 
+test("a refused field is left out although the Responses API had said that the answer has begun", async () => {
+  await start("any");
+  const event = (body: object) => `data: ${JSON.stringify(body)}\n\n`;
+  const begun = ["response.created", "response.in_progress"].map((type) => event({ type, response: {} }));
+  const error = event({ type: "error", code: 400, message: "Unsupported parameter: store", param: null });
+  const headers = { "content-type": "text/event-stream" };
+  world.double.failNext({ type: "answer", status: 200, headers, body: [...begun, error].join("") });
+  expect(textIn(await collect(world.here("thinker", { api: "responses" }), asking("hello")))).not.toBe("");
+  expect(world.double.requests.map(({ body }) => "store" in body)).toEqual([true, false]);
+});
+
+test("requests that are refused late, one after the other, share one time limit", async () => {
+  await start("any");
+  const fields = ["stream_options", "store", "prompt_cache_key", "include", "instructions", "safety_identifier"];
+  let requests = 0;
+  const server = createServer((_request, response) => {
+    const refusal = { error: { code: 400, message: `Unsupported parameter: ${fields[requests++]}` } };
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`data: ${JSON.stringify(chunk({ role: "assistant", content: "" }))}\n\n`);
+    setTimeout(() => response.end(`data: ${JSON.stringify(refusal)}\n\n`), 300);
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const timeouts = { ...patient, firstTokenMs: 5_000, idleMs: 100 };
+  const events = await collect(world.here("thinker", { api: "chat", baseUrl, timeouts }), asking("hello"));
+  expect(failureIn(events).code).toBe("provider.idle-timeout");
+  expect(requests).toBe(2);
+  server.close();
+});
+
 test("a tool without parameters, and 100 tools, are within what OpenAI takes", async () => {
   await start("openai");
   const tools = Array.from({ length: 100 }, (_, index) => ({ ...lookUp, name: `tool_${index}` }));
