@@ -138,25 +138,17 @@ async function* ask(
   const waiting = [dialects.of(place.model, tries)];
   const tried: Dialect[] = [];
   let refused: unknown;
-  let hasBegun = false;
+  const begun = { is: false };
   const mayTry = () => tried.length < maxTries && (tried.length === 0 || (tries?.left ?? 1) > 0);
   for (let dialect = waiting.shift(); dialect !== undefined && mayTry(); dialect = waiting.shift()) {
     tried.push(dialect);
     let hasOutput = false;
-    let isFirst = true;
+    const onOutput = () => {
+      hasOutput = true;
+      dialects.worked(place.model, dialect);
+    };
     try {
-      for await (const piece of await send(place, withClient, request, call, dialect)) {
-        // A service says so before it has looked at the request. Once for all tries, so that they share one time limit.
-        const isBeginning = isFirst && piece.type === "thinking";
-        isFirst = false;
-        if (isBeginning && hasBegun) continue;
-        hasBegun ||= isBeginning;
-        if (!hasOutput && !isBeginning) {
-          hasOutput = true;
-          dialects.worked(place.model, dialect);
-        }
-        yield piece;
-      }
+      yield* beginningOnce(await send(place, withClient, request, call, dialect), begun, onOutput);
       return;
     } catch (thrown) {
       // Gateways that have begun a stream refuse in it.
@@ -174,6 +166,28 @@ async function* ask(
     }
   }
   throw refused;
+}
+
+/**
+ * Services say that a model thinks before they have looked at the request, so a first `thinking` is no output. It passes once for
+ * all tries, so that they share one time limit.
+ */
+async function* beginningOnce(
+  pieces: AsyncIterable<StreamPiece>,
+  begun: { is: boolean },
+  onOutput: () => void,
+): AsyncGenerator<StreamPiece> {
+  let isFirst = true;
+  let hasOutput = false;
+  for await (const piece of pieces) {
+    const isBeginning = isFirst && piece.type === "thinking";
+    isFirst = false;
+    if (isBeginning && begun.is) continue;
+    begun.is ||= isBeginning;
+    if (!isBeginning && !hasOutput) onOutput();
+    hasOutput ||= !isBeginning;
+    yield piece;
+  }
 }
 
 async function send(
