@@ -7,6 +7,7 @@ import { createAnswerBlocks } from "./anthropic-thinking.ts";
 import { failure } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
+import { tokensIn } from "./reported-usage.ts";
 
 /** No call is passed on before the reason of the end, because it may say that nothing of the answer counts. */
 export async function* readAnswer(
@@ -113,11 +114,13 @@ type WireUsage = Partial<Record<keyof Anthropic.MessageDeltaUsage, unknown>>;
 
 /** Counts in `message_delta` are totals and replace those of `message_start`. */
 function count(usage: Usage, wire: WireUsage | undefined): void {
-  if (wire === undefined) return;
-  if (typeof wire.input_tokens === "number") usage.inputTokens = wire.input_tokens;
-  if (typeof wire.output_tokens === "number") usage.outputTokens = wire.output_tokens;
-  if (typeof wire.cache_read_input_tokens === "number") usage.cacheReadTokens = wire.cache_read_input_tokens;
-  if (typeof wire.cache_creation_input_tokens === "number") usage.cacheWriteTokens = wire.cache_creation_input_tokens;
+  if (!wire) return;
+  const { input_tokens: input, output_tokens: output } = wire;
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = wire;
+  usage.inputTokens = tokensIn(input ?? usage.inputTokens);
+  usage.outputTokens = tokensIn(output ?? usage.outputTokens);
+  usage.cacheReadTokens = tokensIn(read ?? usage.cacheReadTokens);
+  usage.cacheWriteTokens = tokensIn(written ?? usage.cacheWriteTokens);
 }
 
 const categories: Readonly<Record<string, string>> = {

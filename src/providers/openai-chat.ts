@@ -24,7 +24,7 @@ import {
 import type { Dialect } from "./openai-dialect.ts";
 import { createExtras, extrasOf, ownIdsIn } from "./openai-extras.ts";
 import { fitted } from "./openai-habits.ts";
-import { reportedCost } from "./reported-cost.ts";
+import { reportedCost, tokensIn } from "./reported-usage.ts";
 import { inputOf, mayCall, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 
 type Chunk = OpenAI.ChatCompletionChunk;
@@ -209,11 +209,11 @@ function saysAnything(delta: object | undefined): boolean {
 
 /** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. Some services count more of them than there are. */
 function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
-  const prompt = wire.prompt_tokens ?? 0;
-  const cached = Math.min(wire.prompt_tokens_details?.cached_tokens ?? 0, prompt);
-  const written = Math.min(wire.prompt_tokens_details?.cache_write_tokens ?? 0, prompt - cached);
+  const prompt = tokensIn(wire.prompt_tokens);
+  const cached = Math.min(tokensIn(wire.prompt_tokens_details?.cached_tokens), prompt);
+  const written = Math.min(tokensIn(wire.prompt_tokens_details?.cache_write_tokens), prompt - cached);
   usage.inputTokens = prompt - cached - written;
-  usage.outputTokens = wire.completion_tokens ?? 0;
+  usage.outputTokens = tokensIn(wire.completion_tokens);
   usage.cacheReadTokens = cached;
   usage.cacheWriteTokens = written;
   Object.assign(usage, reportedCost(wire));

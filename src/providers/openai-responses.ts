@@ -25,7 +25,7 @@ import {
 import type { Dialect } from "./openai-dialect.ts";
 import { createOutput, type Output } from "./openai-output.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
-import { reportedCost } from "./reported-cost.ts";
+import { reportedCost, tokensIn } from "./reported-usage.ts";
 import { mayCall, systemTextOf, wellFormed } from "./request-mapping.ts";
 
 type Responses = OpenAI.Responses.Response;
@@ -205,11 +205,11 @@ function* ending(
 
 /** OpenAI's input count includes cached tokens, but `Usage` counts them separately. */
 function responseUsage(response: Responses): Usage {
-  const cached = response.usage?.input_tokens_details?.cached_tokens ?? 0;
-  const written = response.usage?.input_tokens_details?.cache_write_tokens ?? 0;
+  const cached = tokensIn(response.usage?.input_tokens_details?.cached_tokens);
+  const written = tokensIn(response.usage?.input_tokens_details?.cache_write_tokens);
   return {
-    inputTokens: Math.max(0, (response.usage?.input_tokens ?? 0) - cached - written),
-    outputTokens: response.usage?.output_tokens ?? 0,
+    inputTokens: Math.max(0, tokensIn(response.usage?.input_tokens) - cached - written),
+    outputTokens: tokensIn(response.usage?.output_tokens),
     cacheReadTokens: cached,
     cacheWriteTokens: written,
     ...reportedCost(response.usage),

@@ -119,7 +119,7 @@ async function countBroken(
   { estimatedTokens: promptTokens }: BuiltContext,
   { model, text, usage = noUsage }: BrokenText,
 ): Promise<void> {
-  const isCounted = tokensOf(usage) > 0;
+  const isCounted = tokensOf(usage) > 0 || (usage.cost ?? 0) > 0;
   if (text === "" && !isCounted) return;
   const call = { model, usage, addedMs: 0, promptTokens, answerCharacters: text.length, isBroken: !isCounted };
   const { cost, written } = permit.count(call);
