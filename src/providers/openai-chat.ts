@@ -5,7 +5,7 @@
 import type OpenAI from "openai";
 import { isJsonObject } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest, Usage } from "../ports/provider.ts";
-import { endingWhole, stopOf } from "./answer-end.ts";
+import { endingWhole, harderReason, stopOf } from "./answer-end.ts";
 import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -168,7 +168,8 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     if (choice === undefined) continue;
     const { delta } = choice;
     const text = textIn(delta?.content);
-    refusal += delta?.refusal ?? "";
+    // Some servers send `false` or an object for what there is none of.
+    refusal += typeof delta?.refusal === "string" ? delta.refusal : "";
     extras.add(delta);
     const hasOutput = saysAnything(delta);
     if (hasOutput && finish !== "") isLastReason = false;
@@ -177,14 +178,15 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     // The model has begun, and may think in silence. Said once, so that a server that never says more is given up.
     else if (!hasBegun && mayReason(place.model)) yield { type: "thinking" };
     hasBegun = true;
-    finish = choice.finish_reason || finish;
+    finish = harderReason(finish, choice.finish_reason);
   }
   // Without a finish reason the stream was cut off, even if the calls look complete.
   if (finish === "") return;
   const { calls, carry } = extras.end();
-  const stop = refusal === "" ? stopOf(place, finish, calls.length > 0) : "refusal";
+  const hasDeclined = refusal.trim() !== "";
+  const stop = hasDeclined ? "refusal" : stopOf(place, finish, calls.length > 0);
   if (stop === "refusal") {
-    yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
+    yield { type: "refusal", usage, why: !hasDeclined ? filterText : quoted(refusal) };
     return;
   }
   for (const call of calls) yield { type: "tool-call", ...call };
