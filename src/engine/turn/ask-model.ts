@@ -78,6 +78,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     if (answer.error.code !== "provider.refused") return `The model could not answer: ${answer.error.message}`;
     turn.isRefused = true;
     turn.isFailureFinal = true;
+    // Before people read it and link to the question.
+    await run.save();
     return `${withoutPlace(answer.error.message)}.`;
   }
   const { text, stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
