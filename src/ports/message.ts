@@ -31,6 +31,8 @@ export interface Attachment {
   problem?: string;
   /** Recorded by the author in the client, so it is the author's own words. `seconds` is 0 if unknown. */
   voice?: { seconds: number };
+  /** The id of the message that this is a copy of, until the turn has looked it up. */
+  quotes?: string;
   /** Content of a short text file; otherwise absent. */
   text?: string;
   /** Base64 of a picture, scaled to what models accept; otherwise absent. */

@@ -7,13 +7,30 @@ import { failure, thrownFailure } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 
 const brokenReasons = /error|abort|cancel|fail|malformed|timeout/;
-const wholeReasons =
-  /^(?:(?:stop|end|eos)(?:_\w+)?|done|(?:un)?load|completed?|finish(?:ed)?|(?:tool|function)_?(?:calls?|use))$/;
+const wholeReasons = /^(?:(?:stop|end|eos)(?:_\w+)?|done|completed?|finish(?:ed)?|(?:tool|function)_?(?:calls?|use))$/;
 /** `length`, `max_tokens`, `model_length`, `token_limit`, `model_context_window_exceeded`. */
 const limitReasons = /length|max_(?:\w+_)?tokens|token_limit|context/;
 /** Also as Gemini's compatible address says it: `content_filter: PROHIBITED_CONTENT`, or its own word alone. */
 const refusedReasons =
   /filter|safety|refus|recitation|blocklist|prohibited|sensitive|guardrail|moderation|violation|^spii$/;
+
+/**
+ * Of two reasons that a service gives for one end, the one that says more against the answer: a filter, then a failure, then the
+ * limit. Of others the later, because some servers give a reason in every chunk. `given` may be no text, and then no word either.
+ */
+export function harderReason(known: string, given: unknown): string {
+  const word = typeof given === "string" ? given : JSON.stringify(given ?? "");
+  if (word === "" || word === '""') return known;
+  return hardness(word) >= hardness(known) ? word : known;
+}
+
+function hardness(reason: string): number {
+  const word = reason.toLowerCase();
+  if (brokenReasons.test(word)) return 2;
+  if (wholeReasons.test(word)) return 0;
+  if (refusedReasons.test(word)) return 3;
+  return limitReasons.test(word) ? 1 : 0;
+}
 
 /**
  * A service that failed says so in many ways, and may have stopped anywhere. So a word that nobody knows is a break in the

@@ -1,13 +1,14 @@
 /** Reads one answer of Anthropic's Messages API: text, tool calls, and the thinking blocks to send back. */
 import type Anthropic from "@anthropic-ai/sdk";
-import { textLengthIn } from "../lib/json.ts";
+import { isJsonObject, parseJson, textLengthIn } from "../lib/json.ts";
 import type { Json } from "../ports/message.ts";
-import type { StopReason, Usage } from "../ports/provider.ts";
-import { endingWhole, stopOf } from "./answer-end.ts";
+import type { ModelToolCall, StopReason, Usage } from "../ports/provider.ts";
+import { endingWhole, harderReason, stopOf } from "./answer-end.ts";
 import { createAnswerBlocks } from "./anthropic-thinking.ts";
 import { failure } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
+import { tokensIn } from "./reported-usage.ts";
 
 /** No call is passed on before the reason of the end, because it may say that nothing of the answer counts. */
 export async function* readAnswer(
@@ -16,12 +17,12 @@ export async function* readAnswer(
   mark: () => string,
   showsThinking: boolean,
 ): AsyncGenerator<StreamPiece> {
-  const calls = new Map<number, { id: string; name: string; inputJson: string }>();
+  const calls = new Map<number, ModelToolCall>();
   const open = new Set<number>();
   const blocks = createAnswerBlocks();
   const paragraphs = createParagraphs(showsThinking);
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-  let reason: string | undefined;
+  let reason = "";
   let hasEnded = false;
   let why = "";
 
@@ -32,22 +33,24 @@ export async function* readAnswer(
       yield { type: "refusal", usage, why };
       return;
     }
+    // Of a call that is still open, nothing says that its arguments are whole, unless they look so. At the limit, the last never runs.
+    const isCut = ([index, call]: [number, ModelToolCall]) =>
+      open.has(index) && !isJsonObject(parseJson(call.inputJson));
+    if ([...calls].slice(0, stop === "max-tokens" ? -1 : undefined).some(isCut)) throw failure(place, "cut");
     for (const call of calls.values()) yield { type: "tool-call", ...call };
     yield endPiece(stop, usage, place.model, blocks.carry(mark));
   }
 
   // Gateways leave out the last event, or the end of the stream.
-  for await (const event of endingWhole(stream, place, () => reason !== undefined)) {
+  for await (const event of endingWhole(stream, place, () => reason !== "")) {
     switch (event.type) {
       case "message_start":
         count(usage, event.message.usage);
         break;
       case "content_block_start":
         blocks.start(event.index, event.content_block);
-        if (event.content_block.type === "tool_use") {
-          calls.set(event.index, startedCall(event.content_block));
-          open.add(event.index);
-        }
+        open.add(event.index);
+        if (event.content_block.type === "tool_use") calls.set(event.index, startedCall(event.content_block));
         if (event.content_block.type === "thinking")
           yield { type: "thinking", length: textLengthIn(event.content_block) };
         else yield paragraphs.of(event.index, shownIn(event.content_block), event.content_block);
@@ -64,22 +67,22 @@ export async function* readAnswer(
         yield { type: "progress" };
         break;
       case "message_delta":
-        reason = event.delta?.stop_reason ?? reason;
+        reason = harderReason(reason, event.delta?.stop_reason);
         why = refusalText(event.delta?.stop_details) || why;
         count(usage, event.usage);
         break;
       case "message_stop":
         hasEnded = true;
-        // Some servers give no reason. Then a call that is still open was cut.
-        if (reason === undefined && open.size > 0) throw failure(place, "cut");
-        yield* ending(reason ?? "end_turn");
+        // Some servers give no reason. Then what is still open was cut.
+        if (reason === "" && open.size > 0) throw failure(place, "cut");
+        yield* ending(reason || "end_turn");
         break;
       default:
         // Ignore event types newer than this SDK.
         event satisfies never;
     }
   }
-  if (!hasEnded && reason !== undefined) yield* ending(reason);
+  if (!hasEnded && reason !== "") yield* ending(reason);
 }
 
 function endPiece(stop: StopReason, usage: Usage, model: string, carry: Json | undefined): StreamPiece {
@@ -107,7 +110,7 @@ function createParagraphs(isForPeople: boolean) {
 }
 
 /** Arguments usually follow in pieces, but some compatible servers send them completely at the start. */
-function startedCall(block: Anthropic.ToolUseBlock): { id: string; name: string; inputJson: string } {
+function startedCall(block: Anthropic.ToolUseBlock): ModelToolCall {
   const whole = JSON.stringify(block.input ?? {});
   return { id: block.id, name: block.name, inputJson: whole === "{}" ? "" : whole };
 }
@@ -116,11 +119,13 @@ type WireUsage = Partial<Record<keyof Anthropic.MessageDeltaUsage, unknown>>;
 
 /** Counts in `message_delta` are totals and replace those of `message_start`. */
 function count(usage: Usage, wire: WireUsage | undefined): void {
-  if (wire === undefined) return;
-  if (typeof wire.input_tokens === "number") usage.inputTokens = wire.input_tokens;
-  if (typeof wire.output_tokens === "number") usage.outputTokens = wire.output_tokens;
-  if (typeof wire.cache_read_input_tokens === "number") usage.cacheReadTokens = wire.cache_read_input_tokens;
-  if (typeof wire.cache_creation_input_tokens === "number") usage.cacheWriteTokens = wire.cache_creation_input_tokens;
+  if (!wire) return;
+  const { input_tokens: input, output_tokens: output } = wire;
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = wire;
+  usage.inputTokens = tokensIn(input ?? usage.inputTokens);
+  usage.outputTokens = tokensIn(output ?? usage.outputTokens);
+  usage.cacheReadTokens = tokensIn(read ?? usage.cacheReadTokens);
+  usage.cacheWriteTokens = tokensIn(written ?? usage.cacheWriteTokens);
 }
 
 const categories: Readonly<Record<string, string>> = {
@@ -133,7 +138,9 @@ const categories: Readonly<Record<string, string>> = {
 
 /** A service may name no category, and models have ones of later versions. */
 function refusalText(details: Anthropic.RefusalStopDetails | null | undefined): string {
-  const category: string | undefined = details?.category ?? undefined;
-  if (category === undefined) return details?.explanation ?? "";
-  return `its safety filter: ${categories[category] ?? category.replaceAll("_", " ")}`;
+  const category: unknown = details?.category;
+  const explanation: unknown = details?.explanation;
+  if (typeof category !== "string" || category.trim() === "") return typeof explanation === "string" ? explanation : "";
+  const known = Object.hasOwn(categories, category) ? categories[category] : undefined;
+  return `its safety filter: ${known ?? category.replaceAll("_", " ")}`;
 }

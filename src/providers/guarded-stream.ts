@@ -9,6 +9,7 @@ import { type ModelEvent, type ModelRequest, maxProviderStateLength, type Usage 
 import { createCheckedFetch, withRepairedEvents } from "./checked-fetch.ts";
 import { failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
+import { cleanUsage } from "./reported-usage.ts";
 import { createTextCallReader } from "./text-call-reader.ts";
 
 export interface Timeouts {
@@ -103,7 +104,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
       if (piece.type === "progress" || piece.type === "thinking") continue;
       if (piece.type === "refusal") {
         hasEnded = true;
-        yield { type: "restart", model: `${place.name}/${place.model}`, usage: piece.usage };
+        yield { type: "restart", model: `${place.name}/${place.model}`, usage: cleanUsage(piece.usage) };
         yield { type: "error", error: failure(place, "refused", { said: piece.why }) };
         return;
       }
@@ -118,7 +119,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
         if (written.text !== "") yield { type: "text-delta", text: written.text };
         if (!hasCalls) for (const call of written.calls) yield { type: "tool-call", ...call };
         const stop = written.calls.length > 0 && piece.stop === "end" ? "tool-calls" : piece.stop;
-        yield withinBounds({ ...piece, stop });
+        yield withinBounds({ ...piece, stop, usage: cleanUsage(piece.usage) });
         return;
       }
       if (piece.type === "text-delta") {

@@ -41,7 +41,7 @@ const above: Rule[] = [
   {
     kind: "refused",
     codes:
-      /content_filter|content_policy|policy_?violation|invalid_prompt|moderation|sensitive|data_?inspection|censor|flagged_input|\b1301\b/i,
+      /content_filter|(?:content|bio|cyber|safety|usage|misalignment)_policy|policy_?violation|invalid_prompt|moderation|sensitive|data_?inspection|censor|flagged_input|\b1301\b/i,
     words: any(
       /SAFETY_CHECK|content violates|content exists risk|inappropriate content|considered high risk|敏感内容|不安全/,
       /(?:input|prompt|content|message|request)s? (?:was|were|is|has been|have been) (?:flagged|moderated)/,

@@ -18,6 +18,7 @@ import { type ContextWishes, createOllamaContexts, type OllamaContexts, readingM
 import { defaultOllamaHost, ollamaUrlOf } from "./ollama-models.ts";
 import { carryOf, chatRequest, type RequestSettings } from "./ollama-request.ts";
 import { createParameterFallback, type OptionalParameter } from "./optional-parameters.ts";
+import { tokensIn } from "./reported-usage.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
@@ -166,8 +167,8 @@ function inputJsonOf(given: unknown): string {
 
 function chatUsage(chunk: ChatResponse): Usage {
   return {
-    inputTokens: chunk.prompt_eval_count ?? 0,
-    outputTokens: chunk.eval_count ?? 0,
+    inputTokens: tokensIn(chunk.prompt_eval_count),
+    outputTokens: tokensIn(chunk.eval_count),
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
   };

@@ -5,7 +5,7 @@
 import type OpenAI from "openai";
 import { isJsonObject, textLengthIn } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest, Usage } from "../ports/provider.ts";
-import { endingWhole, stopOf } from "./answer-end.ts";
+import { endingWhole, harderReason, stopOf } from "./answer-end.ts";
 import { reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
@@ -24,7 +24,7 @@ import {
 import type { Dialect } from "./openai-dialect.ts";
 import { createExtras, extrasOf, ownIdsIn } from "./openai-extras.ts";
 import { fitted } from "./openai-habits.ts";
-import { reportedCost } from "./reported-cost.ts";
+import { reportedCost, tokensIn } from "./reported-usage.ts";
 import { inputOf, mayCall, systemTextOf, wellFormed, wireName } from "./request-mapping.ts";
 
 type Chunk = OpenAI.ChatCompletionChunk;
@@ -168,7 +168,8 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     if (choice === undefined) continue;
     const { delta } = choice;
     const text = textIn(delta?.content);
-    refusal += delta?.refusal ?? "";
+    // Some servers send `false` or an object for what there is none of.
+    refusal += typeof delta?.refusal === "string" ? delta.refusal : "";
     extras.add(delta);
     const hasOutput = saysAnything(delta);
     const length = textLengthIn({ ...delta, role: "" }) - text.length;
@@ -178,14 +179,15 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     // The model has begun, and may think in silence. Said once, so that a server that never says more is given up.
     if (!hasOutput && !hasBegun && mayReason(place.model)) yield { type: "thinking" };
     hasBegun = true;
-    finish = choice.finish_reason || finish;
+    finish = harderReason(finish, choice.finish_reason);
   }
   // Without a finish reason the stream was cut off, even if the calls look complete.
   if (finish === "") return;
   const { calls, carry } = extras.end();
-  const stop = refusal === "" ? stopOf(place, finish, calls.length > 0) : "refusal";
+  const hasDeclined = refusal.trim() !== "";
+  const stop = hasDeclined ? "refusal" : stopOf(place, finish, calls.length > 0);
   if (stop === "refusal") {
-    yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
+    yield { type: "refusal", usage, why: !hasDeclined ? filterText : quoted(refusal) };
     return;
   }
   for (const call of calls) yield { type: "tool-call", ...call };
@@ -210,11 +212,11 @@ function saysAnything(delta: object | undefined): boolean {
 
 /** OpenAI's prompt count includes cached tokens, but `Usage` counts them separately. Some services count more of them than there are. */
 function count(usage: Usage, wire: OpenAI.CompletionUsage): void {
-  const prompt = wire.prompt_tokens ?? 0;
-  const cached = Math.min(wire.prompt_tokens_details?.cached_tokens ?? 0, prompt);
-  const written = Math.min(wire.prompt_tokens_details?.cache_write_tokens ?? 0, prompt - cached);
+  const prompt = tokensIn(wire.prompt_tokens);
+  const cached = Math.min(tokensIn(wire.prompt_tokens_details?.cached_tokens), prompt);
+  const written = Math.min(tokensIn(wire.prompt_tokens_details?.cache_write_tokens), prompt - cached);
   usage.inputTokens = prompt - cached - written;
-  usage.outputTokens = wire.completion_tokens ?? 0;
+  usage.outputTokens = tokensIn(wire.completion_tokens);
   usage.cacheReadTokens = cached;
   usage.cacheWriteTokens = written;
   Object.assign(usage, reportedCost(wire));

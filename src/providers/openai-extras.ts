@@ -114,11 +114,15 @@ function extend(detail: JsonObject, piece: JsonObject): void {
   }
 }
 
+/** Fields of the protocol that would make another call of this one. */
+const ofOtherMeaning: ReadonlySet<string> = new Set(["custom", "name", "arguments", "input", "role", "content"]);
+
 function gather(calls: GatheredCall[], piece: CallPiece): void {
   const last = ownerOf(calls, piece);
   const call = last ?? { index: piece.index, id: "", name: "", inputJson: "", extra: {} };
   if (last === undefined) calls.push(call);
-  const { index: _index, id, type: _type, function: called, ...extra } = piece;
+  const { index: _index, id, type: _type, function: called, ...others } = piece;
+  const extra = Object.fromEntries(Object.entries(others).filter(([field]) => !ofOtherMeaning.has(field)));
   const { name, arguments: text, ...ofFunction } = called ?? {};
   if (id) call.id = id;
   if (name && name !== call.name) call.name += name;

@@ -15,6 +15,8 @@ interface OutputCall extends ModelToolCall {
   itemId: string | undefined;
   index: number | undefined;
   isWhole: boolean;
+  /** Says of itself that it is not whole, however its arguments look. */
+  isCut?: boolean;
 }
 
 interface PieceOfCall {
@@ -34,7 +36,10 @@ export interface Output {
   endCall(item: CallItem, index: number | undefined): void;
   /** Why the model declined, in its own words. */
   refusal(): string;
-  addRefusal(piece: string): void;
+  addRefusal(piece: unknown): void;
+  endRefusal(whole: unknown): void;
+  /** A part of the answer says of itself that it is not whole. */
+  isIncomplete(): boolean;
   /** Throws if a call is not whole, unless the output limit has cut the answer: then it is known that the last one must not run. */
   calls(place: ProviderPlace, isCut: boolean): ModelToolCall[];
 }
@@ -44,6 +49,7 @@ export function createOutput(): Output {
   let textStart = 0;
   let messageStart = 0;
   let refusal = "";
+  let isIncomplete = false;
   const calls: OutputCall[] = [];
 
   /** What `whole` has more than the text since `start`. Nothing if they differ, or if it only repeats the end. */
@@ -74,14 +80,21 @@ export function createOutput(): Output {
       same.find((call) => !call.isWhole) ??
       same.find((call) => index !== undefined && call.index === index) ??
       openCall({ item_id: item.id, output_index: index });
-    const whole = { id, name, inputJson: textOf(item.arguments), isWhole: true };
+    const isCut = item.status === "incomplete";
+    isIncomplete ||= isCut;
+    const whole = { id, name, inputJson: textOf(item.arguments), isWhole: !isCut, isCut };
     if (known === undefined) calls.push({ ...whole, itemId: item.id, index });
     else Object.assign(known, whole);
   }
 
+  function endRefusal(whole: unknown): void {
+    if (refusal.trim() === "" && typeof whole === "string") refusal = whole;
+  }
+
   function endItems(items: readonly Item[], start: number): string {
     const { text, refused } = partsOf(items);
-    if (refusal === "") refusal = refused;
+    endRefusal(refused);
+    isIncomplete ||= items.some((item) => "status" in item && item.status === "incomplete");
     return missing(start, text);
   }
 
@@ -124,12 +137,17 @@ export function createOutput(): Output {
       Object.assign(call, { name: call.name || (piece.name ?? ""), inputJson: textOf(piece.arguments), isWhole: true });
     },
     endCall,
-    refusal: () => refusal,
+    refusal: () => refusal.trim(),
     addRefusal(piece) {
-      refusal += piece;
+      if (typeof piece === "string") refusal += piece;
     },
+    endRefusal,
+    isIncomplete: () => isIncomplete,
     calls(place, isCut) {
-      const isUsable = (call: OutputCall) => isCut || call.isWhole || isJsonObject(parseJson(call.inputJson));
+      const isUsable = (call: OutputCall, index: number) =>
+        (isCut && index === calls.length - 1) ||
+        call.isWhole ||
+        (!call.isCut && isJsonObject(parseJson(call.inputJson)));
       if (!calls.every(isUsable)) throw failure(place, "cut");
       return calls.map(({ id, name, inputJson }) => ({ id, name, inputJson }));
     },

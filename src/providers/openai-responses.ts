@@ -8,7 +8,7 @@ import type { Json } from "../ports/message.ts";
 import type { ModelMessage, ModelRequest, Usage } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
 import { stopOf } from "./answer-end.ts";
-import { reportedFailure } from "./classify-failure.ts";
+import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import type { StreamPiece } from "./guarded-stream.ts";
@@ -26,7 +26,7 @@ import {
 import type { Dialect } from "./openai-dialect.ts";
 import { createOutput, type Output } from "./openai-output.ts";
 import { callItem, carriedItems, createReasoningItems } from "./openai-reasoning.ts";
-import { reportedCost } from "./reported-cost.ts";
+import { reportedCost, tokensIn } from "./reported-usage.ts";
 import { mayCall, systemTextOf, wellFormed } from "./request-mapping.ts";
 
 type Responses = OpenAI.Responses.Response;
@@ -135,6 +135,10 @@ export async function* readResponse(
         output.addRefusal(event.delta);
         yield { type: "progress", length: event.delta.length };
         break;
+      case "response.refusal.done":
+        output.endRefusal(event.refusal);
+        yield { type: "progress" };
+        break;
       case "response.output_item.added":
         if (event.item.type === "function_call") output.startCall(event.item, event.output_index);
         yield { type: event.item.type === "reasoning" ? "thinking" : "progress", length: textLengthIn(event.item) };
@@ -186,6 +190,9 @@ function isKeepAlive(event: { type: string }): boolean {
   return event.type === "keepalive";
 }
 
+/** Gateways repeat the status of the first event in the last one. What nobody knows, and `cancelled`, is a break. */
+const passableStatuses: ReadonlySet<string> = new Set(["completed", "incomplete", "in_progress", "queued"]);
+
 type LastEvent = OpenAI.Responses.ResponseCompletedEvent | OpenAI.Responses.ResponseIncompleteEvent;
 
 /** No call is passed on before, because the last event may say that nothing of the answer counts. */
@@ -196,10 +203,13 @@ function* ending(
   place: ProviderPlace,
 ): Generator<StreamPiece> {
   const usage = responseUsage(response);
-  const isCut = type === "response.incomplete" || response.incomplete_details?.reason !== undefined;
+  const { status = "completed", incomplete_details: details } = response;
+  if (!passableStatuses.has(status)) throw failure(place, "cut", { said: status });
+  const isCut =
+    type === "response.incomplete" || status === "incomplete" || details?.reason !== undefined || output.isIncomplete();
   const refusal = output.refusal();
   const calls = refusal === "" ? output.calls(place, isCut) : [];
-  const reason: string = isCut ? (response.incomplete_details?.reason ?? "length") : "stop";
+  const reason: string = isCut ? (details?.reason ?? "length") : "stop";
   const stop = refusal === "" ? stopOf(place, reason, calls.length > 0) : "refusal";
   if (stop === "refusal") {
     yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
@@ -211,11 +221,11 @@ function* ending(
 
 /** OpenAI's input count includes cached tokens, but `Usage` counts them separately. */
 function responseUsage(response: Responses): Usage {
-  const cached = response.usage?.input_tokens_details?.cached_tokens ?? 0;
-  const written = response.usage?.input_tokens_details?.cache_write_tokens ?? 0;
+  const cached = tokensIn(response.usage?.input_tokens_details?.cached_tokens);
+  const written = tokensIn(response.usage?.input_tokens_details?.cache_write_tokens);
   return {
-    inputTokens: Math.max(0, (response.usage?.input_tokens ?? 0) - cached - written),
-    outputTokens: response.usage?.output_tokens ?? 0,
+    inputTokens: Math.max(0, tokensIn(response.usage?.input_tokens) - cached - written),
+    outputTokens: tokensIn(response.usage?.output_tokens),
     cacheReadTokens: cached,
     cacheWriteTokens: written,
     ...reportedCost(response.usage),

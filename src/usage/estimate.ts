@@ -1,7 +1,7 @@
 /** Estimates the use of calls: the most that a call can cost, and the use of a call whose provider reported none. */
 import { type CountedCall, type ModelCall, type Payer, type Reservation, tokensOf } from "../ports/usage.ts";
-import type { TokenPrices } from "./price-table.ts";
-import { costOf, isFree, type PriceOf } from "./prices.ts";
+import type { Price, TokenPrices } from "./price-table.ts";
+import { costAt, isFree, type PriceOf } from "./prices.ts";
 
 export interface Estimate {
   /** The most tokens of a prompt and of an answer. */
@@ -39,20 +39,28 @@ export function estimatedUse(
 
 /**
  * What the service says that a call costs counts before any price. A call that broke off has probably been charged for its
- * prompt and for what it had answered. `learnedPriceOf` are prices for such calls of models that have no other.
+ * prompt and for what it had answered. `learnedPriceOf` are prices of models that have no other, for calls whose cost the service does not say.
  */
-export function countedCall(call: ModelCall, priceOf: PriceOf, learnedPriceOf?: PriceOf): CountedCall {
+export function countedCall(
+  call: ModelCall,
+  priceOf: PriceOf,
+  learnedPriceOf?: (model: string, isBroken: boolean) => Price | undefined,
+): CountedCall {
   const { model, promptTokens = 0, answerCharacters = 0, isBroken = false } = call;
-  const said = call.cost ?? call.usage.cost;
-  if (said !== undefined) return { usage: call.usage, cost: said };
   const price = priceOf(model);
-  const isUnknown = isBroken || (tokensOf(call.usage) === 0 && (price === undefined || !isFree(price)));
+  // A gateway that charges nothing itself says so of models for which the owner pays elsewhere.
+  const isSaidFree = call.usage.cost === 0 && price !== undefined;
+  const said = call.cost ?? (isSaidFree ? undefined : call.usage.cost);
+  const isSilent = tokensOf(call.usage) === 0 && (price === undefined || !isFree(price));
+  const isUnknown = isSilent || (isBroken && said === undefined);
   const estimated = {
     ...{ inputTokens: promptTokens, outputTokens: Math.ceil(answerCharacters / charactersPerToken) },
     ...{ cacheReadTokens: 0, cacheWriteTokens: 0 },
   };
   const usage = isUnknown ? estimated : call.usage;
-  const cost = costOf(model, usage, (one) => priceOf(one) ?? (isUnknown ? learnedPriceOf?.(one) : undefined));
-  const isEstimated = isUnknown && tokensOf(usage) > 0;
+  const rates = price ?? learnedPriceOf?.(model, isBroken);
+  const cost = said ?? (rates && costAt(rates, usage));
+  const isEstimated =
+    (isUnknown && tokensOf(usage) > 0) || (said === undefined && price === undefined && rates !== undefined);
   return { usage, ...(cost === undefined ? {} : { cost }), ...(isEstimated ? { isEstimated } : {}) };
 }

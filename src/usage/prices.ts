@@ -62,38 +62,47 @@ export function costOf(model: string, usage: Usage, priceOf: PriceOf): number | 
 export interface ReportedCosts {
   /** True if the model's cost is counted as its service reports it. */
   isReported(model: string): boolean;
-  /** From now on, the calls of this service count as reported. */
+  /** Once a call of the model has cost something, its calls count as reported. */
   note(model: string, usage: Usage): void;
   /** A price to reserve with. Before the first call, that of the most expensive models. */
   reservePriceOf: PriceOf;
-  /** A price for calls that broke off, from the calls before. */
-  learnedPriceOf: PriceOf;
+  /** A price for calls whose cost is not said: from the calls before, or else, for a whole answer, a cautious one. */
+  learnedPriceOf(model: string, isBroken: boolean): Price | undefined;
 }
 
 /** Most models ask at most five times as much for what they write. */
 const outputFactor = 5;
 const cautiousInput = 10;
+/** US dollars per million tokens. The dearest models cost this much for what they read. */
+const maxLearnedRate = 150;
+/** What a service asks for the call itself makes a short one look dear. */
+const minLearnedTokens = 1_000;
 
 export function createReportedCosts(reportsCost: (model: string) => boolean = () => false): ReportedCosts {
-  const services = new Set<string>();
+  const reporting = createLruMap<true>(maxLearnedModels);
   /** US dollars per million tokens, the most that a call of the model has cost. */
   const rates = createLruMap<number>(maxLearnedModels);
-  const serviceOf = (model: string) => model.split("/", 1)[0] ?? "";
-  const isReported = (model: string) => reportsCost(model) || services.has(serviceOf(model));
+  const isReported = (model: string) => reportsCost(model) || reporting.get(model) === true;
   const priceAt = (input: number): Price => ({ input, output: input * outputFactor });
+  const reservePriceOf: PriceOf = (model) =>
+    isReported(model) ? priceAt(rates.get(model) ?? cautiousInput) : undefined;
 
   return {
     isReported,
     note(model, usage) {
-      if (usage.cost === undefined) return;
-      services.add(serviceOf(model));
+      // A service that says 0 of every call reports nothing.
+      if (usage.cost === undefined || usage.cost <= 0) return;
+      reporting.set(model, true);
       const tokens = usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
-      if (tokens > 0) rates.set(model, Math.max(rates.get(model) ?? 0, (usage.cost * 1_000_000) / tokens));
+      if (tokens < minLearnedTokens) return;
+      const rate = Math.min((usage.cost * 1_000_000) / tokens, maxLearnedRate);
+      rates.set(model, Math.max(rates.get(model) ?? 0, rate));
     },
-    reservePriceOf: (model) => (isReported(model) ? priceAt(rates.get(model) ?? cautiousInput) : undefined),
-    learnedPriceOf(model) {
+    reservePriceOf,
+    learnedPriceOf(model, isBroken) {
       const rate = rates.get(model);
-      return rate === undefined ? undefined : priceAt(rate);
+      if (rate !== undefined) return priceAt(rate);
+      return isBroken ? undefined : reservePriceOf(model);
     },
   };
 }

@@ -53,7 +53,7 @@ export interface UsageOptions {
   ledger: Ledger;
   priceOf: PriceOf;
   limits: UsageLimits;
-  /** Whether the model's service reports what each call costs. A service that has done it once counts too. */
+  /** Whether the model's service reports what each call costs. A model of which it has done so once counts too. */
   reportsCost?(model: string): boolean;
   /** Bounds what one call can use. Absent: calls are not bounded by their cost. */
   estimate?: Estimate;

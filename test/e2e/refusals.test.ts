@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { createDiscordDouble, type DiscordDouble } from "../doubles/discord/double.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { startRemora } from "../doubles/remora-in-process.ts";
 import { createHome, type RemoraHome, type RunningRemora } from "../doubles/remora-process.ts";
@@ -18,21 +19,23 @@ let remora: RunningRemora;
 let ann: ChatClient;
 let [claude, gpt]: ModelDouble[] = [];
 let slack: SlackDouble;
+let discord: DiscordDouble;
 const double = (which: ModelDouble | undefined): ModelDouble => which ?? expect.fail("not started");
 
 beforeAll(async () => {
-  [home, claude, gpt, slack] = await Promise.all([
+  [home, claude, gpt, slack, discord] = await Promise.all([
     createHome(),
     startModelDouble(),
     startModelDouble(),
     createSlackDouble(),
+    createDiscordDouble({ limits: { global: "none" } }),
   ]);
   claude.mock.onMessage(/./, { content: "Claude answers." });
   gpt.mock.onMessage(/./, { content: "The other one answers." });
 });
 afterAll(async () => {
   await stop();
-  await Promise.all([claude?.stop(), gpt?.stop(), slack.stop()]);
+  await Promise.all([claude?.stop(), gpt?.stop(), slack.stop(), discord.stop()]);
   await home.remove();
 });
 
@@ -42,6 +45,7 @@ async function start(env: Record<string, string>): Promise<void> {
   remora = await startRemora(home, {
     ...{ REMORA_CONFIG: config, ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: double(claude).url },
     ...{ SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl },
+    ...{ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl },
     ...env,
   });
   ann = await createChatClient(remora.url, remora.token);
@@ -109,6 +113,38 @@ test("in a Slack thread, what was refused does not come back as an earlier messa
   expect(newest(claude)).toContain("Somebody else talks here.");
   expect(newest(claude)).not.toContain("flimsy");
   expect(newest(claude)).not.toContain("ask in other words");
+});
+
+const asked = (text: string) => () => double(claude).requests.some(({ body }) => JSON.stringify(body).includes(text));
+const leftOut = "What was asked here is left out";
+
+test("a Slack link to what was refused does not send it again", patience, async () => {
+  const say = (text: string, as = slack.ann) => slack.people.say({ as, in: slack.general, text });
+  double(claude).failNext({ type: "decline", category: "cyber", explanation: "x" });
+  const refused = say(`@Remora ${question}?`);
+  await slack.until(
+    () =>
+      slack
+        .see({ in: slack.general, thread: refused.ts })
+        .some(({ isAgents, readable }) => isAgents && readable.includes("declined to answer this")),
+    60_000,
+  );
+  const link = `https://${slack.state.team.domain}.slack.com/archives/${slack.general.id}/p${refused.ts.replace(".", "")}`;
+  say(`@Remora what about this one: ${link} ?`, slack.ben);
+  await slack.until(asked("what about this one"), 60_000);
+  expect(newest(claude)).toContain(leftOut);
+  expect(newest(claude)).not.toContain("flimsy");
+});
+
+test("a Discord reply to what was refused does not send it again", patience, async () => {
+  double(claude).failNext({ type: "decline", category: "cyber", explanation: "x" });
+  const before = double(claude).requests.length;
+  const refused = await discord.ann.say(`${discord.bot.mention} ${question}`, { in: discord.channel });
+  await slack.until(() => double(claude).requests.length > before, 60_000);
+  await discord.ben.say(`${discord.bot.mention} what of that in Discord?`, { in: discord.channel, replyTo: refused });
+  await slack.until(asked("what of that in Discord"), 60_000);
+  expect(newest(claude)).toContain(leftOut);
+  expect(newest(claude)).not.toContain("flimsy");
 });
 
 test("two models: the other one answers, says why, and goes on with the conversation", patience, async () => {

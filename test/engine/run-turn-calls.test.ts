@@ -120,6 +120,18 @@ describe("tool calls", () => {
     expect(doubles.reply.segments.at(-1)).toContain("That is how far I got.");
   });
 
+  test("that are all that a model says after its steps are used up end the turn with a sentence that says so", async () => {
+    const { end } = await run({
+      tools,
+      steps: Array.from({ length: 9 }, (_, index) => calls({ id: `c${index}`, name: "act" })),
+    });
+    expect(end).toBe("failed");
+    expect(doubles.ran).toHaveLength(8);
+    expect(doubles.reply.segments.at(-1)).toContain(
+      "I used all 8 steps of one request, and the model ended without an answer. Say “continue”, and I go on.",
+    );
+  });
+
   test("beyond 32 in one step are not run, and the model is told to ask for them in the next step", async () => {
     const asked = Array.from({ length: 40 }, (_, index) => calls({ id: `c${index}`, name: "act" }));
     const oneStep = [

@@ -34,6 +34,16 @@ describe("Gemini at Google's OpenAI address", () => {
     expect(answer?.tool_calls).toMatchObject([{ id: "a", extra_content: signature }]);
   });
 
+  test("gets back with a call nothing that would make another call of it", async () => {
+    const custom = { name: "look_up", input: "Rome" };
+    const odd = { id: "a", extra_content: signature, custom, name: "other", role: "user" };
+    world.answerNext(chunk({ role: "assistant", tool_calls: [called("Berlin", odd)] }), chunk({}, "stop"));
+    expect(textIn(await turn(gemini()))).toBe("It rains.");
+    const [, , answer] = world.lastBody().messages as { tool_calls: object[] }[];
+    const [call = {}] = answer?.tool_calls ?? [];
+    expect(Object.keys(call).sort()).toEqual(["extra_content", "function", "id", "type"]);
+  });
+
   test("gives several calls under one index, or none, without ids", async () => {
     for (const more of [{ index: 0 }, {}]) {
       world.answerNext(

@@ -78,6 +78,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     if (answer.error.code !== "provider.refused") return `The model could not answer: ${answer.error.message}`;
     turn.isRefused = true;
     turn.isFailureFinal = true;
+    // Before people read it and link to the question.
+    await run.save();
     return `${withoutPlace(answer.error.message)}.`;
   }
   const { text, stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
@@ -119,7 +121,7 @@ async function countBroken(
   { estimatedTokens: promptTokens }: BuiltContext,
   { model, text, usage = noUsage }: BrokenText,
 ): Promise<void> {
-  const isCounted = tokensOf(usage) > 0;
+  const isCounted = tokensOf(usage) > 0 || (usage.cost ?? 0) > 0;
   if (text === "" && !isCounted) return;
   const call = { model, usage, addedMs: 0, promptTokens, answerCharacters: text.length, isBroken: !isCounted };
   const { cost, written } = permit.count(call);

@@ -2,7 +2,8 @@
  * Reads what was said before a turn's first message, through its platform:
  *
  *   1. ask for everything after the newest message that the conversation knows
- *   2. drop messages to the agent and its answers, which already belong to turns of this or another conversation
+ *   2. drop messages to the agent and its answers, which already belong to turns of this or another conversation. Linked ones stay,
+ *      but not what a model declined to answer
  *   3. keep what fits
  *
  * A slow platform delays the turn only briefly (`maxReadMs`), and the model is told what is missing.
@@ -16,10 +17,11 @@ import type { Ledger } from "../../ports/ledger.ts";
 import type { InboundMessage } from "../../ports/message.ts";
 import type { Platform } from "../../ports/platform.ts";
 import type { Store } from "../../ports/store.ts";
-import type { TurnRecord } from "../../ports/turn.ts";
+import { refusedText, type TurnRecord } from "../../ports/turn.ts";
 import type { EarlierMessages } from "../../ports/turn-deps.ts";
 import { messageKey } from "../conversation/inbox.ts";
 import { fitHeard } from "./fit-heard.ts";
+import { wasRefused } from "./refused-messages.ts";
 
 export interface EarlierMessagesOptions {
   ledger: Ledger;
@@ -101,10 +103,15 @@ export function createEarlierMessages(options: EarlierMessagesOptions): Forgetta
     const { platform } = turn.target;
     const wereTurns = await Promise.all(lines.map(({ id }) => own.has(id) || isTurnMessage(messageKey(platform, id))));
     const firstTurnAt = Math.min(...lines.filter((_, index) => wereTurns[index]).map(({ at }) => at));
-    return lines.filter((line, index) => {
+    const heard = lines.filter((line, index) => {
       if (line.kind === "linked") return !own.has(line.id);
       return !wereTurns[index] && !(line.isOwn && (isKnown || line.at > firstTurnAt));
     });
+    return await Promise.all(heard.map((line) => (line.kind === "linked" ? withoutRefused(line, platform) : line)));
+  }
+
+  async function withoutRefused(line: EarlierLine, platform: string): Promise<EarlierLine> {
+    return (await wasRefused(ledger, platform, line.id)) ? { ...line, text: refusedText, files: [] } : line;
   }
 
   return {

@@ -27,10 +27,15 @@ export async function endAnswered(run: TurnRun): Promise<TurnEnd> {
   if (!turn.isDelivered) {
     const last = turn.steps.at(-1);
     const said = textOf(openSegment(turn));
-    if (said === "")
-      return await endVisibly(run, "failed", "The model ended without an answer. Please ask again, or in other words.");
-    const isCut = last?.stop === "max-tokens" ? "*(The answer was cut at the model's output limit.)*" : "";
     const isOutOfSteps = turn.steps.length > deps.limits.steps;
+    if (said === "") {
+      // A model without native calls may still write one, as its whole answer.
+      const sentence = isOutOfSteps
+        ? `I used all ${deps.limits.steps} steps of one request, and the model ended without an answer. Say “continue”, and I go on.`
+        : "The model ended without an answer. Please ask again, or in other words.";
+      return await endVisibly(run, "failed", sentence);
+    }
+    const isCut = last?.stop === "max-tokens" ? "*(The answer was cut at the model's output limit.)*" : "";
     const more = isOutOfSteps
       ? `*(I used all ${deps.limits.steps} steps of one request. Say “continue”, and I go on.)*`
       : "";

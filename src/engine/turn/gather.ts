@@ -4,9 +4,10 @@
  */
 import { gatherEarlier } from "./gather-earlier.ts";
 import { gatherFiles } from "./gather-files.ts";
+import { leaveOutRefused } from "./refused-messages.ts";
 import type { TurnRun } from "./turn-store.ts";
 
-const gatherers: readonly ((run: TurnRun) => Promise<void>)[] = [gatherEarlier, gatherFiles];
+const gatherers: readonly ((run: TurnRun) => Promise<void>)[] = [leaveOutRefused, gatherEarlier, gatherFiles];
 
 /** Rejects if the signal aborts. */
 export async function gather(run: TurnRun): Promise<void> {

@@ -24,13 +24,15 @@ export function quotedMessage({ id, author, content, attachments }: APIMessage):
   ]
     .filter((line) => line !== "")
     .join("\n");
-  return textAttachment("the message that this answers", text);
+  return { ...textAttachment("the message that this answers", text), quotes: id };
 }
 
-function forwardedOf({ message_snapshots = [] }: APIMessage): Attachment[] {
+function forwardedOf({ message_snapshots = [], message_reference: from }: APIMessage): Attachment[] {
+  const quotes = from?.message_id === undefined ? {} : { quotes: from.message_id };
   return message_snapshots.map(({ message }) => {
     const files = message.attachments.map(({ filename }) => `[file: ${filename}]`);
-    return textAttachment("forwarded message", [message.content, ...files].filter((line) => line !== "").join("\n"));
+    const text = [message.content, ...files].filter((line) => line !== "").join("\n");
+    return { ...textAttachment("forwarded message", text), ...quotes };
   });
 }
 

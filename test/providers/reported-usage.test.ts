@@ -1,4 +1,4 @@
-/** What services say that a call has cost, read with the real client libraries. */
+/** What services say that a call has used and cost, read with the real client libraries. */
 import { afterEach, expect, test } from "vitest";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { asking, collect, createOpenAiChatProvider, createOpenAiResponsesProvider, scripted } from "./apis.ts";
@@ -60,9 +60,20 @@ test("Perplexity's total is the cost", async () => {
   expect(await costOf(createOpenAiChatProvider, { cost: { input_tokens_cost: 0.001, total_cost: 0.006 } })).toBe(0.006);
 });
 
-test.each([{}, { cost: null }, { cost: "0.1" }, { cost: -1 }, { cost: {} }, { cost_in_usd_ticks: "many" }])(
+test.each([{}, { cost: null }, { cost: "much" }, { cost: -1 }, { cost: {} }, { cost_in_usd_ticks: "many" }])(
   "%j says no cost",
   async (usage) => {
     expect(await costOf(createOpenAiChatProvider, usage)).toBeUndefined();
+  },
+);
+
+test("a cost that is written as text is read", async () => {
+  expect(await costOf(createOpenAiChatProvider, { cost: "0.1" })).toBe(0.1);
+});
+
+test.each([{ cost: 1e308 }, { cost: 1e308, is_byok: true, cost_details: { upstream_inference_cost: 1e308 } }])(
+  "%j is no more than the dearest call of its length",
+  async (usage) => {
+    expect(await costOf(createOpenAiChatProvider, usage)).toBeCloseTo(1.196, 6);
   },
 );
