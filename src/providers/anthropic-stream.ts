@@ -6,7 +6,7 @@ import { endingWhole, stopOf } from "./answer-end.ts";
 import { createAnswerBlocks } from "./anthropic-thinking.ts";
 import { failure } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
-import type { StreamPiece } from "./guarded-stream.ts";
+import type { RefusalWords, StreamPiece } from "./guarded-stream.ts";
 
 /** No call is passed on before the reason of the end, because it may say that nothing of the answer counts. */
 export async function* readAnswer(
@@ -22,13 +22,13 @@ export async function* readAnswer(
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let reason: string | undefined;
   let hasEnded = false;
-  let why = "";
+  let why: RefusalWords = {};
 
   function* ending(said: string): Generator<StreamPiece> {
     // Without tools of the service, there is nothing that `pause_turn` would wait for, so it is a break like words of later versions.
     const stop = stopOf(place, said, calls.size > 0);
     if (stop === "refusal") {
-      yield { type: "refusal", usage, why };
+      yield { type: "refusal", usage, ...why };
       return;
     }
     for (const call of calls.values()) yield { type: "tool-call", ...call };
@@ -62,7 +62,7 @@ export async function* readAnswer(
         break;
       case "message_delta":
         reason = event.delta?.stop_reason ?? reason;
-        why = refusalText(event.delta?.stop_details) || why;
+        why = refusalWords(event.delta?.stop_details) ?? why;
         count(usage, event.usage);
         break;
       case "message_stop":
@@ -129,8 +129,11 @@ const categories: Readonly<Record<string, string>> = {
 };
 
 /** A service may name no category, and models have ones of later versions. */
-function refusalText(details: Anthropic.RefusalStopDetails | null | undefined): string {
+function refusalWords(details: Anthropic.RefusalStopDetails | null | undefined): RefusalWords | undefined {
   const category: string | undefined = details?.category ?? undefined;
-  if (category === undefined) return details?.explanation ?? "";
-  return `its safety filter: ${categories[category] ?? category.replaceAll("_", " ")}`;
+  const { explanation } = details ?? {};
+  if (category === undefined) return explanation ? { said: explanation } : undefined;
+  const known = categories[category];
+  if (known !== undefined) return { note: `its safety filter: ${known}` };
+  return { note: "its safety filter:", said: category.replaceAll("_", " ") };
 }

@@ -18,7 +18,6 @@ import {
   imageUrlOf,
   isOpenAiHost,
   mayReason,
-  quoted,
   serviceOf,
 } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
@@ -184,7 +183,7 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
   const { calls, carry } = extras.end();
   const stop = refusal === "" ? stopOf(place, finish, calls.length > 0) : "refusal";
   if (stop === "refusal") {
-    yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
+    yield { type: "refusal", usage, ...(refusal === "" ? { note: filterText } : { said: refusal }) };
     return;
   }
   for (const call of calls) yield { type: "tool-call", ...call };

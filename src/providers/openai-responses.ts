@@ -19,7 +19,6 @@ import {
   filterText,
   imageUrlOf,
   mayReason,
-  quoted,
   serviceOf,
 } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
@@ -196,7 +195,7 @@ function* ending(
   const reason: string = isCut ? (response.incomplete_details?.reason ?? "length") : "stop";
   const stop = refusal === "" ? stopOf(place, reason, calls.length > 0) : "refusal";
   if (stop === "refusal") {
-    yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
+    yield { type: "refusal", usage, ...(refusal === "" ? { note: filterText } : { said: refusal }) };
     return;
   }
   for (const call of calls) yield { type: "tool-call", ...call };

@@ -98,7 +98,7 @@ test("people read one plain sentence, and the service's own words are kept for o
   expect(error.message).toMatch(
     /^\[provider anthropic\] the account has reached its spending limit, which resets on \d{4}-\d\d-01 00:00 UTC; whoever manages the account can raise it, or set another key in ANTHROPIC_API_KEY or models\.anthropic\.apiKey$/,
   );
-  expect(error.detail).toContain("429 This request would exceed your account's monthly spend limit");
+  expect(error.detail).toContain("429 `This request would exceed your account's monthly spend limit");
 });
 
 describe("a model whose account may not spend", () => {

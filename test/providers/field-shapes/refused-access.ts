@@ -62,7 +62,7 @@ const rows: Row[] = [
       { status: 301, headers: { location: "/v1/moved" }, pieces: [] },
       { status: 405, headers: { "content-type": "text/plain" }, pieces: ["Method Not Allowed"] },
     ],
-    failure("bad-request", false, /405 Method Not Allowed.*OPENAI_BASE_URL/),
+    failure("bad-request", false, /405 `Method Not Allowed`.*OPENAI_BASE_URL/),
   ],
   [
     "a redirect that keeps the request is followed",
@@ -202,7 +202,7 @@ const rows: Row[] = [
       ...{ result: null, success: false, messages: [] },
       errors: [{ code: 7003, message: "Could not route to /client/v4/accounts/x, perhaps your object is invalid?" }],
     }),
-    failure("unknown-model", false, /404 Could not route to/),
+    failure("unknown-model", false, /404 `Could not route to/),
   ],
   [
     "a page of a proxy for which the request is too large is no wrong address",
