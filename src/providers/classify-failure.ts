@@ -13,7 +13,7 @@ import { type ErrorBody, errorBodyOf } from "./error-body.ts";
 import { type FailureKind, failureKinds, type Kind, type ProviderPlace } from "./failure-kinds.ts";
 import { kindOfReport, kindOfStatus } from "./kind-of-response.ts";
 import { pastEndingOf } from "./model-lifecycle.ts";
-import { resetOf } from "./spend-limits.ts";
+import { isSureOfMoney, resetOf } from "./spend-limits.ts";
 
 const maxSaidLength = 300;
 
@@ -65,7 +65,7 @@ export function statusFailure(
   const found = isPage ? "notAnApi" : kindOfStatus(status, body, options.retryAfterMs !== undefined);
   const isEnded = found === "unknownModel" && pastEndingOf(place, Date.now()) !== undefined;
   const kind = isEnded ? "endedModel" : found;
-  return failureOf(place, kind, body, {
+  return failureOf(place, kind, status, body, {
     ...{ note: String(status), said: body.message, retryAfterMs },
     cause: refusalOf(kind, status, body),
   });
@@ -99,10 +99,19 @@ export function serviceRefusalIn(thrown: unknown): ServiceRefusal | undefined {
   return body === undefined ? undefined : refusalOf(kindOfReport(body), Number(body.code), body);
 }
 
-/** The time that a service names for a rate limit has nothing to do with money. */
-function failureOf(place: ProviderPlace, kind: FailureKind, body: ErrorBody, details: FailureDetails): RemoraError {
+const unsureRestMs = 60_000;
+
+/** After words alone, the model rests only until a small call or the next message has shown whether they are true. The time that a service names for a rate limit has nothing to do with money. */
+function failureOf(
+  place: ProviderPlace,
+  kind: FailureKind,
+  status: number,
+  body: ErrorBody,
+  details: FailureDetails,
+): RemoraError {
   if (kind !== "spendLimit" && kind !== "noCredit") return failure(place, kind, details);
   const { retryAfterMs: _wait, ...rest } = details;
+  if (!isSureOfMoney(body, status)) return failure(place, kind, { ...rest, retryAfterMs: unsureRestMs });
   return failure(place, kind, { ...rest, resetsAt: resetOf(body, Date.now()) });
 }
 
@@ -110,7 +119,7 @@ function failureOf(place: ProviderPlace, kind: FailureKind, body: ErrorBody, det
 export function reportedFailure(place: ProviderPlace, body: ErrorBody): RemoraError {
   const kind = kindOfReport(body);
   const cause = refusalOf(kind, Number(body.code), body);
-  return failureOf(place, kind, body, { said: body.message, retryAfterMs: body.waitMs, cause });
+  return failureOf(place, kind, Number(body.code), body, { said: body.message, retryAfterMs: body.waitMs, cause });
 }
 
 /** For anything that a client library or `fetch` threw. A RemoraError among the causes is returned unchanged. */
