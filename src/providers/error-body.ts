@@ -29,6 +29,9 @@ export function errorBodyOf(value: unknown): ErrorBody {
   if (Array.isArray(value)) return errorBodyOf(value[0]);
   if (!isFields(value)) return { message: "", type: "", code: "" };
   if (isFields(value.error)) return errorBodyOf(value.error);
+  // Ollama passes on what its engine has answered, as text.
+  const engines = typeof value.error === "string" ? parseJson(value.error) : undefined;
+  if (isJsonObject(engines)) return errorBodyOf(engines);
   if (!value.error && isFields(value.errors)) return errorBodyOf(Object.values(value.errors)[0]);
   const textOf = (field: unknown) => (typeof field === "string" || typeof field === "number" ? String(field) : "");
   const { type, code, param } = value;
