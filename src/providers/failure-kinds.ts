@@ -214,6 +214,12 @@ export const failureKinds = {
     isRetryable: false,
     say: (place, said) => `${place.baseUrl} is not a valid address${said}; correct ${place.urlSetting}`,
   },
+  moved: {
+    code: "provider.bad-url",
+    isRetryable: false,
+    say: (place, said) =>
+      `${place.baseUrl} sends requests on to another address${said}, which does not get your key and messages unless you name it; correct ${place.urlSetting}`,
+  },
   badCertificate: {
     code: "provider.bad-certificate",
     isRetryable: false,
