@@ -61,7 +61,7 @@ test("an account at its spending limit is not ready, says when that ends, and is
   const own = moneyAnswers.find(({ service, resetsAt }) => service === "Anthropic" && resetsAt !== undefined);
   if (own === undefined) throw new Error("no answer");
   model.refuseAll(own);
-  const chat = await start("models: { order: [anthropic] }", {
+  const chat = await start("models: { order: [anthropic] }\nsafety: { owners: ['user:local:ann'] }", {
     ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url },
   });
   await expect.poll(readyz, patience).toMatchObject({ status: 503 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   const config = join(home.workspace, "remora.yaml");
   await writeFile(
     config,
-    "models: { order: [openai], openai: { api: chat, model: m } }\nhealth: { modelCall: false }\nsafety: { owners: ['local:somebody-else'] }\n",
+    "models: { order: [openai], openai: { api: chat, model: m } }\nhealth: { modelCall: false }\nsafety: { owners: ['user:local:ben'] }\n",
   );
   const service = { OPENAI_API_KEY: key, OPENAI_BASE_URL: `${model.url}/v1` };
   remora = await startRemora(home, { REMORA_CONFIG: config, ...service });
