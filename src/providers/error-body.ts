@@ -119,7 +119,7 @@ function messageIn(fields: Record<string, unknown>): string {
   return said.length === 0 ? allTexts(fields) : said.join(": ");
 }
 
-/** The service's own words are better than none, wherever they are. What it was sent is quoted, so that no rule reads it. */
+/** The service's own words are better than none, wherever they are. What it was sent is left out. */
 function allTexts(fields: Record<string, unknown>): string {
   const found = new Map<string, string[]>();
   collect(fields, found, 0);
