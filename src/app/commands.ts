@@ -23,7 +23,7 @@ import { forgetSnapshots } from "../context/forget-snapshots.ts";
 import type { OwnedMemory } from "../memory/memory.ts";
 import type { Access } from "../ports/access.ts";
 import type { Commands } from "../ports/command.ts";
-import { checkText, type HealthCheck } from "../ports/health.ts";
+import { checkText, type HealthCheck, ownerText } from "../ports/health.ts";
 import type { Author, Scope } from "../ports/message.ts";
 import type { Platform } from "../ports/platform.ts";
 import { costOf } from "../usage/prices.ts";
@@ -101,11 +101,11 @@ export function buildCommands(
     [
       stopCommand(conversations),
       newCommand((conversationId) => context.forget(conversationId)),
-      statusCommand(conversations, () => [
+      statusCommand(conversations, ({ platform, by }) => [
         ...[...connected()].map((platform) => ({ name: platform.name, detail: platform.health().detail })),
         ...checks()
           .filter(({ state }) => state !== "ok")
-          .map((check) => ({ name: check.name, detail: checkText(check) })),
+          .map((check) => ({ name: check.name, detail: isOwner(platform, by) ? ownerText(check) : checkText(check) })),
       ]),
       grantsCommand(approvals),
       undoCommand(sandbox.drafts),

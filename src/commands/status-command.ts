@@ -2,15 +2,17 @@
 import { isDeepStrictEqual } from "node:util";
 import type { CommandHandler } from "../ports/command.ts";
 import type { Conversations } from "../ports/conversation.ts";
+import type { InboundCommand } from "../ports/message.ts";
 
 export function statusCommand(
   conversations: Pick<Conversations, "status">,
-  health: () => { name: string; detail: string }[] = () => [],
+  health: (command: InboundCommand) => { name: string; detail: string }[] = () => [],
 ): CommandHandler {
   return {
     usage: "status",
     description: "show what is running, waiting or queued, and the connections",
-    async run({ conversationId, scope }) {
+    async run(command) {
+      const { conversationId, scope } = command;
       const [here, around, everywhere] = await Promise.all([
         conversations.status({ conversationId }),
         conversations.status({ scope }),
@@ -18,7 +20,7 @@ export function statusCommand(
       ]);
       const line = (label: string, { running, parked, queued }: typeof here) =>
         `- ${label}: ${running} running, ${parked} waiting for approval, ${queued} queued`;
-      const platforms = health().map(({ name, detail }) => `- ${name}: ${detail.replaceAll("\n", "; ")}`);
+      const platforms = health(command).map(({ name, detail }) => `- ${name}: ${detail.replaceAll("\n", "; ")}`);
       // Not every service allows commands in a thread, so a channel's counts include its threads.
       const threads = isDeepStrictEqual(here, around) ? [] : [line("here, with all threads", around)];
       return [line("here", here), ...threads, line("everywhere", everywhere), ...platforms].join("\n");

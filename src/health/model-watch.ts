@@ -27,6 +27,8 @@ interface Heard {
   provider: Provider;
   state: "unknown" | "ok" | "broken";
   what: string;
+  /** With what the service says, if it says anything. */
+  forOwners?: string | undefined;
   todo: string;
   /** Of the failure, if it is broken. */
   code?: string;
@@ -57,6 +59,8 @@ const ofRequest = new Set([
 interface Failure {
   code: string;
   message: string;
+  /** Without the service's words. */
+  plain?: string | undefined;
   detail?: string | undefined;
   retryAfterMs?: number | undefined;
 }
@@ -80,18 +84,21 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
     const code = failure?.code ?? "";
     const isMoney = moneyCodes.has(code);
     const todo = refusedCodes.has(code) ? refusedTodo : isMoney ? moneyTodo : "";
-    const what = oneLine(failure === undefined ? `${model} answers` : textOf(failure, model), maxMessageCharacters);
+    const shown = (text: string) => oneLine(text, maxMessageCharacters);
+    const what = shown(failure === undefined ? `${model} answers` : plainText(failure, model));
+    const whole = failure === undefined ? what : shown(textOf(failure, model));
+    const forOwners = whole === what ? undefined : whole;
     const before = known.get(provider.model);
-    if (state === "broken" && before?.state !== "broken") log.warn({ model }, `model: ${what}`);
+    if (state === "broken" && before?.state !== "broken") log.warn({ model }, `model: ${whole}`);
     if (state === "ok" && before?.state === "broken") log.info({ model }, `${model} answers again`);
     const restMs = isMoney ? Math.min(failure?.retryAfterMs ?? moneyRestMs, longestMoneyRestMs) : 0;
     known.set(provider.model, {
-      ...{ provider, state, what, todo, code, askAt: now() + restMs, keyDigest: provider.keyDigest?.() },
+      ...{ provider, state, what, forOwners, todo, code, askAt: now() + restMs, keyDigest: provider.keyDigest?.() },
       since: before?.code === code ? before.since : now(),
     });
   }
 
-  const checkOf = ({ provider: { model }, state, what, todo, code = "", since }: Heard): HealthCheck => {
+  const checkOf = ({ provider: { model }, state, what, forOwners, todo, code = "", since }: Heard): HealthCheck => {
     const name = `model ${model}`;
     if (state === "unknown") return { name, state: "ok", what: "not asked yet" };
     if (state === "ok") return { name, state: "ok", what };
@@ -99,8 +106,9 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
     const why = isLong
       ? `It has said so since ${new Date(since).toISOString().slice(0, 16)}Z, so it may be a limit on spending. Look into the account`
       : "";
-    const forOwners = moneyCodes.has(code) || isLong ? { tellsOwners: true } : {};
-    return { name, state: isBroken() ? "broken" : "warning", what, why, todo, ...forOwners };
+    const told = moneyCodes.has(code) || isLong ? { tellsOwners: true } : {};
+    const more = forOwners === undefined ? {} : { forOwners };
+    return { name, state: isBroken() ? "broken" : "warning", what, ...more, why, todo, ...told };
   };
 
   /** A call that the account refuses again costs nothing, but tells nothing either. */
@@ -180,7 +188,12 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
   };
 }
 
-function textOf({ code, message, detail }: Failure, model: string): string {
-  if (code === "provider.aborted") return `${model} did not answer in time`;
+function plainText({ code, message, plain = message }: Failure, model: string): string {
+  return code === "provider.aborted" ? `${model} did not answer in time` : withoutPlace(plain);
+}
+
+function textOf(failure: Failure, model: string): string {
+  const { code, message, detail } = failure;
+  if (code === "provider.aborted") return plainText(failure, model);
   return detail === undefined ? withoutPlace(message) : `${withoutPlace(message)} (${detail})`;
 }

@@ -3,7 +3,7 @@
 import { oneLine } from "../lib/text/sanitize.ts";
 import { upperFirst } from "../lib/text/sentence.ts";
 import { withoutPlace } from "../lib/text/without-place.ts";
-import { checkText, type HealthCheck } from "../ports/health.ts";
+import { type HealthCheck, ownerText } from "../ports/health.ts";
 
 export interface ServiceState {
   /** Such as `slack`. */
@@ -31,9 +31,9 @@ export function problemsOf(checks: readonly HealthCheck[], services: readonly Se
   const byPart = Map.groupBy(broken, ({ name }) => /^(?:disk|model) /.exec(name)?.[0].trim() ?? name);
   return [
     ...down.map(({ name, detail }) => ({ name, text: shortened(withoutPlace(detail)) })),
-    ...[...byPart].map(([name, of]) => ({ name, text: shortened(of.map(checkText).join("; ")) })),
+    ...[...byPart].map(([name, of]) => ({ name, text: shortened(of.map(ownerText).join("; ")) })),
     ...told.map((check) => ({
-      ...{ name: check.name, text: shortened(checkText(check)) },
+      ...{ name: check.name, text: shortened(ownerText(check)) },
       isTold: check.state === "broken",
     })),
   ];

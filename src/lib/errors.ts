@@ -10,6 +10,8 @@ export interface FailureOptions {
   retryAfterMs?: number;
   /** What else owners should know. People in a chat do not read it. */
   detail?: string;
+  /** The message without the words of others, for what everybody can read and for later prompts. */
+  plain?: string | undefined;
   cause?: unknown;
 }
 
@@ -19,6 +21,7 @@ export class RemoraError extends Error {
   readonly isRetryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly detail: string | undefined;
+  readonly plain: string;
 
   constructor(options: FailureOptions) {
     super(`[${options.place}] ${options.message}`, options.cause === undefined ? undefined : { cause: options.cause });
@@ -28,6 +31,7 @@ export class RemoraError extends Error {
     this.isRetryable = options.isRetryable ?? false;
     this.retryAfterMs = options.retryAfterMs;
     this.detail = options.detail;
+    this.plain = `[${options.place}] ${options.plain ?? options.message}`;
   }
 }
 

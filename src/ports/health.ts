@@ -23,6 +23,8 @@ export interface HealthCheck {
   /** `broken` means that messages can't be answered; `warning`, that something needs attention. */
   state: "ok" | "warning" | "broken";
   what: string;
+  /** The same with the words of a service, which can repeat what a person has written. */
+  forOwners?: string;
   why?: string;
   todo?: string;
   /** Owners get a message about it also if it is only a warning, because nobody else can solve it. */
@@ -31,8 +33,13 @@ export interface HealthCheck {
   fix?: { question: string; run(): Promise<string> };
 }
 
+/** What only owners may read is left out. */
 export function checkText({ what, why, todo }: Pick<HealthCheck, "what" | "why" | "todo">): string {
   return [what, why, todo]
     .flatMap((part) => (part === undefined || part === "" ? [] : [part.replace(/[.\s]+$/, "")]))
     .join(". ");
+}
+
+export function ownerText({ what, forOwners = what, ...rest }: HealthCheck): string {
+  return checkText({ ...rest, what: forOwners });
 }

@@ -7,7 +7,7 @@ import { endingWhole, harderReason, stopOf } from "./answer-end.ts";
 import { createAnswerBlocks } from "./anthropic-thinking.ts";
 import { failure } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
-import type { StreamPiece } from "./guarded-stream.ts";
+import type { RefusalWords, StreamPiece } from "./guarded-stream.ts";
 import { tokensIn } from "./reported-usage.ts";
 
 /** No call is passed on before the reason of the end, because it may say that nothing of the answer counts. */
@@ -24,13 +24,13 @@ export async function* readAnswer(
   const usage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
   let reason = "";
   let hasEnded = false;
-  let why = "";
+  let why: RefusalWords = {};
 
   function* ending(said: string): Generator<StreamPiece> {
     // Without tools of the service, there is nothing that `pause_turn` would wait for, so it is a break like words of later versions.
     const stop = stopOf(place, said, calls.size > 0);
     if (stop === "refusal") {
-      yield { type: "refusal", usage, why };
+      yield { type: "refusal", usage, ...why };
       return;
     }
     // Of a call that is still open, nothing says that its arguments are whole, unless they look so. At the limit, the last never runs.
@@ -68,7 +68,7 @@ export async function* readAnswer(
         break;
       case "message_delta":
         reason = harderReason(reason, event.delta?.stop_reason);
-        why = refusalText(event.delta?.stop_details) || why;
+        why = refusalWords(event.delta?.stop_details) ?? why;
         count(usage, event.usage);
         break;
       case "message_stop":
@@ -137,10 +137,12 @@ const categories: Readonly<Record<string, string>> = {
 };
 
 /** A service may name no category, and models have ones of later versions. */
-function refusalText(details: Anthropic.RefusalStopDetails | null | undefined): string {
+function refusalWords(details: Anthropic.RefusalStopDetails | null | undefined): RefusalWords | undefined {
   const category: unknown = details?.category;
   const explanation: unknown = details?.explanation;
-  if (typeof category !== "string" || category.trim() === "") return typeof explanation === "string" ? explanation : "";
+  if (typeof category !== "string" || category.trim() === "")
+    return typeof explanation === "string" && explanation !== "" ? { said: explanation } : undefined;
   const known = Object.hasOwn(categories, category) ? categories[category] : undefined;
-  return `its safety filter: ${known ?? category.replaceAll("_", " ")}`;
+  if (known !== undefined) return { note: `its safety filter: ${known}` };
+  return { note: "its safety filter:", said: category.replaceAll("_", " ") };
 }

@@ -62,7 +62,7 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
     address: baseUrl,
     keyDigest: () => digestOfKey(keyNow()),
     stream(request, signal) {
-      const place = anthropicPlace(modelOf(request, "anthropic", model), baseUrl);
+      const place = anthropicPlace(modelOf(request, "anthropic", model), baseUrl, keyNow());
       const wanted = { effort, endUser: request.endUser };
       const { sent } = claudeParameters(place.model, wanted);
       const answer = (asked: ModelRequest, leftOut: ReadonlySet<string>) => {
@@ -78,7 +78,7 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
   };
 }
 
-function anthropicPlace(model: string, baseUrl: string): ProviderPlace {
+function anthropicPlace(model: string, baseUrl: string, key: string): ProviderPlace {
   return {
     name: "anthropic",
     model,
@@ -86,6 +86,7 @@ function anthropicPlace(model: string, baseUrl: string): ProviderPlace {
     keySetting: "ANTHROPIC_API_KEY or models.anthropic.apiKey",
     urlSetting: "ANTHROPIC_BASE_URL or models.anthropic.baseUrl",
     modelSetting: "models.anthropic.model",
+    secrets: [key],
   };
 }
 

@@ -171,11 +171,14 @@ function summary(failed: FailedAttempt[]): RemoraError {
   if (refused !== undefined) return refusedByAll(refused, failed);
   const models = new Set(failed.map(({ candidate }) => candidate.model));
   if (models.size === 1) return last.error;
+  const allOf = (textOf: (error: RemoraError) => string) =>
+    `no model could answer: ${failed.map(({ candidate, error }) => `${candidate.model}: ${textOf(error)}`).join(" — ")}`;
   const waits = failed.flatMap(({ error }) => error.retryAfterMs ?? []);
   return new RemoraError({
     code: "provider.all-failed",
     place: "models",
-    message: `no model could answer: ${failed.map(({ candidate, error }) => `${candidate.model}: ${error.message}`).join(" — ")}`,
+    message: allOf(({ message }) => message),
+    plain: allOf(({ plain }) => plain),
     isRetryable: failed.some(({ error }) => error.isRetryable),
     ...(waits.length === failed.length ? { retryAfterMs: Math.min(...waits) } : {}),
     cause: last.error,
@@ -189,16 +192,20 @@ function isRefusal({ error }: FailedAttempt): boolean {
 /** One model's refusal is the reason, whatever became of the others: the same question would be refused again. */
 function refusedByAll(first: FailedAttempt, failed: readonly FailedAttempt[]): RemoraError {
   const others = failed.filter(({ candidate }) => candidate.model !== first.candidate.model);
-  const said = others.map((other) =>
-    isRefusal(other)
-      ? `${other.candidate.model}, which declined, too`
-      : `${other.candidate.model}: ${withoutPlace(other.error.message)}`,
-  );
-  if (said.length === 0) return first.error;
+  if (others.length === 0) return first.error;
+  const allOf = (textOf: (error: RemoraError) => string) => {
+    const said = others.map((other) =>
+      isRefusal(other)
+        ? `${other.candidate.model}, which declined, too`
+        : `${other.candidate.model}: ${withoutPlace(textOf(other.error))}`,
+    );
+    return `${withoutPlace(textOf(first.error))} (also asked: ${said.join("; ")})`;
+  };
   return new RemoraError({
     code: first.error.code,
     place: "models",
-    message: `${withoutPlace(first.error.message)} (also asked: ${said.join("; ")})`,
+    message: allOf(({ message }) => message),
+    plain: allOf(({ plain }) => plain),
     cause: first.error,
   });
 }

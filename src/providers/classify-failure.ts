@@ -1,20 +1,30 @@
 /**
  * Turns every failure of a provider into an error that people and the cascade can act on. kind-of-response.ts says what an error
- * response means, and failure-kinds.ts what people read. A message must never contain a key: what a provider says about a wrong one
- * is not repeated, and whatever else it says is cleared of keys, also of half-hidden ones.
+ * response means, and failure-kinds.ts what people read. A service's own words are not to be trusted: they can repeat the prompt,
+ * the key, or what somebody else wants to be read. They are cleared of keys, also of half-hidden ones, before they are shortened,
+ * and stand in a message as code, so that nothing in them is a link, a mention or formatting. `plain` is the message without them.
  */
+import { stripVTControlCharacters } from "node:util";
 import { codeOf, messageOf, RemoraError, remoraErrorIn } from "../lib/errors.ts";
+import { createRedactor } from "../lib/redact.ts";
+import { codeSpan, oneLine } from "../lib/text/sanitize.ts";
 import { shorten } from "../lib/text/shorten.ts";
 import { type ErrorBody, errorBodyOf } from "./error-body.ts";
 import { type FailureKind, failureKinds, type Kind, type ProviderPlace } from "./failure-kinds.ts";
 import { kindOfReport, kindOfStatus } from "./kind-of-response.ts";
 import { pastEndingOf } from "./model-lifecycle.ts";
-import { resetOf } from "./spend-limits.ts";
+import { isSureOfMoney, resetOf } from "./spend-limits.ts";
 
 const maxSaidLength = 300;
 
+/** No service says more of use, and no key is cut in half before it is hidden. */
+const maxReadLength = 20_000;
+
 export interface FailureDetails {
-  said?: string;
+  /** The service's own words. */
+  said?: string | undefined;
+  /** Our own. */
+  note?: string | undefined;
   retryAfterMs?: number | undefined;
   /** When a limit resets, in milliseconds since 1970. */
   resetsAt?: number | undefined;
@@ -23,14 +33,18 @@ export interface FailureDetails {
 
 export function failure(place: ProviderPlace, kind: FailureKind, details: FailureDetails = {}): RemoraError {
   const { code, isRetryable, say, isAboutMoney = false }: Kind = failureKinds[kind];
-  const { resetsAt } = details;
-  const words = shorten(withoutKeys(oneSpaced(details.said ?? "")), maxSaidLength);
+  const { resetsAt, note = "" } = details;
+  const said = shownWords(details.said ?? "", place);
+  const words = [note, said].filter((part) => part !== "").join(" ");
   const resets = resetsAt === undefined ? "" : `, which resets on ${timeText(resetsAt)}`;
   const retryAfterMs = resetsAt === undefined ? details.retryAfterMs : resetsAt - Date.now();
+  const shown = { ...place, baseUrl: shownUrl(place.baseUrl) };
+  const sentence = (because: string) => say(shown, because === "" ? "" : ` (${because})`, resets);
   return new RemoraError({
     code,
     place: `provider ${place.name}`,
-    message: say({ ...place, baseUrl: shownUrl(place.baseUrl) }, words === "" ? "" : ` (${words})`, resets),
+    message: sentence(words),
+    plain: said === "" ? undefined : sentence(note),
     isRetryable,
     ...(isAboutMoney && words !== "" ? { detail: words } : {}),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
@@ -45,14 +59,16 @@ export function statusFailure(
   body: ErrorBody,
   options: { isPage?: boolean; retryAfterMs?: number | undefined } = {},
 ): RemoraError {
-  const said = `${status}${body.message === "" ? "" : ` ${body.message}`}`;
   const { retryAfterMs = body.waitMs } = options;
   // Proxies say also with a page that they are busy, or that a request is too large for them.
   const isPage = options.isPage && status < 500 && ![408, 413, 429].includes(status);
   const found = isPage ? "notAnApi" : kindOfStatus(status, body, options.retryAfterMs !== undefined);
   const isEnded = found === "unknownModel" && pastEndingOf(place, Date.now()) !== undefined;
   const kind = isEnded ? "endedModel" : found;
-  return failureOf(place, kind, body, { said, retryAfterMs, cause: refusalOf(kind, status, body) });
+  return failureOf(place, kind, status, body, {
+    ...{ note: String(status), said: body.message, retryAfterMs },
+    cause: refusalOf(kind, status, body),
+  });
 }
 
 /** Why the service refused the request itself, in its own words. Another request could succeed. */
@@ -83,10 +99,19 @@ export function serviceRefusalIn(thrown: unknown): ServiceRefusal | undefined {
   return body === undefined ? undefined : refusalOf(kindOfReport(body), Number(body.code), body);
 }
 
-/** The time that a service names for a rate limit has nothing to do with money. */
-function failureOf(place: ProviderPlace, kind: FailureKind, body: ErrorBody, details: FailureDetails): RemoraError {
+const unsureRestMs = 60_000;
+
+/** After words alone, the model rests only until a small call or the next message has shown whether they are true. The time that a service names for a rate limit has nothing to do with money. */
+function failureOf(
+  place: ProviderPlace,
+  kind: FailureKind,
+  status: number,
+  body: ErrorBody,
+  details: FailureDetails,
+): RemoraError {
   if (kind !== "spendLimit" && kind !== "noCredit") return failure(place, kind, details);
   const { retryAfterMs: _wait, ...rest } = details;
+  if (!isSureOfMoney(body, status)) return failure(place, kind, { ...rest, retryAfterMs: unsureRestMs });
   return failure(place, kind, { ...rest, resetsAt: resetOf(body, Date.now()) });
 }
 
@@ -94,7 +119,7 @@ function failureOf(place: ProviderPlace, kind: FailureKind, body: ErrorBody, det
 export function reportedFailure(place: ProviderPlace, body: ErrorBody): RemoraError {
   const kind = kindOfReport(body);
   const cause = refusalOf(kind, Number(body.code), body);
-  return failureOf(place, kind, body, { said: body.message, retryAfterMs: body.waitMs, cause });
+  return failureOf(place, kind, Number(body.code), body, { said: body.message, retryAfterMs: body.waitMs, cause });
 }
 
 /** For anything that a client library or `fetch` threw. A RemoraError among the causes is returned unchanged. */
@@ -110,7 +135,8 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   // `fetch` refuses ports of other protocols, and addresses that contain a user name and password.
   const isRefused = chain.some((link) => /^bad port$|includes credentials/.test(messageOf(link)));
   if (isRefused) return failure(place, "badUrl", { cause: thrown });
-  return failure(place, kind, { said: codes.at(-1) ?? messageOf(last), cause: thrown });
+  const code = codes.at(-1);
+  return failure(place, kind, { ...(code === undefined ? { said: messageOf(last) } : { note: code }), cause: thrown });
 }
 
 /** True if no connection was made: not to the host, not through the proxy, or not in time. */
@@ -154,10 +180,35 @@ function bodyOfSdkError(link: unknown): ErrorBody | undefined {
   return errorBodyOf(link.error);
 }
 
-/** Hides a password in the address, because a channel may show it. */
+/** Hides a password and keys in the address, because a channel may show it. */
 export function shownUrl(url: string): string {
-  return url.replace(/\/\/[^/@\s]*@/, "//…@");
+  return url.replace(/[?#].*$/s, "").replace(/\/\/[^/@\s]*@/, "//…@");
 }
+
+/** What an address has in it that nobody may read. */
+function secretsIn(address: string): string[] {
+  const url = URL.parse(address);
+  return url === null ? [] : [url.password, ...url.searchParams.values()].filter((secret) => secret !== "");
+}
+
+function shownWords(said: string, { baseUrl, secrets = [] }: ProviderPlace): string {
+  const line = oneLine(stripVTControlCharacters(said), maxReadLength);
+  const redact = createRedactor([...secrets, ...secretsIn(baseUrl)]);
+  const clean = shorten(withoutParts(withoutKeys(redact(line)), secrets), maxSaidLength);
+  return clean === "" ? "" : codeSpan(clean);
+}
+
+/** Services also repeat only the beginning of a key, or its end. */
+function withoutParts(text: string, secrets: readonly string[]): string {
+  const long = secrets.filter(({ length }) => length >= 2 * partCharacters);
+  const parts = long.flatMap((secret) => [secret.slice(0, partCharacters), secret.slice(-partCharacters)]);
+  return parts.reduce((left, part) => {
+    const escaped = part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+    return left.replaceAll(new RegExp(`[\\w-]*${escaped}[\\w-]*`, "g"), hidden);
+  }, text);
+}
+
+const partCharacters = 10;
 
 function timeText(at: number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
@@ -175,8 +226,4 @@ const keyAfterName = /(\bapi[ _-]?key(?: id| provided)?\s*[:=]\s*)[^\s,;]+/gi;
 function withoutKeys(text: string): string {
   const named = text.replaceAll(keyAfterName, `$1${hidden}`);
   return keyShapes.reduce((left, shape) => left.replaceAll(shape, hidden), named);
-}
-
-function oneSpaced(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim();
 }

@@ -47,14 +47,14 @@ export function createEmbedder(options: EmbedderOptions): Embedder {
   };
 }
 
-function placeOf({ provider, model, baseUrl }: EmbedderOptions): ProviderPlace {
+function placeOf({ provider, model, baseUrl, apiKey = "" }: EmbedderOptions): ProviderPlace {
   const settings = {
     keySetting: "memory.embeddings.apiKey",
     urlSetting: "memory.embeddings.baseUrl",
     modelSetting: "memory.embeddings.model",
   };
   const url = provider === "openai" ? (baseUrl ?? openAiUrl) : ollamaUrlOf(baseUrl ?? defaultOllamaHost);
-  return { name: provider, model, baseUrl: url, ...settings };
+  return { name: provider, model, baseUrl: url, ...settings, secrets: [apiKey] };
 }
 
 type Fetch = typeof globalThis.fetch;

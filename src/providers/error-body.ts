@@ -29,6 +29,9 @@ export function errorBodyOf(value: unknown): ErrorBody {
   if (Array.isArray(value)) return errorBodyOf(value[0]);
   if (!isFields(value)) return { message: "", type: "", code: "" };
   if (isFields(value.error)) return errorBodyOf(value.error);
+  // Ollama passes on what its engine has answered, as text.
+  const engines = typeof value.error === "string" ? parseJson(value.error) : undefined;
+  if (isJsonObject(engines)) return errorBodyOf(engines);
   if (!value.error && isFields(value.errors)) return errorBodyOf(Object.values(value.errors)[0]);
   const textOf = (field: unknown) => (typeof field === "string" || typeof field === "number" ? String(field) : "");
   const { type, code, param } = value;
@@ -104,6 +107,7 @@ function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
+const sentFields = /^(?:inputs?|prompt|contents?|text|body|messages|request|value|received|given|ctx)$/i;
 const nameOfWords = ["message", "Message", "msg", "detail", "details", "error_description"] as const;
 
 function messageIn(fields: Record<string, unknown>): string {
@@ -115,17 +119,22 @@ function messageIn(fields: Record<string, unknown>): string {
   return said.length === 0 ? allTexts(fields) : said.join(": ");
 }
 
-/** The service's own words are better than none, wherever they are. */
+/** The service's own words are better than none, wherever they are. What it was sent is left out. */
 function allTexts(fields: Record<string, unknown>): string {
   const found = new Map<string, string[]>();
   collect(fields, found, 0);
+  for (const name of found.keys()) if (sentFields.test(name)) found.delete(name);
   return [...new Set([...found.values()].flat())].filter((text) => /[^\d\s]/.test(text)).join(" ");
 }
 
-/** Validators give an object or a list that names the field. */
-function wordsOf(field: unknown): string {
+/** Validators give an object or a list that names the field. They also repeat what they were sent, in fields of other names. */
+function wordsOf(field: unknown, depth = 0): string {
   if (typeof field === "string" || typeof field === "number") return String(field);
-  return isFields(field) ? JSON.stringify(field) : "";
+  if (!isFields(field) || depth > maxDetailDepth) return "";
+  if (Array.isArray(field)) return [...new Set(field.map((one) => wordsOf(one, depth + 1)))].filter(Boolean).join("; ");
+  const place = Array.isArray(field.loc) ? field.loc.filter((step) => typeof step !== "object").join(".") : "";
+  const words = nameOfWords.map((name) => wordsOf(field[name], depth + 1)).find((text) => text !== "") ?? "";
+  return place === "" || words === "" ? words : `${place}: ${words}`;
 }
 
 /** Reads `retry-after-ms`, or `retry-after` in seconds or as a date. Returns milliseconds. */

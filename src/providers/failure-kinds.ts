@@ -10,6 +10,8 @@ export interface ProviderPlace {
   keySetting: string;
   urlSetting: string;
   modelSetting: string;
+  /** What the service knows and nobody else may read. */
+  secrets?: readonly string[];
 }
 
 export interface Kind {
@@ -20,7 +22,7 @@ export interface Kind {
   isAboutMoney?: boolean;
 }
 
-/** `said` is what the service reported, in brackets, and `resets` when the failure ends; both may be empty. */
+/** `said` is what is known of the cause, in brackets, and `resets` when the failure ends; both may be empty. */
 export const failureKinds = {
   wrongKey: {
     code: "provider.wrong-key",
@@ -211,6 +213,12 @@ export const failureKinds = {
     code: "provider.bad-url",
     isRetryable: false,
     say: (place, said) => `${place.baseUrl} is not a valid address${said}; correct ${place.urlSetting}`,
+  },
+  moved: {
+    code: "provider.bad-url",
+    isRetryable: false,
+    say: (place, said) =>
+      `${place.baseUrl} sends requests on to another address${said}, which does not get your key and messages unless you name it; correct ${place.urlSetting}`,
   },
   badCertificate: {
     code: "provider.bad-certificate",

@@ -7,7 +7,7 @@ import { type RemoraError, remoraErrorIn } from "../lib/errors.ts";
 import { inBatches } from "../lib/in-batches.ts";
 import { type ModelEvent, type ModelRequest, maxProviderStateLength, type Usage } from "../ports/provider.ts";
 import { createCheckedFetch, withRepairedEvents } from "./checked-fetch.ts";
-import { failure, thrownFailure } from "./classify-failure.ts";
+import { type FailureDetails, failure, thrownFailure } from "./classify-failure.ts";
 import type { FailureKind, ProviderPlace } from "./failure-kinds.ts";
 import { cleanUsage } from "./reported-usage.ts";
 import { createTextCallReader } from "./text-call-reader.ts";
@@ -27,14 +27,18 @@ export const defaultTimeouts: Timeouts = { connectMs: 10_000, firstTokenMs: 60_0
 
 /**
  * Output of a provider's generator. `progress` only shows that the stream is alive; after `thinking` the model may be
- * silent for a long time. `length`: the characters that came and are not shown: arguments, reasoning, signatures. `refusal` ends an answer that the model declined to give; `why` is for people and may be empty.
+ * silent for a long time. `length`: the characters that came and are not shown: arguments, reasoning, signatures. `refusal` ends
+ * an answer that the model declined to give; `note` and `said` are for people.
  * The generator throws on any failure.
  */
 export type StreamPiece =
   | Exclude<ModelEvent, { type: "error" | "restart" }>
   | { type: "progress"; length?: number }
   | { type: "thinking"; length?: number }
-  | { type: "refusal"; usage: Usage; why: string };
+  | ({ type: "refusal"; usage: Usage } & RefusalWords);
+
+/** Why a model declined: in our words, and in its own or the service's. */
+export type RefusalWords = Pick<FailureDetails, "note" | "said">;
 
 export interface StreamCall {
   signal: AbortSignal;
@@ -105,7 +109,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
       if (piece.type === "refusal") {
         hasEnded = true;
         yield { type: "restart", model: `${place.name}/${place.model}`, usage: cleanUsage(piece.usage) };
-        yield { type: "error", error: failure(place, "refused", { said: piece.why }) };
+        yield { type: "error", error: failure(place, "refused", { said: piece.said, note: piece.note }) };
         return;
       }
       if (piece.type === "end") {
@@ -320,7 +324,7 @@ function createDeadline(timeouts: Timeouts, maxConnectMs: number | undefined, co
     },
     failure(place) {
       if (expired === undefined) return undefined;
-      return failure(place, kinds[expired], { said: `waited ${limits[expired] / 1000} s` });
+      return failure(place, kinds[expired], { note: `waited ${limits[expired] / 1000} s` });
     },
   };
 }

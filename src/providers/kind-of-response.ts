@@ -7,9 +7,11 @@
  *      request, and a prompt that no rate limit would ever let through those of one that passes.
  *   2. The status decides what the body may say against it (`believed`). A 400 means nothing by itself. A 401 or a 413 means one thing.
  *      A 403, 404 or 429 has one usual meaning, and a few others that only the body tells.
+ *      Words count only where the service itself says them (claimed-words.ts), because an error can repeat what a person wrote.
  *   3. What nobody knows stays what its status says, with the service's own words: a 4xx concerns this request and makes no model rest,
  *      a 5xx may pass. A 403 is about the key only if it speaks of access: firewalls refuse single messages with it.
  */
+import { claimOf, firstClauseOf } from "./claimed-words.ts";
 import type { ErrorBody } from "./error-body.ts";
 import type { FailureKind } from "./failure-kinds.ts";
 import { moneyKindOf } from "./spend-limits.ts";
@@ -22,6 +24,8 @@ interface Rule {
   words?: RegExp | RegExp[];
   /** A status at which the words mean something else. */
   notAt?: number;
+  /** The model or its key would rest for long, so the words must be what the message begins with. */
+  rests?: true;
 }
 
 const any = (...patterns: RegExp[]) => new RegExp(patterns.map(({ source }) => source).join("|"), "i");
@@ -48,18 +52,20 @@ const above: Rule[] = [
     ),
   },
   { kind: "badCall", codes: /tool_use_failed/ },
-  { kind: "toolsOff", words: /requires? (?:--enable-auto-tool-choice|--jinja)/i },
+  { kind: "toolsOff", rests: true, words: /requires? (?:--enable-auto-tool-choice|--jinja)/i },
 ];
 
 const below: Rule[] = [
   {
     kind: "closedAccount",
+    rests: true,
     codes: /account_deactivated/,
     words:
       /(?:organization|account|workspace|project) (?:\S+ )?(?:has been|was|is) (?:\w+ )?(?:disabled|deactivated|suspended|banned|terminated|restricted|archived)/i,
   },
   {
     kind: "wrongKey",
+    rests: true,
     codes: /authentication|invalid_?api_?key|api_key_invalid|token_not_found/i,
     words: any(
       /(?:incorrect|invalid|wrong|missing|no) (?:x-)?(?:api|auth\w*)[ -]?key|pass a valid api key|security token\b.*(?:invalid|expired)/,
@@ -85,7 +91,7 @@ const below: Rule[] = [
     ),
   },
   { kind: "unknownModel", codes: /model_not_found|not_found/ },
-  { kind: "unknownModel", words: /^model\b.*\bnot found/i },
+  { kind: "unknownModel", rests: true, words: /^model\b.*\bnot found/i },
   { kind: "tooLong", words: /request too large\b.*\bper (?:min|day)|tokens must be reduced/i },
   { kind: "rateLimited", codes: /rate_limit/ },
   { kind: "overloaded", codes: /overloaded/i },
@@ -127,16 +133,17 @@ function find(
   status?: number,
 ): FailureKind | undefined {
   const named = `${type} ${code} ${reasons}`;
-  return rules.find(({ codes, words, notAt }) => {
+  const claim = claimOf(message);
+  return rules.find(({ codes, words, notAt, rests }) => {
     if (codes?.test(named)) return true;
     if (words === undefined || (notAt !== undefined && notAt === status)) return false;
-    return [words].flat().every((each) => each.test(message));
+    return [words].flat().every((each) => each.test(rests ? firstClauseOf(claim) : claim));
   })?.kind;
 }
 
 /** Undefined if the body says nothing that is known. */
 function kindOfBody(body: ErrorBody, status?: number): FailureKind | undefined {
-  return find(above, body) ?? moneyKindOf(body) ?? find(below, body, status);
+  return find(above, body) ?? moneyKindOf(body, status) ?? find(below, body, status);
 }
 
 const accountKinds = ["noCredit", "spendLimit", "closedAccount"] as const;
@@ -168,12 +175,14 @@ function usualKind(status: number, body: ErrorBody, saysWhen: boolean): FailureK
   const { message, type, code, reasons = "" } = body;
   if (status === 401) return "wrongKey";
   if (status === 402) {
-    const money = moneyKindOf(body);
+    const money = moneyKindOf(body, status);
     // OpenRouter's budget of running requests is over in seconds, and says so.
     return saysWhen && money === undefined ? "rateLimited" : (money ?? "noCredit");
   }
   if (status === 403)
-    return message === "" || aboutAccess.test(`${type} ${code} ${reasons} ${message}`) ? "forbidden" : "blocked";
+    return message === "" || aboutAccess.test(`${type} ${code} ${reasons} ${claimOf(message)}`)
+      ? "forbidden"
+      : "blocked";
   if (status === 404) return "unknownModel";
   if (status === 413) return "tooLong";
   if (status === 429) return "rateLimited";

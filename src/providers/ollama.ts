@@ -148,7 +148,7 @@ async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace):
     // Old versions give no reason.
     const stop = stopOf(place, chunk.done_reason || "stop", calls.length > 0);
     if (stop === "refusal") {
-      yield { type: "refusal", usage: chatUsage(chunk), why: "" };
+      yield { type: "refusal", usage: chatUsage(chunk) };
       return;
     }
     for (const call of calls) yield { type: "tool-call", ...call };

@@ -18,7 +18,6 @@ import {
   imageUrlOf,
   isOpenAiHost,
   mayReason,
-  quoted,
   serviceOf,
 } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
@@ -187,7 +186,7 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
   const hasDeclined = refusal.trim() !== "";
   const stop = hasDeclined ? "refusal" : stopOf(place, finish, calls.length > 0);
   if (stop === "refusal") {
-    yield { type: "refusal", usage, why: !hasDeclined ? filterText : quoted(refusal) };
+    yield { type: "refusal", usage, ...(hasDeclined ? { said: refusal } : { note: filterText }) };
     return;
   }
   for (const call of calls) yield { type: "tool-call", ...call };

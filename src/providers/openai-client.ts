@@ -34,6 +34,7 @@ export function openAiPlace(model: string, options: OpenAiOptions): ProviderPlac
     keySetting: "OPENAI_API_KEY or models.openai.apiKey",
     urlSetting: "OPENAI_BASE_URL or models.openai.baseUrl",
     modelSetting: "models.openai.model",
+    secrets: [(typeof options.apiKey === "function" ? options.apiKey() : options.apiKey) ?? ""],
   };
 }
 
@@ -121,9 +122,5 @@ export function imageUrlOf(part: ToolImage): string {
   return `data:${part.mimeType};base64,${part.base64}`;
 }
 
-/** Why an answer was refused, if the service's filter did it, and as the model itself says it. */
+/** Why an answer was refused, if the service's filter did it. */
 export const filterText = "the service's safety filter";
-
-export function quoted(words: string): string {
-  return `“${words.trim()}”`;
-}

@@ -20,7 +20,6 @@ import {
   filterText,
   imageUrlOf,
   mayReason,
-  quoted,
   serviceOf,
 } from "./openai-client.ts";
 import type { Dialect } from "./openai-dialect.ts";
@@ -212,7 +211,7 @@ function* ending(
   const reason: string = isCut ? (details?.reason ?? "length") : "stop";
   const stop = refusal === "" ? stopOf(place, reason, calls.length > 0) : "refusal";
   if (stop === "refusal") {
-    yield { type: "refusal", usage, why: refusal === "" ? filterText : quoted(refusal) };
+    yield { type: "refusal", usage, ...(refusal === "" ? { note: filterText } : { said: refusal }) };
     return;
   }
   for (const call of calls) yield { type: "tool-call", ...call };

@@ -219,5 +219,5 @@ function explained(
   { isAuto }: Dialects,
 ): unknown {
   if (isAuto || refusal.message === "" || !isAboutApi(dialect, refusal)) return thrown;
-  return failure(place, "wrongApi", { said: `${refusal.status} ${refusal.message}`, cause: thrown });
+  return failure(place, "wrongApi", { note: String(refusal.status), said: refusal.message, cause: thrown });
 }

@@ -11,7 +11,7 @@ export interface RefusedKeys {
   /** Reads what earlier processes have noted. Must not reject. */
   load(providers: readonly Provider[]): Promise<void>;
   /** `subject`: a provider's name, or `provider/model` if the key only lacks access to that model. */
-  refuse(subject: string, provider: Provider, failure: { message: string }): void;
+  refuse(subject: string, provider: Provider, failure: { plain: string }): void;
   /** The failure, while the provider's key, or its access to the model, counts as refused. `message` names no place. */
   reasonOf(provider: Provider, model: string): { code: string; message: string } | undefined;
   /** The key works again. */
@@ -56,8 +56,8 @@ export function createRefusedKeys(store?: Store, now: () => number = Date.now): 
         }),
       );
     },
-    refuse(subject, provider, { message }) {
-      const refusal = { digest: digestOf(provider), message: withoutPlace(message), until: now() + refusedMs };
+    refuse(subject, provider, { plain }) {
+      const refusal = { digest: digestOf(provider), message: withoutPlace(plain), until: now() + refusedMs };
       refusals.set(subject, refusal);
       // Without the note, a restarted process asks once more and learns it again.
       store?.set(storeKey(subject), refusal, refusedMs).catch(() => {});

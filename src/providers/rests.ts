@@ -46,6 +46,9 @@ const longestMoneyRestMs = 6 * 3_600_000;
 /** For a rate limit that does not pass and names no time: it may be one on spending, in words that nobody knows. */
 const longestLimitRestMs = 3_600_000;
 
+/** A service that is busy or broken for longer is asked now and then, because one odd answer can name any time. */
+const longestBusyRestMs = 15 * 60_000;
+
 interface MoneyRest {
   /** In a row, one per rest. */
   failures: number;
@@ -112,8 +115,10 @@ export function createRests({ refusedKeys, network, now }: RestsOptions): Rests 
       else if (lastingCodes.has(code)) breaker.failed(model, code, maxBreakerMs);
       else if (code === "provider.rate-limited" && retryAfterMs === undefined)
         breaker.failed(model, code, 0, longestLimitRestMs);
-      else if (isRetryable) breaker.failed(model, code, retryAfterMs);
-      else breaker.clear(model);
+      else if (isRetryable) {
+        const longestMs = code === "provider.rate-limited" ? Number.POSITIVE_INFINITY : longestBusyRestMs;
+        breaker.failed(model, code, Math.min(retryAfterMs ?? 0, longestMs));
+      } else breaker.clear(model);
     },
     answered({ provider, model }) {
       breaker.clear(model);

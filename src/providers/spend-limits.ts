@@ -1,8 +1,11 @@
 /**
  * Tells by an error's codes and words whether an account may not spend: its credit is used up, or a limit on spending is
  * reached. Services use many status codes for it, mostly those of too many requests. Words are read only where no code
- * says what it is, and never where they speak of a rate. What is not recognised stays what its status says.
+ * says what it is, and never where they speak of a rate. An error can repeat what a person has written, so they count only
+ * with a status of money, access or limits; elsewhere only as a vendor's whole sentence. What is not recognised stays what
+ * its status says.
  */
+import { claimOf } from "./claimed-words.ts";
 import type { ErrorBody } from "./error-body.ts";
 
 export type MoneyKind = "noCredit" | "spendLimit";
@@ -31,14 +34,32 @@ const creditWords = [
   /Guthaben (?:\w+ ){0,3}(?:aufgebraucht|erschöpft|ausreichend)|solde insuffisant|saldo insuficiente|недостаточно средств/i,
 ];
 
-export function moneyKindOf({ message, type, code, reasons = "" }: ErrorBody): MoneyKind | undefined {
+const statusesOfMoney: ReadonlySet<number | undefined> = new Set([402, 403, 429]);
+/** With statuses that say nothing of money. */
+const knownSentences: readonly [RegExp, MoneyKind][] = [
+  [/^You have reached your specified (?:workspace )?API usage limits\b/i, "spendLimit"],
+  [/^Billing hard limit has been reached\b/i, "spendLimit"],
+  [/^Your credit balance is too low\b/i, "noCredit"],
+];
+
+export function moneyKindOf(body: ErrorBody, status?: number): MoneyKind | undefined {
+  const { type, code, reasons = "" } = body;
+  const claim = claimOf(body.message);
+  const message = statusesOfMoney.has(status) ? claim : "";
   const named = `${type} ${code} ${reasons}`;
   if (passingCodes.test(named)) return undefined;
   if (limitCodes.test(named)) return "spendLimit";
   // An empty balance names itself, and the limits share these codes.
   if (limitWords.some((words) => words.test(message)) && !rateWords.test(message)) return "spendLimit";
   if (creditCodes.test(named)) return "noCredit";
+  const known = knownSentences.find(([words]) => words.test(claim));
+  if (known !== undefined) return known[1];
   return creditWords.some((words) => words.test(message)) && !rateWords.test(message) ? "noCredit" : undefined;
+}
+
+/** Whether more says so than words that a person may have written. */
+export function isSureOfMoney(body: ErrorBody, status: number): boolean {
+  return status === 402 || moneyKindOf(body) !== undefined;
 }
 
 /** When the limit resets, in milliseconds since 1970. Undefined if the service does not say. */

@@ -61,12 +61,16 @@ test("an account at its spending limit is not ready, says when that ends, and is
   const own = moneyAnswers.find(({ service, resetsAt }) => service === "Anthropic" && resetsAt !== undefined);
   if (own === undefined) throw new Error("no answer");
   model.refuseAll(own);
-  const chat = await start("models: { order: [anthropic] }", {
+  const chat = await start("models: { order: [anthropic] }\nsafety: { owners: ['user:local:ann'] }", {
     ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url },
   });
   await expect.poll(readyz, patience).toMatchObject({ status: 503 });
   expect((await readyz()).text).toMatch(
-    /the account has reached its spending limit, which resets on 2099-04-01 00:00 UTC; .* \(400 You have reached your specified API usage limits/,
+    /the account has reached its spending limit, which resets on 2099-04-01 00:00 UTC; whoever manages the account/,
+  );
+  expect((await readyz()).text).not.toContain("specified API usage limits");
+  expect((await chat.command("status", "", { dm: true })).text).toContain(
+    "(400 `You have reached your specified API usage limits",
   );
   const { text } = await chat.answerTo(await chat.say("hello", { dm: true }));
   expect(text).toMatch(

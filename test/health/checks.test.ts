@@ -199,7 +199,8 @@ describe("a model in the watch", () => {
       {
         state: "broken",
         tellsOwners: true,
-        what: "failed with provider.spend-limit (429 raise it at console.example)",
+        what: "failed with provider.spend-limit",
+        forOwners: "failed with provider.spend-limit (429 raise it at console.example)",
       },
     ]);
     for (let minute = 0; minute < 59; minute++) {

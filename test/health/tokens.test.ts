@@ -210,7 +210,7 @@ describe("a model", () => {
     model.failNext({ type: "answer", status: 429, body: JSON.stringify({ type: "error", error: limit }) });
     expect(await check()).toMatchObject({
       ...{ ok: false, code: "provider.spend-limit", fix: expect.stringContaining("Raise the limit in the account") },
-      problem: expect.stringMatching(/has reached its spending limit, .* \(429 Over your monthly spend limit\.\)\.$/),
+      problem: expect.stringMatching(/has reached its spending limit, .* \(429 `Over your monthly spend limit\.`\)\.$/),
     });
   });
 });

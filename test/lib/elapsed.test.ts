@@ -74,7 +74,7 @@ test("slots of a minute are free, a model's pause is over, and people read again
   breaker.failed("model", "provider.unreachable");
   const refused = createRefusedKeys(undefined, now);
   const provider = { name: "p", model: "p/m", keyDigest: () => "digest" } as Provider;
-  refused.refuse("p", provider, { message: "the key was refused" });
+  refused.refuse("p", provider, { plain: "the key was refused" });
   expect(refused.reasonOf(provider, "p/m")).toBeDefined();
   const limits = createRequestLimits({ userRequestsPerMinute: 1, channelRequestsPerMinute: null }, now);
   const admit = (id: string) => limits.admit(inboundMessage({ platform: "slack", id, at: now() }));

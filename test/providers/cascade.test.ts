@@ -105,6 +105,21 @@ describe("the cascade", () => {
     expect(textIn(await collect(made, asking("x")))).toBe("Back.");
   });
 
+  test.each(["provider.overloaded", "provider.server-error"])(
+    "rests for 15 minutes at most after %s, whatever the service asks for",
+    async (code) => {
+      const first = createScriptedProvider([failing(code, true, 16 * 3_600_000), says("One.", "a/one")], "a/one");
+      const second = createScriptedProvider([says("Two.", "b/two"), says("Two.", "b/two")], "b/two");
+      const { made, clock } = cascade([first, second]);
+      const ask = async () => textIn(await collect(made, asking("x")));
+      expect(await ask()).toBe("Two.");
+      clock.now += 15 * 60_000 - 1;
+      expect(await ask()).toBe("Two.");
+      clock.now += 1;
+      expect(await ask()).toBe("One.");
+    },
+  );
+
   test("a model whose rest is over is tried by one request, while others go past it", async () => {
     const gate = Promise.withResolvers<void>();
     let tries = 0;

@@ -82,10 +82,10 @@ test("Claude's filter is named in plain words, as far as the service says which 
     `${place} (its safety filter: cyber security)${advice}`,
   );
   expect(await messageOf({ category: "new_kind", explanation: null })).toBe(
-    `${place} (its safety filter: new kind)${advice}`,
+    `${place} (its safety filter: \`new kind\`)${advice}`,
   );
   expect(await messageOf({ category: null, explanation: "It asks too much." })).toBe(
-    `${place} (It asks too much.)${advice}`,
+    `${place} (\`It asks too much.\`)${advice}`,
   );
   expect(await messageOf({})).toBe(`${place}${advice}`);
 });
@@ -95,7 +95,7 @@ test.each(["openai chat", "openai responses"])("%s: the model's own words are th
   double.failNext({ type: "decline", words: "I'm sorry, I can't help with that." });
   const events = await collect(api?.create(double.url) ?? expect.fail(), asking("hello"));
   expect(textIn(events)).toBe("");
-  expect(failureIn(events).message).toContain("declined to answer this (“I'm sorry, I can't help with that.”)");
+  expect(failureIn(events).message).toContain("declined to answer this (`I'm sorry, I can't help with that.`)");
 });
 
 test.each(["content_filter: PROHIBITED_CONTENT", "SAFETY", "RECITATION"])(

@@ -4,6 +4,7 @@ import type { BuiltContext } from "../../ports/context.ts";
 import { untrustedFor } from "../../ports/origin.ts";
 import type { ModelEvent, ModelRequest, Usage } from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
+import type { Ending } from "../../ports/turn.ts";
 import {
   type BrokenText,
   type CallRecord,
@@ -20,7 +21,7 @@ import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 /** `failed` has an explanation for people. */
-export type Asked = { type: "answered" } | { type: "parked" } | { type: "failed"; sentence: string };
+export type Asked = { type: "answered" } | { type: "parked" } | ({ type: "failed" } & Ending);
 
 /** Each addition to a budget allows another attempt. */
 const maxAdmissions = 20;
@@ -42,14 +43,14 @@ export async function askModel(run: TurnRun, admissions = 0): Promise<Asked> {
   }
   try {
     await askBeforehand(run, permit.asks);
-    const sentence = await askWithPermit(run, began, permit);
-    return sentence === undefined ? { type: "answered" } : { type: "failed", sentence };
+    const ending = await askWithPermit(run, began, permit);
+    return ending === undefined ? { type: "answered" } : { type: "failed", ...ending };
   } finally {
     await permit.end();
   }
 }
 
-async function askWithPermit(run: TurnRun, beganBuilding: number, permit: AdmittedCall): Promise<string | undefined> {
+async function askWithPermit(run: TurnRun, beganBuilding: number, permit: AdmittedCall): Promise<Ending | undefined> {
   const { turn, deps, fields } = run;
   const step = turn.steps.length + 1;
   const { tools, mayCall, notes } = offeredTools(run, permit.declinedBy);
@@ -75,12 +76,14 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     const model = built.request.preferredModel ?? deps.provider.model;
     await countBroken(run, permit, built, { model, text: answer.text });
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
-    if (answer.error.code !== "provider.refused") return `The model could not answer: ${answer.error.message}`;
+    const { code, message, plain } = answer.error;
+    const endingOf = (textOf: (message: string) => string) => ({ sentence: textOf(message), plain: textOf(plain) });
+    if (code !== "provider.refused") return endingOf((text) => `The model could not answer: ${text}`);
     turn.isRefused = true;
     turn.isFailureFinal = true;
     // Before people read it and link to the question.
     await run.save();
-    return `${withoutPlace(answer.error.message)}.`;
+    return endingOf((text) => `${withoutPlace(text)}.`);
   }
   const { text, stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
   deps.events.emit("llm.response", {
