@@ -17,6 +17,7 @@ import {
   readVariable,
   tokenProblems,
   withEnvironment,
+  withoutBlanks,
 } from "./environment.ts";
 import { exposedFolders } from "./exposed-folders.ts";
 import { readProxies } from "./proxies.ts";
@@ -42,7 +43,10 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
   if ("problems" in yaml) return { type: "invalid", problems: yaml.problems };
   const { value, placeOf } = yaml;
   const used = new Set(Array.from(source.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g), ([, name = ""]) => name));
-  const { env, problems } = readSecretFiles(envFile.env, used, root);
+  const { env: written, problems } = readSecretFiles(envFile.env, used, root);
+  const env = withoutBlanks(written);
+  const isFromFile = (name: string) => !envFile.env[name] && Boolean(envFile.env[`${name}_FILE`]);
+  const placeOfVariable = (name: string) => envFile.placeOf(isFromFile(name) ? `${name}_FILE` : name);
   const names = checkVariableNames(envFile.env, used, envFile.placeOf);
   problems.push(...names.problems);
   const raw = interpolate(value ?? {}, env, [], (path, name) => {
@@ -53,12 +57,12 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
     });
   });
   const merged = withEnvironment(raw, env, problems);
-  problems.push(...tokenProblems(env), ...folderProblems(env), ...readProxies(env).problems);
+  problems.push(...tokenProblems(env, placeOfVariable), ...folderProblems(env), ...readProxies(env).problems);
   const parsed = configSchema.safeParse(merged);
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const name = overridingVariable(issue.path, env);
-      problems.push(...issueProblems(issue, merged, name === undefined ? placeOf : () => envFile.placeOf(name)));
+      problems.push(...issueProblems(issue, merged, name === undefined ? placeOf : () => placeOfVariable(name)));
     }
   }
   if (problems.length > 0 || !parsed.success) return { type: "invalid", problems };

@@ -5,6 +5,7 @@ import type { ConfigProblem } from "./environment.ts";
 import { configSchema } from "./schema.ts";
 
 const maxShownCharacters = 80;
+const secretSettings = /^(?:apiKey|clientSecret|headers|secrets)$/;
 
 export function issueProblems(
   issue: z.core.$ZodIssue,
@@ -18,10 +19,19 @@ export function issueProblems(
     });
   }
   const value = issue.path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], raw);
-  const shown = value === undefined ? "no value" : JSON.stringify(value).slice(0, maxShownCharacters);
+  const isSecret = value !== undefined && issue.path.some((key) => secretSettings.test(String(key)));
+  const shown = isSecret ? "its value" : value === undefined ? "no value" : shownValue(value);
   return [
     { place: placeOf(issue.path), key: issue.path.join("."), message: `${shown} can't be used: ${issue.message}.` },
   ];
+}
+
+/** A group with the wrong type may hold a secret. */
+function shownValue(value: unknown): string {
+  return JSON.stringify(value, (key, inner: unknown) => (secretSettings.test(key) ? "…" : inner)).slice(
+    0,
+    maxShownCharacters,
+  );
 }
 
 function nearestKeys(path: readonly PropertyKey[], unknownKey: string): string {

@@ -21,10 +21,7 @@ export function readSecretFiles(env: Environment, used: ReadonlySet<string>, roo
     const path = env[place];
     if (path === undefined || path === "") continue;
     const value = env[name] ? `${name} is set too. Set only one of them.` : readSecret(resolve(root, path));
-    const isToken = secretVariables.some((one) => one === name);
-    if (isToken && typeof value !== "string" && /[\r\n]/.test(value.secret)) {
-      problems.push({ place, key: "", message: `${path} has several lines. Use a file that holds only the secret.` });
-    } else if (typeof value === "string") problems.push({ place, key: "", message: value });
+    if (typeof value === "string") problems.push({ place, key: "", message: value });
     else found[name] = value.secret;
   }
   return { env: { ...env, ...found }, problems };

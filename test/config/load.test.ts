@@ -288,6 +288,65 @@ describe("secrets in files", () => {
   });
 });
 
+describe("keys and tokens", () => {
+  const secret = "SECRET";
+  const written = {
+    line: "SECRET1\nSECRET2",
+    space: "SECRET1 SECRET2",
+    quotes: "“SECRET”",
+    control: "SECRET\u0007",
+    accent: "SECRÉTSECRET",
+  };
+  const sources = (value: string): [place: string, yaml: string, env: Environment][] => {
+    const path = join(folder, "secret");
+    writeFileSync(path, value);
+    return [
+      ["OPENAI_API_KEY", "", { OPENAI_API_KEY: value }],
+      ["OPENAI_API_KEY_FILE", "", { OPENAI_API_KEY_FILE: path }],
+      ["DISCORD_TOKEN", "", { DISCORD_TOKEN: value }],
+      ["SLACK_BOT_TOKEN_FILE", "", { SLACK_BOT_TOKEN_FILE: path, SLACK_APP_TOKEN: "xapp-1" }],
+      ["REDIS_URL", "", { REDIS_URL: value }],
+      ["remora.yaml:1", `models: { anthropic: { apiKey: ${JSON.stringify(value)} } }\n`, {}],
+      [
+        "remora.yaml:1",
+        "transcription: { baseUrl: 'http://a.example', model: m, apiKey: '${MY_KEY}' }\n",
+        { MY_KEY: value },
+      ],
+    ];
+  };
+
+  test.each(Object.entries(written))(
+    "with a %s that no key has are a problem that names the place, not the value",
+    (_what, value) => {
+      for (const [place, yaml, env] of sources(value)) {
+        const problems = problemsIn(yaml, env);
+        expect(problems).toMatchObject([{ place: expect.stringContaining(place) }]);
+        expect(formatProblems(problems)).toMatch(/(?:has several lines|has a .*)\. Copy it again, and write only/);
+        expect(formatProblems(problems)).not.toContain(secret);
+      }
+    },
+  );
+
+  test("lose the blanks around them", () => {
+    const { config, discord } = settingsOf("models: { anthropic: { apiKey: ' sk-one ' } }\n", {
+      ...{ OPENAI_API_KEY: " sk-two\t", DISCORD_TOKEN: " three \n", ANTHROPIC_API_KEY: "  " },
+    });
+    expect([config.models.anthropic.apiKey, config.models.openai.apiKey, discord?.token]).toEqual([
+      "sk-one",
+      "sk-two",
+      "three",
+    ]);
+  });
+
+  test("of the wrong type are not shown either", () => {
+    const text = formatProblems(
+      problemsIn("models: { openai: { apiKey: [SECRET] }, anthropic: [{ apiKey: SECRET }] }\n"),
+    );
+    expect(text).toContain("models.openai.apiKey: its value can't be used");
+    expect(text).not.toContain(secret);
+  });
+});
+
 describe("folders for tools", () => {
   test("can't be those with Remora's own data and configuration", () => {
     const data = join(folder, "data");
