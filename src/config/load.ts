@@ -23,7 +23,7 @@ import { exposedFolders } from "./exposed-folders.ts";
 import { readProxies } from "./proxies.ts";
 import { interpolate, readSource, readYaml } from "./read-yaml.ts";
 import { configSchema } from "./schema.ts";
-import { issueProblems } from "./schema-problems.ts";
+import { issueProblems, modelProblems } from "./schema-problems.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { listSettingSources } from "./setting-sources.ts";
 import { createSettings, type Settings } from "./settings.ts";
@@ -57,7 +57,12 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
     });
   });
   const merged = withEnvironment(raw, env, problems);
-  problems.push(...tokenProblems(env, placeOfVariable), ...folderProblems(env), ...readProxies(env).problems);
+  problems.push(
+    ...tokenProblems(env, placeOfVariable),
+    ...folderProblems(env),
+    ...modelProblems(env, placeOfVariable),
+    ...readProxies(env).problems,
+  );
   const parsed = configSchema.safeParse(merged);
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {

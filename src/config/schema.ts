@@ -8,7 +8,8 @@ import { web } from "./web-schema.ts";
 
 const milliseconds = z.number().int().min(0).max(86_400_000);
 const count = z.number().int().min(1);
-const text = z.string().min(1);
+const text = z.string().trim().min(1);
+export const providerNames = ["anthropic", "openai", "ollama", "demo"] as const;
 const optionalText = text.nullable().default(null);
 /** Every key, whatever its source, so the environment's too. */
 const optionalKey = z
@@ -42,9 +43,7 @@ const durationError =
 
 const models = z
   .strictObject({
-    order: z
-      .array(z.enum(["anthropic", "openai", "ollama", "demo"]))
-      .default(["anthropic", "openai", "ollama", "demo"]),
+    order: z.array(z.enum(providerNames)).default([...providerNames]),
     maxOutputTokens: z.number().int().min(256).max(200_000).default(16_000),
     choices: z
       .array(text.regex(/^(?:anthropic|openai|ollama|demo)\/\S+$/, "a model is written provider/model"))

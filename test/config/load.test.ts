@@ -347,6 +347,50 @@ describe("keys and tokens", () => {
   });
 });
 
+describe("REMORA_MODEL", () => {
+  test.each([
+    ["gpt-6-luna", '"gpt-6-luna" is not written provider/model. Write openai/gpt-6-luna.'],
+    ["claude-sonnet-5-5", "Write anthropic/claude-sonnet-5-5."],
+    ["gemma3:4b", "Write ollama/gemma3:4b."],
+    ["OpenAI/gpt-6-luna", "Write openai/gpt-6-luna."],
+    ["“openai/gpt-6-luna”", "Write openai/gpt-6-luna."],
+    ["openai/ gpt-6-luna", "Write openai/gpt-6-luna."],
+    ["openai/", '"openai/" names no model. Write openai/gpt-6-luna.'],
+    ["OLLAMA", "Write ollama/MODEL."],
+    [
+      "google/gemini-3.6-flash",
+      "Write openai/google/gemini-3.6-flash. The provider is anthropic, openai, ollama or demo",
+    ],
+    ["/", "is not written provider/model"],
+  ])("as %s stops the start, and the problem says what to write", (value, message) => {
+    expect(problemsIn("", { REMORA_MODEL: value })).toEqual([
+      { place: "REMORA_MODEL", key: "", message: expect.stringContaining(message) },
+    ]);
+  });
+
+  test.each([
+    ["demo", "demo"],
+    ["demo/phrases", "demo/phrases"],
+    ["ollama", "ollama"],
+    ["openai/openai/gpt-oss-120b", "openai/openai/gpt-oss-120b"],
+    ["ollama/hf.co/a/B:Q4_K_M", "ollama/hf.co/a/B:Q4_K_M"],
+    [" openai/gpt-6-luna ", "openai/gpt-6-luna"],
+    ["'openai/gpt-6-luna'", "openai/gpt-6-luna"],
+  ])("may be %s", (value, meant) => {
+    expect(settingsOf("", { REMORA_MODEL: value }).preferredModel).toBe(meant);
+  });
+
+  test("and addresses lose the blanks and quotes around them", () => {
+    const { models } = settingsOf("models: { anthropic: { baseUrl: ' http://a.example ' } }\n", {
+      ...{ OPENAI_BASE_URL: "http://b.example/v1 ", OLLAMA_HOST: '"http://c.example"' },
+    }).config;
+    const { anthropic, openai, ollama } = models;
+    expect([anthropic.baseUrl, openai.baseUrl, ollama.host]).toEqual([
+      ...["http://a.example", "http://b.example/v1", "http://c.example"],
+    ]);
+  });
+});
+
 describe("folders for tools", () => {
   test("can't be those with Remora's own data and configuration", () => {
     const data = join(folder, "data");
