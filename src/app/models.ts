@@ -25,6 +25,8 @@ const noNetwork = "this machine has no network";
 export interface Models {
   provider: Provider;
   statuses: ProviderStatus[];
+  /** Why only the demo answered at the start, although the settings name a model service. Otherwise empty. */
+  demoInstead: string;
   usage: BudgetedUsageMeter;
   priceOf: PriceOf;
   choice: ModelChoice;
@@ -38,10 +40,13 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
   const { settings, role, log } = options;
   const { ledger, store, events } = state;
   const { config } = settings;
-  const { providers: ready, statuses } =
-    options.providers === undefined
-      ? await createProviders({ ...providerSettings(settings), refusesDemo: refusesDemo(settings, role) }, signal)
-      : { providers: options.providers, statuses: [] };
+  const {
+    providers: ready,
+    statuses,
+    demoInstead,
+  } = options.providers === undefined
+    ? await createProviders({ ...providerSettings(settings), refusesDemo: refusesDemo(settings, role) }, signal)
+    : { providers: options.providers, statuses: [], demoInstead: "" };
   const { dollars } = config.limits;
   const priceOf = createPriceList({
     configured: config.models.prices,
@@ -79,10 +84,30 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
   });
   const endings = () => endingChecks(settings, chosen, { asked: watch.chosen() });
   for (const { what, todo } of endings()) log.warn({}, `${what}. ${todo}`);
-  const checks = () => [...watch.checks(), ...endings(), ...networkChecks(chosen, network), ...warningsOf(statuses)];
+  const isDemoAlone = () =>
+    demoInstead !== "" && chosen.every(({ name, model }) => name === "demo" || !watch.isAnswering(model));
+  const demoChecks = () => (isDemoAlone() ? [demoAloneCheck(demoInstead)] : []);
+  for (const { what, todo } of demoChecks()) log.warn({}, `${what}. ${todo}`);
+  const checks = () => [
+    ...watch.checks(),
+    ...demoChecks(),
+    ...endings(),
+    ...networkChecks(chosen, network),
+    ...warningsOf(statuses),
+  ];
   const watched = { ...watch, checks };
   const endUserOf = config.models.userIds === "off" ? async () => undefined : createEndUsers(ledger);
-  return { statuses, provider, usage, priceOf, choice, endUserOf, watch: watched, close: async () => network.close() };
+  return {
+    statuses,
+    demoInstead,
+    provider,
+    usage,
+    priceOf,
+    choice,
+    endUserOf,
+    watch: watched,
+    close: async () => network.close(),
+  };
 }
 
 /**
@@ -109,6 +134,17 @@ function createEndUsers(ledger: Pick<Ledger, "create" | "get">): Models["endUser
       key = undefined;
       throw thrown;
     }
+  };
+}
+
+/** Somebody has set up a model, and would take the demo's readiness for the model's. */
+function demoAloneCheck(why: string): HealthCheck {
+  const what = `no model that the settings name can be used, so only the demo answers, which is no AI (${why})`;
+  return {
+    name: "model",
+    state: "broken",
+    what,
+    todo: "Correct that. If the demo is meant to answer: REMORA_MODEL=demo",
   };
 }
 
