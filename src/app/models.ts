@@ -44,9 +44,10 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
     providers: ready,
     statuses,
     demoInstead,
+    lookAgain,
   } = options.providers === undefined
     ? await createProviders({ ...providerSettings(settings), refusesDemo: refusesDemo(settings, role) }, signal)
-    : { providers: options.providers, statuses: [], demoInstead: "" };
+    : { providers: options.providers, statuses: [], demoInstead: "", lookAgain: undefined };
   const { dollars } = config.limits;
   const priceOf = createPriceList({
     configured: config.models.prices,
@@ -66,10 +67,26 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
     onChange: (isOffline) =>
       isOffline ? log.warn({}, `${noNetwork}. Local models answer`) : log.info({}, "this machine has a network again"),
   });
-  const provider = createCascade({ providers, events, network, refusedKeys });
+  const cascade = createCascade({ providers, events, network, refusedKeys });
+  const models = modelsToChoose(settings, providers);
+  const find = createLateModel(lookAgain, (late) => {
+    chosen.unshift(late);
+    providers.unshift(watch.observe(late));
+    models.splice(0, models.length, ...modelsToChoose(settings, providers));
+    log.info({ model: late.model }, `${late.model} answers from now on, and no longer the demo`);
+  });
+  const provider: Provider = {
+    ...cascade,
+    get model() {
+      return providers[0]?.model ?? cascade.model;
+    },
+    async *stream(request, within) {
+      await find(within);
+      yield* cascade.stream(request, within);
+    },
+  };
   const choice = createModelChoice({
-    store,
-    models: modelsToChoose(settings, providers),
+    ...{ store, models },
     isConversation: async (conversationId) =>
       (await ledger.list("turn", { group: conversationId, limit: 1 })).length > 0,
   });
@@ -95,7 +112,13 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
     ...networkChecks(chosen, network),
     ...warningsOf(statuses),
   ];
-  const watched = { ...watch, checks };
+  const watched: ModelWatch = {
+    ...{ ...watch, checks },
+    async check(within, count) {
+      await find(within);
+      await watch.check(within, count);
+    },
+  };
   const endUserOf = config.models.userIds === "off" ? async () => undefined : createEndUsers(ledger);
   return {
     statuses,
@@ -134,6 +157,30 @@ function createEndUsers(ledger: Pick<Ledger, "create" | "get">): Models["endUser
       key = undefined;
       throw thrown;
     }
+  };
+}
+
+/** Calls `onFound` at most once. While it looks for one caller, the others wait with it. */
+function createLateModel(
+  look: ((signal: AbortSignal) => Promise<Provider | undefined>) | undefined,
+  onFound: (provider: Provider) => void,
+): (signal: AbortSignal) => Promise<void> {
+  let running: Promise<void> | undefined;
+  let isOver = look === undefined;
+
+  async function lookNow(signal: AbortSignal): Promise<void> {
+    const found = await look?.(signal);
+    if (found === undefined) return;
+    isOver = true;
+    onFound(found);
+  }
+
+  return async (signal) => {
+    if (isOver) return;
+    running ??= lookNow(signal).finally(() => {
+      running = undefined;
+    });
+    await running;
   };
 }
 

@@ -52,6 +52,8 @@ export interface SelectedProviders {
   statuses: ProviderStatus[];
   /** Why the demo answers although the settings name a model service. Empty if it does not, or they name none. */
   demoInstead: string;
+  /** Only if the demo answers because nothing else is ready: looks whether Ollama, which had no model, has one by now. */
+  lookAgain?(signal: AbortSignal): Promise<Provider | undefined>;
 }
 
 interface ProbedProvider {
@@ -86,8 +88,20 @@ export async function createProviders(settings: ProviderSettings, signal: AbortS
   } else if (!statuses.some((status) => status.isReady)) providers.push(demo);
   const isInstead = !isDemoWanted && providers.includes(demo) && namesService(settings);
   const demoInstead = isInstead ? reasonsOf(statuses, settings) : "";
-  statuses.push(demoStatus(demo, providers.includes(demo), isDemoWanted));
-  return { providers, statuses, demoInstead };
+  const ofDemo = demoStatus(demo, providers.includes(demo), isDemoWanted);
+  statuses.push(ofDemo);
+  const late = candidates.find(({ status, provider }) => status.name === "ollama" && provider === undefined);
+  if (late === undefined || isDemoWanted || !ofDemo.isReady) return { providers, statuses, demoInstead };
+  return {
+    ...{ providers, statuses, demoInstead },
+    async lookAgain(within) {
+      const { status, provider } = await candidateOf("ollama", settings, preferred, within);
+      Object.assign(late.status, status);
+      if (!status.isReady) return undefined;
+      Object.assign(ofDemo, demoStatus(demo, false, false));
+      return provider;
+    },
+  };
 }
 
 /** False for a fresh installation, whose demo is no mistake. */

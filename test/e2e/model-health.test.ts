@@ -108,22 +108,29 @@ test("a model that is set up and can't be used is not ready, though the demo ans
   expect(code).toBe(1);
 }, 120_000);
 
-test("a local model that starts later makes Remora ready, without a restart", async () => {
-  const config = "models: { order: [ollama, demo], ollama: { model: 'llama3.2' } }";
-  const port = await freePort();
-  const chat = await start(config, { OLLAMA_HOST: `http://127.0.0.1:${port}` });
-  expect(await readyz()).toMatchObject({ status: 503, text: expect.stringContaining("only the demo answers") });
-  const late = createServer((socket) => {
-    const onward = connect(Number(new URL(model.url).port), "127.0.0.1");
-    socket.on("error", () => onward.destroy());
-    onward.on("error", () => socket.destroy());
-    socket.pipe(onward).pipe(socket);
-  });
-  await once(late.listen(port, "127.0.0.1"), "listening");
-  try {
-    expect((await chat.answerTo(await chat.say("hello", { dm: true }))).text).toBe("Hello there.");
-    expect(await readyz()).toMatchObject({ status: 200 });
-  } finally {
-    late.close();
-  }
-}, 120_000);
+test.each([
+  ["names", "models: { order: [ollama, demo], ollama: { model: 'llama3.2' } }"],
+  ["does not name", "models: { order: [ollama, demo] }"],
+])(
+  "a local model that the configuration %s and that starts later answers, without a restart",
+  async (_how, config) => {
+    const port = await freePort();
+    const chat = await start(config, { OLLAMA_HOST: `http://127.0.0.1:${port}` });
+    expect(await readyz()).toMatchObject({ status: 503, text: expect.stringContaining("only the demo answers") });
+    const late = createServer((socket) => {
+      const onward = connect(Number(new URL(model.url).port), "127.0.0.1");
+      socket.on("error", () => onward.destroy());
+      onward.on("error", () => socket.destroy());
+      socket.pipe(onward).pipe(socket);
+    });
+    await once(late.listen(port, "127.0.0.1"), "listening");
+    try {
+      expect((await chat.answerTo(await chat.say("hello", { dm: true }))).text).toBe("Hello there.");
+      expect(await readyz()).toMatchObject({ status: 200 });
+      expect((await chat.command("model")).text).toMatch(/^- `ollama\/\S+` — used here by default/);
+    } finally {
+      late.close();
+    }
+  },
+  120_000,
+);
