@@ -1,6 +1,4 @@
 import { resolve } from "node:path";
-import { tokenFormProblem } from "../lib/text/clean-token.ts";
-import { secretVariables } from "./variable-names.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -10,20 +8,6 @@ export function readVariable(env: Environment, name: string): string | undefined
   return value === undefined || value === "" ? undefined : value;
 }
 
-/** Pasted values often have blanks around them, and those that name a model or an address also quotes. */
-export function withoutBlanks(env: Environment): Environment {
-  const trimmed = (name: string) => env[name]?.trim() ?? "";
-  const unquoted = (name: string) =>
-    trimmed(name)
-      .replace(/^(["'])(.*)\1$/s, "$2")
-      .trim();
-  return {
-    ...env,
-    ...Object.fromEntries(secretVariables.filter((name) => env[name]).map((name) => [name, trimmed(name)])),
-    ...Object.fromEntries(placeVariables.filter((name) => env[name]).map((name) => [name, unquoted(name)])),
-  };
-}
-
 export interface ConfigProblem {
   /** Such as `config/remora.yaml:12`, or the name of an environment variable. */
   place: string;
@@ -31,13 +15,7 @@ export interface ConfigProblem {
   message: string;
 }
 
-const placeVariables = ["REMORA_MODEL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "OLLAMA_HOST"].concat(
-  "SLACK_API_URL",
-  "DISCORD_API_URL",
-  "OTEL_EXPORTER_OTLP_ENDPOINT",
-);
-
-const environmentKeys: readonly (readonly [name: string, path: readonly string[]])[] = [
+export const environmentKeys: readonly (readonly [name: string, path: readonly string[]])[] = [
   ["ANTHROPIC_API_KEY", ["models", "anthropic", "apiKey"]],
   ["ANTHROPIC_BASE_URL", ["models", "anthropic", "baseUrl"]],
   ["OPENAI_API_KEY", ["models", "openai", "apiKey"]],
@@ -100,21 +78,8 @@ export function folderProblems(env: Environment): ConfigProblem[] {
   });
 }
 
-/** The schema checks what is also a setting. */
-const plainSecrets = secretVariables.filter((name) => environmentKeys.every(([one]) => one !== name));
-
-/** Reports tokens that can't be any, and an incomplete set, which would otherwise silently turn the platform off. */
-export function tokenProblems(env: Environment, placeOf: (name: string) => string): ConfigProblem[] {
-  const wrong = plainSecrets.flatMap((name) => {
-    const value = readVariable(env, name);
-    const found = value === undefined ? undefined : tokenFormProblem(value);
-    const message = `its value ${found}. Copy it again, and write only that.`;
-    return found === undefined ? [] : [{ place: placeOf(name), key: "", message }];
-  });
-  return [...wrong, ...incompleteTokens(env)];
-}
-
-function incompleteTokens(env: Environment): ConfigProblem[] {
+/** Reports an incomplete set of tokens, which would otherwise silently turn the platform off. */
+export function tokenProblems(env: Environment): ConfigProblem[] {
   const has = (name: string) => readVariable(env, name) !== undefined;
   const hasTransport = has("SLACK_APP_TOKEN") || has("SLACK_SIGNING_SECRET");
   const problem = (place: string, message: string) => [{ place, key: "", message }];

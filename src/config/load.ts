@@ -17,14 +17,13 @@ import {
   readVariable,
   tokenProblems,
   withEnvironment,
-  withoutBlanks,
 } from "./environment.ts";
 import { exposedFolders } from "./exposed-folders.ts";
 import { readProxies } from "./proxies.ts";
 import { interpolate, readSource, readYaml } from "./read-yaml.ts";
 import { configSchema } from "./schema.ts";
 import { issueProblems, modelProblems } from "./schema-problems.ts";
-import { readSecretFiles } from "./secret-files.ts";
+import { readSecretFiles, secretProblems, withoutBlanks } from "./secret-files.ts";
 import { listSettingSources } from "./setting-sources.ts";
 import { createSettings, type Settings } from "./settings.ts";
 import { checkVariableNames } from "./variable-names.ts";
@@ -58,7 +57,8 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
   });
   const merged = withEnvironment(raw, env, problems);
   problems.push(
-    ...tokenProblems(env, placeOfVariable),
+    ...secretProblems(env, placeOfVariable),
+    ...tokenProblems(env),
     ...folderProblems(env),
     ...modelProblems(env, placeOfVariable),
     ...readProxies(env).problems,
