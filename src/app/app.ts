@@ -65,6 +65,8 @@ export interface App {
 export interface AppReport {
   url: string | null;
   providers: ProviderStatus[];
+  /** Why only the demo answers, although the settings name a model service. Otherwise empty. */
+  demoInstead: string;
   platforms: { name: string; isConnected: boolean; detail: string }[];
   sandbox: SandboxReport;
   skills: { loaded: number; withProblems: number };
@@ -249,6 +251,7 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     report: () => ({
       url,
       providers: models.statuses,
+      demoInstead: models.demoInstead,
       platforms: [...platforms.byName.values()].map((platform) => ({ name: platform.name, ...platform.health() })),
       sandbox: sandbox.report,
       skills: countSkills(skills.library.current()),

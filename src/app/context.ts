@@ -37,15 +37,21 @@ export function openCompactor(
   { history, models, tools }: Pick<ContextLinks, "history" | "models" | "tools">,
 ): Compactor | undefined {
   const { contextTokens, shares, maxOutputTokens } = contextSettings(settings);
-  const isDemo = models.provider.model.startsWith("demo/");
-  if (settings.config.context.compaction === "cut" || isDemo) return undefined;
-  return createCompactor({
+  if (settings.config.context.compaction === "cut") return undefined;
+  const compactor = createCompactor({
     ...{ history, provider: models.provider, readModel, usage: models.usage, leases, events, log },
     ...{ contextTokens, historyTokens: shareOf(contextTokens, shares, "history"), maxOutputTokens },
     tools: (conversationId) => tools.toolbox.specs(conversationId),
     preferredModel: models.choice.preferred,
     endUserOf: models.endUserOf,
   });
+  return {
+    ...compactor,
+    consider(turn) {
+      // Another model may have come since the start.
+      if (!models.provider.model.startsWith("demo/")) compactor.consider(turn);
+    },
+  };
 }
 
 export function openContext(
@@ -59,7 +65,9 @@ export function openContext(
     skills: (conversationId) => briefs(toolbox.skillsFor(conversationId)),
     tools: (conversationId) => toolbox.specs(conversationId),
     config: contextSettings(settings),
-    defaultModel: models.provider.model,
+    get defaultModel() {
+      return models.provider.model;
+    },
     preferredModel: models.choice.preferred,
     endUserOf: models.endUserOf,
   });

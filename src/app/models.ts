@@ -25,6 +25,8 @@ const noNetwork = "this machine has no network";
 export interface Models {
   provider: Provider;
   statuses: ProviderStatus[];
+  /** Why only the demo answered at the start, although the settings name a model service. Otherwise empty. */
+  demoInstead: string;
   usage: BudgetedUsageMeter;
   priceOf: PriceOf;
   choice: ModelChoice;
@@ -38,10 +40,14 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
   const { settings, role, log } = options;
   const { ledger, store, events } = state;
   const { config } = settings;
-  const { providers: ready, statuses } =
-    options.providers === undefined
-      ? await createProviders({ ...providerSettings(settings), refusesDemo: refusesDemo(settings, role) }, signal)
-      : { providers: options.providers, statuses: [] };
+  const {
+    providers: ready,
+    statuses,
+    demoInstead,
+    lookAgain,
+  } = options.providers === undefined
+    ? await createProviders({ ...providerSettings(settings), refusesDemo: refusesDemo(settings, role) }, signal)
+    : { providers: options.providers, statuses: [], demoInstead: "", lookAgain: undefined };
   const { dollars } = config.limits;
   const priceOf = createPriceList({
     configured: config.models.prices,
@@ -61,10 +67,26 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
     onChange: (isOffline) =>
       isOffline ? log.warn({}, `${noNetwork}. Local models answer`) : log.info({}, "this machine has a network again"),
   });
-  const provider = createCascade({ providers, events, network, refusedKeys });
+  const cascade = createCascade({ providers, events, network, refusedKeys });
+  const models = modelsToChoose(settings, providers);
+  const find = createLateModel(lookAgain, (late) => {
+    chosen.unshift(late);
+    providers.unshift(watch.observe(late));
+    models.splice(0, models.length, ...modelsToChoose(settings, providers));
+    log.info({ model: late.model }, `${late.model} answers from now on, and no longer the demo`);
+  });
+  const provider: Provider = {
+    ...cascade,
+    get model() {
+      return providers[0]?.model ?? cascade.model;
+    },
+    async *stream(request, within) {
+      await find(within);
+      yield* cascade.stream(request, within);
+    },
+  };
   const choice = createModelChoice({
-    store,
-    models: modelsToChoose(settings, providers),
+    ...{ store, models },
     isConversation: async (conversationId) =>
       (await ledger.list("turn", { group: conversationId, limit: 1 })).length > 0,
   });
@@ -79,10 +101,36 @@ export async function buildModels(options: AppOptions, state: State, signal: Abo
   });
   const endings = () => endingChecks(settings, chosen, { asked: watch.chosen() });
   for (const { what, todo } of endings()) log.warn({}, `${what}. ${todo}`);
-  const checks = () => [...watch.checks(), ...endings(), ...networkChecks(chosen, network), ...warningsOf(statuses)];
-  const watched = { ...watch, checks };
+  const isDemoAlone = () =>
+    demoInstead !== "" && chosen.every(({ name, model }) => name === "demo" || !watch.isAnswering(model));
+  const demoChecks = () => (isDemoAlone() ? [demoAloneCheck(demoInstead)] : []);
+  for (const { what, todo } of demoChecks()) log.warn({}, `${what}. ${todo}`);
+  const checks = () => [
+    ...watch.checks(),
+    ...demoChecks(),
+    ...endings(),
+    ...networkChecks(chosen, network),
+    ...warningsOf(statuses),
+  ];
+  const watched: ModelWatch = {
+    ...{ ...watch, checks },
+    async check(within, count) {
+      await find(within);
+      await watch.check(within, count);
+    },
+  };
   const endUserOf = config.models.userIds === "off" ? async () => undefined : createEndUsers(ledger);
-  return { statuses, provider, usage, priceOf, choice, endUserOf, watch: watched, close: async () => network.close() };
+  return {
+    statuses,
+    demoInstead,
+    provider,
+    usage,
+    priceOf,
+    choice,
+    endUserOf,
+    watch: watched,
+    close: async () => network.close(),
+  };
 }
 
 /**
@@ -109,6 +157,41 @@ function createEndUsers(ledger: Pick<Ledger, "create" | "get">): Models["endUser
       key = undefined;
       throw thrown;
     }
+  };
+}
+
+/** Calls `onFound` at most once. While it looks for one caller, the others wait with it. */
+function createLateModel(
+  look: ((signal: AbortSignal) => Promise<Provider | undefined>) | undefined,
+  onFound: (provider: Provider) => void,
+): (signal: AbortSignal) => Promise<void> {
+  let running: Promise<void> | undefined;
+  let isOver = look === undefined;
+
+  async function lookNow(signal: AbortSignal): Promise<void> {
+    const found = await look?.(signal);
+    if (found === undefined) return;
+    isOver = true;
+    onFound(found);
+  }
+
+  return async (signal) => {
+    if (isOver) return;
+    running ??= lookNow(signal).finally(() => {
+      running = undefined;
+    });
+    await running;
+  };
+}
+
+/** Somebody has set up a model, and would take the demo's readiness for the model's. */
+function demoAloneCheck(why: string): HealthCheck {
+  const what = `no model that the settings name can be used, so only the demo answers, which is no AI (${why})`;
+  return {
+    name: "model",
+    state: "broken",
+    what,
+    todo: "Correct that. If the demo is meant to answer: REMORA_MODEL=demo",
   };
 }
 

@@ -212,7 +212,7 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
   const isChat = settings.discord !== null || settings.slack !== null;
   const asked = { ...providerSettings(settings), refusesDemo: isChat };
   try {
-    const { providers, statuses } = await createProviders(asked, AbortSignal.timeout(probeTimeoutMs));
+    const { providers, statuses, demoInstead } = await createProviders(asked, AbortSignal.timeout(probeTimeoutMs));
     const order: string[] = settings.config.models.order;
     const hasModel = providers.some(({ name }) => name !== "demo");
     const orNot = (name: string) =>
@@ -232,7 +232,8 @@ async function checkModels(settings: Settings): Promise<HealthCheck[]> {
       providers.map(async (provider): Promise<HealthCheck> => {
         const { model } = provider;
         const { hint = "", reason } = statuses.find((status) => status.model === model) ?? {};
-        if (provider.name === "demo") return { name: "model", state: "ok", what: `${model}: ${hint}` };
+        if (provider.name === "demo")
+          return { name: "model", state: demoInstead === "" ? "ok" : "warning", what: `${model}: ${hint}` };
         const result = await checkModelCall(provider, { signal: AbortSignal.timeout(modelTimeoutMs) });
         if (result.ok && result.usage.cost !== undefined) reporting.add(model);
         if (!result.ok) return { name: "model", state: "warning", what: result.problem, todo: result.fix };

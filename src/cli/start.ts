@@ -111,7 +111,9 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
   const platforms = report.platforms.filter((platform) => platform.name !== "local");
   const lines = [
     "",
-    "Remora is ready.",
+    report.demoInstead === ""
+      ? "Remora is ready."
+      : "Remora has started, but only the demo answers, which is no AI: no model that the settings name can be used.",
     "",
     role === "worker" || !settings.config.local.enabled
       ? `  Health    ${report.url}/readyz`

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An empty variable counts as unset. */
@@ -14,7 +15,7 @@ export interface ConfigProblem {
   message: string;
 }
 
-const environmentKeys: readonly (readonly [name: string, path: readonly string[]])[] = [
+export const environmentKeys: readonly (readonly [name: string, path: readonly string[]])[] = [
   ["ANTHROPIC_API_KEY", ["models", "anthropic", "apiKey"]],
   ["ANTHROPIC_BASE_URL", ["models", "anthropic", "baseUrl"]],
   ["OPENAI_API_KEY", ["models", "openai", "apiKey"]],
@@ -66,7 +67,6 @@ function setIn(target: Record<string, unknown>, path: readonly string[], value: 
   setIn(next, rest, value);
 }
 
-/** Reports an incomplete set of tokens, which would otherwise silently turn the platform off. */
 /** In these file systems of the kernel, creating a folder never returns. */
 export function folderProblems(env: Environment): ConfigProblem[] {
   return ["REMORA_DATA", "REMORA_WORKSPACE"].flatMap((name) => {
@@ -78,6 +78,7 @@ export function folderProblems(env: Environment): ConfigProblem[] {
   });
 }
 
+/** Reports an incomplete set of tokens, which would otherwise silently turn the platform off. */
 export function tokenProblems(env: Environment): ConfigProblem[] {
   const has = (name: string) => readVariable(env, name) !== undefined;
   const hasTransport = has("SLACK_APP_TOKEN") || has("SLACK_SIGNING_SECRET");

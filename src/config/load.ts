@@ -22,8 +22,8 @@ import { exposedFolders } from "./exposed-folders.ts";
 import { readProxies } from "./proxies.ts";
 import { interpolate, readSource, readYaml } from "./read-yaml.ts";
 import { configSchema } from "./schema.ts";
-import { issueProblems } from "./schema-problems.ts";
-import { readSecretFiles } from "./secret-files.ts";
+import { issueProblems, modelProblems } from "./schema-problems.ts";
+import { readSecretFiles, secretProblems, withoutBlanks } from "./secret-files.ts";
 import { listSettingSources } from "./setting-sources.ts";
 import { createSettings, type Settings } from "./settings.ts";
 import { checkVariableNames } from "./variable-names.ts";
@@ -42,7 +42,10 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
   if ("problems" in yaml) return { type: "invalid", problems: yaml.problems };
   const { value, placeOf } = yaml;
   const used = new Set(Array.from(source.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g), ([, name = ""]) => name));
-  const { env, problems } = readSecretFiles(envFile.env, used, root);
+  const { env: written, problems } = readSecretFiles(envFile.env, used, root);
+  const env = withoutBlanks(written);
+  const isFromFile = (name: string) => !envFile.env[name] && Boolean(envFile.env[`${name}_FILE`]);
+  const placeOfVariable = (name: string) => envFile.placeOf(isFromFile(name) ? `${name}_FILE` : name);
   const names = checkVariableNames(envFile.env, used, envFile.placeOf);
   problems.push(...names.problems);
   const raw = interpolate(value ?? {}, env, [], (path, name) => {
@@ -53,12 +56,18 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
     });
   });
   const merged = withEnvironment(raw, env, problems);
-  problems.push(...tokenProblems(env), ...folderProblems(env), ...readProxies(env).problems);
+  problems.push(
+    ...secretProblems(env, placeOfVariable),
+    ...tokenProblems(env),
+    ...folderProblems(env),
+    ...modelProblems(env, placeOfVariable),
+    ...readProxies(env).problems,
+  );
   const parsed = configSchema.safeParse(merged);
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const name = overridingVariable(issue.path, env);
-      problems.push(...issueProblems(issue, merged, name === undefined ? placeOf : () => envFile.placeOf(name)));
+      problems.push(...issueProblems(issue, merged, name === undefined ? placeOf : () => placeOfVariable(name)));
     }
   }
   if (problems.length > 0 || !parsed.success) return { type: "invalid", problems };

@@ -1,10 +1,11 @@
 /** Explains schema problems to people, with suggestions of known keys. */
 import { z } from "zod";
 import { closestName } from "../lib/closest-name.ts";
-import type { ConfigProblem } from "./environment.ts";
-import { configSchema } from "./schema.ts";
+import { type ConfigProblem, type Environment, readVariable } from "./environment.ts";
+import { configSchema, providerNames } from "./schema.ts";
 
 const maxShownCharacters = 80;
+const secretSettings = /^(?:apiKey|clientSecret|headers|secrets)$/;
 
 export function issueProblems(
   issue: z.core.$ZodIssue,
@@ -18,10 +19,47 @@ export function issueProblems(
     });
   }
   const value = issue.path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], raw);
-  const shown = value === undefined ? "no value" : JSON.stringify(value).slice(0, maxShownCharacters);
+  const isSecret = value !== undefined && issue.path.some((key) => secretSettings.test(String(key)));
+  const shown = isSecret ? "its value" : value === undefined ? "no value" : shownValue(value);
   return [
     { place: placeOf(issue.path), key: issue.path.join("."), message: `${shown} can't be used: ${issue.message}.` },
   ];
+}
+
+/** REMORA_MODEL is written `provider/model`, or only a provider. Nothing else may answer in its place. */
+export function modelProblems(env: Environment, placeOf: (name: string) => string): ConfigProblem[] {
+  const value = readVariable(env, "REMORA_MODEL");
+  if (value === undefined || (providerNames as readonly string[]).includes(value)) return [];
+  const clean = value.replaceAll(/[\s"'`‘-‟«»]+/g, "");
+  const [, written = "", rest] = /^([^/]*)(?:\/(.*))?$/s.exec(clean) ?? [];
+  const provider = providerNames.find((name) => name === written.toLowerCase());
+  if (provider !== undefined && rest !== "" && value === `${provider}/${rest}`) return [];
+  const examples: Record<string, string> = { ...defaultModels(), demo: "phrases" };
+  const meant = provider === undefined ? guessOf(clean) : `${provider}/${rest || examples[provider]}`;
+  const what = provider !== undefined && rest === "" ? "names no model" : "is not written provider/model";
+  const foreign = provider === undefined && rest !== undefined ? foreignText : "";
+  return [{ place: placeOf("REMORA_MODEL"), key: "", message: `"${value}" ${what}. Write ${meant}.${foreign}` }];
+}
+
+const foreignText =
+  " The provider is anthropic, openai, ollama or demo; other services are openai, with OPENAI_BASE_URL (docs/models.md).";
+
+function guessOf(model: string): string {
+  const isOllama = !model.includes("/") && model.includes(":");
+  return `${/^claude/i.test(model) ? "anthropic" : isOllama ? "ollama" : "openai"}/${model}`;
+}
+
+function defaultModels() {
+  const { anthropic, openai } = configSchema.parse({}).models;
+  return { anthropic: anthropic.model, openai: openai.model, ollama: "MODEL" };
+}
+
+/** A group with the wrong type may hold a secret. */
+function shownValue(value: unknown): string {
+  return JSON.stringify(value, (key, inner: unknown) => (secretSettings.test(key) ? "…" : inner)).slice(
+    0,
+    maxShownCharacters,
+  );
 }
 
 function nearestKeys(path: readonly PropertyKey[], unknownKey: string): string {

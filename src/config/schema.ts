@@ -3,12 +3,25 @@
  * 250 lines because it lists every setting.
  */
 import { z } from "zod";
+import { tokenFormProblem } from "../lib/text/clean-token.ts";
 import { web } from "./web-schema.ts";
 
 const milliseconds = z.number().int().min(0).max(86_400_000);
 const count = z.number().int().min(1);
-const text = z.string().min(1);
+const text = z.string().trim().min(1);
+export const providerNames = ["anthropic", "openai", "ollama", "demo"] as const;
 const optionalText = text.nullable().default(null);
+/** Every key, whatever its source, so the environment's too. */
+const optionalKey = z
+  .string()
+  .trim()
+  .min(1)
+  .superRefine((key, { addIssue }) => {
+    const wrong = tokenFormProblem(key);
+    if (wrong !== undefined) addIssue(`it ${wrong}. Copy it again, and write only the key`);
+  })
+  .nullable()
+  .default(null);
 const tokenLimit = count.nullable().default(null);
 const dollarLimit = z.number().min(0).max(1_000_000).nullable().default(null);
 
@@ -30,9 +43,7 @@ const durationError =
 
 const models = z
   .strictObject({
-    order: z
-      .array(z.enum(["anthropic", "openai", "ollama", "demo"]))
-      .default(["anthropic", "openai", "ollama", "demo"]),
+    order: z.array(z.enum(providerNames)).default([...providerNames]),
     maxOutputTokens: z.number().int().min(256).max(200_000).default(16_000),
     choices: z
       .array(text.regex(/^(?:anthropic|openai|ollama|demo)\/\S+$/, "a model is written provider/model"))
@@ -43,7 +54,7 @@ const models = z
       .strictObject({
         model: text.default("claude-sonnet-5-5"),
         effort: z.enum(["low", "medium", "high", "xhigh", "max"]).nullable().default(null),
-        apiKey: optionalText,
+        apiKey: optionalKey,
         baseUrl: optionalText,
       })
       .prefault({}),
@@ -52,7 +63,7 @@ const models = z
         model: text.default("gpt-6-luna"),
         api: z.enum(["auto", "responses", "chat"]).default("auto"),
         effort: z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullable().default(null),
-        apiKey: optionalText,
+        apiKey: optionalKey,
         baseUrl: optionalText,
       })
       .prefault({}),
@@ -246,7 +257,7 @@ const embeddings = z
         .url({ protocol: /^https?$/, error: "give an http(s) address, or null" })
         .nullable()
         .default(null),
-      apiKey: optionalText,
+      apiKey: optionalKey,
       dimensions: z
         .int("give a whole number, or null")
         .min(8, "at least 8")
@@ -265,7 +276,7 @@ const transcription = z
     {
       baseUrl: z.url({ protocol: /^https?$/, error: "use the server's address, such as http://127.0.0.1:8000/v1" }),
       model: z.string({ error: "give the name of a model" }).min(1, "give the name of a model"),
-      apiKey: optionalText,
+      apiKey: optionalKey,
       language: z
         .string()
         .regex(/^[a-z]{2,3}$/, "use the code of a language, such as en, de or es; null: the server detects it")
@@ -380,7 +391,7 @@ export const configSchema = z.strictObject({
 
 /** As in OTEL_EXPORTER_OTLP_HEADERS. */
 function isHeaderList(list: string): boolean {
-  return list.split(",").every((pair) => /^\s*[\w-]+\s*=(?:[^%]|%[\da-fA-F]{2})*$/.test(pair));
+  return list.split(",").every((pair) => /^\s*[\w-]+\s*=(?:[ -$&-~]|%[\da-fA-F]{2})*$/.test(pair));
 }
 
 export type Config = z.infer<typeof configSchema>;

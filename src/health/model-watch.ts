@@ -17,6 +17,8 @@ export interface ModelWatch {
   checks(): HealthCheck[];
   /** Why the model failed the last time. Undefined if it answered, or has not been asked. */
   problemOf(model: string): string | undefined;
+  /** True if its last answer was one. */
+  isAnswering(model: string): boolean;
   /** True if no model can answer. */
   isBroken(): boolean;
   /** Models that conversations have chosen besides. */
@@ -183,6 +185,7 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
       const one = known.get(model);
       return one?.state === "broken" ? one.what : undefined;
     },
+    isAnswering: (model) => known.get(model)?.state === "ok",
     isBroken,
     chosen: () => chosen,
   };

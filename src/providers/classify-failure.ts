@@ -127,6 +127,8 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   const chain = causesOf(thrown);
   const known = chain.find((link) => link instanceof RemoraError);
   if (known !== undefined) return known;
+  // Such an error's text has the whole header. Only the key varies, so nothing of it is kept, not even as the cause.
+  if (chain.some(isHeaderError)) return failure(place, "impossibleKey");
   const reported = reportedIn(chain);
   if (reported !== undefined) return reportedFailure(place, reported);
   const codes = chain.flatMap((link) => codeOf(link) ?? []);
@@ -137,6 +139,11 @@ export function thrownFailure(place: ProviderPlace, thrown: unknown): RemoraErro
   if (isRefused) return failure(place, "badUrl", { cause: thrown });
   const code = codes.at(-1);
   return failure(place, kind, { ...(code === undefined ? { said: messageOf(last) } : { note: code }), cause: thrown });
+}
+
+function isHeaderError(link: unknown): boolean {
+  const isOfHeader = /\bHeaders?\b|\bByteString\b/i.test(messageOf(link));
+  return isOfHeader && (link instanceof TypeError || codeOf(link)?.startsWith("ERR_INVALID_") === true);
 }
 
 /** True if no connection was made: not to the host, not through the proxy, or not in time. */

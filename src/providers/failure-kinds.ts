@@ -29,6 +29,12 @@ export const failureKinds = {
     isRetryable: false,
     say: (place) => `the key was refused; set a valid one in ${place.keySetting}`,
   },
+  /** No header can hold it. */
+  impossibleKey: {
+    code: "provider.wrong-key",
+    isRetryable: false,
+    say: (place) => `the key has a character that no key has; copy it again: ${place.keySetting}`,
+  },
   closedAccount: {
     code: "provider.wrong-key",
     isRetryable: false,

@@ -50,6 +50,10 @@ export interface ProviderStatus {
 export interface SelectedProviders {
   providers: Provider[];
   statuses: ProviderStatus[];
+  /** Why the demo answers although the settings name a model service. Empty if it does not, or they name none. */
+  demoInstead: string;
+  /** Only if the demo answers because nothing else is ready: looks whether Ollama, which had no model, has one by now. */
+  lookAgain?(signal: AbortSignal): Promise<Provider | undefined>;
 }
 
 interface ProbedProvider {
@@ -82,8 +86,43 @@ export async function createProviders(settings: ProviderSettings, signal: AbortS
   else if (settings.refusesDemo === true) {
     if (providers.length === 0) throw noModel(statuses);
   } else if (!statuses.some((status) => status.isReady)) providers.push(demo);
-  statuses.push(demoStatus(demo, providers.includes(demo), isDemoWanted));
-  return { providers, statuses };
+  const isInstead = !isDemoWanted && providers.includes(demo) && namesService(settings);
+  const demoInstead = isInstead ? reasonsOf(statuses, settings) : "";
+  const ofDemo = demoStatus(demo, providers.includes(demo), isDemoWanted);
+  statuses.push(ofDemo);
+  const late = candidates.find(({ status, provider }) => status.name === "ollama" && provider === undefined);
+  if (late === undefined || isDemoWanted || !ofDemo.isReady) return { providers, statuses, demoInstead };
+  return {
+    ...{ providers, statuses, demoInstead },
+    async lookAgain(within) {
+      const { status, provider } = await candidateOf("ollama", settings, preferred, within);
+      Object.assign(late.status, status);
+      if (!status.isReady) return undefined;
+      Object.assign(ofDemo, demoStatus(demo, false, false));
+      return provider;
+    },
+  };
+}
+
+/** False for a fresh installation, whose demo is no mistake. */
+function namesService(settings: ProviderSettings): boolean {
+  const isNamed = settings.preferred !== undefined || !settings.order.includes("demo");
+  return isNamed || settings.order.some((name) => isSetUp(name, settings));
+}
+
+function isSetUp(name: string, { anthropic, openai, ollama, preferred }: ProviderSettings): boolean {
+  const given: Record<string, (string | undefined)[]> = {
+    anthropic: [anthropic.apiKey, anthropic.baseUrl],
+    openai: [openai.apiKey, openai.baseUrl],
+    ollama: [ollama.host, ollama.model],
+  };
+  return preferred?.split("/", 1)[0] === name || (given[name] ?? []).some((value) => value !== undefined);
+}
+
+/** Those that nobody has set up are no reason, unless nobody has set up any. */
+function reasonsOf(statuses: readonly ProviderStatus[], settings: ProviderSettings): string {
+  const setUp = statuses.filter(({ name }) => isSetUp(name, settings));
+  return (setUp.length === 0 ? statuses : setUp).map(({ model, hint }) => `${model}: ${hint}`).join("; ");
 }
 
 function noModel(statuses: readonly ProviderStatus[]): RemoraError {

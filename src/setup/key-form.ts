@@ -1,4 +1,5 @@
-/** Recognizes keys of another service by their form, so that they are not sent to a model's server. */
+/** Recognizes keys of another service by their form, and what is no key, so that they are not sent to a model's server. */
+import { tokenFormProblem } from "../lib/text/clean-token.ts";
 import type { CheckProblem } from "../ports/check.ts";
 import type { ProviderName } from "./services.ts";
 
@@ -21,8 +22,14 @@ const wrongFor: Record<ProviderName, typeof notForModels> = {
 };
 
 export function keyFormProblem(provider: ProviderName, key: string): CheckProblem | undefined {
+  const unusual = tokenFormProblem(key);
+  if (unusual !== undefined) return problem(`The key ${unusual}. It was not sent.`, "Copy it again, and only the key.");
   const wrong = wrongFor[provider].find(({ form }) => form.test(key));
   if (wrong === undefined) return undefined;
-  const problem = `This is ${wrong.what}, not a key for this model. It was not sent.`;
-  return { ok: false, code: "setup.wrong-key", problem, fix: "Copy the key from the model service's own page." };
+  const text = `This is ${wrong.what}, not a key for this model. It was not sent.`;
+  return problem(text, "Copy the key from the model service's own page.");
+}
+
+function problem(text: string, fix: string): CheckProblem {
+  return { ok: false, code: "setup.wrong-key", problem: text, fix };
 }

@@ -288,6 +288,109 @@ describe("secrets in files", () => {
   });
 });
 
+describe("keys and tokens", () => {
+  const secret = "SECRET";
+  const written = {
+    line: "SECRET1\nSECRET2",
+    space: "SECRET1 SECRET2",
+    quotes: "“SECRET”",
+    control: "SECRET\u0007",
+    accent: "SECRÉTSECRET",
+  };
+  const sources = (value: string): [place: string, yaml: string, env: Environment][] => {
+    const path = join(folder, "secret");
+    writeFileSync(path, value);
+    return [
+      ["OPENAI_API_KEY", "", { OPENAI_API_KEY: value }],
+      ["OPENAI_API_KEY_FILE", "", { OPENAI_API_KEY_FILE: path }],
+      ["DISCORD_TOKEN", "", { DISCORD_TOKEN: value }],
+      ["SLACK_BOT_TOKEN_FILE", "", { SLACK_BOT_TOKEN_FILE: path, SLACK_APP_TOKEN: "xapp-1" }],
+      ["REDIS_URL", "", { REDIS_URL: value }],
+      ["remora.yaml:1", `models: { anthropic: { apiKey: ${JSON.stringify(value)} } }\n`, {}],
+      [
+        "remora.yaml:1",
+        "transcription: { baseUrl: 'http://a.example', model: m, apiKey: '${MY_KEY}' }\n",
+        { MY_KEY: value },
+      ],
+    ];
+  };
+
+  test.each(Object.entries(written))(
+    "with a %s that no key has are a problem that names the place, not the value",
+    (_what, value) => {
+      for (const [place, yaml, env] of sources(value)) {
+        const problems = problemsIn(yaml, env);
+        expect(problems).toMatchObject([{ place: expect.stringContaining(place) }]);
+        expect(formatProblems(problems)).toMatch(/(?:has several lines|has a .*)\. Copy it again, and write only/);
+        expect(formatProblems(problems)).not.toContain(secret);
+      }
+    },
+  );
+
+  test("lose the blanks around them", () => {
+    const { config, discord } = settingsOf("models: { anthropic: { apiKey: ' sk-one ' } }\n", {
+      ...{ OPENAI_API_KEY: " sk-two\t", DISCORD_TOKEN: " three \n", ANTHROPIC_API_KEY: "  " },
+    });
+    expect([config.models.anthropic.apiKey, config.models.openai.apiKey, discord?.token]).toEqual([
+      "sk-one",
+      "sk-two",
+      "three",
+    ]);
+  });
+
+  test("of the wrong type are not shown either", () => {
+    const text = formatProblems(
+      problemsIn("models: { openai: { apiKey: [SECRET] }, anthropic: [{ apiKey: SECRET }] }\n"),
+    );
+    expect(text).toContain("models.openai.apiKey: its value can't be used");
+    expect(text).not.toContain(secret);
+  });
+});
+
+describe("REMORA_MODEL", () => {
+  test.each([
+    ["gpt-6-luna", '"gpt-6-luna" is not written provider/model. Write openai/gpt-6-luna.'],
+    ["claude-sonnet-5-5", "Write anthropic/claude-sonnet-5-5."],
+    ["gemma3:4b", "Write ollama/gemma3:4b."],
+    ["OpenAI/gpt-6-luna", "Write openai/gpt-6-luna."],
+    ["“openai/gpt-6-luna”", "Write openai/gpt-6-luna."],
+    ["openai/ gpt-6-luna", "Write openai/gpt-6-luna."],
+    ["openai/", '"openai/" names no model. Write openai/gpt-6-luna.'],
+    ["OLLAMA", "Write ollama/MODEL."],
+    [
+      "google/gemini-3.6-flash",
+      "Write openai/google/gemini-3.6-flash. The provider is anthropic, openai, ollama or demo",
+    ],
+    ["/", "is not written provider/model"],
+  ])("as %s stops the start, and the problem says what to write", (value, message) => {
+    expect(problemsIn("", { REMORA_MODEL: value })).toEqual([
+      { place: "REMORA_MODEL", key: "", message: expect.stringContaining(message) },
+    ]);
+  });
+
+  test.each([
+    ["demo", "demo"],
+    ["demo/phrases", "demo/phrases"],
+    ["ollama", "ollama"],
+    ["openai/openai/gpt-oss-120b", "openai/openai/gpt-oss-120b"],
+    ["ollama/hf.co/a/B:Q4_K_M", "ollama/hf.co/a/B:Q4_K_M"],
+    [" openai/gpt-6-luna ", "openai/gpt-6-luna"],
+    ["'openai/gpt-6-luna'", "openai/gpt-6-luna"],
+  ])("may be %s", (value, meant) => {
+    expect(settingsOf("", { REMORA_MODEL: value }).preferredModel).toBe(meant);
+  });
+
+  test("and addresses lose the blanks and quotes around them", () => {
+    const { models } = settingsOf("models: { anthropic: { baseUrl: ' http://a.example ' } }\n", {
+      ...{ OPENAI_BASE_URL: "http://b.example/v1 ", OLLAMA_HOST: '"http://c.example"' },
+    }).config;
+    const { anthropic, openai, ollama } = models;
+    expect([anthropic.baseUrl, openai.baseUrl, ollama.host]).toEqual([
+      ...["http://a.example", "http://b.example/v1", "http://c.example"],
+    ]);
+  });
+});
+
 describe("folders for tools", () => {
   test("can't be those with Remora's own data and configuration", () => {
     const data = join(folder, "data");

@@ -2,11 +2,14 @@
  * The whole process and its model's service: a service that refuses every turn is not ready and says what to do, and one that
  * says what a call costs has its calls counted.
  */
+import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { commandHere } from "../cli/remora-here.ts";
 import { type ChatClient, createChatClient } from "../doubles/chat-client.ts";
+import { freePort } from "../doubles/free-port.ts";
 import { type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { moneyAnswers } from "../doubles/model-rules/money.ts";
 import { startRemora } from "../doubles/remora-in-process.ts";
@@ -97,3 +100,41 @@ test("a budget counts what a service without known prices says that each call co
   await expect.poll(ask, patience).toBe("Hello there.");
   expect((await chat.command("usage", "", { dm: true })).text).toMatch(/\$0\.25 of \$100/);
 }, 120_000);
+
+test("a model that is set up and can't be used is not ready, though the demo answers, and start and doctor say why", async () => {
+  await start("", { OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: "api.example.com/v1" });
+  const why = "OPENAI_BASE_URL is not an http(s) address: api.example.com/v1";
+  expect(await readyz()).toMatchObject({ status: 503, text: expect.stringContaining(why) });
+  expect(remora.stdout()).toContain("Remora has started, but only the demo answers");
+  expect(remora.stderr()).toContain(`no model that the settings name can be used, so only the demo answers`);
+  const { stdout, code } = await commandHere(environmentOf(home, env), ["doctor"]);
+  expect(stdout).toMatch(/broken\s+model\s+demo\//);
+  expect(code).toBe(1);
+}, 120_000);
+
+test.each([
+  ["names", "models: { order: [ollama, demo], ollama: { model: 'llama3.2' } }"],
+  ["does not name", "models: { order: [ollama, demo] }"],
+])(
+  "a local model that the configuration %s and that starts later answers, without a restart",
+  async (_how, config) => {
+    const port = await freePort();
+    const chat = await start(config, { OLLAMA_HOST: `http://127.0.0.1:${port}` });
+    expect(await readyz()).toMatchObject({ status: 503, text: expect.stringContaining("only the demo answers") });
+    const late = createServer((socket) => {
+      const onward = connect(Number(new URL(model.url).port), "127.0.0.1");
+      socket.on("error", () => onward.destroy());
+      onward.on("error", () => socket.destroy());
+      socket.pipe(onward).pipe(socket);
+    });
+    await once(late.listen(port, "127.0.0.1"), "listening");
+    try {
+      expect((await chat.answerTo(await chat.say("hello", { dm: true }))).text).toBe("Hello there.");
+      expect(await readyz()).toMatchObject({ status: 200 });
+      expect((await chat.command("model")).text).toMatch(/^- `ollama\/\S+` — used here by default/);
+    } finally {
+      late.close();
+    }
+  },
+  120_000,
+);

@@ -1,6 +1,9 @@
 /** What happens when a model service has a bad day, over each protocol, with the real client libraries. */
 import { createServer } from "node:net";
+import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createAnthropicProvider } from "../../src/providers/anthropic.ts";
+import { createOpenAiProvider } from "../../src/providers/openai.ts";
 import { freePort } from "../doubles/free-port.ts";
 import { type Fault, type ModelDouble, startModelDouble } from "../doubles/model.ts";
 import { apis, asking, berlin, callsIn, collect, failureIn, patient, scripted, text, textIn } from "./apis.ts";
@@ -284,3 +287,23 @@ describe.each(apis)("$name", (api) => {
     expect(`${provider.name}/${double.requests.at(-1)?.body.model}`).toBe(provider.model);
   });
 });
+
+test.each([
+  ["anthropic", createAnthropicProvider, "ANTHROPIC_API_KEY"],
+  ["openai", createOpenAiProvider, "OPENAI_API_KEY"],
+] as const)(
+  "a key for %s that no header can hold is a wrong key, and none of it is told",
+  async (_name, create, name) => {
+    for (const apiKey of ["sk-SECRET1\nSECRET2", "“sk-SECRET”", "sk-SECRET\u0000"]) {
+      const error = failureIn(
+        await collect(create({ apiKey: () => apiKey, model: "m", baseUrl: "http://127.0.0.1:1" }), asking("hello")),
+      );
+      expect(error).toMatchObject({
+        code: "provider.wrong-key",
+        isRetryable: false,
+        message: expect.stringContaining(name),
+      });
+      expect(inspect(error, { depth: 10 })).not.toContain("SECRET");
+    }
+  },
+);

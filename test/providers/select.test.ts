@@ -23,10 +23,10 @@ async function select(more: Partial<ProviderSettings> = {}) {
     timeouts: patient,
     ...more,
   };
-  const { providers, statuses } = await createProviders(settings, new AbortController().signal);
+  const { providers, statuses, demoInstead } = await createProviders(settings, new AbortController().signal);
   const ready = statuses.filter((status) => status.isReady).map((status) => status.model);
   const hints = Object.fromEntries(statuses.map((status) => [status.name, status.hint]));
-  return { providers, statuses, models: providers.map((provider) => provider.model), ready, hints };
+  return { providers, statuses, demoInstead, models: providers.map((provider) => provider.model), ready, hints };
 }
 
 describe("choosing providers", () => {
@@ -37,6 +37,25 @@ describe("choosing providers", () => {
     expect(hints).toMatchObject({ anthropic: "set ANTHROPIC_API_KEY", openai: "set OPENAI_API_KEY" });
     expect(hints.ollama).toContain("start Ollama");
     expect(hints.demo).toContain("no AI");
+  });
+
+  test("tells apart a demo that nobody has replaced yet, and one that answers instead of a model that is set up", async () => {
+    const fresh = { ollama: { context: usualContext } };
+    const openai = { model: "o", api: "chat" as const };
+    expect((await select(fresh)).demoInstead).toBe("");
+    expect((await select({ ...fresh, preferred: "demo" })).demoInstead).toBe("");
+    expect((await select({ ...fresh, order: ["demo"], openai: { ...openai, apiKey: "k" } })).demoInstead).toBe("");
+    expect((await select({ ...fresh, openai: { ...openai, apiKey: "k" } })).demoInstead).toBe("");
+    expect((await select({ ...fresh, openai: { ...openai, apiKey: "k", baseUrl: "api.x.ai/v1" } })).demoInstead).toBe(
+      "openai/o: OPENAI_BASE_URL is not an http(s) address: api.x.ai/v1",
+    );
+    expect((await select({ ...fresh, preferred: "anthropic/claude-x" })).demoInstead).toBe(
+      "anthropic/claude-x: set ANTHROPIC_API_KEY",
+    );
+    expect((await select({ ...fresh, order: ["anthropic"] })).demoInstead).toContain("set ANTHROPIC_API_KEY");
+    expect((await select()).demoInstead).toContain("no answer at");
+    const missing = { ollama: { host: double.url, model: "qwen3", context: usualContext } };
+    expect((await select(missing)).demoInstead).toContain("run: ollama pull qwen3");
   });
 
   test("takes the ones with keys in the configured order, and no demo model", async () => {

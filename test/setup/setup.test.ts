@@ -300,6 +300,12 @@ test("without a terminal, the missing flag is named, and nothing half is in forc
   await expect(run(askByFlags({ output, isYes: false }))).rejects.toThrow("Give --provider, or --yes");
   const yes = askByFlags({ output, isYes: true });
   await expect(run(yes, { provider: "anthropic" })).rejects.toThrow("Give --model-key-file");
+  const lines = await file("key", "sk-SECRET1\nSECRET2");
+  const several = "[--model-key-file] The key has several lines. It was not sent. Copy it again, and only the key.";
+  await expect(run(yes, { provider: "openai", modelKeyFile: lines })).rejects.toThrow(several);
+  await expect(
+    run(yes, { provider: "compatible", modelUrl: `${model?.url}/v1`, model: "m", modelKeyFile: lines }),
+  ).rejects.toThrow(several);
   const bot = await file("bot", slack?.botToken ?? "");
   await expect(run(yes, { slackBotTokenFile: bot })).rejects.toThrow("Give --slack-app-token-file");
   expect((await loadedSettings()).slack).toBeNull();

@@ -2,7 +2,7 @@
 import { type APIApplication, type RESTAPIPartialCurrentUserGuild, Routes } from "discord.js";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";
-import { cleanToken } from "../../lib/text/clean-token.ts";
+import { cleanToken, tokenFormProblem } from "../../lib/text/clean-token.ts";
 import { sentence } from "../../lib/text/sentence.ts";
 import { withoutPlace } from "../../lib/text/without-place.ts";
 import type { CheckProblem, CheckResult } from "../../ports/check.ts";
@@ -52,8 +52,8 @@ export async function checkToken(
 
 function formProblem(token: string): string | undefined {
   if (token === "") return "There is no token.";
-  if (/\s/.test(token)) return "There is a space or a line break inside the token.";
-  if (/[^\x21-\x7e]/.test(token)) return "The token has characters that no token has.";
+  const wrong = tokenFormProblem(token);
+  if (wrong !== undefined) return `The token ${wrong}.`;
   if (/^xox|^xapp-/.test(token)) return "This is a Slack token, not a Discord token.";
   if (/^\d{15,21}$/.test(token)) return "This is an id, not the bot's token.";
   if (/^[0-9a-f]{64}$/.test(token)) return "This is the application's public key, not the bot's token.";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { messageOf, RemoraError } from "../../lib/errors.ts";
 import { silentLog } from "../../lib/log.ts";
-import { cleanToken } from "../../lib/text/clean-token.ts";
+import { cleanToken, tokenFormProblem } from "../../lib/text/clean-token.ts";
 import { sentence } from "../../lib/text/sentence.ts";
 import { withoutPlace } from "../../lib/text/without-place.ts";
 import type { CheckProblem, CheckResult } from "../../ports/check.ts";
@@ -97,8 +97,8 @@ function formProblem(token: string, { prefix, name, page, other }: TokenKind): C
   const wrong = (code: string, text: string) =>
     problem(`slack.${code}`, text, `Copy the token that begins with ${prefix} from ${page}.`);
   if (token === "") return wrong("empty", `There is no ${name}.`);
-  if (/\s/.test(token)) return wrong("form", `There is a space or a line break inside the ${name}.`);
-  if (/[^\x21-\x7e]/.test(token)) return wrong("form", `The ${name} has characters that no token has.`);
+  const unusual = tokenFormProblem(token);
+  if (unusual !== undefined) return wrong("form", `The ${name} ${unusual}.`);
   if (token.startsWith(other.prefix))
     return wrong(
       "swapped",
