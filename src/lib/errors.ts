@@ -1,5 +1,7 @@
 /** Error messages for people: `[place] what, why, what to do`. Ports return expected failures as values instead. */
 
+import { withoutPlace } from "./text/without-place.ts";
+
 export interface FailureOptions {
   /** Stable and machine-readable, e.g. `config.unknown-key`. */
   code: string;
@@ -10,6 +12,8 @@ export interface FailureOptions {
   retryAfterMs?: number;
   /** What else owners should know. People in a chat do not read it. */
   detail?: string;
+  /** What people in a chat read instead of the message: without the words of a service, which may be HTML or JSON. */
+  forChat?: string;
   cause?: unknown;
 }
 
@@ -19,6 +23,7 @@ export class RemoraError extends Error {
   readonly isRetryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly detail: string | undefined;
+  readonly forChat: string;
 
   constructor(options: FailureOptions) {
     super(`[${options.place}] ${options.message}`, options.cause === undefined ? undefined : { cause: options.cause });
@@ -28,6 +33,7 @@ export class RemoraError extends Error {
     this.isRetryable = options.isRetryable ?? false;
     this.retryAfterMs = options.retryAfterMs;
     this.detail = options.detail;
+    this.forChat = options.forChat ?? withoutPlace(this.message);
   }
 }
 

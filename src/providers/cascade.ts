@@ -166,8 +166,8 @@ function summary(failed: FailedAttempt[]): RemoraError {
   if (last === undefined) throw new TypeError("a failed cascade must have asked a model");
   const refused = failed.find(isRefusal);
   if (refused !== undefined) return refusedByAll(refused, failed);
-  const models = new Set(failed.map(({ candidate }) => candidate.model));
-  if (models.size === 1) return last.error;
+  const latest = new Map(failed.map(({ candidate, error }) => [candidate.model, error]));
+  if (latest.size === 1) return last.error;
   const waits = failed.flatMap(({ error }) => error.retryAfterMs ?? []);
   return new RemoraError({
     code: "provider.all-failed",
@@ -175,6 +175,7 @@ function summary(failed: FailedAttempt[]): RemoraError {
     message: `no model could answer: ${failed.map(({ candidate, error }) => `${candidate.model}: ${error.message}`).join(" — ")}`,
     isRetryable: failed.some(({ error }) => error.isRetryable),
     ...(waits.length === failed.length ? { retryAfterMs: Math.min(...waits) } : {}),
+    forChat: `No model could answer:\n${[...latest].map(([model, error]) => `- ${model}: ${error.forChat}`).join(".\n")}`,
     cause: last.error,
   });
 }
@@ -186,16 +187,19 @@ function isRefusal({ error }: FailedAttempt): boolean {
 /** One model's refusal is the reason, whatever became of the others: the same question would be refused again. */
 function refusedByAll(first: FailedAttempt, failed: readonly FailedAttempt[]): RemoraError {
   const others = failed.filter(({ candidate }) => candidate.model !== first.candidate.model);
-  const said = others.map((other) =>
-    isRefusal(other)
-      ? `${other.candidate.model}, which declined, too`
-      : `${other.candidate.model}: ${withoutPlace(other.error.message)}`,
-  );
-  if (said.length === 0) return first.error;
+  if (others.length === 0) return first.error;
+  const said = (textOf: (error: RemoraError) => string): string => {
+    const each = others.map((other) => {
+      const { model } = other.candidate;
+      return isRefusal(other) ? `${model}, which declined, too` : `${model}: ${textOf(other.error)}`;
+    });
+    return `${textOf(first.error)} (also asked: ${each.join("; ")})`;
+  };
   return new RemoraError({
     code: first.error.code,
     place: "models",
-    message: `${withoutPlace(first.error.message)} (also asked: ${said.join("; ")})`,
+    message: said(({ message }) => withoutPlace(message)),
+    forChat: said(({ forChat }) => forChat),
     cause: first.error,
   });
 }

@@ -22,15 +22,18 @@ export interface FailureDetails {
 }
 
 export function failure(place: ProviderPlace, kind: FailureKind, details: FailureDetails = {}): RemoraError {
-  const { code, isRetryable, say, isAboutMoney = false }: Kind = failureKinds[kind];
+  const { code, isRetryable, say, sayInChat = say, isAboutMoney = false }: Kind = failureKinds[kind];
   const { resetsAt } = details;
   const words = shorten(withoutKeys(oneSpaced(details.said ?? "")), maxSaidLength);
+  const said = words === "" ? "" : ` (${words})`;
+  const shownPlace = { ...place, baseUrl: shownUrl(place.baseUrl) };
   const resets = resetsAt === undefined ? "" : `, which resets on ${timeText(resetsAt)}`;
   const retryAfterMs = resetsAt === undefined ? details.retryAfterMs : resetsAt - Date.now();
   return new RemoraError({
     code,
     place: `provider ${place.name}`,
-    message: say({ ...place, baseUrl: shownUrl(place.baseUrl) }, words === "" ? "" : ` (${words})`, resets),
+    message: say(shownPlace, said, resets),
+    forChat: sayInChat(shownPlace, kind === "refused" ? said : "", resets),
     isRetryable,
     ...(isAboutMoney && words !== "" ? { detail: words } : {}),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

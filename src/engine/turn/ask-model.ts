@@ -1,5 +1,5 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
-import { withoutPlace } from "../../lib/text/without-place.ts";
+import type { RemoraError } from "../../lib/errors.ts";
 import type { BuiltContext } from "../../ports/context.ts";
 import { untrustedFor } from "../../ports/origin.ts";
 import type { ModelEvent, ModelRequest, Usage } from "../../ports/provider.ts";
@@ -75,10 +75,11 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     const model = built.request.preferredModel ?? deps.provider.model;
     await countBroken(run, permit, built, { model, text: answer.text });
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
-    if (answer.error.code !== "provider.refused") return `The model could not answer: ${answer.error.message}`;
-    turn.isRefused = true;
-    turn.isFailureFinal = true;
-    return `${withoutPlace(answer.error.message)}.`;
+    if (answer.error.code === "provider.refused") {
+      turn.isRefused = true;
+      turn.isFailureFinal = true;
+    }
+    return failureText(answer.error, hasEarlierTurns(run, built));
   }
   const { text, stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
   deps.events.emit("llm.response", {
@@ -105,6 +106,17 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   // Together, so that the ledger writes both in one commit.
   await Promise.all([run.save(), written]);
   return undefined;
+}
+
+/** For people in the chat. The log has the whole message. */
+function failureText({ code, forChat }: RemoraError, isLater: boolean): string {
+  if (code === "provider.refused" || code === "provider.all-failed") return `${forChat}.`;
+  const more = code === "provider.too-long" && isLater ? " A new conversation is shorter: /remora new." : "";
+  return `The model could not answer: ${forChat}.${more}`;
+}
+
+function hasEarlierTurns({ turn }: TurnRun, { request }: BuiltContext): boolean {
+  return request.messages.filter(({ role }) => role === "assistant").length > turn.steps.length;
 }
 
 const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
