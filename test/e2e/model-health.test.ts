@@ -66,8 +66,11 @@ test("an account at its spending limit is not ready, says when that ends, and is
   });
   await expect.poll(readyz, patience).toMatchObject({ status: 503 });
   expect((await readyz()).text).toMatch(
-    /the account has reached its spending limit, which resets on 2099-04-01 00:00 UTC; .* \(400 You have reached your specified API usage limits/,
+    /the account has reached its spending limit, which resets on 2099-04-01 00:00 UTC; whoever manages the account/,
   );
+  expect((await readyz()).text).not.toMatch(/usage limits|spending limit.*Raise the limit/);
+  const page = (await (await chat.request("GET", "/dashboard/data/health")).json()) as { status: { name: string }[] };
+  expect(page.status.filter(({ name }) => name.startsWith("model anthropic/"))).toMatchObject([{ state: "error" }]);
   const { text } = await chat.answerTo(await chat.say("hello", { dm: true }));
   expect(text).toMatch(
     /has reached its spending limit, which resets on 2099-04-01 00:00 UTC; whoever manages the account/,
