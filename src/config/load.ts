@@ -22,7 +22,7 @@ import { exposedFolders } from "./exposed-folders.ts";
 import { readProxies } from "./proxies.ts";
 import { interpolate, readSource, readYaml } from "./read-yaml.ts";
 import { configSchema } from "./schema.ts";
-import { issueProblems } from "./schema-problems.ts";
+import { issueProblems, wordsFor } from "./schema-problems.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { listSettingSources } from "./setting-sources.ts";
 import { createSettings, type Settings } from "./settings.ts";
@@ -54,7 +54,7 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
   });
   const merged = withEnvironment(raw, env, problems);
   problems.push(...tokenProblems(env), ...folderProblems(env), ...readProxies(env).problems);
-  const parsed = configSchema.safeParse(merged);
+  const parsed = configSchema.safeParse(merged, { error: wordsFor });
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const name = overridingVariable(issue.path, env);
