@@ -1,7 +1,7 @@
 /**
  * Asks a model for one word, as a turn would: by the same provider, with system text and a tool. Only an answer proves that
  * the key, the model's name and the account work, and that the service takes tools with this model. A call of the tool, and
- * thoughts alone, are answers too. Nothing runs the tool.
+ * thoughts up to the output limit, are answers too. Nothing runs the tool.
  */
 import type { RemoraError } from "../lib/errors.ts";
 import { sentence } from "../lib/text/sentence.ts";
@@ -63,12 +63,12 @@ export async function callModel(
   return answered();
 }
 
-/** A model that thinks may spend the whole limit on thinking. That is an answer too, and so is a refusal. */
+/**
+ * A refusal is an answer. So is the output limit, which a model may spend on thinking: it ends a stream, and some services say it
+ * as an error. An answer without anything that ended by itself is none, as in turns.
+ */
 function isAnswer(error: RemoraError): boolean {
-  return (
-    ["provider.empty", "provider.refused"].includes(error.code) ||
-    /max_tokens or model output limit was reached/i.test(error.message)
-  );
+  return error.code === "provider.refused" || /max_tokens or model output limit was reached/i.test(error.message);
 }
 
 function problemFor(error: RemoraError, model: string): CheckProblem {

@@ -6,6 +6,12 @@ import type { RemoraError } from "../lib/errors.ts";
 import type { Json } from "./message.ts";
 import type { ToolImage, ToolSpec } from "./tool.ts";
 
+/** One object for all requests of one step to one model, whichever part asks again. */
+export interface Tries {
+  /** How many requests may follow. */
+  left: number;
+}
+
 /** Stable parts come first so that the provider can cache the beginning of the prompt. */
 export interface SystemPart {
   text: string;
@@ -58,6 +64,8 @@ export interface ModelRequest {
   isRefusalFinal?: boolean;
   /** Models that declined to answer something in this prompt. They are asked last, because they would decline again. */
   declinedBy?: readonly string[];
+  /** Without it, only each part that asks again has its own limit. */
+  tries?: Tries;
   /** Builds the request again with at most `tokens`, for a model that takes no more. Only the cascade calls it. */
   fitting?(tokens: number): ModelRequest;
   /** As `fitting`, for a model that has refused this request as too long: with at most half the tokens. */

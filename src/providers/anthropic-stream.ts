@@ -1,5 +1,6 @@
 /** Reads one answer of Anthropic's Messages API: text, tool calls, and the thinking blocks to send back. */
 import type Anthropic from "@anthropic-ai/sdk";
+import { textLengthIn } from "../lib/json.ts";
 import type { Json } from "../ports/message.ts";
 import type { StopReason, Usage } from "../ports/provider.ts";
 import { endingWhole, stopOf } from "./answer-end.ts";
@@ -46,13 +47,15 @@ export async function* readAnswer(
         if (event.content_block.type === "tool_use") {
           calls.set(event.index, startedCall(event.content_block));
           open.add(event.index);
-        } else if (event.content_block.type === "thinking") yield { type: "thinking" };
-        else yield paragraphs.of(event.index, shownIn(event.content_block));
+        }
+        if (event.content_block.type === "thinking")
+          yield { type: "thinking", length: textLengthIn(event.content_block) };
+        else yield paragraphs.of(event.index, shownIn(event.content_block), event.content_block);
         break;
       case "content_block_delta": {
         const call = calls.get(event.index);
         blocks.add(event.index, event.delta);
-        yield paragraphs.of(event.index, shownIn(event.delta));
+        yield paragraphs.of(event.index, shownIn(event.delta), event.delta);
         if (event.delta.type === "input_json_delta" && call !== undefined) call.inputJson += event.delta.partial_json;
         break;
       }
@@ -93,9 +96,9 @@ function shownIn(part: Anthropic.ContentBlock | Anthropic.RawContentBlockDelta):
 function createParagraphs(isForPeople: boolean) {
   let before: { index: number; isThought: boolean } | undefined;
   return {
-    of(index: number, { text, isThought }: { text: string; isThought: boolean }): StreamPiece {
-      if (isThought && !isForPeople) return { type: "thinking" };
-      if (text === "") return { type: "progress" };
+    of(index: number, { text, isThought }: { text: string; isThought: boolean }, part: object): StreamPiece {
+      if (isThought && !isForPeople) return { type: "thinking", length: textLengthIn(part) };
+      if (text === "") return { type: "progress", length: textLengthIn(part) };
       const isApart = before !== undefined && before.index !== index && (isThought || before.isThought);
       before = { index, isThought };
       return { type: "text-delta", text: isApart ? `\n\n${text}` : text };

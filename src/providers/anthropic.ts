@@ -65,13 +65,14 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
       const place = anthropicPlace(modelOf(request, "anthropic", model), baseUrl);
       const wanted = { effort, endUser: request.endUser };
       const { sent } = claudeParameters(place.model, wanted);
+      const answer = (asked: ModelRequest, leftOut: ReadonlySet<string>) => {
+        const chosen = claudeParameters(place.model, wanted, leftOut);
+        const headers = { ...keyHeader(), ...chosen.headers };
+        const open = (call: StreamCall) => ask(place, withClient, asked, { ...chosen, headers }, call);
+        return guardedStream({ place, timeouts, request: asked, open }, signal);
+      };
       return pictures.stream(place.model, request, (asked) =>
-        parameters.stream(place.model, sent, (leftOut) => {
-          const chosen = claudeParameters(place.model, wanted, leftOut);
-          const headers = { ...keyHeader(), ...chosen.headers };
-          const open = (call: StreamCall) => ask(place, withClient, asked, { ...chosen, headers }, call);
-          return guardedStream({ place, timeouts, request: asked, open }, signal);
-        }),
+        parameters.stream(place.model, sent, (leftOut) => answer(asked, leftOut), request.tries),
       );
     },
   };

@@ -6,11 +6,11 @@
  *   a stream that breaks        is requested once more; the new text replaces what people have seen
  *   a tool call that is none    is requested once more
  *
- * A model that declines is not asked again, and does not rest, because it works. After a tool call, a failure ends the
+ * All of that, and what the providers try by themselves, shares a few requests. A model that declines is not asked again, and does not rest, because it works. After a tool call, a failure ends the
  * answer.
  */
 import type { RemoraError } from "../lib/errors.ts";
-import type { ModelEvent, ModelRequest } from "../ports/provider.ts";
+import type { ModelEvent, ModelRequest, Tries } from "../ports/provider.ts";
 import type { RankedProvider, Rests } from "./rests.ts";
 import type { Scout } from "./scout.ts";
 
@@ -33,6 +33,9 @@ export interface Attempts {
   ): AsyncGenerator<ModelEvent, FailedAttempt | undefined>;
 }
 
+/** Of one step to one model: other parameters, no picture, a shorter history, and once more after each of them. */
+const maxRequests = 12;
+
 interface Failure {
   error: RemoraError;
   hasText: boolean;
@@ -43,6 +46,7 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
   const { isRefusalFinal = false, declinedBy: _declinedBy, ...request } = others;
   /** The model whose visible text the next attempt replaces. */
   let broken: string | undefined;
+  const triesOf = new Map<RankedProvider, Tries>();
 
   async function* once(
     candidate: RankedProvider,
@@ -86,12 +90,15 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
     async *ask(candidate, connection, insteadBecause) {
       const limit = candidate.provider.promptTokens?.(candidate.model);
       const fits = limit === undefined || fitting === undefined ? {} : messagesOf(fitting(limit));
-      const asked: ModelRequest = { ...request, ...connection, ...fits };
+      const tries = triesOf.get(candidate) ?? { left: maxRequests };
+      triesOf.set(candidate, tries);
+      const asked: ModelRequest = { ...request, ...connection, ...fits, tries };
       const failure = yield* once(candidate, asked, insteadBecause);
       if (failure === undefined) return undefined;
       const isTooLong = failure.error.code === "provider.too-long" && shorter !== undefined;
       const isBroken = failure.hasText || ["provider.cut", "provider.bad-call"].includes(failure.error.code);
-      if (!isTooLong && !isBroken) return { candidate, error: failure.error, wasRepeated: false };
+      const isSpent = () => tries.left <= 0;
+      if ((!isTooLong && !isBroken) || isSpent()) return { candidate, error: failure.error, wasRepeated: isSpent() };
       yield { type: "notice", text: isTooLong ? "Asking again with a shorter history" : "Asking again" };
       // A connection that broke before any text may need a moment, so a single model gets its retry as well.
       const wasRepeated = isTooLong || failure.hasText;
@@ -100,7 +107,7 @@ export function createAttempts(whole: ModelRequest, rests: Rests, signal: AbortS
       const most = now !== undefined && now < (limit ?? Number.POSITIVE_INFINITY) ? now : limit && limit / 2;
       const next = isTooLong ? { ...asked, ...messagesOf(shorter(most)) } : asked;
       const again = yield* once(candidate, next, insteadBecause);
-      return again === undefined ? undefined : { candidate, error: again.error, wasRepeated };
+      return again === undefined ? undefined : { candidate, error: again.error, wasRepeated: wasRepeated || isSpent() };
     },
   };
 }

@@ -36,6 +36,9 @@ export interface CascadeOptions {
   maxConnectMs?: number;
 }
 
+/** The model declined in an earlier turn, and was not asked now. It must not count as declining once more. */
+const declinedEarlier = "provider.declined-earlier";
+
 /** A network that swallows packets costs this once. Slow networks connect sooner, even with one lost packet. */
 const defaultMaxConnectMs = 1_900;
 
@@ -96,7 +99,7 @@ export function createCascade(options: CascadeOptions): Provider {
       wanted === undefined || candidate.model === wanted.model
         ? undefined
         : (failed.find((each) => each.candidate === wanted)?.error.code ??
-          (declinedBy.includes(wanted.model) ? "provider.refused" : rests.reasonOf(wanted)));
+          (declinedBy.includes(wanted.model) ? declinedEarlier : rests.reasonOf(wanted)));
     return attempts.ask(candidate, connection, insteadBecause);
   }
 
@@ -125,7 +128,7 @@ export function createCascade(options: CascadeOptions): Provider {
     const from = { from: wanted.model, to: next.model };
     if (declinedBy.includes(wanted.model)) {
       const message = `${wanted.model} declined to answer something earlier in this conversation`;
-      events.emit("llm.fallback", { ...from, code: "provider.refused", message });
+      events.emit("llm.fallback", { ...from, code: declinedEarlier, message });
       return;
     }
     const message = `${wanted.model} is paused after a failure (${rests.reasonOf(wanted) ?? "unknown"})`;

@@ -26,13 +26,13 @@ export const defaultTimeouts: Timeouts = { connectMs: 10_000, firstTokenMs: 60_0
 
 /**
  * Output of a provider's generator. `progress` only shows that the stream is alive; after `thinking` the model may be
- * silent for a long time. `refusal` ends an answer that the model declined to give; `why` is for people and may be empty.
+ * silent for a long time. `length`: the characters that came and are not shown: arguments, reasoning, signatures. `refusal` ends an answer that the model declined to give; `why` is for people and may be empty.
  * The generator throws on any failure.
  */
 export type StreamPiece =
   | Exclude<ModelEvent, { type: "error" | "restart" }>
-  | { type: "progress" }
-  | { type: "thinking" }
+  | { type: "progress"; length?: number }
+  | { type: "thinking"; length?: number }
   | { type: "refusal"; usage: Usage; why: string };
 
 export interface StreamCall {
@@ -43,11 +43,11 @@ export interface StreamCall {
 export interface StreamAttempt {
   place: ProviderPlace;
   timeouts: Timeouts;
-  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "named" | "messages">;
+  request: Pick<ModelRequest, "connectMs" | "onSent" | "tools" | "named" | "messages" | "tries">;
   open(call: StreamCall): AsyncIterable<StreamPiece>;
 }
 
-/** Four times what the models with the longest answers can say. A server that repeats itself would fill the memory. */
+/** Four times what the models with the longest answers can say, all that is not shown included. A server that repeats itself would fill the memory. */
 const maxAnswerCharacters = 2_000_000;
 
 /** If a finished response takes longer to close, its connection is dropped. */
@@ -64,6 +64,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
   });
   const fetchNow: typeof globalThis.fetch = async (...sent) => {
     deadline.connecting();
+    if (attempt.request.tries !== undefined) attempt.request.tries.left -= 1;
     return withRepairedEvents(place, await checked.fetch(...sent), deadline.waiting);
   };
   const explain = (thrown: unknown): RemoraError => {
@@ -94,7 +95,7 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
         return;
       }
       hasBegun = true;
-      length += piece.type === "text-delta" ? piece.text.length : 1;
+      length += lengthOf(piece);
       if (length > maxAnswerCharacters) {
         yield { type: "error", error: failure(place, "endless") };
         return;
@@ -143,6 +144,12 @@ export async function* guardedStream(attempt: StreamAttempt, signal: AbortSignal
     combined.removeEventListener("abort", onAbort);
     release(iterator, controller, hasEnded);
   }
+}
+
+/** Each piece counts, so that empty ones without end are an answer without end, too. */
+function lengthOf(piece: StreamPiece): number {
+  if (piece.type === "text-delta") return piece.text.length;
+  return Math.max(1, piece.type === "progress" || piece.type === "thinking" ? (piece.length ?? 0) : 0);
 }
 
 const nothingWritten = { text: "", calls: [] };

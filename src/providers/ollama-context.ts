@@ -1,7 +1,7 @@
 /**
  * How many tokens of context Ollama gives a model (`num_ctx`). Without a word from us it is 4,096 on most machines, and Ollama
  * silently drops what does not fit. Another value loads the model anew, so a model keeps its value while the process runs,
- * unless the machine has too little memory for it.
+ * unless the machine has too little memory for it. What was learned from a refusal counts for an hour: memory may be free again.
  */
 import { totalmem } from "node:os";
 import { formatNumber } from "../lib/text/format-number.ts";
@@ -50,8 +50,17 @@ export interface OllamaContexts {
   problemOf(model: string): Pick<HealthCheck, "what" | "why" | "todo"> | undefined;
   /** After a refusal that says how many tokens of context there are. */
   learn(model: string, tokens: number): void;
-  /** After a refusal for lack of memory. False if there is no smaller context worth having. */
-  shrink(model: string): boolean;
+  /**
+   * After a refusal for lack of memory with `refused` tokens. False if there is no smaller context worth having. Messages that
+   * were refused together shrink it once.
+   */
+  shrink(model: string, refused: number | undefined): boolean;
+}
+
+interface Known {
+  decided: ModelContext;
+  learned?: Partial<ModelContext>;
+  learnedUntil: number;
 }
 
 /** Models count differently than our estimate, some up to this much more. */
@@ -60,6 +69,9 @@ const tokenizerMargin = 1.15;
 const maxAnswerTokens = 8_192;
 /** With less, hardly more than the instructions, the tools and a question would fit. */
 const minContextTokens = 8_192;
+/** Whatever a server says that it has. With less, not even the instructions would fit. */
+const minGivenTokens = 2_048;
+const learnedMs = 3_600_000;
 const contextStep = 1_024;
 /** Of the machine's memory, as in Ollama's own estimate. */
 const usableMemory = 0.8;
@@ -72,8 +84,9 @@ export function createOllamaContexts(
   host: string,
   wishes: ContextWishes,
   memoryBytes = memoryOf(host),
+  now: () => number = Date.now,
 ): OllamaContexts {
-  const known = new Map<string, ModelContext>();
+  const known = new Map<string, Known>();
   const answerTokens = Math.min(wishes.answerTokens, maxAnswerTokens);
   const wanted = upToStep(wishes.promptTokens * tokenizerMargin + answerTokens);
 
@@ -90,8 +103,18 @@ export function createOllamaContexts(
     return within(Math.min(wanted, Math.max(minContextTokens, fitting)), "memory");
   }
 
+  function contextOf(model: string): ModelContext | undefined {
+    const { decided, learned, learnedUntil = 0 } = known.get(model) ?? {};
+    return decided && (learnedUntil > now() ? { ...decided, ...learned } : decided);
+  }
+
+  function learn(model: string, learned: Partial<ModelContext>): void {
+    const { decided = { facts: undefined, numCtx: wanted } } = known.get(model) ?? {};
+    known.set(model, { decided, learned, learnedUntil: now() + learnedMs });
+  }
+
   function promptTokens(model: string): number | undefined {
-    const context = known.get(model);
+    const context = contextOf(model);
     const tokens = context?.given ?? context?.numCtx ?? context?.facts?.contextLength;
     if (tokens === undefined) return undefined;
     return Math.floor((tokens - Math.min(answerTokens, tokens / 4)) / tokenizerMargin);
@@ -99,7 +122,7 @@ export function createOllamaContexts(
 
   return {
     async of(model, signal, fetchNow) {
-      const before = known.get(model);
+      const before = contextOf(model);
       if (before !== undefined) return before;
       const [facts, models] = await Promise.all([
         describeOllamaModel(host, model, signal, fetchNow),
@@ -108,30 +131,29 @@ export function createOllamaContexts(
       const size = models?.find(({ name }) => name === model || name === `${model}:latest`)?.size ?? 0;
       const context = decide(facts, size);
       // Another request may have been faster, and has loaded the model with its value.
-      const first = known.get(model) ?? context;
-      if (facts !== undefined) known.set(model, first);
-      return first;
+      const first = contextOf(model);
+      if (first === undefined && facts !== undefined) known.set(model, { decided: context, learnedUntil: 0 });
+      return first ?? context;
     },
     promptTokens,
     problemOf(model) {
       const tokens = promptTokens(model) ?? Number.POSITIVE_INFINITY;
-      const { given, numCtx, facts, limitedBy } = known.get(model) ?? {};
+      const { given, numCtx, facts, limitedBy } = contextOf(model) ?? {};
       if (tokens >= wishes.promptTokens || limitedBy === undefined) return undefined;
       const all = formatNumber(given ?? numCtx ?? facts?.contextLength ?? 0);
       const what = `ollama/${model} has ${all} tokens of context, so its prompts are cut to ${formatNumber(tokens)} instead of context.tokens (${formatNumber(wishes.promptTokens)})`;
       return { what, ...limits[limitedBy] };
     },
     learn(model, tokens) {
-      const context = known.get(model) ?? { facts: undefined, numCtx: wanted };
-      if (tokens < (context.numCtx ?? Number.POSITIVE_INFINITY))
-        known.set(model, { ...context, given: tokens, limitedBy: "model" });
+      const given = Math.max(minGivenTokens, tokens);
+      const { numCtx } = contextOf(model) ?? { numCtx: wanted };
+      if (given < (numCtx ?? Number.POSITIVE_INFINITY)) learn(model, { numCtx, given, limitedBy: "model" });
     },
-    shrink(model) {
-      const context = known.get(model);
-      const { numCtx = wanted } = context ?? {};
+    shrink(model, refused) {
+      const { numCtx = wanted } = contextOf(model) ?? {};
+      if (refused !== undefined && numCtx !== refused) return true;
       if (numCtx <= minContextTokens) return false;
-      const half = Math.max(minContextTokens, downToStep(numCtx / 2));
-      known.set(model, { facts: context?.facts, numCtx: half, limitedBy: "memory" });
+      learn(model, { numCtx: Math.max(minContextTokens, downToStep(numCtx / 2)), limitedBy: "memory" });
       return true;
     },
   };

@@ -38,6 +38,9 @@ type Fetch = typeof globalThis.fetch;
 const maxAsked = 10;
 /** The families and names of models that only make vectors. */
 const embeddingName = /bert|embed|minilm|\bbge\b|\be5\b/i;
+/** What a context can be, in tokens. */
+const minContext = 1_024;
+const maxContext = 100_000_000;
 /** Keys and values are kept as 16-bit numbers, unless the server's settings say otherwise. */
 const bytesPerNumber = 2;
 
@@ -116,9 +119,9 @@ function factsIn(body: Record<string, unknown>): OllamaFacts {
   const fileContext = /^num_ctx\s+(\d+)/m.exec(typeof body.parameters === "string" ? body.parameters : "")?.[1];
   return {
     isRemote: isRemote(body),
-    contextLength: of("context_length"),
+    contextLength: tokensIn(of("context_length")),
     tokenBytes: tokenBytesOf(of),
-    fileContext: positive(Number(fileContext)),
+    fileContext: tokensIn(Number(fileContext)),
     capabilities: Array.isArray(body.capabilities) ? texts(body.capabilities) : undefined,
   };
 }
@@ -176,6 +179,13 @@ function canUseTools({ capabilities }: OllamaModel): boolean {
 
 function isRemote(model: Record<string, unknown>): boolean {
   return [model.remote_host, model.remote_model].some((value) => typeof value === "string" && value !== "");
+}
+
+/** Undefined for what can be no context: a server's mistake must not leave a model without a prompt. */
+function tokensIn(value: number | undefined): number | undefined {
+  return Number.isInteger(value) && value !== undefined && value >= minContext && value <= maxContext
+    ? value
+    : undefined;
 }
 
 function positive(value: unknown): number | undefined {

@@ -3,11 +3,11 @@
  * an answer, so `fetch` gets the signal. It skips lines that it can't parse, so lines are checked first. It takes an
  * image given as text for a file path, so images are passed as bytes.
  *
- * What the server refuses for one model is adapted to once, and remembered: a context that needs too much memory, and `think`.
+ * What the server refuses for one model is adapted to, and remembered for an hour: a context that needs too much memory, and `think`.
  */
 import type { ChatResponse } from "ollama";
-import { RemoraError } from "../lib/errors.ts";
-import { isJsonObject, parseJson } from "../lib/json.ts";
+import { messageOf, RemoraError } from "../lib/errors.ts";
+import { isJsonObject, parseJson, textLengthIn } from "../lib/json.ts";
 import type { ModelRequest, ModelToolCall, Provider, Usage } from "../ports/provider.ts";
 import { stopOf } from "./answer-end.ts";
 import { failure, reportedFailure } from "./classify-failure.ts";
@@ -17,6 +17,7 @@ import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type
 import { type ContextWishes, createOllamaContexts, type OllamaContexts, readingMs } from "./ollama-context.ts";
 import { defaultOllamaHost, ollamaUrlOf } from "./ollama-models.ts";
 import { carryOf, chatRequest, type RequestSettings } from "./ollama-request.ts";
+import { createParameterFallback, type OptionalParameter } from "./optional-parameters.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
@@ -30,18 +31,25 @@ export interface OllamaOptions extends Pick<RequestSettings, "think" | "keepAliv
 }
 
 /** As Ollama 0.9 and later say it. */
-const thinkRefused = /does not support thinking|think value|invalid think/i;
+const thinkParameter: OptionalParameter = {
+  name: "think",
+  refused: /does not support thinking|think value|invalid think/i,
+};
 /** As llama-server and the engine for Apple's chips say it. */
 const givenContext = /(?:context size|context length) \((\d+) tokens\)/;
+/** At the beginning, before anything is quoted: a model's own words may be about memory, too. */
 const memoryRefused =
-  /more system memory|out of (?:device )?memory|(?:not enough|insufficient) memory|failed to allocate|allocation failed|[a-z]+malloc failed|signal: killed/i;
+  /\(5\d\d (?!.{0,40}(?:pars(?:e|ing)|tool call|template))[^'"`“{}[\]=]{0,120}?(?:more system memory|out[ -]of[ -](?:device )?memory|(?:not enough|insufficient) memory|failed to allocate|allocation failed|[a-z]+malloc failed|signal: killed)/i;
+/** Each loads the model anew while a person waits. The next message goes on from there. */
+const maxShrinks = 2;
 
 export function createOllamaProvider(options: OllamaOptions): Provider {
   const { timeouts = defaultTimeouts } = options;
   const host = options.host ?? defaultOllamaHost;
   const contexts = "of" in options.context ? options.context : createOllamaContexts(host, options.context);
-  const server = { ...options, host, contexts, thoughtless: new Set<string>() };
+  const { think, keepAlive } = options;
   const pictures = createPictureFallback();
+  const parameters = createParameterFallback();
   return {
     name: "ollama",
     model: `ollama/${options.model}`,
@@ -50,23 +58,21 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
     stream(request, signal) {
       const place = ollamaPlace(modelOf(request, "ollama", options.model), host);
       const firstTokenMs = timeouts.firstTokenMs + readingMs(request);
+      const answer = (asked: ModelRequest, leftOut: ReadonlySet<string>) => {
+        const server = { contexts, keepAlive, think: leftOut.has(thinkParameter.name) ? undefined : think };
+        const open = (call: StreamCall) => ask(server, place, asked, call);
+        return guardedStream({ place, timeouts: { ...timeouts, firstTokenMs }, request: asked, open }, signal);
+      };
+      const sent = think === undefined ? [] : [thinkParameter];
       return pictures.stream(place.model, request, (asked) =>
-        guardedStream(
-          {
-            ...{ place, timeouts: { ...timeouts, firstTokenMs }, request: asked },
-            open: (call) => ask(server, place, asked, call),
-          },
-          signal,
-        ),
+        parameters.stream(place.model, sent, (leftOut) => answer(asked, leftOut), request.tries),
       );
     },
   };
 }
 
-interface Server extends Pick<OllamaOptions, "think" | "keepAlive"> {
+interface Server extends Pick<RequestSettings, "think" | "keepAlive"> {
   contexts: OllamaContexts;
-  /** Models that refuse `think` as it is set. */
-  thoughtless: Set<string>;
 }
 
 function ollamaPlace(model: string, baseUrl: string): ProviderPlace {
@@ -81,23 +87,23 @@ function ollamaPlace(model: string, baseUrl: string): ProviderPlace {
 }
 
 async function* ask(
-  server: Server,
+  { contexts, think, keepAlive }: Server,
   place: ProviderPlace,
   request: ModelRequest,
   call: StreamCall,
 ): AsyncGenerator<StreamPiece> {
   const { Ollama } = await import("ollama");
   const client = new Ollama({ host: ollamaUrlOf(place.baseUrl), fetch: checkingLines(place, call.fetch) });
-  for (;;) {
-    const { facts, numCtx } = await server.contexts.of(place.model, call.signal, call.fetch);
+  for (let shrinks = 0; ; shrinks += 1) {
+    const { facts, numCtx } = await contexts.of(place.model, call.signal, call.fetch);
     // Ollama ignores pictures for models without vision. Old versions don't report vision.
     const canSee = facts?.capabilities?.includes("vision") ?? true;
     const asked = canSee || !hasPictures(request) ? request : withoutPictures(request);
     let answer: AsyncIterable<ChatResponse>;
     try {
-      answer = await client.chat(chatRequest(asked, place.model, settingsFor(server, place.model, numCtx)));
+      answer = await client.chat(chatRequest(asked, place.model, { think, keepAlive, numCtx }));
     } catch (thrown) {
-      adapt(server, place, thrown);
+      if (!adapts(contexts, place, thrown, numCtx) || shrinks === maxShrinks) throw noMemory(place, thrown);
       continue;
     }
     yield* read(answer, place);
@@ -105,27 +111,23 @@ async function* ask(
   }
 }
 
-function settingsFor({ think, keepAlive, thoughtless }: Server, model: string, numCtx: number | undefined) {
-  return { keepAlive, numCtx, think: thoughtless.has(model) ? undefined : think };
-}
-
-/** Returns if the request can be sent again in another way. */
-function adapt({ contexts, thoughtless, think }: Server, place: ProviderPlace, thrown: unknown): void {
+/** Learns from a refusal. True if the model can be loaded with a smaller context. Throws if memory is not the reason. */
+function adapts(
+  contexts: OllamaContexts,
+  { model }: ProviderPlace,
+  thrown: unknown,
+  numCtx: number | undefined,
+): boolean {
   if (!(thrown instanceof RemoraError)) throw thrown;
   const { code, message } = thrown;
-  if (
-    code === "provider.bad-request" &&
-    thinkRefused.test(message) &&
-    think !== undefined &&
-    !thoughtless.has(place.model)
-  ) {
-    thoughtless.add(place.model);
-    return;
-  }
   const given = code === "provider.too-long" ? Number(givenContext.exec(message)?.[1]) : 0;
-  if (given > 0) contexts.learn(place.model, given);
+  if (given > 0) contexts.learn(model, given);
   if (code !== "provider.server-error" || !memoryRefused.test(message)) throw thrown;
-  if (!contexts.shrink(place.model)) throw failure(place, "noMemory", { said: message, cause: thrown });
+  return contexts.shrink(model, numCtx);
+}
+
+function noMemory(place: ProviderPlace, thrown: unknown): RemoraError {
+  return failure(place, "noMemory", { said: messageOf(thrown), cause: thrown });
 }
 
 async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace): AsyncGenerator<StreamPiece> {
@@ -136,7 +138,8 @@ async function* read(stream: AsyncIterable<ChatResponse>, place: ProviderPlace):
     const { content, thinking, tool_calls: toolCalls } = chunk.message ?? {};
     thought += thinking ?? "";
     if (content) yield { type: "text-delta", text: content };
-    else yield { type: thinking ? "thinking" : "progress" };
+    const length = textLengthIn([thinking, toolCalls]);
+    if (!content || length > 0) yield { type: thinking ? "thinking" : "progress", length };
     for (const { function: wanted } of toolCalls ?? []) {
       calls.push({ id: `call_${calls.length + 1}`, name: wanted.name, inputJson: inputJsonOf(wanted.arguments) });
     }

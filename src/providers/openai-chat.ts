@@ -3,7 +3,7 @@
  * came beside text and calls goes back to the same model within the turn (openai-extras.ts).
  */
 import type OpenAI from "openai";
-import { isJsonObject } from "../lib/json.ts";
+import { isJsonObject, textLengthIn } from "../lib/json.ts";
 import type { ModelMessage, ModelRequest, Usage } from "../ports/provider.ts";
 import { endingWhole, stopOf } from "./answer-end.ts";
 import { reportedFailure } from "./classify-failure.ts";
@@ -171,11 +171,12 @@ export async function* readCompletion(stream: AsyncIterable<Chunk>, place: Provi
     refusal += delta?.refusal ?? "";
     extras.add(delta);
     const hasOutput = saysAnything(delta);
+    const length = textLengthIn({ ...delta, role: "" }) - text.length;
     if (hasOutput && finish !== "") isLastReason = false;
     if (text !== "") yield { type: "text-delta", text };
-    else if (hasOutput) yield { type: "progress" };
+    if (hasOutput && (text === "" || length > 0)) yield { type: "progress", length };
     // The model has begun, and may think in silence. Said once, so that a server that never says more is given up.
-    else if (!hasBegun && mayReason(place.model)) yield { type: "thinking" };
+    if (!hasOutput && !hasBegun && mayReason(place.model)) yield { type: "thinking" };
     hasBegun = true;
     finish = choice.finish_reason || finish;
   }

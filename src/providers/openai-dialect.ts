@@ -1,6 +1,6 @@
 /**
  * How a model is asked at its address: by which of OpenAI's APIs, with which optional fields. Services, deployments and gateways
- * differ, so what one refuses is changed once and remembered: the API, the limit's name, the effort, an optional field. A refusal
+ * differ, so what one refuses is changed once and remembered for a while: the API, the limit's name, the effort, an optional field. A refusal
  * that names none of these changes nothing.
  */
 import type { ServiceRefusal } from "./classify-failure.ts";
@@ -13,6 +13,7 @@ import {
   serviceOf,
 } from "./openai-client.ts";
 import { type Habit, habitsAt, habitsIn } from "./openai-habits.ts";
+import { subjectOf } from "./optional-parameters.ts";
 
 export interface Dialect {
   api: "chat" | "responses";
@@ -108,15 +109,16 @@ export function dialectsAfter(
     if (/reasoning_?effort[^.]{0,20}none/i.test(text)) next.push({ ...dialect, effort: "none" });
   }
   if (!unsupported.test(text)) return [...next, ...inOtherWords];
-  const names = (Object.keys(optionalFields) as OptionalField[]).filter((name) => optionalFields[name].test(text));
-  const isEffort = dialect.effort !== undefined && /\breasoning(?![._]?(?:encrypted|content|details))/i.test(text);
+  const subject = subjectOf(refusal);
+  const names = (Object.keys(optionalFields) as OptionalField[]).filter((name) => optionalFields[name].test(subject));
+  const isEffort = dialect.effort !== undefined && /\breasoning(?![._]?(?:encrypted|content|details))/i.test(subject);
   if (names.some((name) => !dialect.refused.has(name)) || isEffort)
     next.push({
       ...dialect,
       effort: isEffort ? undefined : dialect.effort,
       refused: new Set([...dialect.refused, ...names]),
     });
-  const isLimit = dialect.api === "chat" && /max_(?:completion_)?tokens/.test(text);
+  const isLimit = dialect.api === "chat" && /max_(?:completion_)?tokens/.test(subject);
   if (isLimit) next.push({ ...dialect, limitField: otherLimit(dialect) });
   return [...next, ...inOtherWords];
 }

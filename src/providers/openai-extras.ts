@@ -33,7 +33,7 @@ const textNames = ["reasoning_content", "reasoning"] as const;
 
 export function createExtras(): Extras {
   const calls: GatheredCall[] = [];
-  const details: JsonObject[] = [];
+  const details = createDetails();
   const message: JsonObject = {};
 
   return {
@@ -46,15 +46,15 @@ export function createExtras(): Extras {
       }
       if (isJsonObject(fields.extra_content))
         message.extra_content = merged(message.extra_content, fields.extra_content);
-      if (Array.isArray(fields.reasoning_details))
-        for (const piece of fields.reasoning_details) addDetail(details, piece);
+      if (Array.isArray(fields.reasoning_details)) for (const piece of fields.reasoning_details) details.add(piece);
       for (const piece of delta.tool_calls ?? []) gather(calls, piece);
       // Servers with the API's older form call one function per answer.
       if (delta.function_call) gather(calls, { index: 0, function: delta.function_call });
     },
     end() {
       for (const call of calls) if (call.id.length > maxPlainIdLength) call.extra.id = call.id;
-      const kept = details.length === 0 ? message : withDetails(message, details);
+      const list = details.all();
+      const kept = list.length === 0 ? message : withDetails(message, list);
       const hasExtra = Object.keys(kept).length > 0 || calls.some(({ extra }) => Object.keys(extra).length > 0);
       return {
         calls: calls.map(({ id, name, inputJson }, index) => {
@@ -75,23 +75,42 @@ function withDetails(
   return { ...rest, reasoning_details: details };
 }
 
-/** OpenRouter refuses a detail that is still in pieces. Those of one detail have its type and index. */
-function addDetail(details: JsonObject[], piece: unknown): void {
-  if (!isJsonObject(piece)) return;
-  const { type, index, id = null } = piece;
-  const isOther = (given: Json | undefined) => id !== null && (given ?? null) !== null && given !== id;
-  const known = details.find(
-    (one) => index !== undefined && one.index === index && one.type === type && !isOther(one.id),
-  );
-  if (known === undefined) {
-    details.push({ ...piece });
-    return;
+/** Answers have a few. Part of them would be refused, so with more none goes back. */
+const maxDetails = 1_000;
+
+/** OpenRouter refuses a detail that is still in pieces. Those of one detail have its type and index, and no other id. */
+function createDetails() {
+  const details: JsonObject[] = [];
+  const open = new Map<string, JsonObject[]>();
+  let isTooMany = false;
+
+  function known({ type, index, id = null }: JsonObject): JsonObject | undefined {
+    if (index === undefined) return undefined;
+    const isOther = (given: Json | undefined) => id !== null && (given ?? null) !== null && given !== id;
+    return open.get(JSON.stringify([type, index]))?.find((one) => !isOther(one.id));
   }
+
+  return {
+    all: () => (isTooMany ? [] : details),
+    add(piece: unknown): void {
+      if (!isJsonObject(piece) || isTooMany) return;
+      const one = known(piece);
+      if (one !== undefined) return void extend(one, piece);
+      isTooMany = details.length >= maxDetails;
+      const fresh = { ...piece };
+      details.push(fresh);
+      const key = JSON.stringify([piece.type, piece.index]);
+      open.set(key, [...(open.get(key) ?? []), fresh]);
+    },
+  };
+}
+
+function extend(detail: JsonObject, piece: JsonObject): void {
   for (const [name, value] of Object.entries(piece)) {
     if (value === null) continue;
     const isPart =
-      (name === "text" || name === "summary") && typeof value === "string" && typeof known[name] === "string";
-    known[name] = isPart ? `${known[name]}${value}` : value;
+      (name === "text" || name === "summary") && typeof value === "string" && typeof detail[name] === "string";
+    detail[name] = isPart ? `${detail[name]}${value}` : value;
   }
 }
 

@@ -3,6 +3,7 @@
  * ends without `response.completed` or `response.incomplete` was cut off.
  */
 import type OpenAI from "openai";
+import { textLengthIn } from "../lib/json.ts";
 import type { Json } from "../ports/message.ts";
 import type { ModelMessage, ModelRequest, Usage } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
@@ -132,15 +133,15 @@ export async function* readResponse(
         break;
       case "response.refusal.delta":
         output.addRefusal(event.delta);
-        yield { type: "progress" };
+        yield { type: "progress", length: event.delta.length };
         break;
       case "response.output_item.added":
         if (event.item.type === "function_call") output.startCall(event.item, event.output_index);
-        yield { type: event.item.type === "reasoning" ? "thinking" : "progress" };
+        yield { type: event.item.type === "reasoning" ? "thinking" : "progress", length: textLengthIn(event.item) };
         break;
       case "response.function_call_arguments.delta":
         output.addArguments(event);
-        yield { type: "progress" };
+        yield { type: "progress", length: event.delta.length };
         break;
       case "response.function_call_arguments.done":
         output.endArguments(event);
@@ -149,7 +150,9 @@ export async function* readResponse(
       case "response.output_item.done":
         items.add(event.item);
         if (event.item.type === "function_call") output.endCall(event.item, event.output_index);
-        yield shown(event.item.type === "message" ? output.endMessage(event.item) : "");
+        if (event.item.type === "message") yield shown(output.endMessage(event.item));
+        // What it repeats of calls is within the limit, which is four times as long as answers.
+        else yield { type: "progress", length: textLengthIn(event.item) };
         break;
       case "response.completed":
       case "response.incomplete":
@@ -170,7 +173,10 @@ export async function* readResponse(
         break;
       default:
         if (isKeepAlive(event)) break;
-        yield { type: event.type.startsWith("response.reasoning") ? "thinking" : "progress" };
+        yield {
+          type: event.type.startsWith("response.reasoning") ? "thinking" : "progress",
+          length: textLengthIn("delta" in event ? event.delta : ""),
+        };
     }
   }
 }

@@ -1,9 +1,9 @@
 /**
  * OpenAI and all servers that speak its protocols. Asks by the API that suits the address, and once more in another way if the
- * service refuses this one before any output (openai-dialect.ts). What worked is remembered for the model while the process runs.
+ * service refuses this one before any output (openai-dialect.ts). What worked is remembered for the model for an hour.
  */
 import type OpenAI from "openai";
-import type { ModelRequest, Provider, ProviderAdvice } from "../ports/provider.ts";
+import type { ModelRequest, Provider, ProviderAdvice, Tries } from "../ports/provider.ts";
 import { failure, type ServiceRefusal, serviceRefusalIn } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece } from "./guarded-stream.ts";
@@ -26,10 +26,12 @@ import { createPictureFallback } from "./without-pictures.ts";
 
 /** A service that refuses more than this refuses something else. */
 const maxTries = 6;
+/** Then the first way is tried again: a refusal may have been a moment's, and the operator may have changed what serves the model. */
+const learnedMs = 3_600_000;
 /** Limited, because people can choose any model name. */
 const maxModels = 200;
 
-export function createOpenAiProvider(options: OpenAiOptions): Provider {
+export function createOpenAiProvider(options: OpenAiOptions, now: () => number = Date.now): Provider {
   const { timeouts = defaultTimeouts, apiKey } = options;
   const keyNow = typeof apiKey === "function" ? apiKey : () => apiKey;
   const withClient = createSharedClient(
@@ -39,7 +41,7 @@ export function createOpenAiProvider(options: OpenAiOptions): Provider {
     },
   );
   const pictures = createPictureFallback();
-  const dialects = createDialects(options);
+  const dialects = createDialects(options, now);
   return {
     name: "openai",
     model: `openai/${options.model}`,
@@ -51,7 +53,8 @@ export function createOpenAiProvider(options: OpenAiOptions): Provider {
     advice: dialects.advice,
     stream(request, signal) {
       const place = openAiPlace(modelOf(request, "openai", options.model), options);
-      return pictures.stream(place.model, request, (asked) => {
+      const { tries = { left: Number.POSITIVE_INFINITY } } = request;
+      return pictures.stream(place.model, { ...request, tries }, (asked) => {
         const open = (call: StreamCall) => ask(place, withClient, asked, call, dialects);
         return guardedStream({ place, timeouts, request: asked, open }, signal);
       });
@@ -61,23 +64,37 @@ export function createOpenAiProvider(options: OpenAiOptions): Provider {
 
 interface Dialects {
   isAuto: boolean;
-  of(model: string): Dialect;
+  of(model: string, tries: Tries | undefined): Dialect;
   worked(model: string, dialect: Dialect): void;
+  /** For the next tries of the same step: this way was refused for another reason, so what led to it was right. */
+  kept(dialect: Dialect, tries: Tries | undefined): void;
   advice(): ProviderAdvice[];
 }
 
-function createDialects(options: OpenAiOptions): Dialects {
-  const learned = new Map<string, Dialect>();
+function createDialects(options: OpenAiOptions, now: () => number): Dialects {
+  const learned = new Map<string, { dialect: Dialect; until: number }>();
+  const ofStep = new WeakMap<Tries, Dialect>();
+  const known = (model: string) => {
+    const one = learned.get(model);
+    return one !== undefined && one.until > now() ? one.dialect : undefined;
+  };
   return {
     isAuto: (options.api ?? "auto") === "auto",
-    of: (model) => learned.get(model) ?? firstDialect(options, model),
-    worked(model, dialect) {
-      const kept = lasting(dialect);
-      if (learned.size >= maxModels) learned.clear();
-      if (isSameDialect(kept, firstDialect(options, model))) learned.delete(model);
-      else learned.set(model, kept);
+    of: (model, tries) => (tries && ofStep.get(tries)) ?? known(model) ?? firstDialect(options, model),
+    kept(dialect, tries) {
+      if (tries !== undefined) ofStep.set(tries, dialect);
     },
-    advice: () => [...learned].flatMap(([model, dialect]) => adviceOn(model, firstDialect(options, model), dialect)),
+    worked(model, dialect) {
+      const lasts = lasting(dialect);
+      const before = known(model);
+      // What is used does not stay longer for that, or it would stay for ever.
+      if (before !== undefined && isSameDialect(before, lasts)) return;
+      if (learned.size >= maxModels) learned.clear();
+      if (isSameDialect(lasts, firstDialect(options, model))) learned.delete(model);
+      else learned.set(model, { dialect: lasts, until: now() + learnedMs });
+    },
+    advice: () =>
+      [...learned].flatMap(([model, { dialect }]) => adviceOn(model, firstDialect(options, model), dialect)),
   };
 }
 
@@ -117,36 +134,60 @@ async function* ask(
   call: StreamCall,
   dialects: Dialects,
 ): AsyncGenerator<StreamPiece> {
-  const waiting = [dialects.of(place.model)];
+  const { tries, maxOutputTokens } = request;
+  const waiting = [dialects.of(place.model, tries)];
   const tried: Dialect[] = [];
   let refused: unknown;
-  for (let dialect = waiting.shift(); dialect !== undefined && tried.length < maxTries; dialect = waiting.shift()) {
+  const begun = { is: false };
+  const mayTry = () => tried.length < maxTries && (tried.length === 0 || (tries?.left ?? 1) > 0);
+  for (let dialect = waiting.shift(); dialect !== undefined && mayTry(); dialect = waiting.shift()) {
     tried.push(dialect);
     let hasOutput = false;
+    const onOutput = () => {
+      hasOutput = true;
+      dialects.worked(place.model, dialect);
+    };
     try {
-      for await (const piece of await send(place, withClient, request, call, dialect)) {
-        if (!hasOutput && piece.type !== "progress" && piece.type !== "thinking") {
-          hasOutput = true;
-          dialects.worked(place.model, dialect);
-        }
-        yield piece;
-      }
+      yield* beginningOnce(await send(place, withClient, request, call, dialect), begun, onOutput);
       return;
     } catch (thrown) {
       // Gateways that have begun a stream refuse in it.
       const refusal = hasOutput ? undefined : serviceRefusalIn(thrown);
-      if (refusal === undefined) throw thrown;
-      const next = dialectsAfter(dialect, refusal, {
-        isAuto: dialects.isAuto,
-        maxOutputTokens: request.maxOutputTokens,
-      });
+      if (refusal === undefined) {
+        dialects.kept(dialect, tries);
+        throw thrown;
+      }
+      const next = dialectsAfter(dialect, refusal, { isAuto: dialects.isAuto, maxOutputTokens });
       // Why a change was refused says less than what led to it.
       const isOther = next.length === 0 && !isAboutApi(dialect, refusal);
+      if (isOther) dialects.kept(dialect, tries);
       if (refused === undefined || isOther) refused = explained(place, thrown, dialect, refusal, dialects);
       waiting.unshift(...next.filter((other) => !tried.some((one) => isSameDialect(one, other))));
     }
   }
   throw refused;
+}
+
+/**
+ * Services say that a model thinks before they have looked at the request, so a first `thinking` is no output. It passes once for
+ * all tries, so that they share one time limit.
+ */
+async function* beginningOnce(
+  pieces: AsyncIterable<StreamPiece>,
+  begun: { is: boolean },
+  onOutput: () => void,
+): AsyncGenerator<StreamPiece> {
+  let isFirst = true;
+  let hasOutput = false;
+  for await (const piece of pieces) {
+    const isBeginning = isFirst && piece.type === "thinking";
+    isFirst = false;
+    if (isBeginning && begun.is) continue;
+    begun.is ||= isBeginning;
+    if (!isBeginning && !hasOutput) onOutput();
+    hasOutput ||= !isBeginning;
+    yield piece;
+  }
 }
 
 async function send(

@@ -1,6 +1,6 @@
 /** Replaces each picture with a sentence for models that can't see pictures, and where the service does not take a picture. */
 import type { RemoraError } from "../lib/errors.ts";
-import type { ModelEvent, ModelMessage, ModelRequest, UserPart } from "../ports/provider.ts";
+import type { ModelEvent, ModelMessage, ModelRequest, Tries, UserPart } from "../ports/provider.ts";
 
 /** Why a picture is left out, as the model reads it. */
 const unseenTexts = {
@@ -42,6 +42,7 @@ const large = new RegExp(
     `at most [1-9]\\d* ${imageWord}`,
     // Nothing else makes a request so large.
     "\\b413\\b(?![^)]*\\btokens?\\b)",
+    `${imageWord}s?\\b[^.]{0,20}\\b(?:sizes?|resolutions?)\\b`,
   ].join("|"),
   "i",
 );
@@ -51,6 +52,8 @@ const broken = new RegExp(
     `${imageWord}[^.]{0,40}(?:unknown format|(?:format|type)\\b[^.]{0,30}(?:not |un)supported|invalid|corrupt|not valid|could not|failed)`,
     `(?:invalid|unsupported|malformed|corrupt)[ _](?:\\w+[ _]){0,2}${imageWord}[ _](?:data|format|url|type|file)`,
     "illegal base64",
+    // One kind of picture, or how it was sent: others are seen.
+    `\\b(?:image/\\w+|heic|tiff|animated)\\b|${imageWord}[ _](?:formats?|types?)\\b|${imageWord} urls?\\b|\\b(?:mime|media)[ _]types?\\b`,
   ].join("|"),
   "i",
 );
@@ -92,17 +95,30 @@ export interface PictureFallback {
 
 export function createPictureFallback(now: () => number = Date.now): PictureFallback {
   const blindUntil = new Map<string, number>();
+  /** What no answer has confirmed yet counts for the next tries of the same step alone. */
+  const ofStep = new WeakMap<Tries, Unseen>();
+
+  /** A model is only known to be blind once it has answered without the pictures. */
+  async function* unseeing(model: string, request: ModelRequest, ask: Ask, why: Unseen): AsyncGenerator<ModelEvent> {
+    for await (const event of ask(withoutPictures(request, why))) {
+      if (event.type === "end" && why === "blind") blindUntil.set(model, now() + maxBlindMs);
+      yield event;
+    }
+  }
 
   async function* stream(model: string, request: ModelRequest, ask: Ask): AsyncGenerator<ModelEvent> {
     if (!hasPictures(request)) return yield* ask(request);
     if ((blindUntil.get(model) ?? 0) > now()) return yield* ask(withoutPictures(request));
+    const { tries } = request;
+    const known = tries && ofStep.get(tries);
+    if (known !== undefined) return yield* unseeing(model, request, ask, known);
     let isFirst = true;
     for await (const event of ask(request)) {
       const why = isFirst && event.type === "error" ? reasonIn(event.error) : undefined;
-      if (why !== undefined) {
-        if (why === "blind") blindUntil.set(model, now() + maxBlindMs);
-        else yield { type: "notice", text: "Asking again without the picture" };
-        return yield* ask(withoutPictures(request, why));
+      if (why !== undefined && (tries === undefined || tries.left > 0)) {
+        if (tries !== undefined) ofStep.set(tries, why);
+        if (why !== "blind") yield { type: "notice", text: "Asking again without the picture" };
+        return yield* unseeing(model, request, ask, why);
       }
       isFirst = false;
       yield event;

@@ -63,6 +63,12 @@ describe("history", () => {
     expect(await next()).not.toHaveProperty("declinedBy");
   });
 
+  test("asks a model that declined first again, once what it declined to answer has left the prompt", async () => {
+    const passedBy = { insteadBecause: "provider.declined-earlier", requestedModel: "a/one", model: "b/two" };
+    await world.builder().remember(exchange("t1", "second", [{ ...answer("two"), ...passedBy }]));
+    expect(await next()).not.toHaveProperty("declinedBy");
+  });
+
   test("keeps what another process added while one stalled until its lock had expired", async () => {
     const held = new Map<string, AbortController>();
     const withLock = createWithLock({

@@ -122,7 +122,9 @@ test("two models: the other one answers, says why, and goes on with the conversa
   );
   const before = double(claude).requests.length;
   const next = await ann.say("@Remora and then?", { ...place, thread: first.id });
-  expect((await ann.answerTo(next)).text).toBe("The other one answers.");
+  expect((await ann.answerTo(next)).text).toBe(
+    "The other one answers.\n\n*(answered by openai/gpt-6-luna, because anthropic/claude-sonnet-5-5 declined to answer something earlier in this conversation)*",
+  );
   expect(double(claude).requests).toHaveLength(before);
   expect(newest(gpt)).toContain("flimsy");
   expect((await ask("a new conversation")).text).toBe("Claude answers.");

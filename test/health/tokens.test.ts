@@ -127,15 +127,29 @@ describe("a model", () => {
     });
   });
 
+  const stream = { "content-type": "text/event-stream" };
+  const event = (body: { type: string }) => `event: ${body.type}\ndata: ${JSON.stringify(body)}\n\n`;
+  const incomplete = { status: "incomplete", incomplete_details: { reason: "max_output_tokens" }, output: [] };
+  /** A model that thinks has spent all sixteen tokens on that. */
+  const endedByLimit: Record<string, string> = {
+    anthropic: [
+      event({ type: "message_start", ...{ message: { usage: {} } } }),
+      event({ type: "message_delta", ...{ delta: { stop_reason: "max_tokens" }, usage: { output_tokens: 16 } } }),
+      event({ type: "message_stop" }),
+    ].join(""),
+    "openai chat": `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "length" }] })}\n\n`,
+    "openai responses": event({ type: "response.incomplete", ...{ response: incomplete } }),
+    ollama: `${JSON.stringify({ message: { content: "", thinking: "Hm" }, done: true, done_reason: "length" })}\n`,
+  };
+
   test.each(apis)(
-    "answers over $name with a call of the tool, with thoughts alone, or with words that are cut",
+    "answers over $name with a call of the tool, with thoughts up to the limit, or with words that are cut, but not with nothing",
     async (api) => {
       const double = await startModelDouble({ countsChecks: true });
       try {
         const asked = () => checkModelCall(api.create(double.url));
         const answers = [
           { toolCalls: [{ name: "current_time", arguments: "{}" }] },
-          { content: "" },
           { content: "o", finishReason: "length" },
         ];
         for (const answer of answers) {
@@ -143,6 +157,16 @@ describe("a model", () => {
           double.mock.onMessage(/./, answer);
           expect(await asked()).toMatchObject({ ok: true });
         }
+        double.failNext({
+          type: "answer",
+          status: 200,
+          body: endedByLimit[api.name] ?? expect.fail(),
+          headers: stream,
+        });
+        expect(await asked()).toMatchObject({ ok: true });
+        double.mock.clearFixtures();
+        double.mock.onMessage(/./, { content: "" });
+        expect(await asked()).toMatchObject({ ok: false, code: "provider.empty" });
         const { body } = double.requests[0] ?? {};
         expect(JSON.stringify(body)).toContain('"current_time"');
         expect(body?.stream).toBe(true);

@@ -145,6 +145,29 @@ describe("elsewhere", () => {
     expect(double.requests.at(-1)?.headers).not.toHaveProperty("anthropic-beta");
   });
 
+  test.each([
+    "tools.7.custom.input_schema.properties.user_id: JSON schema is invalid",
+    "messages.4.content.0.text: text contains invalid characters near 'effort'",
+    "text contains invalid characters near 'effort'",
+    "invalid text: 'what does the metadata of my photo say about effort?'",
+  ])("“%s” is about what was said, so every parameter stays", async (message) => {
+    await begin();
+    const provider = claude("claude-opus-5-5", "low");
+    double.failNext(refusal(message));
+    for (const _message of [1, 2]) await collect(provider, asking("hello", { endUser: "digest" }));
+    expect(double.requests).toHaveLength(2);
+    for (const { body } of double.requests)
+      expect(Object.keys(body)).toEqual(expect.arrayContaining(["thinking", "output_config", "metadata"]));
+  });
+
+  test("a parameter is only known to be refused once a request without it was answered", async () => {
+    await begin();
+    const provider = claude("claude-opus-5-5", "low");
+    double.failNext(refusal("output_config: Extra inputs are not permitted"), refusal("something else"));
+    for (const _message of [1, 2]) await collect(provider, asking("hello"));
+    expect(double.requests.map(({ body }) => "output_config" in body)).toEqual([true, false, true]);
+  });
+
   test("a refusal that names no parameter of the request is passed on", async () => {
     await begin();
     double.failNext(refusal("messages.0: unexpected role"));

@@ -3,7 +3,9 @@ import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import type { ModelEvent } from "../../src/ports/provider.ts";
 import { defaultTimeouts, guardedStream, type StreamPiece } from "../../src/providers/guarded-stream.ts";
+import { startModelDouble } from "../doubles/model.ts";
 import { noUsage } from "../doubles/scripted-provider.ts";
+import { apis, asking, collect, failureIn } from "./apis.ts";
 
 const place = {
   ...{ name: "ollama", model: "m", baseUrl: "http://127.0.0.1:1" },
@@ -34,6 +36,8 @@ test.each([
 test.each([
   ["text", { type: "text-delta", text: "again and ".repeat(100) }],
   ["arguments of a call", { type: "progress" }],
+  ["long arguments of a call", { type: "progress", length: 1_000_000 }],
+  ["reasoning", { type: "thinking", length: 1_000_000 }],
 ] satisfies [string, StreamPiece][])("an answer whose %s never ends is stopped", async (_what, piece) => {
   let used: AbortSignal | undefined;
   const attempt = {
@@ -66,4 +70,38 @@ test("a connection that fails because this machine has too many files open is no
   const events: ModelEvent[] = [];
   for await (const event of guardedStream(attempt, new AbortController().signal)) events.push(event);
   expect(events).toMatchObject([{ type: "error", error: { code: "provider.out-of-files", isRetryable: true } }]);
+});
+
+const long = "x".repeat(100_000);
+const called = { index: 0, id: "a", type: "function", function: { name: "look_up", arguments: long } };
+const named = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+const chunkOf = (delta: object) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
+const anthropicDelta = (delta: object) => named({ type: "content_block_delta", ...{ index: 0, delta } });
+
+test.each([
+  ["anthropic", "arguments", anthropicDelta({ type: "input_json_delta", partial_json: long })],
+  ["anthropic", "thinking", anthropicDelta({ type: "thinking_delta", thinking: long })],
+  ["openai chat", "arguments", chunkOf({ tool_calls: [called] })],
+  ["openai chat", "reasoning", chunkOf({ reasoning_content: long })],
+  ["openai chat", "arguments beside text", chunkOf({ content: "a", tool_calls: [called] })],
+  [
+    "openai responses",
+    "arguments",
+    named({ type: "response.function_call_arguments.delta", ...{ item_id: "a", output_index: 0, delta: long } }),
+  ],
+  [
+    "openai responses",
+    "reasoning",
+    named({ type: "response.reasoning_summary_text.delta", ...{ item_id: "a", output_index: 0, delta: long } }),
+  ],
+  ["ollama", "thinking", `${JSON.stringify({ message: { content: "", thinking: long }, done: false })}\n`],
+])("what a model sends unseen counts towards the longest answer: %s, %s", async (name, _what, frame) => {
+  const double = await startModelDouble();
+  const api = apis.find((one) => one.name === name) ?? expect.fail();
+  const headers = { "content-type": name === "ollama" ? "application/x-ndjson" : "text/event-stream" };
+  double.failNext({ type: "answer", status: 200, headers, body: frame.repeat(22) });
+  const events = await collect(api.create(double.url), asking("hello"));
+  expect(failureIn(events).code).toBe("provider.endless");
+  await double.stop();
 });

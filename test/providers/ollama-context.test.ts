@@ -141,9 +141,11 @@ describe("the context with which a model is loaded", () => {
     expect(contexts()).toEqual([45_056, 22_528, 11_264, 11_264]);
   });
 
-  test("is at least 8,192, and then people read that the machine has too little memory", async () => {
+  test("is halved at most twice for one message, at least 8,192, and then people read that there is too little memory", async () => {
     await start({ fits: 4_096 });
     const provider = qwenAt();
+    await collect(provider, asking("hello"));
+    expect(contexts()).toEqual([45_056, 22_528, 11_264]);
     const { code, message, isRetryable } = failureIn(await collect(provider, asking("hello")));
     expect([code, isRetryable]).toEqual(["provider.no-memory", false]);
     expect(message).toMatch(/too little memory for qwen3\.5:4b .*9\.3 GiB.*smaller model \(models\.ollama\.model\)/);
@@ -159,6 +161,59 @@ describe("the context with which a model is loaded", () => {
     double.failNext({ type: "answer", status: 500, body: JSON.stringify({ error }) });
     expect(textIn(await collect(qwenAt(), asking("hello")))).toBe(text);
     expect(contexts()).toEqual([45_056, 22_528]);
+  });
+});
+
+describe("what is learned of a model's context", () => {
+  const unlimited = (now?: () => number) =>
+    createOllamaContexts(double.url, usualContext, Number.POSITIVE_INFINITY, now);
+
+  test.each([
+    `error parsing tool call: raw='{"q":"why is my pod killed: out of memory"', err=unexpected end of JSON input`,
+    "error parsing tool call: out of memory is no JSON",
+    `model said "insufficient memory" and stopped`,
+  ])("is nothing if the server quotes what the model wrote: “%s”", async (error) => {
+    await start();
+    const provider = qwenAt();
+    double.failNext({ type: "answer", status: 500, body: JSON.stringify({ error }) });
+    for (const _message of [1, 2]) await collect(provider, asking("hello"));
+    expect(contexts()).toEqual([45_056, 45_056]);
+  });
+
+  test("is forgotten after an hour, because memory may be free again", async () => {
+    await start({ fits: 30_000 });
+    let now = 0;
+    const provider = qwenAt({ context: unlimited(() => now) });
+    await collect(provider, asking("hello"));
+    now = 3_599_000;
+    await collect(provider, asking("hello"));
+    now = 3_601_000;
+    await collect(provider, asking("hello"));
+    expect(contexts()).toEqual([45_056, 22_528, 22_528, 45_056, 22_528]);
+  });
+
+  test("is learned once by messages that are refused together", async () => {
+    await start();
+    const known = unlimited();
+    await known.of(qwen.name, signal);
+    for (const _message of [1, 2, 3]) expect(known.shrink(qwen.name, 45_056)).toBe(true);
+    expect((await known.of(qwen.name, signal)).numCtx).toBe(22_528);
+  });
+
+  test("leaves room for the instructions, whatever a server says that it has", async () => {
+    await start();
+    const known = unlimited();
+    const provider = qwenAt({ context: known });
+    const error = "the request exceeds the available context size (1 tokens)";
+    double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error }) });
+    await collect(provider, asking("hello"));
+    expect(known.promptTokens(qwen.name)).toBeGreaterThan(1_000);
+  });
+
+  test.each([0.5, 3, 1e30])("is nothing from a model that is said to have %d tokens", async (contextLength) => {
+    await start({ contextLength, parameters: "num_ctx 2" });
+    await collect(qwenAt(), asking("hello"));
+    expect(contexts()).toEqual([45_056]);
   });
 });
 

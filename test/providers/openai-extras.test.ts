@@ -166,3 +166,15 @@ describe("reasoning beside a call", () => {
     expect(sentBack().tool_calls).toEqual([kept]);
   });
 });
+
+test("more pieces of reasoning than an answer can have do not go back, but its text does", async () => {
+  await start("any");
+  const pieces = Array.from({ length: 1_001 }, (_, id) => ({ type: "reasoning.text", text: "x", id: `${id}` }));
+  world.answerNext(
+    ...pieces.map((piece) => chunk({ reasoning: "x", reasoning_details: [piece] })),
+    chunk({ content: "Hi." }, "stop"),
+  );
+  const end = (await collect(world.here("m"), asking("hello"))).at(-1);
+  expect(end).toMatchObject({ type: "end", carry: { message: { reasoning: "x".repeat(1_001) } } });
+  expect(JSON.stringify(end)).not.toContain("reasoning_details");
+});

@@ -2,6 +2,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { createEvents } from "../../src/lib/event-bus.ts";
+import type { ModelMessage } from "../../src/ports/provider.ts";
+import { createCascade } from "../../src/providers/cascade.ts";
+import { createOpenAiProvider } from "../../src/providers/openai.ts";
+import { picture } from "../conformance/provider.ts";
+import type { Fault } from "../doubles/model.ts";
 import type { ModelService } from "../doubles/model-rules/services.ts";
 import { asking, collect, failureIn, lookUp, patient, textIn } from "./apis.ts";
 import { chunk, createOpenAiWorld, type OpenAiWorld, openAi, turn } from "./openai-world.ts";
@@ -100,6 +106,18 @@ describe("the API for a model", () => {
     expect(textIn(events)).toBe("Half");
     expect(failureIn(events)).toMatchObject({ code: "provider.bad-request" });
     expect(world.paths()).toEqual(["/v1/chat/completions"]);
+  });
+
+  test.each([
+    ["a call", { tool_calls: [{ index: 0, id: "a", function: { name: "look_up", arguments: "{}" } }] }],
+    ["what it thought", { reasoning_content: "Hm." }],
+  ])("stays once a model has given %s, whatever the stream then says", async (_what, delta) => {
+    await start("any");
+    world.answerNext(chunk({ role: "assistant", content: "" }), chunk(delta), {
+      error: { code: 400, message: "Unsupported parameter: store" },
+    });
+    expect(failureIn(await collect(world.here("m"), asking("hello"))).code).toBe("provider.bad-request");
+    expect(world.double.requests).toHaveLength(1);
   });
 
   test.each([
@@ -241,6 +259,63 @@ test.each([
   expect(message).toContain("Input should be a valid string");
 });
 
+describe("what is learned from a refusal", () => {
+  const refusal = (message: string) =>
+    ({ type: "answer", status: 400, body: JSON.stringify({ error: { message } }) }) as const;
+
+  test("counts for an hour, because it may have been a moment's", async () => {
+    await start("any");
+    let now = 0;
+    const baseUrl = `${world.double.url}/v1`;
+    const provider = createOpenAiProvider({ apiKey: "k", baseUrl, model: "m", timeouts: patient }, () => now);
+    world.double.failNext(refusal("max_tokens is invalid: at most 1024 in this moment of high load"));
+    for (const at of [0, 1_800_000, 3_601_000]) {
+      now = at;
+      await collect(provider, asking("hello", { maxOutputTokens: 16_000 }));
+    }
+    expect(world.double.requests.map(({ body }) => body.max_tokens)).toEqual([16_000, 1_024, 1_024, 16_000]);
+  });
+
+  test.each([
+    "Unsupported value: the tool 'web' does not support: 'explain store and stream_options'",
+    "tools.0.function.parameters.properties.stream_options: unsupported schema",
+  ])("is nothing from what it quotes: “%s”", async (message) => {
+    await start("any");
+    world.double.failNext(refusal(message));
+    await collect(world.here("m"), asking("hello"));
+    expect(world.double.requests).toHaveLength(1);
+  });
+
+  test("is also what a gateway passes on as another service's words", async () => {
+    await start("any");
+    world.double.failNext(refusal('OpenAIException - {"error": {"message": "Unsupported parameter: stream_options"}}'));
+    expect((await collect(world.here("m"), asking("hello"))).at(-1)?.type).toBe("end");
+  });
+
+  test("is kept for the next try of the same message, also if another failure came in between", async () => {
+    await start("any");
+    world.double.failNext(refusal("Unsupported parameter: stream_options"), { type: "reset" });
+    const cascade = createCascade({ providers: [world.here("m")], events: createEvents(), pauseMs: 1 });
+    expect(textIn(await collect(cascade, asking("hello")))).not.toBe("");
+    expect(world.double.requests.map(({ body }) => "stream_options" in body)).toEqual([true, false, false]);
+  });
+});
+
+test("a service that refuses something else each time gets at most twelve requests for a step, with pictures and retries", async () => {
+  await start("any");
+  const fields = ["store", "stream_options", "prompt_cache_key", "include", "instructions", "safety_identifier"];
+  const refusals = Array.from({ length: 48 }, (_, index): Fault => {
+    const error = { message: `Unsupported parameter: ${fields[index % fields.length]}` };
+    return index % 12 === 11 ? { type: "reset" } : { type: "answer", status: 400, body: JSON.stringify({ error }) };
+  });
+  world.double.failNext(...refusals);
+  const image = { type: "image" as const, mimeType: "image/png", base64: picture };
+  const messages: ModelMessage[] = [{ role: "user", content: [{ type: "text", text: "hello" }, image] }];
+  const cascade = createCascade({ providers: [world.here("m")], events: createEvents(), pauseMs: 1 });
+  expect((await collect(cascade, asking("hello", { messages }))).at(-1)?.type).toBe("error");
+  expect(world.double.requests.length).toBeLessThanOrEqual(12);
+});
+
 describe("effort", () => {
   test.each(["gpt-4.1", "gpt-5.4-pro", "gpt-5.2-chat"])(
     "is not sent to %s, which lacks the usual level",
@@ -360,6 +435,36 @@ describe("silence before the first word", () => {
     expect(error.code).toMatch(/^provider\.(?:idle|first-token)-timeout$/);
     server.close();
   });
+});
+
+test("a refused field is left out although the Responses API had said that the answer has begun", async () => {
+  await start("any");
+  const event = (body: object) => `data: ${JSON.stringify(body)}\n\n`;
+  const begun = ["response.created", "response.in_progress"].map((type) => event({ type, response: {} }));
+  const error = event({ type: "error", code: 400, message: "Unsupported parameter: store", param: null });
+  const headers = { "content-type": "text/event-stream" };
+  world.double.failNext({ type: "answer", status: 200, headers, body: [...begun, error].join("") });
+  expect(textIn(await collect(world.here("thinker", { api: "responses" }), asking("hello")))).not.toBe("");
+  expect(world.double.requests.map(({ body }) => "store" in body)).toEqual([true, false]);
+});
+
+test("requests that are refused late, one after the other, share one time limit", async () => {
+  await start("any");
+  const fields = ["stream_options", "store", "prompt_cache_key", "include", "instructions", "safety_identifier"];
+  let requests = 0;
+  const server = createServer((_request, response) => {
+    const refusal = { error: { code: 400, message: `Unsupported parameter: ${fields[requests++]}` } };
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`data: ${JSON.stringify(chunk({ role: "assistant", content: "" }))}\n\n`);
+    setTimeout(() => response.end(`data: ${JSON.stringify(refusal)}\n\n`), 300);
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const timeouts = { ...patient, firstTokenMs: 5_000, idleMs: 100 };
+  const events = await collect(world.here("thinker", { api: "chat", baseUrl, timeouts }), asking("hello"));
+  expect(failureIn(events).code).toBe("provider.idle-timeout");
+  expect(requests).toBe(2);
+  server.close();
 });
 
 test("a tool without parameters, and 100 tools, are within what OpenAI takes", async () => {

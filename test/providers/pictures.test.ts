@@ -181,6 +181,29 @@ test.each([
   },
 );
 
+test.each([
+  "Invalid image: the image format is not supported. Use png, jpeg, gif or webp.",
+  "You uploaded an unsupported image. Please make sure your image has of one the following formats: ['png', 'jpeg'].",
+  "image/heic images are not supported",
+  "Image size is not supported: 9000x9000",
+  "The image data could not be decoded; animated images are not supported",
+  "The model does not support image URLs that redirect",
+])("a picture of which a service says “%s” blinds the model for no other picture", async (message) => {
+  const provider = apiOf("openai chat").create(double.url);
+  double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error: { message } }) });
+  for (const _step of [1, 2]) expect((await collect(provider, asking("x", { messages }))).at(-1)?.type).toBe("end");
+  expect(double.requests.map(({ body }) => JSON.stringify(body).includes(picture))).toEqual([true, false, true]);
+});
+
+test("a model is only known to see no pictures once it has answered without them", async () => {
+  const provider = apiOf("openai chat").create(double.url);
+  const refusal = (message: string) =>
+    ({ type: "answer", status: 400, body: JSON.stringify({ error: { message } }) }) as const;
+  double.failNext(refusal("this model does not support images"), refusal("something else"));
+  for (const _step of [1, 2]) await collect(provider, asking("x", { messages }));
+  expect(double.requests.map(({ body }) => JSON.stringify(body).includes(picture))).toEqual([true, false, true]);
+});
+
 test("a model that saw no pictures is tried again after an hour", async () => {
   let now = 0;
   const { stream } = createPictureFallback(() => now);

@@ -143,6 +143,12 @@ test.each([
   }
 });
 
+test("a model that is passed by because it declined earlier in the conversation does not count as declining again", async () => {
+  const one = createScriptedProvider([], "a/one");
+  const events = await ask(cascadeOf(one, other(says("Hi.", "b/two"))), { declinedBy: ["a/one"] });
+  expect(events.at(-1)).toMatchObject({ model: "b/two", insteadBecause: "provider.declined-earlier" });
+});
+
 describe("a cascade whose models all decline or fail", () => {
   const one = (...steps: ModelEvent[][]) => createScriptedProvider(steps, "a/one");
 

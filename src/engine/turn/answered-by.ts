@@ -65,6 +65,8 @@ function reasonText(model: string, code: string): string {
       return `${model} took too long`;
     case "provider.refused":
       return `${model} declined to answer this`;
+    case "provider.declined-earlier":
+      return `${model} declined to answer something earlier in this conversation`;
     case "provider.cut":
       return `${model} broke off in its answer`;
     case "provider.no-tools":
