@@ -22,9 +22,8 @@ export interface Kind {
   isAboutMoney?: boolean;
 }
 
-function sayTooLong({ model }: ProviderPlace): string {
-  return `this is too long for ${model}; write less, or choose a model with more context`;
-}
+const sayTooLong: Kind["say"] = ({ model }) =>
+  `this is too long for ${model}; write less, or choose a model with more context`;
 
 /** `said` is what the service reported, in brackets, and `resets` when the failure ends; both may be empty. */
 export const failureKinds = {
