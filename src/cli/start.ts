@@ -121,7 +121,9 @@ function describe(report: AppReport, token: string, settings: Settings, role: Ro
     ...publicLines(settings, role),
     `  Models    ${inUse.join(", ")}`,
     ...others.map((provider) => `            ${provider.name} is off: ${provider.hint}`),
-    ...(platforms.length === 0 ? [`  Platforms ${pageOnlyText}`] : []),
+    ...(platforms.length === 0
+      ? [`  Platforms ${pageOnlyText(report.providers.some(({ name, isReady }) => isReady && name !== "demo"))}`]
+      : []),
     ...platforms.map((platform) => `  Platform  ${platform.name}: ${platform.detail}`),
     ...proxyLines(settings),
     ...(role === "all" ? [] : [`  Role      ${role}`]),
@@ -145,7 +147,9 @@ function proxyLines({ proxies: { https, http } }: Settings): string[] {
   return names.length === 0 ? [] : [`  Network   through the ${names.join(" and the ")}`];
 }
 
-const pageOnlyText = "only the page. To connect Slack or Discord and a model: npm run -s remora -- init";
+function pageOnlyText(hasModel: boolean): string {
+  return `only the page. To connect Slack or Discord${hasModel ? "" : " and a model"}: npm run -s remora -- init`;
+}
 
 function isInTerminal(): boolean {
   return process.stdout.isTTY === true || process.stderr.isTTY === true;

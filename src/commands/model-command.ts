@@ -37,11 +37,14 @@ export function createModelChoice({ store, models, isConversation }: ModelChoice
     return (await chosen(conversationKey(conversationId))) ?? (await chosen(scopeKey(scope)));
   }
 
-  async function choicePlace({ conversationId, scope }: InboundCommand): Promise<{ key: string; name: string }> {
+  async function choicePlace({
+    conversationId,
+    scope,
+  }: InboundCommand): Promise<{ key: string; name: string; uses: string }> {
     const isOwn = scope.startsWith("dm:") || (await isConversation(conversationId));
     return isOwn
-      ? { key: conversationKey(conversationId), name: "this conversation" }
-      : { key: scopeKey(scope), name: "all conversations in this channel without their own choice" };
+      ? { key: conversationKey(conversationId), name: "this conversation", uses: "uses" }
+      : { key: scopeKey(scope), name: "all conversations in this channel without their own choice", uses: "use" };
   }
 
   async function overview({ conversationId, scope }: InboundCommand): Promise<string> {
@@ -51,15 +54,15 @@ export function createModelChoice({ store, models, isConversation }: ModelChoice
       const isUsed = model === (now ?? first);
       return `- ${shownModel(model)}${isUsed ? ` — used here${now === undefined ? " by default" : ""}` : ""}`;
     });
-    return [...lines, "", "If it fails, I try the others in this order. To choose one: `/remora model NAME`"].join(
-      "\n",
-    );
+    if (models.length === 1) return lines.join("\n");
+    const more = "If it fails, I try the others in this order. To choose one: `/remora model NAME`";
+    return [...lines, "", more].join("\n");
   }
 
   async function run(command: InboundCommand): Promise<string> {
     const wanted = command.rest.trim();
     if (wanted === "") return await overview(command);
-    const { key, name } = await choicePlace(command);
+    const { key, name, uses } = await choicePlace(command);
     if (wanted === "default") {
       await store.delete(key);
       const now = await preferred(command.conversationId, command.scope);
@@ -70,10 +73,10 @@ export function createModelChoice({ store, models, isConversation }: ModelChoice
     const model = models.find((known) => known.toLowerCase() === wanted.toLowerCase());
     if (model === undefined) {
       const known = models.map(shownModel).join(", ");
-      return `There is no model ${asCode(wanted, maxShownInputCharacters)}. Available: ${known}. Operators can add more under models.choices in the configuration.`;
+      return `There is no model ${asCode(wanted, maxShownInputCharacters)}. Available: ${known}. Whoever runs Remora can add it to models.choices in config/remora.yaml.`;
     }
     await store.set(key, model);
-    return `From the next message on, ${name} uses ${shownModel(model)}. To go back: \`/remora model default\``;
+    return `From the next message on, ${name} ${uses} ${shownModel(model)}. To go back: \`/remora model default\``;
   }
 
   const description = "list the models, or choose one for this conversation";

@@ -94,7 +94,7 @@ function countText(count: UsageCount): string {
   const input = count.inputTokens + count.cacheWriteTokens;
   const parts = `${formatNumber(input)} in, ${formatNumber(count.outputTokens)} out${cached}`;
   const added = Math.round(count.addedMs / Math.max(count.calls, 1));
-  return `${callsText(count.calls)}, ${formatNumber(tokensOf(count))} tokens (${parts}), ${costText(count)}, ${added} ms preparation per call`;
+  return `${callsText(count.calls)}, ${formatNumber(tokensOf(count))} tokens (${parts}), ${costText(count)}, and Remora itself took ${added} ms per call`;
 }
 
 function costText({ cost, calls, unpricedCalls, estimatedCalls = 0 }: UsageCount): string {

@@ -22,7 +22,7 @@ import { exposedFolders } from "./exposed-folders.ts";
 import { readProxies } from "./proxies.ts";
 import { interpolate, readSource, readYaml } from "./read-yaml.ts";
 import { configSchema } from "./schema.ts";
-import { issueProblems, modelProblems } from "./schema-problems.ts";
+import { issueProblems, modelProblems, wordsFor } from "./schema-problems.ts";
 import { readSecretFiles, secretProblems, withoutBlanks } from "./secret-files.ts";
 import { listSettingSources } from "./setting-sources.ts";
 import { createSettings, type Settings } from "./settings.ts";
@@ -63,7 +63,7 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
     ...modelProblems(env, placeOfVariable),
     ...readProxies(env).problems,
   );
-  const parsed = configSchema.safeParse(merged);
+  const parsed = configSchema.safeParse(merged, { error: wordsFor });
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
       const name = overridingVariable(issue.path, env);

@@ -7,6 +7,45 @@ import { configSchema, providerNames } from "./schema.ts";
 const maxShownCharacters = 80;
 const secretSettings = /^(?:apiKey|clientSecret|headers|secrets)$/;
 
+/** What to write instead of a value. A message in the schema itself counts before these. */
+export const wordsFor: z.core.$ZodErrorMap = (issue) => {
+  switch (issue.code) {
+    case "invalid_value":
+      return `write ${oneOf(issue.values.map(String))}`;
+    case "invalid_type":
+      return kinds[issue.expected];
+    case "too_small":
+      return sizeText(issue.origin, issue.minimum, issue.inclusive === false ? "more than" : "at least");
+    case "too_big":
+      return sizeText(issue.origin, issue.maximum, issue.inclusive === false ? "less than" : "at most");
+    default:
+      return undefined;
+  }
+};
+
+const kinds: Partial<Record<string, string>> = {
+  number: "write a number",
+  int: "write a whole number",
+  string: "write a text",
+  boolean: "write true or false",
+  array: 'write a list, such as ["one", "two"]',
+  object: "write settings with their names",
+  record: "write names with their values",
+};
+
+function sizeText(origin: string, limit: number | bigint, atLeast: string): string | undefined {
+  if (origin === "number" || origin === "int") return `write a number, ${atLeast} ${limit}`;
+  if (origin === "array") return `list ${atLeast} ${limit}`;
+  if (origin !== "string") return undefined;
+  return limit === 1 && atLeast === "at least"
+    ? "write a text that is not empty"
+    : `write ${atLeast} ${limit} characters`;
+}
+
+function oneOf(values: string[]): string {
+  return values.length < 2 ? values.join("") : `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
+}
+
 export function issueProblems(
   issue: z.core.$ZodIssue,
   raw: unknown,

@@ -35,7 +35,7 @@ const modelPrice = z.strictObject({
   cacheWrite: price.optional(),
 });
 
-const thinkError = "write true, false, low, medium, high or max, or null: Ollama decides";
+const thinkError = "write false to turn it off, true, low, medium, high or max, or null: Ollama decides";
 /** As Ollama reads it: each number has a unit. */
 const duration = /^-?(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
 const durationError =

@@ -123,9 +123,7 @@ function personOf(name: string, authorId: string): Origin {
 
 export function exchangeOf(turn: TurnRecord, tools: readonly ToolSpec[], now: number): StoredExchange {
   const transcript =
-    turn.isRefused === true
-      ? refusedTranscript(turn)
-      : withEnding(shortTranscript(turn), turn.plainFailure ?? turn.failure);
+    turn.isRefused === true ? refusedTranscript(turn) : withEnding(shortTranscript(turn), turn.failure);
   const origins = distinctOrigins(originsOfTurn(turn, tools));
   const declinedBy = turn.steps.find(({ insteadBecause }) => insteadBecause === "provider.refused")?.requestedModel;
   return withTokens({

@@ -102,8 +102,13 @@ function problemFor(error: RemoraError, model: string): CheckProblem {
     case "provider.aborted":
       return problem(`${model} did not answer in time.`, "Check the network and the service, and try again.");
     default:
-      return problem(`${model} does not answer.`, /^https?:/.test(said) ? `${said}.` : sentence(said));
+      return problem(`${model} does not answer.`, beginsWithName(said, model) ? `${said}.` : sentence(said));
   }
+}
+
+/** Names of models and addresses keep their small letters. */
+function beginsWithName(said: string, model: string): boolean {
+  return said.startsWith(`${nameOf(model)} `) || /^https?:/.test(said);
 }
 
 function nameOf(model: string): string {

@@ -43,8 +43,8 @@ interface Heard {
 
 const refusedTodo = "It is tried again after an hour at the latest";
 const refusedCodes = new Set(["provider.wrong-key", "provider.forbidden"]);
-const moneyTodo =
-  "Raise the limit or add credit in the account. It is tried again after a while, and with another key at once";
+/** The failure itself says what to do. */
+const moneyTodo = "It is tried again within 6 hours, and with another key at once";
 const moneyCodes = new Set(["provider.no-credit", "provider.spend-limit"]);
 const moneyRestMs = 3_600_000;
 const longestMoneyRestMs = 6 * moneyRestMs;
@@ -191,12 +191,14 @@ export function createModelWatch({ log, refusal, now = Date.now }: ModelWatchOpt
   };
 }
 
-function plainText({ code, message, plain = message }: Failure, model: string): string {
-  return code === "provider.aborted" ? `${model} did not answer in time` : withoutPlace(plain);
+function plainText({ code, message, plain = withoutPlace(message) }: Failure, model: string): string {
+  return code === "provider.aborted" ? `${model} did not answer in time` : plain;
 }
 
+/** The service's words can say which limit it is, and where to raise it. If it named a date, the message says the rest. */
 function textOf(failure: Failure, model: string): string {
-  const { code, message, detail } = failure;
+  const { code, message, detail, retryAfterMs } = failure;
   if (code === "provider.aborted") return plainText(failure, model);
-  return detail === undefined ? withoutPlace(message) : `${withoutPlace(message)} (${detail})`;
+  if (detail === undefined || retryAfterMs !== undefined) return withoutPlace(message);
+  return `${withoutPlace(message)} (the service says: ${detail.replace(/^\d{3} /, "")})`;
 }

@@ -31,7 +31,10 @@ export function problemsOf(checks: readonly HealthCheck[], services: readonly Se
   const byPart = Map.groupBy(broken, ({ name }) => /^(?:disk|model) /.exec(name)?.[0].trim() ?? name);
   return [
     ...down.map(({ name, detail }) => ({ name, text: shortened(withoutPlace(detail)) })),
-    ...[...byPart].map(([name, of]) => ({ name, text: shortened(of.map(ownerText).join("; ")) })),
+    ...[...byPart].map(([name, of]) => ({
+      name,
+      text: kindOf(name) === "model" ? modelLines(of) : shortened(of.map(ownerText).join("; ")),
+    })),
     ...told.map((check) => ({
       ...{ name: check.name, text: shortened(ownerText(check)) },
       isTold: check.state === "broken",
@@ -40,7 +43,9 @@ export function problemsOf(checks: readonly HealthCheck[], services: readonly Se
 }
 
 export function brokenText({ name, text }: OwnerProblem): string {
-  return `⚠️ ${consequenceOf(name)}: ${text}. I'll write again when that is solved.`;
+  const again = "I'll write again when that is solved.";
+  if (kindOf(name) === "model") return `⚠️ ${consequenceOf(name)}:\n${text}\n\n${again}`;
+  return `⚠️ ${consequenceOf(name)}: ${text}. ${again}`;
 }
 
 export function worksText({ name }: OwnerProblem): string {
@@ -90,6 +95,10 @@ function kindOf(name: string): "service" | "disk" | "model" | "one-model" | "oth
   if (name === "slack" || name === "discord") return "service";
   if (name.startsWith("model ")) return "one-model";
   return name === "disk" || name === "model" ? name : "other";
+}
+
+function modelLines(checks: readonly HealthCheck[]): string {
+  return checks.map((check) => `- ${modelIn(check.name)}: ${shortened(ownerText(check))}.`).join("\n");
 }
 
 function shortened(text: string): string {

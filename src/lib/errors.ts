@@ -1,5 +1,7 @@
 /** Error messages for people: `[place] what, why, what to do`. Ports return expected failures as values instead. */
 
+import { withoutPlace } from "./text/without-place.ts";
+
 export interface FailureOptions {
   /** Stable and machine-readable, e.g. `config.unknown-key`. */
   code: string;
@@ -10,7 +12,7 @@ export interface FailureOptions {
   retryAfterMs?: number;
   /** What else owners should know. People in a chat do not read it. */
   detail?: string;
-  /** The message without the words of others, for what everybody can read and for later prompts. */
+  /** What everybody may read, and later prompts have: the message without its place and without the words of others. */
   plain?: string | undefined;
   cause?: unknown;
 }
@@ -31,7 +33,7 @@ export class RemoraError extends Error {
     this.isRetryable = options.isRetryable ?? false;
     this.retryAfterMs = options.retryAfterMs;
     this.detail = options.detail;
-    this.plain = `[${options.place}] ${options.plain ?? options.message}`;
+    this.plain = options.plain ?? withoutPlace(this.message);
   }
 }
 

@@ -53,12 +53,6 @@ export interface StepRecord {
   at: number;
 }
 
-/** Why a turn ends, for people. `plain`: the sentence without the words of a service. */
-export interface Ending {
-  sentence: string;
-  plain?: string;
-}
-
 export interface TurnRecord {
   id: string;
   conversationId: string;
@@ -88,14 +82,12 @@ export interface TurnRecord {
   heard?: Heard;
   news?: string[];
   failure?: string;
-  /** The failure without the words of a service, if it has any: for memory and later prompts. */
-  plainFailure?: string;
   /** The same messages would fail again in the same way. */
   isFailureFinal?: boolean;
   /** A model declined to answer. Later prompts leave out what was asked, because it would be refused again. */
   isRefused?: boolean;
   /** The turn must still end in this way, because the service accepted nothing when it was to end. */
-  ending?: { state: "failed" | "stopped" } & Ending;
+  ending?: { state: "failed" | "stopped"; sentence: string };
   /** Since when, how often and why the service did not accept what the turn has to show. */
   undelivered?: { since: number; tries: number; because: string };
 }

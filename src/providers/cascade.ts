@@ -169,16 +169,14 @@ function summary(failed: FailedAttempt[]): RemoraError {
   if (last === undefined) throw new TypeError("a failed cascade must have asked a model");
   const refused = failed.find(isRefusal);
   if (refused !== undefined) return refusedByAll(refused, failed);
-  const models = new Set(failed.map(({ candidate }) => candidate.model));
-  if (models.size === 1) return last.error;
-  const allOf = (textOf: (error: RemoraError) => string) =>
-    `no model could answer: ${failed.map(({ candidate, error }) => `${candidate.model}: ${textOf(error)}`).join(" — ")}`;
+  const latest = new Map(failed.map(({ candidate, error }) => [candidate.model, error]));
+  if (latest.size === 1) return last.error;
   const waits = failed.flatMap(({ error }) => error.retryAfterMs ?? []);
   return new RemoraError({
     code: "provider.all-failed",
     place: "models",
-    message: allOf(({ message }) => message),
-    plain: allOf(({ plain }) => plain),
+    message: `no model could answer: ${failed.map(({ candidate, error }) => `${candidate.model}: ${error.message}`).join(" — ")}`,
+    plain: `No model could answer:\n${[...latest].map(([model, error]) => `- ${model}: ${error.plain}`).join(".\n")}`,
     isRetryable: failed.some(({ error }) => error.isRetryable),
     ...(waits.length === failed.length ? { retryAfterMs: Math.min(...waits) } : {}),
     cause: last.error,
@@ -193,19 +191,18 @@ function isRefusal({ error }: FailedAttempt): boolean {
 function refusedByAll(first: FailedAttempt, failed: readonly FailedAttempt[]): RemoraError {
   const others = failed.filter(({ candidate }) => candidate.model !== first.candidate.model);
   if (others.length === 0) return first.error;
-  const allOf = (textOf: (error: RemoraError) => string) => {
-    const said = others.map((other) =>
-      isRefusal(other)
-        ? `${other.candidate.model}, which declined, too`
-        : `${other.candidate.model}: ${withoutPlace(textOf(other.error))}`,
-    );
-    return `${withoutPlace(textOf(first.error))} (also asked: ${said.join("; ")})`;
+  const said = (textOf: (error: RemoraError) => string): string => {
+    const each = others.map((other) => {
+      const { model } = other.candidate;
+      return isRefusal(other) ? `${model}, which declined, too` : `${model}: ${textOf(other.error)}`;
+    });
+    return `${textOf(first.error)} (also asked: ${each.join("; ")})`;
   };
   return new RemoraError({
     code: first.error.code,
     place: "models",
-    message: allOf(({ message }) => message),
-    plain: allOf(({ plain }) => plain),
+    message: said(({ message }) => withoutPlace(message)),
+    plain: said(({ plain }) => plain),
     cause: first.error,
   });
 }

@@ -32,19 +32,20 @@ export interface FailureDetails {
 }
 
 export function failure(place: ProviderPlace, kind: FailureKind, details: FailureDetails = {}): RemoraError {
-  const { code, isRetryable, say, isAboutMoney = false }: Kind = failureKinds[kind];
+  const { code, isRetryable, say, sayInChat = say, isAboutMoney = false }: Kind = failureKinds[kind];
   const { resetsAt, note = "" } = details;
   const said = shownWords(details.said ?? "", place);
   const words = [note, said].filter((part) => part !== "").join(" ");
   const resets = resetsAt === undefined ? "" : `, which resets on ${timeText(resetsAt)}`;
   const retryAfterMs = resetsAt === undefined ? details.retryAfterMs : resetsAt - Date.now();
   const shown = { ...place, baseUrl: shownUrl(place.baseUrl) };
-  const sentence = (because: string) => say(shown, because === "" ? "" : ` (${because})`, resets);
+  const sentence = (of: Kind["say"], because: string) => of(shown, because === "" ? "" : ` (${because})`, resets);
   return new RemoraError({
     code,
     place: `provider ${place.name}`,
-    message: sentence(words),
-    plain: said === "" ? undefined : sentence(note),
+    message: sentence(say, words),
+    // People read the reason of a refusal, because it is the answer.
+    plain: sentence(sayInChat, kind === "refused" ? words : note),
     isRetryable,
     ...(isAboutMoney && words !== "" ? { detail: words } : {}),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

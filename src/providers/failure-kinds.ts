@@ -18,9 +18,14 @@ export interface Kind {
   code: string;
   isRetryable: boolean;
   say(place: ProviderPlace, said: string, resets: string): string;
+  /** For people who can't change settings, if they can do something else. By default `say`, without the service's words. */
+  sayInChat?: Kind["say"];
   /** What the service reported is only for owners. */
   isAboutMoney?: boolean;
 }
+
+const sayTooLong: Kind["say"] = ({ model }) =>
+  `this is too long for ${model}; write less, or choose a model with more context`;
 
 /** `said` is what is known of the cause, in brackets, and `resets` when the failure ends; both may be empty. */
 export const failureKinds = {
@@ -84,14 +89,16 @@ export const failureKinds = {
     code: "provider.too-long",
     isRetryable: false,
     say: (place, said) =>
-      `the conversation is too long for ${place.model}${said}; start a new one with /remora new, or lower context.tokens`,
+      `the prompt is too long for ${place.model}${said}; lower context.tokens, or choose a model with more context (${place.modelSetting})`,
+    sayInChat: sayTooLong,
   },
   /** The prompt would fit without the room that is kept for the answer. */
   limitOverContext: {
     code: "provider.too-long",
     isRetryable: false,
     say: (place, said) =>
-      `the conversation and models.maxOutputTokens together are too long for ${place.model}${said}; lower models.maxOutputTokens, or start a new conversation with /remora new`,
+      `the prompt and models.maxOutputTokens together are too long for ${place.model}${said}; lower models.maxOutputTokens or context.tokens`,
+    sayInChat: sayTooLong,
   },
   noTools: {
     code: "provider.no-tools",
@@ -139,6 +146,8 @@ export const failureKinds = {
     code: "provider.bad-request",
     isRetryable: false,
     say: (place, said) => `the request was refused${said}; check ${place.modelSetting} and ${place.urlSetting}`,
+    sayInChat: (place) =>
+      `the service refused the request, and the log says why; check ${place.modelSetting} and ${place.urlSetting}`,
   },
   wrongApi: {
     code: "provider.wrong-api",

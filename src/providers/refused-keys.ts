@@ -3,7 +3,6 @@
  * across restarts. The store holds a digest, never the key.
  */
 import { createHash } from "node:crypto";
-import { withoutPlace } from "../lib/text/without-place.ts";
 import type { Provider } from "../ports/provider.ts";
 import type { Store } from "../ports/store.ts";
 
@@ -57,7 +56,7 @@ export function createRefusedKeys(store?: Store, now: () => number = Date.now): 
       );
     },
     refuse(subject, provider, { plain }) {
-      const refusal = { digest: digestOf(provider), message: withoutPlace(plain), until: now() + refusedMs };
+      const refusal = { digest: digestOf(provider), message: plain, until: now() + refusedMs };
       refusals.set(subject, refusal);
       // Without the note, a restarted process asks once more and learns it again.
       store?.set(storeKey(subject), refusal, refusedMs).catch(() => {});

@@ -178,7 +178,10 @@ function anthropicCandidate(
     ...{ ...usual, ...options, timeouts },
     apiKey: () => keyOf?.("anthropic") ?? options.apiKey ?? "not-needed",
   });
-  return { provider, status: { name: "anthropic", model, isReady: true, hint: whereOf(options.baseUrl) } };
+  const status = { name: "anthropic", model, isReady: true, hint: whereOf(options.baseUrl) };
+  if (options.effort === undefined || knowsEffort(options.model) !== false) return { provider, status };
+  const what = `${options.model} has no effort, so models.anthropic.effort does nothing`;
+  return { provider, status: { ...status, warning: () => ({ what, todo: "Remove it, or choose another model" }) } };
 }
 
 function openAiCandidate(options: ProviderSettings["openai"], { timeouts, keyOf }: ProviderSettings): ProbedProvider {

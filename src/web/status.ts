@@ -39,9 +39,11 @@ export function statusLines({
     }),
     ...models.map(({ model, isReady, hint }): StatusLine => {
       const problem = isReady ? problemOf(model) : undefined;
-      if (problem !== undefined)
-        return { name: `model ${model}`, state: "warning", detail: `did not answer: ${problem}` };
-      return { name: `model ${model}`, state: isReady ? "ok" : "off", detail: hint };
+      const name = `model ${model}`;
+      if (problem === undefined) return { name, state: isReady ? "ok" : "off", detail: hint };
+      // Broken if no other model can answer either.
+      const state = checks.find((check) => check.name === name)?.state ?? "warning";
+      return { name, state: states[state], detail: `did not answer: ${problem}` };
     }),
     { name: "sandbox", state: sandbox.holds ? "ok" : "warning", detail: sandbox.detail },
     ...(redis === undefined

@@ -136,13 +136,14 @@ describe("model", () => {
     expect(await run()).toContain("- `a/one` — used here by default\n- `b/two`\n- `b/three`");
     await run("b/two");
     expect(await run()).toContain("- `a/one`\n- `b/two` — used here\n");
+    expect(await asking(open(["a/one"]).command)()).toBe("- `a/one` — used here by default");
   });
 
   test("in a thread or a DM it is for that conversation; in a channel for those without a choice of their own", async () => {
     const { command, preferred } = open();
     const run = asking(command);
     await run("b/two", thread);
-    await run("B/Three");
+    expect(await run("B/Three")).toContain("without their own choice use `b/three`");
     await run("a/one", dm);
     expect(await preferred("test:c1:t1", "channel:general")).toBe("b/two");
     expect(await preferred("test:c1:t2", "channel:general")).toBe("b/three");
@@ -185,7 +186,9 @@ describe("usage", () => {
     }
     const said = await run();
     expect(said).toMatch(/\*\*you\*\*, today: 2 model calls, 2,240 tokens \(2,000 in, 200 out, 40 from cache\)/);
-    expect(said).toContain("$0.0046 plus 1 call of unknown cost, 4 ms preparation per call, limit 5,000 tokens a day");
+    expect(said).toContain(
+      "$0.0046 plus 1 call of unknown cost, and Remora itself took 4 ms per call, limit 5,000 tokens a day",
+    );
     expect(said).toContain("**this channel**, today: 2 model calls");
     expect(said).not.toContain("everyone");
     expect(await run("", { by: bob })).toContain("**everyone**, today: 2 model calls");

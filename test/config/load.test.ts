@@ -57,6 +57,19 @@ describe("problems", () => {
     expect(text).toContain("remora.yaml:6] nonsense: unknown key.");
   });
 
+  test.each([
+    ["models: { userIds: never }", '"never" can\'t be used: write digest or off.'],
+    ["models: { ollama: { contextTokens: 12 } }", "12 can't be used: write a number, at least 2048."],
+    ["web: { port: 99999 }", "99999 can't be used: write a number, at most 65535."],
+    ["turns: { steps: 1.5 }", "1.5 can't be used: write a whole number."],
+    ["models: { order: openai }", '"openai" can\'t be used: write a list, such as ["one", "two"].'],
+    ["local: { enabled: off }", '"off" can\'t be used: write true or false.'],
+    ["models: { ollama: { think: off } }", '"off" can\'t be used: write false to turn it off'],
+    ["models: { openai: { model: '' } }", '"" can\'t be used: write a text that is not empty.'],
+  ])("of a value say in plain words what to write: %s", (yaml, said) => {
+    expect(formatProblems(problemsIn(`${yaml}\n`))).toContain(said);
+  });
+
   test("in the YAML itself name the line", () => {
     const [problem] = problemsIn("turns:\n  steps: 3\n bad: [\n");
     expect(problem?.place).toMatch(/remora\.yaml:\d+$/);
@@ -116,9 +129,9 @@ describe("problems", () => {
     ["keepAlive: '30'", "write seconds, such as 1800, or a time with its unit"],
     [
       "think: maybe",
-      'models.ollama.think: "maybe" can\'t be used: write true, false, low, medium, high or max, or null',
+      'models.ollama.think: "maybe" can\'t be used: write false to turn it off, true, low, medium, high or max, or null',
     ],
-    ["contextTokens: 512", ">=2048"],
+    ["contextTokens: 512", "at least 2048"],
   ])("models.ollama %s is refused with a reason", (yaml, said) => {
     expect(formatProblems(problemsIn(`models:\n  ollama:\n    ${yaml}\n`))).toContain(said);
   });

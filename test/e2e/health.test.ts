@@ -123,7 +123,7 @@ test("a key that the model refuses is not ready, until the model answers again",
   const text = await untilReadyz(503, "model anthropic/");
   // The turn's call and the next check say the same.
   expect(text).toContain("the key was refused; set a valid one in ANTHROPIC_API_KEY");
-  await untilTold(onSlack, "⚠️ I can't answer, because no model does: ");
+  await untilTold(onSlack, "⚠️ I can't answer, because no model does:\n- ");
   model.refuseKey(false);
   expect(said).toBeDefined();
   discord.ann.say("@Remora hello", { in: "dm" });

@@ -75,6 +75,9 @@ test("an account at its spending limit is not ready, says when that ends, and is
   expect((await chat.command("status", "", { dm: true })).text).toContain(
     "(400 `You have reached your specified API usage limits",
   );
+  expect((await readyz()).text).not.toMatch(/usage limits|spending limit.*Raise the limit/);
+  const page = (await (await chat.request("GET", "/dashboard/data/health")).json()) as { status: { name: string }[] };
+  expect(page.status.filter(({ name }) => name.startsWith("model anthropic/"))).toMatchObject([{ state: "error" }]);
   const { text } = await chat.answerTo(await chat.say("hello", { dm: true }));
   expect(text).toMatch(
     /has reached its spending limit, which resets on 2099-04-01 00:00 UTC; whoever manages the account/,
@@ -138,3 +141,32 @@ test.each([
   },
   120_000,
 );
+test("when no model can answer, the chat has a plain line for each, and the log has what the services sent", async () => {
+  const chat = await start("models: { order: [anthropic, openai], openai: { model: gpt-6-luna } }", {
+    ...{ ANTHROPIC_API_KEY: "test-key", ANTHROPIC_BASE_URL: model.url },
+    ...{ OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: `${model.url}/v1` },
+  });
+  await expect.poll(readyz, patience).toMatchObject({ status: 200 });
+  model.refuseAll({ status: 500, body: { error: { message: "<html>oops</html>" } } });
+  const { text } = await chat.answerTo(await chat.say("hello", { dm: true }));
+  const failed = "the service failed; try again later.";
+  expect(text).toBe(
+    `⚠️ No model could answer:\n- anthropic/claude-sonnet-5-5: ${failed}\n- openai/gpt-6-luna: ${failed}`,
+  );
+  expect(remora.stdout() + remora.stderr()).toContain("<html>oops</html>");
+}, 120_000);
+
+test("a first message that is too long for the model is answered with advice that helps, and without JSON", async () => {
+  const chat = await start("models: { order: [openai], openai: { model: gpt-6-luna } }", {
+    ...{ OPENAI_API_KEY: "test-key", OPENAI_BASE_URL: `${model.url}/v1` },
+  });
+  await expect.poll(readyz, patience).toMatchObject({ status: 200 });
+  expect((await chat.answerTo(await chat.say("hello", { dm: true }))).text).toBe("Hello there.");
+  const error = { code: 400, message: "request (14283 tokens) exceeds the available context size", n_ctx: 8192 };
+  model.refuseAll({ status: 400, body: { error } });
+  const advice = "this is too long for gpt-6-luna; write less, or choose a model with more context.";
+  const first = await chat.answerTo(await chat.say("@remora hello", { channel: "general" }));
+  expect(first.text).toBe(`⚠️ The model could not answer: ${advice}`);
+  const later = await chat.answerTo(await chat.say("hello", { dm: true }));
+  expect(later.text).toBe(`⚠️ The model could not answer: ${advice} A new conversation is shorter: /remora new.`);
+}, 120_000);

@@ -4,6 +4,7 @@ import { runTurn } from "../../src/engine/turn/run-turn.ts";
 import { TurnAbort } from "../../src/lib/abort.ts";
 import { RemoraError } from "../../src/lib/errors.ts";
 import type { ModelEvent } from "../../src/ports/provider.ts";
+import { failure } from "../../src/providers/classify-failure.ts";
 import { inboundMessage, toolSpec, turnRecord } from "../doubles/records.ts";
 import { calls, fails, hangs, says } from "../doubles/scripted-provider.ts";
 import { keepTurn } from "../doubles/turn-deps.ts";
@@ -107,6 +108,29 @@ describe("failures", () => {
     expect(doubles.reply.end).toBe("failed");
     expect(doubles.reply.segments.at(-1)).toMatch(/^Let me see\.[\s\S]*⚠️ The model could not answer: .*overloaded/);
     expect(doubles.episodes).toMatchObject([{ outcome: "failed" }]);
+  });
+
+  test("of the model are said in plain words, without the place in the code and what the service sent", async () => {
+    const place = { name: "openai", model: "gpt-6-luna", baseUrl: "https://example.com/v1" };
+    const settings = { keySetting: "OPENAI_API_KEY", urlSetting: "OPENAI_BASE_URL", modelSetting: "REMORA_MODEL" };
+    const page = failure({ ...place, ...settings }, "serverError", { said: "500 <html>oops</html>" });
+    expect(page.message).toBe("[provider openai] the service failed (500 <html>oops</html>); try again later");
+    await run({ steps: [[{ type: "error", error: page }]] });
+    expect(doubles.reply.segments.at(-1)).toBe("⚠️ The model could not answer: the service failed; try again later.");
+    const long = failure({ ...place, ...settings }, "tooLong", { said: '400 {"error":{"n_ctx":8192}}' });
+    expect(long.message).toContain("lower context.tokens");
+    await run({ steps: [[{ type: "error", error: long }]] });
+    const sentence = "this is too long for gpt-6-luna; write less, or choose a model with more context.";
+    expect(doubles.reply.segments.at(-1)).toBe(`⚠️ The model could not answer: ${sentence}`);
+  });
+
+  test("of all models are a line for each, with the model's name", async () => {
+    const error = new RemoraError({
+      ...{ code: "provider.all-failed", place: "models", message: "no model could answer: a/one: [provider a] x — b" },
+      plain: "No model could answer:\n- a/one: it is down.\n- b/two: the key was refused",
+    });
+    await run({ steps: [[{ type: "error", error }]] });
+    expect(doubles.reply.segments.at(-1)).toBe(`⚠️ ${error.plain}.`);
   });
 
   test("of the memory are a line below the answer, which counts as done", async () => {

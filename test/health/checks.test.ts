@@ -200,7 +200,7 @@ describe("a model in the watch", () => {
         state: "broken",
         tellsOwners: true,
         what: "failed with provider.spend-limit",
-        forOwners: "failed with provider.spend-limit (429 raise it at console.example)",
+        forOwners: "failed with provider.spend-limit (the service says: raise it at console.example)",
       },
     ]);
     for (let minute = 0; minute < 59; minute++) {
@@ -219,8 +219,9 @@ describe("a model in the watch", () => {
 
   test("that a service names a date for is asked every six hours until then", async () => {
     const { watch, ask } = await start();
-    failure = failed("provider.spend-limit", { retryAfterMs: 40 * 3_600_000 });
+    failure = failed("provider.spend-limit", { detail: "400 until then", retryAfterMs: 40 * 3_600_000 });
     await ask();
+    expect(watch.checks()[0]?.what).toBe("failed with provider.spend-limit");
     const before = asked.length;
     clock.now += 6 * 3_600_000 - 1;
     await watch.check(signal);

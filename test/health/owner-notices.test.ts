@@ -92,7 +92,7 @@ test("models are told together, and only if none answers", async () => {
   checks = [broken("a"), broken("b")];
   const [first] = await after(15_000);
   expect(first).toBe(
-    "slack U1: ⚠️ I can't answer, because no model does: a is down; b is down. I'll write again when that is solved.",
+    "slack U1: ⚠️ I can't answer, because no model does:\n- a: a is down.\n- b: b is down.\n\nI'll write again when that is solved.",
   );
 });
 
@@ -164,13 +164,14 @@ test("a model whose account may not spend is told also while another one answers
     ...{ name: "model openai/one", state: "warning", tellsOwners: true, todo: "Raise the limit in the account" },
     what: "the account has reached its spending limit",
   };
-  const text =
-    "the account has reached its spending limit. Raise the limit in the account. I'll write again when that is solved.";
+  const text = "the account has reached its spending limit. Raise the limit in the account.";
   checks = [limit, { ...limit, name: "model b/two", tellsOwners: false }];
-  expect(await after(15_000, minute)).toContain(`discord 2: ⚠️ I can't use openai/one: ${text}`);
+  expect(await after(15_000, minute)).toContain(
+    `discord 2: ⚠️ I can't use openai/one: ${text} I'll write again when that is solved.`,
+  );
   checks = [{ ...limit, state: "broken" }];
   const none = await after(15_000, minute);
-  expect(none.join("\n")).toContain(`I can't answer, because no model does: ${text}`);
+  expect(none.join("\n")).toContain(`I can't answer, because no model does:\n- openai/one: ${text}\n\n`);
   expect(none.join("\n")).not.toMatch(/answers again|can't use/);
   checks = [];
   expect((await after(15_000, minute)).join("\n")).toMatch(/✅ openai\/one answers again\./);

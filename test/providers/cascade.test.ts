@@ -176,6 +176,7 @@ describe("the cascade", () => {
     const error = failureIn(await collect(made, asking("x")));
     expect(error).toMatchObject({ code: "provider.all-failed", isRetryable: true });
     expect(error.message).toMatch(/a\/one: .*b\/two: /);
+    expect(error.plain).toMatch(/^No model could answer:\n- a\/one: [^[\]\n]*\.\n- b\/two: [^[\]\n]*$/);
   });
 
   test("a model that a person chose goes first, and the order follows", async () => {

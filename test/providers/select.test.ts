@@ -76,6 +76,14 @@ describe("choosing providers", () => {
     ]);
   });
 
+  test("says that effort does nothing with a Claude model that has none", async () => {
+    const warnings = async (model: string) =>
+      warningsOf((await select({ anthropic: { model, apiKey: "k", effort: "max" } })).statuses);
+    expect(await warnings("claude-haiku-4-5")).toMatchObject([{ what: expect.stringContaining("has no effort") }]);
+    expect(await warnings("claude-sonnet-5-5")).toEqual([]);
+    expect(await warnings("a-name-of-a-gateway")).toEqual([]);
+  });
+
   test("uses the demo model beside others only when it is asked for by name", async () => {
     const anthropic = { model: "a", apiKey: "k" };
     expect((await select({ anthropic, preferred: "demo/scripted" })).models).toEqual(["demo/scripted", "anthropic/a"]);

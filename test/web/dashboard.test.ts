@@ -159,6 +159,28 @@ describe.skipIf(missingBrowser !== undefined)(`in a browser${browserNote}`, () =
     expect(problems).toEqual([]);
   });
 
+  test("the health page shows a model's whole name, and says of a bar with warnings that there were some", async () => {
+    const name = "model anthropic/claude-sonnet-5-5-20261101-with-a-long-ending";
+    const bad = { name, state: "error" as const, detail: "did not answer: the key was refused" };
+    const at = Date.now() - 60_000;
+    const changes = [
+      { ...bad, role: "all", at: at + 30_000 },
+      { ...bad, role: "all", name: "sandbox", state: "warning" as const, at },
+      { ...bad, role: "all", name: "queue", state: "ok" as const, at },
+    ];
+    await world.close();
+    world = await createDashboardWorld({ history: { list: async () => ({ changes, older: null }) } });
+    world.status = [bad, { ...bad, name: "sandbox", state: "warning" }, { ...bad, name: "queue", state: "ok" }];
+    await open();
+    await tab.goto(`${world.url}/dashboard#/health`);
+    await tab.getByText(/^error for \d+ s since/).waitFor();
+    await tab.getByText(/^warning for \d+ s since/).waitFor();
+    await tab.getByText(/^no errors since/).waitFor();
+    for (const cell of await tab.locator("td > div", { hasText: name }).all())
+      expect(await cell.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
   test("the list of turns says what became of calls that did not end well", async () => {
     const results = (["ok", "failed", "interrupted", "interrupted", "denied"] as const).map((status, index) => ({
       ...{ callId: `c${index}`, name: "act", status, text: "" },

@@ -71,9 +71,9 @@ export function addOperationsCommands(program: Command, root: string): void {
 
   program
     .command("explain")
-    .argument("<turn>", "id of a turn, or its first characters")
+    .argument("[turn]", "id of a turn, or its first characters; newest: the newest turn; without it, a list of turns")
     .description("show what the model saw in a turn, and why")
-    .action(async (turn: string) => (await import("../explain.ts")).explainCommand(process.env, root, turn));
+    .action(async (turn?: string) => (await import("../explain.ts")).explainCommand(process.env, root, turn));
 
   program
     .command("logs")

@@ -1,10 +1,9 @@
 /** Asks the model for the next step of a turn, and adds the step to the turn's record. */
-import { withoutPlace } from "../../lib/text/without-place.ts";
+import type { RemoraError } from "../../lib/errors.ts";
 import type { BuiltContext } from "../../ports/context.ts";
 import { untrustedFor } from "../../ports/origin.ts";
 import type { ModelEvent, ModelRequest, Usage } from "../../ports/provider.ts";
 import type { ToolSpec } from "../../ports/tool.ts";
-import type { Ending } from "../../ports/turn.ts";
 import {
   type BrokenText,
   type CallRecord,
@@ -21,7 +20,7 @@ import { joinParagraphs } from "./end-turn.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 /** `failed` has an explanation for people. */
-export type Asked = { type: "answered" } | { type: "parked" } | ({ type: "failed" } & Ending);
+export type Asked = { type: "answered" } | { type: "parked" } | { type: "failed"; sentence: string };
 
 /** Each addition to a budget allows another attempt. */
 const maxAdmissions = 20;
@@ -43,14 +42,14 @@ export async function askModel(run: TurnRun, admissions = 0): Promise<Asked> {
   }
   try {
     await askBeforehand(run, permit.asks);
-    const ending = await askWithPermit(run, began, permit);
-    return ending === undefined ? { type: "answered" } : { type: "failed", ...ending };
+    const sentence = await askWithPermit(run, began, permit);
+    return sentence === undefined ? { type: "answered" } : { type: "failed", sentence };
   } finally {
     await permit.end();
   }
 }
 
-async function askWithPermit(run: TurnRun, beganBuilding: number, permit: AdmittedCall): Promise<Ending | undefined> {
+async function askWithPermit(run: TurnRun, beganBuilding: number, permit: AdmittedCall): Promise<string | undefined> {
   const { turn, deps, fields } = run;
   const step = turn.steps.length + 1;
   const { tools, mayCall, notes } = offeredTools(run, permit.declinedBy);
@@ -76,14 +75,13 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     const model = built.request.preferredModel ?? deps.provider.model;
     await countBroken(run, permit, built, { model, text: answer.text });
     deps.events.emit("llm.error", { ...fields, step, code: answer.error.code, message: answer.error.message });
-    const { code, message, plain } = answer.error;
-    const endingOf = (textOf: (message: string) => string) => ({ sentence: textOf(message), plain: textOf(plain) });
-    if (code !== "provider.refused") return endingOf((text) => `The model could not answer: ${text}`);
-    turn.isRefused = true;
-    turn.isFailureFinal = true;
-    // Before people read it and link to the question.
-    await run.save();
-    return endingOf((text) => `${withoutPlace(text)}.`);
+    if (answer.error.code === "provider.refused") {
+      turn.isRefused = true;
+      turn.isFailureFinal = true;
+      // Before people read it and link to the question.
+      await run.save();
+    }
+    return failureText(answer.error, hasEarlierTurns(run, built));
   }
   const { text, stop, usage, model, carry, insteadBecause, firstTokenMs } = answer;
   deps.events.emit("llm.response", {
@@ -110,6 +108,17 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   // Together, so that the ledger writes both in one commit.
   await Promise.all([run.save(), written]);
   return undefined;
+}
+
+/** For people in the chat. The log has the whole message. */
+function failureText({ code, plain }: RemoraError, isLater: boolean): string {
+  if (code === "provider.refused" || code === "provider.all-failed") return `${plain}.`;
+  const more = code === "provider.too-long" && isLater ? " A new conversation is shorter: /remora new." : "";
+  return `The model could not answer: ${plain}.${more}`;
+}
+
+function hasEarlierTurns({ turn }: TurnRun, { request }: BuiltContext): boolean {
+  return request.messages.filter(({ role }) => role === "assistant").length > turn.steps.length;
 }
 
 const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };

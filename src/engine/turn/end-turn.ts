@@ -69,17 +69,10 @@ async function settleDrafts({ turn, deps }: TurnRun, state: "done" | "failed" | 
   });
 }
 
-export async function endVisibly(
-  run: TurnRun,
-  state: "failed" | "stopped",
-  sentence: string,
-  plain: string = sentence,
-): Promise<TurnEnd> {
+export async function endVisibly(run: TurnRun, state: "failed" | "stopped", sentence: string): Promise<TurnEnd> {
   run.progress.stop();
-  run.turn.ending = { state, sentence, ...(plain === sentence ? {} : { plain }) };
-  const unknown = unknownOutcomeNote(run.turn);
-  run.turn.failure = joinSentences(sentence, unknown);
-  if (plain !== sentence) run.turn.plainFailure = joinSentences(plain, unknown);
+  run.turn.ending = { state, sentence };
+  run.turn.failure = joinSentences(sentence, unknownOutcomeNote(run.turn));
   const mark = state === "failed" ? "⚠️ " : "";
   const text = joinParagraphs(textOf(openSegment(run.turn)), run.turn.unfinishedText ?? "");
   const reason = mark + run.turn.failure;
@@ -215,11 +208,7 @@ async function saveEpisode({ turn, deps }: TurnRun, outcome: "done" | "failed" |
     users: turn.messages.map((message) => message.author),
     userText: isRefused ? refusedText : turn.messages.map((message) => message.text).join("\n\n"),
     tools: isRefused ? [] : tools,
-    response: joinParagraphs(
-      isRefused ? "" : textOf(turn.steps),
-      turn.unfinishedText ?? "",
-      turn.plainFailure ?? turn.failure ?? "",
-    ),
+    response: joinParagraphs(isRefused ? "" : textOf(turn.steps), turn.unfinishedText ?? "", turn.failure ?? ""),
     origins: originsOfTurn(turn, deps.toolbox.specs(turn.conversationId)),
     outcome,
   });

@@ -73,10 +73,7 @@ async function runOrExplain(run: TurnRun): Promise<TurnEnd> {
   const { turn, deps, signal } = run;
   try {
     if (signal.aborted) return await endAborted(run);
-    if (turn.ending !== undefined) {
-      const { state, sentence, plain } = turn.ending;
-      return await endVisibly(run, state, sentence, plain);
-    }
+    if (turn.ending !== undefined) return await endVisibly(run, turn.ending.state, turn.ending.sentence);
     const refusal = unreadableText(turn, deps.limits);
     if (refusal !== undefined) {
       turn.isFailureFinal = true;
@@ -115,7 +112,7 @@ async function takeSteps(run: TurnRun): Promise<TurnEnd> {
     const asked = await askModel(run);
     if (asked.type === "parked") return "parked";
     if (run.signal.aborted) return await endAborted(run);
-    if (asked.type === "failed") return await endVisibly(run, "failed", asked.sentence, asked.plain);
+    if (asked.type === "failed") return await endVisibly(run, "failed", asked.sentence);
   }
 }
 

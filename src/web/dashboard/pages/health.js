@@ -16,7 +16,7 @@ export function openHealth(context) {
     const { version, startedAt, status, jobs, calls, changes, older, historyProblem, storage } = found.data;
     const rows = status.map(({ name, state, detail }) => ({
       key: name,
-      cells: [html`<strong>${name}</strong>`, badge(state), detail, strip(name, changes, older === null)],
+      cells: [html`<strong class="name">${name}</strong>`, badge(state), detail, strip(name, changes, older === null)],
     }));
     return html`
       <p class="about">Version ${version}, running for ${elapsed(startedAt)}.</p>
@@ -51,7 +51,10 @@ const changeColumns = [["Time", true], ["Part", true], ["State", true], ["Detail
 
 function changeRow({ name, state, detail, role, at }) {
   const where = role === "all" ? "" : ` (${role})`;
-  return { key: `${at} ${name} ${role}`, cells: [time(at), `${name}${where}`, badge(state), detail] };
+  return {
+    key: `${at} ${name} ${role}`,
+    cells: [time(at), html`<span class="name">${name}${where}</span>`, badge(state), detail],
+  };
 }
 
 /** A bar from the oldest known change to now, coloured by state. Screen readers get the same in words. */
@@ -66,8 +69,9 @@ function strip(name, changes, isComplete) {
     start: Math.max(from, at),
     end: ofPart[index + 1]?.at ?? now,
   }));
-  const badMs = spans.filter(({ state }) => state === "error").reduce((sum, { start, end }) => sum + end - start, 0);
-  const words = `${badMs === 0 ? "no errors" : `error for ${duration(0, badMs)}`} since ${moment(spans[0].start)}`;
+  const worst = ["error", "warning"].find((kind) => spans.some(({ state }) => state === kind));
+  const badMs = spans.filter(({ state }) => state === worst).reduce((sum, { start, end }) => sum + end - start, 0);
+  const words = `${worst === undefined ? "no errors" : `${worst} for ${duration(0, badMs)}`} since ${moment(spans[0].start)}`;
   const place = (at) => ((at - from) / Math.max(1, now - from)) * 1000;
   return html`
     <svg class="strip" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label=${words}>
