@@ -38,9 +38,9 @@ const thinkParameter: OptionalParameter = {
 };
 /** As llama-server and the engine for Apple's chips say it. */
 const givenContext = /(?:context size|context length) \((\d+) tokens\)/;
-/** At the beginning, before anything is quoted: a model's own words may be about memory, too. */
+/** At the beginning of the server's words, before anything is quoted: a model's own words may be about memory, too. */
 const memoryRefused =
-  /\(5\d\d (?!.{0,40}(?:pars(?:e|ing)|tool call|template))[^'"`“{}[\]=]{0,120}?(?:more system memory|out[ -]of[ -](?:device )?memory|(?:not enough|insufficient) memory|failed to allocate|allocation failed|[a-z]+malloc failed|signal: killed)/i;
+  /\(5\d\d `* ?(?!.{0,40}(?:pars(?:e|ing)|tool call|template))[^'"`“{}[\]=]{0,120}?(?:more system memory|out[ -]of[ -](?:device )?memory|(?:not enough|insufficient) memory|failed to allocate|allocation failed|[a-z]+malloc failed|signal: killed)/i;
 /** Each loads the model anew while a person waits. The next message goes on from there. */
 const maxShrinks = 2;
 

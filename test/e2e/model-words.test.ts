@@ -38,7 +38,8 @@ test("a key that the service repeats is in no answer, file, later prompt, readin
   const message = `${"bad header ".repeat(24)}Bearer ${key} and once more ${key}`;
   model.failNext({ type: "answer", status: 403, body: JSON.stringify({ error: { message } }) });
   const said = await ask("the first question");
-  expect(said).toContain("bad header");
+  expect(said).toContain("the key has no access to m (403)");
+  expect(said).not.toContain("bad header");
   const readiness = await (await fetch(`${remora.url}/readyz`)).text();
   const status = (await ann.command("status", "", { dm: true })).text;
   expect(readiness + status).toContain("the key has no access to m (403)");
@@ -64,8 +65,8 @@ test(
     const before = model.requests.length;
     model.failNext({ type: "answer", status: 422, body: JSON.stringify({ detail }) });
     const said = await ask(input);
-    expect(said).toContain("body.messages.1: Input should be a valid string");
-    expect(said).not.toContain("spending limit");
+    expect(said).toContain("the service refused the request");
+    expect(said).not.toMatch(/AWS|spending limit/);
     const readiness = await (await fetch(`${remora.url}/readyz`)).text();
     const status = (await ann.command("status", "", { dm: true })).text;
     expect(readiness + status).not.toMatch(/AWS|spending limit/);

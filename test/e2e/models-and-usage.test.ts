@@ -149,7 +149,7 @@ test("usage and cost are counted across restarts, and the limit's message says u
   await ask("one", dm);
   const said = (await ann.command("usage", "", dm)).text;
   expect(said).toMatch(
-    /\*\*you\*\*, today: 1 model call, 1,000 tokens \(900 in, 100 out\), \$0\.0042, \d+ ms preparation/,
+    /\*\*you\*\*, today: 1 model call, 1,000 tokens \(900 in, 100 out\), \$0\.0042, and Remora itself took \d+ ms per call/,
   );
   expect(said).toContain("limit 2,000 tokens a day");
   expect(said).toContain("latest request: 1 model call, 1,000 tokens");

@@ -138,9 +138,13 @@ test("a Slack link to what was refused does not send it again", patience, async 
 
 test("a Discord reply to what was refused does not send it again", patience, async () => {
   double(claude).failNext({ type: "decline", category: "cyber", explanation: "x" });
-  const before = double(claude).requests.length;
   const refused = await discord.ann.say(`${discord.bot.mention} ${question}`, { in: discord.channel });
-  await slack.until(() => double(claude).requests.length > before, 60_000);
+  const thread = () => discord.channel.threads().find(({ id }) => id === refused.id);
+  const isDeclined = () =>
+    thread()
+      ?.messages()
+      .some(({ content }) => content.includes("declined to answer this"));
+  await discord.until(isDeclined, 60_000);
   await discord.ben.say(`${discord.bot.mention} what of that in Discord?`, { in: discord.channel, replyTo: refused });
   await slack.until(asked("what of that in Discord"), 60_000);
   expect(newest(claude)).toContain(leftOut);

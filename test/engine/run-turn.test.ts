@@ -114,7 +114,7 @@ describe("failures", () => {
     const place = { name: "openai", model: "gpt-6-luna", baseUrl: "https://example.com/v1" };
     const settings = { keySetting: "OPENAI_API_KEY", urlSetting: "OPENAI_BASE_URL", modelSetting: "REMORA_MODEL" };
     const page = failure({ ...place, ...settings }, "serverError", { said: "500 <html>oops</html>" });
-    expect(page.message).toBe("[provider openai] the service failed (500 <html>oops</html>); try again later");
+    expect(page.message).toBe("[provider openai] the service failed (`500 <html>oops</html>`); try again later");
     await run({ steps: [[{ type: "error", error: page }]] });
     expect(doubles.reply.segments.at(-1)).toBe("⚠️ The model could not answer: the service failed; try again later.");
     const long = failure({ ...place, ...settings }, "tooLong", { said: '400 {"error":{"n_ctx":8192}}' });

@@ -170,5 +170,5 @@ test.each([
     await answersWith("anthropic", [claudeStart, claudeText, claudeEnd("refusal", details), over]),
   );
   expect(failed.code).toBe("provider.refused");
-  expect(failed.message).toContain(words);
+  expect(failed.message.replaceAll("`", "")).toContain(words);
 });

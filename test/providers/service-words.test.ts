@@ -55,7 +55,6 @@ describe.each(apis)("$name", (api) => {
     double.failNext({ type: "answer", status: 400, body: JSON.stringify({ error: { message } }) });
     const error = failureIn(await collect(api.create(double.url), asking("hello")));
     expect(error.message).toContain("(400 `` Red evil [click](https://evil.example) <!here> **b** `x` next ``)");
-    expect(error.plain).toContain("(400)");
     expect(error.plain).not.toMatch(/evil|Red/);
   });
 });
