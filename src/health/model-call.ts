@@ -8,7 +8,6 @@ import { sentence } from "../lib/text/sentence.ts";
 import { withoutPlace } from "../lib/text/without-place.ts";
 import type { CheckProblem, CheckResult } from "../ports/check.ts";
 import type { ModelRequest, Provider, Usage } from "../ports/provider.ts";
-import { shownUrl } from "../providers/classify-failure.ts";
 
 const maxCheckMs = 15_000;
 /** OpenAI refuses less. */
@@ -75,7 +74,9 @@ function isAnswer(error: RemoraError): boolean {
 function problemFor(error: RemoraError, { model, address }: Provider): CheckProblem {
   const said = withoutPlace(error.message);
   const problem = (text: string, fix: string): CheckProblem => ({ ok: false, code: error.code, problem: text, fix });
-  const where = address === undefined ? "" : ` at ${shownUrl(address)}`;
+  // An address can have a password.
+  const host = URL.parse(address ?? "")?.host;
+  const where = host === undefined ? "" : ` at ${host}`;
   switch (error.code) {
     case "provider.wrong-key":
       return problem(
