@@ -35,7 +35,7 @@ export function endingChecks(
   { asked = [], announced = new Map(), now = Date.now() }: EndingOptions = {},
 ): HealthCheck[] {
   const used = new Map<string, string>();
-  for (const { name, model } of providers) if (announced.has(model)) used.set(model, `models.${name}.model`);
+  for (const { name, model } of providers) if (announced.has(model)) used.set(model, settingOf(settings, name, model));
   for (const { model, setting } of usedModels(settings, providers, asked))
     if (!used.has(model)) used.set(model, setting);
   return [...used].flatMap(([model, setting]) => {
@@ -53,7 +53,7 @@ function* usedModels(
 ): Generator<UsedModel> {
   const isOwn = (model: string) => hasOwnAddress(settings, model.split("/", 1)[0] ?? "");
   const ready = new Set(providers.map(({ name }) => name));
-  for (const { name, model } of providers) if (isOwn(model)) yield { model, setting: `models.${name}.model` };
+  for (const { name, model } of providers) if (isOwn(model)) yield { model, setting: settingOf(settings, name, model) };
   for (const model of settings.config.models.choices)
     if (isOwn(model) && ready.has(model.split("/", 1)[0] ?? "")) yield { model, setting: "models.choices" };
   for (const model of asked) if (isOwn(model)) yield { model, setting: "/remora model in its conversation" };
@@ -66,11 +66,16 @@ function* usedModels(
     yield { model: `openai/${embedder.model}`, setting: "memory.embeddings.model" };
 }
 
+function settingOf({ preferredModel }: Settings, name: string, model: string): string {
+  return preferredModel === model ? "REMORA_MODEL" : `models.${name}.model`;
+}
+
 function checkOf(model: string, setting: string, { ends, instead }: ModelEnding, now: number): HealthCheck[] {
   const days = Math.ceil((Date.parse(ends) - now) / dayMs);
   if (days > noticeDays) return [];
   const when = days > 0 ? `ends on ${ends}, in ${days} ${days === 1 ? "day" : "days"}` : `has ended on ${ends}`;
-  const todo = instead === undefined ? `Choose another model: ${setting}` : `Use ${instead} instead: ${setting}`;
+  const named = (one: string) => (setting === "REMORA_MODEL" ? `${model.split("/", 1)[0]}/${one}` : one);
+  const todo = instead === undefined ? `Choose another model: ${setting}` : `Use ${named(instead)} instead: ${setting}`;
   return [{ name: "retirement", state: "warning", what: `${model} ${when}`, todo }];
 }
 

@@ -12,6 +12,7 @@ import { isAlive, readRuns } from "../health/last-run.ts";
 import { checkModelCall } from "../health/model-call.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import { inviteUrl } from "../platforms/discord/api/permissions.ts";
+import { addressProblem } from "../providers/address-problem.ts";
 import { createAnthropicProvider } from "../providers/anthropic.ts";
 import { createOllamaProvider } from "../providers/ollama.ts";
 import { advisedModel, chatModels, defaultOllamaHost, probeOllama } from "../providers/ollama-models.ts";
@@ -75,7 +76,14 @@ async function checkModel(
   const written = config.get(["models", provider === "anthropic" ? "anthropic" : "openai", "baseUrl"]);
   const own = provider === "anthropic" ? named("ANTHROPIC_BASE_URL") : undefined;
   const baseUrl = url ?? own ?? (typeof written === "string" && !written.includes("${") ? written : undefined);
-  const place = baseUrl === undefined ? {} : { baseUrl };
+  const names = { modelSetting: "the model's name", urlSetting: "the address" };
+  const place = { ...names, ...(baseUrl === undefined ? {} : { baseUrl }) };
+  const wrong =
+    baseUrl === undefined || provider === "ollama"
+      ? undefined
+      : addressProblem(baseUrl, provider === "anthropic" ? "anthropic" : "openai", "The address");
+  if (wrong !== undefined)
+    return { ok: false as const, code: "provider.bad-url", problem: `${wrong}.`, fix: "Correct it." };
   const signal = AbortSignal.timeout(provider === "ollama" ? localModelTimeoutMs : modelTimeoutMs);
   switch (provider) {
     case "anthropic":
@@ -89,7 +97,7 @@ async function checkModel(
     }
     case "ollama":
       return await checkModelCall(
-        createOllamaProvider({ ...loadedOllama, model, ...(url === undefined ? {} : { host: url }) }),
+        createOllamaProvider({ ...loadedOllama, ...names, model, ...(url === undefined ? {} : { host: url }) }),
         { signal },
       );
     default:

@@ -2,15 +2,19 @@
 import { join, sep } from "node:path";
 import type { JsonObject } from "../ports/message.ts";
 import type { DollarLimits } from "../ports/usage.ts";
+import { overridingVariable } from "./environment.ts";
 import type { Settings } from "./settings.ts";
 
-export function providerSettings({ config, preferredModel }: Settings) {
+export function providerSettings({ config, preferredModel, env }: Settings) {
   const { models } = config;
+  const addressIn = (address: string | null, ...path: string[]) =>
+    address === null ? {} : { urlSetting: overridingVariable(path, env) ?? path.join(".") };
+  const { anthropic, openai, ollama } = models;
   return {
     order: models.order,
-    anthropic: withoutNulls(models.anthropic),
-    openai: withoutNulls(models.openai),
-    ollama: ollamaSettings(config),
+    anthropic: { ...withoutNulls(anthropic), ...addressIn(anthropic.baseUrl, "models", "anthropic", "baseUrl") },
+    openai: { ...withoutNulls(openai), ...addressIn(openai.baseUrl, "models", "openai", "baseUrl") },
+    ollama: { ...ollamaSettings(config), ...addressIn(ollama.host, "models", "ollama", "host") },
     /** A key can change while the process runs. */
     keyOf: (name: "anthropic" | "openai") => models[name].apiKey ?? undefined,
     ...(preferredModel === null ? {} : { preferred: preferredModel }),

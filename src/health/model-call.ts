@@ -41,7 +41,7 @@ export async function checkModelCall(
   { signal = AbortSignal.timeout(maxCheckMs) }: { signal?: AbortSignal | undefined } = {},
 ): Promise<CheckResult<Answered>> {
   const result = await callModel(provider, signal);
-  return result.ok ? result : problemFor(result.error, provider.model);
+  return result.ok ? result : problemFor(result.error, provider);
 }
 
 /** Never rejects. */
@@ -71,13 +71,16 @@ function isAnswer(error: RemoraError): boolean {
   return error.code === "provider.refused" || /max_tokens or model output limit was reached/i.test(error.message);
 }
 
-function problemFor(error: RemoraError, model: string): CheckProblem {
+function problemFor(error: RemoraError, { model, address }: Provider): CheckProblem {
   const said = withoutPlace(error.message);
   const problem = (text: string, fix: string): CheckProblem => ({ ok: false, code: error.code, problem: text, fix });
+  // An address can have a password.
+  const host = URL.parse(address ?? "")?.host;
+  const where = host === undefined ? "" : ` at ${host}`;
   switch (error.code) {
     case "provider.wrong-key":
       return problem(
-        `The service does not accept this key for ${model} (401).`,
+        `The service${where} does not accept this key for ${model} (401).`,
         "Copy the key again, or create a new one.",
       );
     case "provider.no-credit":
@@ -90,29 +93,19 @@ function problemFor(error: RemoraError, model: string): CheckProblem {
         `The account of this key has reached its spending limit, so ${model} does not answer${detailText(error)}.`,
         "Raise the limit in the account, wait until it resets, or use a key of another account.",
       );
-    case "provider.no-tools":
-      return problem(
-        `${nameOf(model)} can't use tools, so Remora can't work with it.`,
-        "Choose a model that can use tools.",
-      );
-    case "provider.forbidden":
-      return problem(`This key may not use ${model} (403).`, "Choose another model, or use another key.");
-    case "provider.unknown-model":
-      return problem(`The service has no model ${nameOf(model)}.`, "Check the model's name and the address.");
     case "provider.aborted":
-      return problem(`${model} did not answer in time.`, "Check the network and the service, and try again.");
-    default:
-      return problem(`${model} does not answer.`, beginsWithName(said, model) ? `${said}.` : sentence(said));
+      return problem(`${model}${where} did not answer in time.`, "Check the network and the service, and try again.");
+    default: {
+      const [what, todo] = withAdvice(said);
+      return problem(`${model} does not answer: ${what}.`, todo);
+    }
   }
 }
 
-/** Names of models and addresses keep their small letters. */
-function beginsWithName(said: string, model: string): boolean {
-  return said.startsWith(`${nameOf(model)} `) || /^https?:/.test(said);
-}
-
-function nameOf(model: string): string {
-  return model.slice(model.indexOf("/") + 1);
+/** The advice of a failure stands behind its last semicolon (src/providers/failure-kinds.ts). */
+function withAdvice(said: string): [what: string, todo: string] {
+  const at = said.lastIndexOf("; ");
+  return at === -1 ? [said, ""] : [said.slice(0, at), sentence(said.slice(at + 2))];
 }
 
 /** What the service said. It may name the limit, and the page where it can be raised. */

@@ -5,7 +5,7 @@ import type { ToolImage } from "../ports/tool.ts";
 import { type ClaudeParameters, claudeParameters, type Effort } from "./anthropic-parameters.ts";
 import { readAnswer } from "./anthropic-stream.ts";
 import { callBlock, carriedBlocks, createPrefix, type Prefix } from "./anthropic-thinking.ts";
-import type { ProviderPlace } from "./failure-kinds.ts";
+import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { createParameterFallback } from "./optional-parameters.ts";
 import { digestOfKey } from "./refused-keys.ts";
@@ -13,7 +13,7 @@ import { mayCall, modelOf, wellFormed, wireName } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
 import { createPictureFallback } from "./without-pictures.ts";
 
-export interface AnthropicOptions {
+export interface AnthropicOptions extends SettingNames {
   /** A function is asked before each request. */
   apiKey: string | (() => string);
   baseUrl?: string;
@@ -62,7 +62,7 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
     address: baseUrl,
     keyDigest: () => digestOfKey(keyNow()),
     stream(request, signal) {
-      const place = anthropicPlace(modelOf(request, "anthropic", model), baseUrl, keyNow());
+      const place = anthropicPlace(modelOf(request, "anthropic", model), { ...options, baseUrl }, keyNow());
       const wanted = { effort, endUser: request.endUser };
       const { sent } = claudeParameters(place.model, wanted);
       const answer = (asked: ModelRequest, leftOut: ReadonlySet<string>) => {
@@ -78,14 +78,14 @@ export function createAnthropicProvider(options: AnthropicOptions): Provider {
   };
 }
 
-function anthropicPlace(model: string, baseUrl: string, key: string): ProviderPlace {
+function anthropicPlace(model: string, options: AnthropicOptions & { baseUrl: string }, key: string): ProviderPlace {
   return {
     name: "anthropic",
     model,
-    baseUrl,
+    baseUrl: options.baseUrl,
     keySetting: "ANTHROPIC_API_KEY or models.anthropic.apiKey",
-    urlSetting: "ANTHROPIC_BASE_URL or models.anthropic.baseUrl",
-    modelSetting: "models.anthropic.model",
+    urlSetting: options.urlSetting ?? "ANTHROPIC_BASE_URL or models.anthropic.baseUrl",
+    modelSetting: modelSettingOf(model, options, "models.anthropic.model"),
     secrets: [key],
   };
 }

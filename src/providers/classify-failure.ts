@@ -63,13 +63,19 @@ export function statusFailure(
   const { retryAfterMs = body.waitMs } = options;
   // Proxies say also with a page that they are busy, or that a request is too large for them.
   const isPage = options.isPage && status < 500 && ![408, 413, 429].includes(status);
-  const found = isPage ? "notAnApi" : kindOfStatus(status, body, options.retryAfterMs !== undefined);
+  const told = isPage ? "notAnApi" : kindOfStatus(status, body, options.retryAfterMs !== undefined);
+  const found = told === "unknownPath" && isNamed(place.model, body) ? "unknownModel" : told;
   const isEnded = found === "unknownModel" && pastEndingOf(place, Date.now()) !== undefined;
   const kind = isEnded ? "endedModel" : found;
   return failureOf(place, kind, status, body, {
     ...{ note: String(status), said: body.message, retryAfterMs },
     cause: refusalOf(kind, status, body),
   });
+}
+
+/** Short names are in other words too. */
+function isNamed(model: string, { message }: ErrorBody): boolean {
+  return model.length > 3 && message.includes(model);
 }
 
 /** Why the service refused the request itself, in its own words. Another request could succeed. */

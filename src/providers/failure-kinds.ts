@@ -14,6 +14,19 @@ export interface ProviderPlace {
   secrets?: readonly string[];
 }
 
+/** The settings that hold the address and the model, if it is known which of several do. */
+export type SettingNames = Partial<Pick<ProviderPlace, "urlSetting" | "modelSetting">>;
+
+/** A conversation may have chosen another model than the settings. */
+export function modelSettingOf(asked: string, own: { model: string } & SettingNames, usual: string): string {
+  return asked === own.model ? (own.modelSetting ?? usual) : "/remora model";
+}
+
+/** The model's name as the setting takes it. */
+function namedIn({ name, modelSetting }: ProviderPlace, model: string): string {
+  return /^(?:models|memory)\./.test(modelSetting) ? model : `${name}/${model}`;
+}
+
 export interface Kind {
   code: string;
   isRetryable: boolean;
@@ -77,12 +90,20 @@ export const failureKinds = {
     say: (place, said) =>
       `there is no model ${place.model} at ${place.baseUrl}${said}; check ${place.modelSetting} and ${place.urlSetting}`,
   },
+  /** Without a word about the model, it is the address that is not there. */
+  unknownPath: {
+    code: "provider.not-an-api",
+    isRetryable: false,
+    say: (place, said) =>
+      `there is nothing at ${place.baseUrl} for ${place.model}${said}; correct ${place.urlSetting}, or if it is right, check ${place.modelSetting}`,
+  },
   endedModel: {
     code: "provider.model-ended",
     isRetryable: false,
     say: (place) => {
       const { ends, instead } = endingOf(`${place.name}/${place.model}`) ?? { ends: "an earlier day" };
-      return `${place.model} has ended on ${ends}; set ${place.modelSetting} to ${instead ?? "another model"}`;
+      const other = instead === undefined ? "another model" : namedIn(place, instead);
+      return `${place.model} has ended on ${ends}; set ${place.modelSetting} to ${other}`;
     },
   },
   tooLong: {

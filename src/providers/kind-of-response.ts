@@ -162,6 +162,9 @@ const believed: Readonly<Record<number, readonly FailureKind[]>> = {
 const aboutAccess =
   /access|permi|authori[sz]|forbid|denied|not allowed|\bkeys?\b|\bmodel|organi[sz]ation|project|\btier\b|subscri|\bplan\b|scope|verif|entitle|account|权/i;
 
+/** OpenRouter calls the servers of a model its endpoints. */
+const aboutModel = /model|deployment|\bendpoints\b/i;
+
 /** `saysWhen`: the response has a time after which the request may come again. */
 export function kindOfStatus(status: number, body: ErrorBody, saysWhen: boolean): FailureKind {
   const usual = usualKind(status, body, saysWhen);
@@ -183,7 +186,7 @@ function usualKind(status: number, body: ErrorBody, saysWhen: boolean): FailureK
     return message === "" || aboutAccess.test(`${type} ${code} ${reasons} ${claimOf(message)}`)
       ? "forbidden"
       : "blocked";
-  if (status === 404) return "unknownModel";
+  if (status === 404) return aboutModel.test(`${type} ${code} ${reasons} ${message}`) ? "unknownModel" : "unknownPath";
   if (status === 413) return "tooLong";
   if (status === 429) return "rateLimited";
   if (status === 503 || status === 529) return "overloaded";

@@ -12,7 +12,7 @@ import type { ModelRequest, ModelToolCall, Provider, Usage } from "../ports/prov
 import { stopOf } from "./answer-end.ts";
 import { failure, reportedFailure } from "./classify-failure.ts";
 import { errorBodyOf } from "./error-body.ts";
-import type { ProviderPlace } from "./failure-kinds.ts";
+import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
 import { type ContextWishes, createOllamaContexts, type OllamaContexts, readingMs } from "./ollama-context.ts";
 import { defaultOllamaHost, ollamaUrlOf } from "./ollama-models.ts";
@@ -22,7 +22,7 @@ import { tokensIn } from "./reported-usage.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createPictureFallback, hasPictures, withoutPictures } from "./without-pictures.ts";
 
-export interface OllamaOptions extends Pick<RequestSettings, "think" | "keepAlive"> {
+export interface OllamaOptions extends Pick<RequestSettings, "think" | "keepAlive">, SettingNames {
   /** If absent, the default address on this machine. */
   host?: string;
   model: string;
@@ -57,7 +57,7 @@ export function createOllamaProvider(options: OllamaOptions): Provider {
     address: host.includes("://") ? host : `http://${host}`,
     promptTokens: (model) => contexts.promptTokens(model.replace(/^ollama\//, "")),
     stream(request, signal) {
-      const place = ollamaPlace(modelOf(request, "ollama", options.model), host);
+      const place = ollamaPlace(modelOf(request, "ollama", options.model), { ...options, host });
       const firstTokenMs = timeouts.firstTokenMs + readingMs(request);
       const answer = (asked: ModelRequest, leftOut: ReadonlySet<string>) => {
         const server = { contexts, keepAlive, think: leftOut.has(thinkParameter.name) ? undefined : think };
@@ -76,14 +76,15 @@ interface Server extends Pick<RequestSettings, "think" | "keepAlive"> {
   contexts: OllamaContexts;
 }
 
-function ollamaPlace(model: string, baseUrl: string): ProviderPlace {
+function ollamaPlace(model: string, options: OllamaOptions & { host: string }): ProviderPlace {
+  const urlSetting = options.urlSetting ?? "OLLAMA_HOST or models.ollama.host";
   return {
     name: "ollama",
     model,
-    baseUrl,
-    keySetting: "OLLAMA_HOST or models.ollama.host",
-    urlSetting: "OLLAMA_HOST or models.ollama.host",
-    modelSetting: "models.ollama.model",
+    baseUrl: options.host,
+    keySetting: urlSetting,
+    urlSetting,
+    modelSetting: modelSettingOf(model, options, "models.ollama.model"),
   };
 }
 

@@ -3,13 +3,13 @@ import { createHash } from "node:crypto";
 import type OpenAI from "openai";
 import type { ModelRequest } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
-import type { ProviderPlace } from "./failure-kinds.ts";
+import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
 import type { Timeouts } from "./guarded-stream.ts";
 import { wellFormed } from "./request-mapping.ts";
 
 export type ReasoningEffort = Exclude<OpenAI.ReasoningEffort, null>;
 
-export interface OpenAiOptions {
+export interface OpenAiOptions extends SettingNames {
   /** Absent for a compatible server without keys. A function is asked before each request. */
   apiKey?: string | (() => string | undefined);
   /** Includes `/v1`. If absent, OpenAI's own address is used. */
@@ -32,8 +32,8 @@ export function openAiPlace(model: string, options: OpenAiOptions): ProviderPlac
     model,
     baseUrl: options.baseUrl ?? openAiUrl,
     keySetting: "OPENAI_API_KEY or models.openai.apiKey",
-    urlSetting: "OPENAI_BASE_URL or models.openai.baseUrl",
-    modelSetting: "models.openai.model",
+    urlSetting: options.urlSetting ?? "OPENAI_BASE_URL or models.openai.baseUrl",
+    modelSetting: modelSettingOf(model, options, "models.openai.model"),
     secrets: [(typeof options.apiKey === "function" ? options.apiKey() : options.apiKey) ?? ""],
   };
 }

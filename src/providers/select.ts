@@ -2,10 +2,12 @@
 import { RemoraError } from "../lib/errors.ts";
 import type { HealthCheck } from "../ports/health.ts";
 import type { Provider } from "../ports/provider.ts";
+import { addressProblem } from "./address-problem.ts";
 import { createAnthropicProvider, isClaudesOwn } from "./anthropic.ts";
 import { type Effort, knowsEffort } from "./anthropic-parameters.ts";
 import { shownUrl } from "./classify-failure.ts";
 import { createDemoProvider } from "./demo.ts";
+import type { SettingNames } from "./failure-kinds.ts";
 import type { Timeouts } from "./guarded-stream.ts";
 import { createOllamaProvider, type OllamaOptions } from "./ollama.ts";
 import { type ContextWishes, createOllamaContexts } from "./ollama-context.ts";
@@ -24,9 +26,12 @@ import type { OpenAiOptions } from "./openai-client.ts";
 export interface ProviderSettings {
   /** The preferred one first. Unknown names are reported. */
   order: string[];
-  anthropic: { apiKey?: string; baseUrl?: string; model: string; effort?: Effort };
-  openai: { apiKey?: string } & Pick<OpenAiOptions, "baseUrl" | "model" | "api" | "effort">;
-  ollama: Pick<OllamaOptions, "host" | "think" | "keepAlive"> & { model?: string; context: ContextWishes };
+  anthropic: { apiKey?: string; baseUrl?: string; model: string; effort?: Effort } & SettingNames;
+  openai: { apiKey?: string } & Pick<OpenAiOptions, "baseUrl" | "model" | "api" | "effort"> & SettingNames;
+  ollama: Pick<OllamaOptions, "host" | "think" | "keepAlive"> & {
+    model?: string;
+    context: ContextWishes;
+  } & SettingNames;
   /** The key at this moment. By default, keys do not change. */
   keyOf?(name: "anthropic" | "openai"): string | undefined;
   preferred?: string;
@@ -148,7 +153,8 @@ async function candidateOf(
   preferred: { name: string; model: string } | undefined,
   signal: AbortSignal,
 ): Promise<ProbedProvider> {
-  const wanted = preferred?.name === name && preferred.model !== "" ? { model: preferred.model } : {};
+  const isWanted = preferred?.name === name && preferred.model !== "";
+  const wanted = isWanted ? { model: preferred.model, modelSetting: "REMORA_MODEL" } : {};
   const { timeouts } = settings;
   switch (name) {
     case "anthropic":
@@ -169,7 +175,7 @@ function anthropicCandidate(
   { timeouts, keyOf }: ProviderSettings,
 ): ProbedProvider {
   const model = `anthropic/${options.model}`;
-  const problem = problemOf(options, "ANTHROPIC");
+  const problem = problemOf(options, "anthropic");
   if (problem !== undefined) return { status: { name: "anthropic", model, isReady: false, hint: problem } };
   // Chat needs less than what most Claude models use by themselves.
   const usual =
@@ -186,44 +192,24 @@ function anthropicCandidate(
 
 function openAiCandidate(options: ProviderSettings["openai"], { timeouts, keyOf }: ProviderSettings): ProbedProvider {
   const model = `openai/${options.model}`;
-  const problem = problemOf(options, "OPENAI");
+  const problem = problemOf(options, "openai");
   if (problem !== undefined) return { status: { name: "openai", model, isReady: false, hint: problem } };
   const provider = createOpenAiProvider({ ...options, timeouts, apiKey: () => keyOf?.("openai") ?? options.apiKey });
   return { provider, status: { name: "openai", model, isReady: true, hint: whereOf(options.baseUrl) } };
 }
 
 /** Returns what is missing. Requires a key only for the default address, because other servers may need none. */
-function problemOf(options: { apiKey?: string; baseUrl?: string }, prefix: string): string | undefined {
-  if (options.baseUrl !== undefined && !isWebAddress(options.baseUrl))
-    return `${prefix}_BASE_URL is not an http(s) address: ${shownUrl(options.baseUrl)}`;
-  const foreign = options.baseUrl === undefined ? undefined : foreignProtocol(options.baseUrl, prefix);
-  if (foreign !== undefined) return foreign;
-  return options.apiKey === undefined && options.baseUrl === undefined ? `set ${prefix}_API_KEY` : undefined;
-}
-
-/** Amazon's and Google's own protocols are not spoken. Other addresses of the same services have ours. */
-function foreignProtocol(baseUrl: string, prefix: string): string | undefined {
-  const { hostname, origin, pathname } = new URL(baseUrl);
-  const isAnthropic = prefix === "ANTHROPIC";
-  const see = "see docs/models.md";
-  if (/^bedrock-runtime(?:-fips)?\..*\.amazonaws\.com/.test(hostname)) {
-    const path = isAnthropic ? "/anthropic" : "/openai/v1";
-    if (pathname.startsWith(path)) return undefined;
-    return `${prefix}_BASE_URL leads to Bedrock's own protocol, which is not spoken; set it to ${origin}${path} (${see})`;
-  }
-  if (!/(?:^|[.-])aiplatform\.googleapis\.com$/.test(hostname)) return undefined;
-  if (isAnthropic)
-    return `${prefix}_BASE_URL leads to Vertex, whose protocol for Claude is not spoken; use a gateway (${see})`;
-  if (/\/endpoints\/[^/]+\/?$/.test(pathname)) return undefined;
-  return `${prefix}_BASE_URL leads to Vertex's own protocol, which is not spoken; its path ends with /endpoints/openapi (${see})`;
+function problemOf(
+  { apiKey, baseUrl, urlSetting }: Pick<ProviderSettings["openai"], "apiKey" | "baseUrl" | "urlSetting">,
+  protocol: "anthropic" | "openai",
+): string | undefined {
+  const prefix = protocol.toUpperCase();
+  if (baseUrl !== undefined) return addressProblem(baseUrl, protocol, urlSetting ?? `${prefix}_BASE_URL`);
+  return apiKey === undefined ? `set ${prefix}_API_KEY` : undefined;
 }
 
 function whereOf(baseUrl: string | undefined): string {
   return baseUrl === undefined ? "ready" : `ready, at ${shownUrl(baseUrl)}`;
-}
-
-function isWebAddress(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 async function ollamaCandidate(
@@ -239,21 +225,22 @@ async function ollamaCandidate(
   const status = { name: "ollama", model: model === undefined ? "ollama" : `ollama/${model}` };
   // A configured host may start later, but then only the settings can name the model.
   const isUsable = models !== undefined || (options.host !== undefined && hostnameOf(host) !== undefined);
-  if (model === undefined || !isUsable) return { status: { ...status, isReady: false, hint: missing(host, models) } };
+  if (model === undefined || !isUsable)
+    return { status: { ...status, isReady: false, hint: missing(options, models) } };
   const contexts = createOllamaContexts(host, context);
   const provider = createOllamaProvider({ ...options, host, model, timeouts, context: contexts });
-  const readiness = ollamaReadiness(host, model, models);
+  const readiness = ollamaReadiness(host, { model, ...options }, models);
   if (!readiness.isReady) return { provider, status: { ...status, ...readiness } };
   const { facts } = await contexts.of(model, within);
   const reason = chosen && reasonOf(chosen);
   const hint = [readiness.hint, ...(reason === undefined ? [] : [reason])].join(": ");
-  const cannot = facts?.capabilities?.includes("tools") === false ? toolless(model) : undefined;
+  const cannot = facts?.capabilities?.includes("tools") === false ? toolless(model, options) : undefined;
   const warning = () => cannot ?? contexts.problemOf(model);
   return { provider, status: { ...status, isReady: true, hint, warning, ...(reason === undefined ? {} : { reason }) } };
 }
 
-function toolless(model: string) {
-  const todo = `Get one that can: ollama pull ${advisedModel}, and name it in models.ollama.model`;
+function toolless(model: string, { modelSetting = "models.ollama.model" }: SettingNames) {
+  const todo = `Get one that can: ollama pull ${advisedModel}, and name it in ${modelSetting}`;
   return { what: `ollama/${model} can't use tools, so each request with tools is refused`, todo };
 }
 
@@ -262,20 +249,27 @@ function reasonOf({ usesTools }: ChosenModel): string {
   return `the newest there that ${what} (models.ollama.model chooses another)`;
 }
 
-function ollamaReadiness(address: string, model: string, models: readonly OllamaModel[] | undefined) {
+function ollamaReadiness(
+  address: string,
+  { model, modelSetting = "models.ollama.model" }: { model: string } & SettingNames,
+  models: readonly OllamaModel[] | undefined,
+) {
   const host = shownUrl(address);
   if (models === undefined)
     return { isReady: false, hint: `no answer at ${host} yet; Remora will try again when it needs it` };
   const isThere = models.some(({ name }) => name === model || name === `${model}:latest`);
   return isThere
     ? { isReady: true, hint: `ready, at ${host}` }
-    : { isReady: false, hint: `${host} has no model ${model}; run: ollama pull ${model}` };
+    : { isReady: false, hint: `${host} has no model ${model}; run: ollama pull ${model} (or change ${modelSetting})` };
 }
 
-function missing(address: string, models: readonly OllamaModel[] | undefined): string {
+function missing(
+  { host: address = defaultOllamaHost, urlSetting = "OLLAMA_HOST" }: { host?: string } & SettingNames,
+  models: readonly OllamaModel[] | undefined,
+): string {
   const host = shownUrl(address);
-  if (hostnameOf(address) === undefined) return `OLLAMA_HOST is not a valid address: ${host}`;
-  if (models === undefined) return `no answer at ${host}; start Ollama, or set OLLAMA_HOST`;
+  if (hostnameOf(address) === undefined) return `${urlSetting} is not a valid address: ${host}`;
+  if (models === undefined) return `no answer at ${host}; start Ollama, or set ${urlSetting}`;
   const none = models.length === 0 ? "no models" : "no model of its own that can chat";
   return `${host} has ${none}; run: ollama pull ${advisedModel}`;
 }

@@ -130,7 +130,12 @@ export function createPictureFallback(now: () => number = Date.now): PictureFall
 
 /** Some services report refused pictures as a missing model, a server failure, or a request that is too long. */
 function reasonIn({ code, message }: RemoraError): Unseen | undefined {
-  const isOther = ["provider.unknown-model", "provider.server-error", "provider.too-long"].includes(code);
+  const isOther = [
+    "provider.unknown-model",
+    "provider.not-an-api",
+    "provider.server-error",
+    "provider.too-long",
+  ].includes(code);
   if (code !== "provider.bad-request" && !isOther) return undefined;
   if (large.test(message)) return "large";
   if (broken.test(message)) return "broken";

@@ -7,19 +7,31 @@ import { type ModelChoice, type Setup, variable } from "./services.ts";
 
 const defaultOllamaUrl = "http://127.0.0.1:11434";
 const maxListedModels = 50;
+const maxNamedModels = 8;
+
+/** What the person wants to enter again. */
+type Change = "nothing" | "address" | "model";
+type Prepared = ModelChoice | { problem: string };
+
+/** Failures that another model of the same service may not have. */
+export const modelCodes = /\.(?:unknown-model|model-ended|no-tools|forbidden|wrong-api)$/;
 
 /** Resolves to false if the person skips it. */
 export async function chooseOllama(setup: Setup): Promise<boolean> {
   const { ask, flags, services } = setup;
   let url = flags.modelUrl ?? variable(setup, "OLLAMA_HOST");
-  return await untilItAnswers(setup, "--provider", async (isOther) => {
-    if (isOther) url = await enterUrl(setup, url ?? defaultOllamaUrl, defaultOllamaUrl);
+  let model = flags.model;
+  return await untilItAnswers(setup, "--provider", async (change) => {
+    if (change === "address") url = await enterUrl(setup, url ?? defaultOllamaUrl, defaultOllamaUrl);
     const models = await ask.during("Looking for Ollama", () => services.listOllamaModels(url));
     if (models === undefined)
-      return `Ollama does not answer at ${url ?? defaultOllamaUrl}.\nStart it with: ollama serve`;
+      return { problem: `Ollama does not answer at ${url ?? defaultOllamaUrl}.\nStart it with: ollama serve` };
     if (models.length === 0)
-      return `Ollama has no model yet that can chat.\nGet one with: ollama pull ${services.advisedOllamaModel}`;
-    const model = flags.model ?? (await chooseListed(setup, models));
+      return {
+        problem: `Ollama has no model yet that can chat.\nGet one with: ollama pull ${services.advisedOllamaModel}`,
+      };
+    if (change === "model") model = await chooseOther(setup, models, model ?? "");
+    else if (model === undefined || change === "address") model = await chooseListed(setup, models);
     return { provider: "ollama", model, key: undefined, url };
   });
 }
@@ -29,69 +41,101 @@ export async function chooseCompatible(setup: Setup): Promise<boolean> {
   const { flags, services } = setup;
   const present = variable(setup, "OPENAI_BASE_URL");
   let choice: ModelChoice | undefined;
-  return await untilItAnswers(setup, "--model-url", async (isOther) => {
-    if (choice !== undefined && !isOther) return choice;
+  let models: readonly string[] = [];
+  return await untilItAnswers(setup, "--model-url", async (change) => {
+    if (choice !== undefined && change === "nothing") return choice;
+    if (choice !== undefined && change === "model") {
+      choice = { ...choice, model: await chooseOther(setup, models, choice.model) };
+      return choice;
+    }
     const first = choice === undefined ? flags.modelUrl : undefined;
     const url = first ?? (await enterUrl(setup, choice?.url ?? present ?? "", "http://127.0.0.1:8000/v1"));
     checkFlag(url);
     const key = await keyOf(setup, url, choice === undefined);
-    const models = flags.model === undefined ? await services.listCompatibleModels(url, key) : undefined;
+    models = (await services.listCompatibleModels(url, key)) ?? [];
     const model =
       flags.model ??
-      (models === undefined || models.length === 0
-        ? await enterModelName(setup, choice?.model ?? "")
-        : await chooseListed(setup, models));
+      (models.length === 0 ? await enterModelName(setup, choice?.model ?? "") : await chooseNamed(setup, models));
     choice = { provider: "compatible", model, key, url };
     return choice;
   });
 }
 
-/**
- * Tries until the model answers. `prepare` gets whether the person wants to enter something else, and resolves to the model
- * or to what went wrong.
- */
+/** Tries until the model answers. `prepare` resolves to the model, or to what went wrong before it could be asked. */
 async function untilItAnswers(
   setup: Setup,
   flag: string,
-  prepare: (isOther: boolean) => Promise<ModelChoice | string>,
+  prepare: (change: Change) => Promise<Prepared>,
 ): Promise<boolean> {
   const { ask } = setup;
-  for (let isOther = false; ; ) {
-    const prepared = await prepare(isOther);
-    const problem = typeof prepared === "string" ? prepared : await tryModel(setup, prepared);
-    if (problem === undefined) return true;
+  for (let change: Change = "nothing"; ; ) {
+    const prepared = await prepare(change);
+    const failed = "problem" in prepared ? { ...prepared, place: flag } : await tryModel(setup, prepared, flag);
+    if (failed === undefined) return true;
     if (!ask.isInteractive)
-      throw new RemoraError({ code: "setup.model", place: flag, message: problem.replaceAll("\n", " ") });
-    ask.warn(problem);
+      throw new RemoraError({
+        code: "setup.model",
+        place: failed.place,
+        message: failed.problem.replaceAll("\n", " "),
+      });
+    ask.warn(failed.problem);
     const next = await ask.select({
       message: "What now?",
       flag,
       choices: [
-        { value: "again" as const, label: "Try again" },
-        { value: "other" as const, label: "Enter another address" },
+        { value: "nothing" as const, label: "Try again" },
+        ...("model" in prepared ? [{ value: "model" as const, label: "Choose another model" }] : []),
+        { value: "address" as const, label: "Enter another address" },
         { value: "skip" as const, label: "Skip it for now" },
       ],
     });
     if (next === "skip") return false;
-    isOther = next === "other";
+    change = next;
   }
 }
 
-/** Resolves to what went wrong, and what to do. */
-async function tryModel(setup: Setup, choice: ModelChoice): Promise<string | undefined> {
+/** Resolves to what went wrong, what to do, and the flag that is the cause. */
+async function tryModel(
+  setup: Setup,
+  choice: ModelChoice,
+  flag: string,
+): Promise<{ problem: string; place: string } | undefined> {
   const { ask, services } = setup;
   const doing = `Testing ${choice.model}. A large model can take a minute to load`;
   const checked = await ask.during(doing, () => services.checkModel(choice));
-  if (!checked.ok) return `${checked.problem}\n${checked.fix}`;
-  await saveModel(setup, choice, checked);
-  return undefined;
+  if (checked.ok) {
+    await saveModel(setup, choice, checked);
+    return undefined;
+  }
+  const isModel = modelCodes.test(checked.code);
+  const pull =
+    choice.provider === "ollama" && isModel ? `\nGet one with: ollama pull ${services.advisedOllamaModel}` : "";
+  const place = isModel ? "--model" : checked.code === "provider.wrong-key" ? "--model-key-file" : flag;
+  return { problem: `${checked.problem}\n${checked.fix}${pull}`, place };
+}
+
+/** Nobody would know which of a service's models was taken. */
+async function chooseNamed(setup: Setup, models: readonly string[]): Promise<string> {
+  if (setup.ask.isInteractive || models.length === 1) return await chooseListed(setup, models);
+  const some = models.slice(0, maxNamedModels).join(", ");
+  const more = models.length > maxNamedModels ? `, and ${models.length - maxNamedModels} more` : "";
+  throw new RemoraError({
+    code: "setup.flag",
+    place: "--model",
+    message: `Name one of the models there: ${some}${more}`,
+  });
 }
 
 async function chooseListed({ ask }: Setup, models: readonly string[]): Promise<string> {
-  const [first = ""] = models;
-  if (models.length === 1) return first;
+  const [initial = ""] = models;
+  if (models.length === 1) return initial;
   const choices = models.slice(0, maxListedModels).map((value) => ({ value, label: value }));
-  return await ask.select({ message: "Which of its models?", flag: "--model", choices, initial: first });
+  return await ask.select({ message: "Which of its models?", flag: "--model", choices, initial });
+}
+
+async function chooseOther(setup: Setup, models: readonly string[], tried: string): Promise<string> {
+  const others = models.filter((model) => model !== tried);
+  return others.length < 2 ? await enterModelName(setup, others[0] ?? tried) : await chooseListed(setup, others);
 }
 
 export async function enterModelName({ ask }: Setup, initial: string): Promise<string> {

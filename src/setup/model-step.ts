@@ -1,7 +1,8 @@
 /** The model: who answers, with which key, tested by one call. */
+import { RemoraError } from "../lib/errors.ts";
 import { enterSecret } from "./enter-secret.ts";
 import { keyFormProblem } from "./key-form.ts";
-import { chooseCompatible, chooseOllama, enterModelName } from "./model-servers.ts";
+import { chooseCompatible, chooseOllama, enterModelName, modelCodes } from "./model-servers.ts";
 import { modelInForce, modelLabels, saveModel } from "./save-model.ts";
 import { masked, type ProviderName, type Setup, variable } from "./services.ts";
 
@@ -80,11 +81,18 @@ async function enterKey(setup: Setup, provider: "anthropic" | "openai"): Promise
     async check(key) {
       const wrong = keyFormProblem(provider, key);
       if (wrong !== undefined) return wrong;
-      const checked = await check(key);
-      if (checked.ok || !/unknown-model|model-ended/.test(checked.code) || !ask.isInteractive) return checked;
-      ask.warn(checked.problem);
-      model = await enterModelName(setup, model);
-      return await check(key);
+      for (;;) {
+        const checked = await check(key);
+        if (checked.ok || !modelCodes.test(checked.code)) return checked;
+        const said = `${checked.problem}\n${checked.fix}`;
+        if (!ask.isInteractive)
+          throw new RemoraError({ code: checked.code, place: "--model", message: said.replaceAll("\n", " ") });
+        ask.warn(said);
+        const entered = await enterModelName(setup, model);
+        // Perhaps it is the key.
+        if (entered === model) return checked;
+        model = entered;
+      }
     },
   });
   if (accepted === undefined) return false;

@@ -16,10 +16,10 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const at = (day: string) => Date.parse(`${day}T12:00:00Z`);
 const sonnet = { name: "anthropic", model: "anthropic/claude-sonnet-4-5-20250929" };
 
-function warnings(config: string, day: string, providers = [sonnet], asked: string[] = []): string[] {
+function warnings(config: string, day: string, providers = [sonnet], asked: string[] = [], env = {}): string[] {
   const file = join(home, "remora.yaml");
   writeFileSync(file, config);
-  const loaded = loadSettings({ REMORA_CONFIG: file, REMORA_WORKSPACE: home, REMORA_DATA: home }, home);
+  const loaded = loadSettings({ REMORA_CONFIG: file, REMORA_WORKSPACE: home, REMORA_DATA: home, ...env }, home);
   if (loaded.type === "invalid") throw new Error(JSON.stringify(loaded.problems));
   return endingChecks(loaded.settings, providers, { asked, now: at(day) }).map((check) => {
     expect(check).toMatchObject({ name: "retirement", state: "warning" });
@@ -43,6 +43,11 @@ test("a model in use is named from 60 days before its end, with what its maker r
   ]);
   expect(warnings("{}", "2026-11-29")[0]).toContain("ends on 2026-11-30, in 1 day.");
   expect(warnings("{}", "2026-12-01")[0]).toContain("has ended on 2026-11-30. Use claude-sonnet-5-5");
+});
+
+test("a model that REMORA_MODEL names is to be changed there", () => {
+  const warned = warnings("{}", "2026-11-29", [sonnet], [], { REMORA_MODEL: sonnet.model });
+  expect(warned[0]).toContain("Use anthropic/claude-sonnet-5-5 instead: REMORA_MODEL");
 });
 
 test("models that can be chosen or were, that transcribe or embed, are named too", () => {

@@ -8,7 +8,7 @@ import { LLMock } from "@copilotkit/aimock";
 import { modelCheckText } from "./model-check.ts";
 import { refusalStream, type ScriptedRefusal } from "./model-refusals.ts";
 import { type InstalledModel, ollamaPage } from "./model-rules/ollama.ts";
-import { changedBody, completeAnswer, type Refusal, refusalOf } from "./model-rules/rule.ts";
+import { changedBody, completeAnswer, pathnameOf, type Refusal, refusalOf } from "./model-rules/rule.ts";
 import { type ModelService, rulesOfServices, serviceOfPath, shapedAnswer } from "./model-rules/services.ts";
 
 /** A frame is one event of the stream: an SSE block, or a line of JSON. */
@@ -47,7 +47,7 @@ export interface ModelDouble {
   refuseKey(isRefused?: boolean): void;
   /** From now on every request gets this answer, also those that only check, or none again. */
   refuseAll(answer?: Refusal): void;
-  /** Faults are used in order, one per request. Calls that only check whether the model answers are not counted. */
+  /** Faults are used in order, one per request that the service does not refuse. Calls that only check whether the model answers are not counted. */
   failNext(...faults: Fault[]): void;
   /** Requests whose connection the client has closed before the answer was complete. */
   abandoned(): number;
@@ -59,7 +59,7 @@ export interface ModelDoubleOptions {
   countsChecks?: boolean;
   /** US dollars that each answer's usage says it has cost, as OpenRouter's does. */
   cost?: number;
-  /** The service whose rules apply. By default, the one whose protocol the request's path belongs to. */
+  /** The service whose rules apply, at its own paths only. By default, the one that the request's path belongs to. */
   service?: ModelService;
   /** What a local server has, the newest first. By default, every model that a request names. */
   installed?: readonly InstalledModel[];
@@ -182,13 +182,17 @@ async function serve(
     response.writeHead(fault.status, { "content-type": "application/json", ...fault.headers }).end(fault.body ?? "{}");
     return;
   }
-  const blindness = isBlind ? pictureRefusal(path, text) : undefined;
+  const blindness = isBlind ? pictureRefusal(protocolPath(path), text) : undefined;
   const rules = rulesOfServices[service];
   const refusal = blindness === undefined ? refusalOf(rules, call) : { status: 400, body: blindness };
-  if (refusal !== undefined) return refuse(response, refusal);
+  if (refusal !== undefined) {
+    // The service has not begun to answer.
+    if (fault !== undefined) faults.unshift(fault);
+    return refuse(response, refusal);
+  }
   if (fault?.type === "decline") {
     response.writeHead(200, { "content-type": "text/event-stream" });
-    await write(framesOf(refusalStream(path, fault), "\n\n"), "\n\n", response, undefined);
+    await write(framesOf(refusalStream(protocolPath(path), fault), "\n\n"), "\n\n", response, undefined);
     return;
   }
   const answer = await fetch(upstream + protocolPath(path), {
@@ -208,9 +212,9 @@ async function serve(
   await write(frames, separator, response, fault);
 }
 
-/** Services have these protocols below addresses of their own. */
+/** Services have these protocols below addresses of their own, which their rules know. */
 function protocolPath(path: string): string {
-  return path.replace(/^.*\/(?=(?:chat\/completions|responses|messages)$)/, "/v1/");
+  return pathnameOf(path).replace(/^.*\/(?=(?:chat\/completions|responses|messages|models)(?:\/|$))/, "/v1/");
 }
 
 const wrongKey: Refusal = {
@@ -222,7 +226,9 @@ const wrongKey: Refusal = {
 };
 
 function refuse(response: ServerResponse, { status, headers, body }: Refusal): void {
-  response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+  const isText = typeof body === "string";
+  const type = isText ? (body.startsWith("<") ? "text/html" : "text/plain") : "application/json";
+  response.writeHead(status, { "content-type": type, ...headers }).end(isText ? body : JSON.stringify(body));
 }
 
 function pictureRefusal(path: string, body: string): object | undefined {

@@ -57,7 +57,11 @@ test("an OpenAI model that takes no tools by Chat Completions is not ready, and 
   const said = await chat.answerTo(await chat.say("hello", { dm: true }));
   expect(said.text).toContain("set models.openai.api");
   const { stdout } = await commandHere(environmentOf(home, env), ["doctor"]);
-  expect(stdout).toMatch(/broken\s+model\s+.*set models\.openai\.api/);
+  expect(stdout).toMatch(/broken\s+model\s+.*Set models\.openai\.api/);
+  const elsewhere = { ...env, OPENAI_BASE_URL: `${model.url}/prod`, REMORA_MODEL: "openai/gpt-x" };
+  expect((await commandHere(environmentOf(home, elsewhere), ["doctor"])).stdout).toMatch(
+    /openai\/gpt-x does not answer: there is nothing at .*\/prod for gpt-x .*Correct OPENAI_BASE_URL, .* check REMORA_MODEL/,
+  );
 }, 120_000);
 
 test("an account at its spending limit is not ready, says when that ends, and is not asked again and again", async () => {

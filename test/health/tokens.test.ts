@@ -120,7 +120,15 @@ describe("a model", () => {
     refused(400, "invalid_request_error", "Your credit balance is too low");
     expect(await check()).toMatchObject({ ok: false, code: "provider.no-credit" });
     refused(404, "not_found_error", "model: claude-test");
-    expect(await check()).toMatchObject({ ok: false, code: "provider.unknown-model" });
+    expect(await check()).toMatchObject({
+      ...{ ok: false, code: "provider.unknown-model" },
+      problem: `anthropic/claude-test does not answer: there is no model claude-test at ${model.url} (404 model: claude-test).`,
+      fix: "Check models.anthropic.model and ANTHROPIC_BASE_URL or models.anthropic.baseUrl.",
+    });
+    expect(await check(`${model.url}/proxy`)).toMatchObject({
+      problem: expect.stringContaining(`there is nothing at ${model.url}/proxy for claude-test (404 Invalid URL`),
+      fix: expect.stringContaining("Correct ANTHROPIC_BASE_URL"),
+    });
     expect(await check(`http://127.0.0.1:${await freePort()}`)).toMatchObject({
       ok: false,
       code: "provider.unreachable",
@@ -187,14 +195,14 @@ describe("a model", () => {
       ).toMatchObject({
         ...{ ok: false, code: "provider.no-tools" },
         ...{
-          problem: "gemma:2b can't use tools, so Remora can't work with it.",
-          fix: "Choose a model that can use tools.",
+          problem: expect.stringMatching(/^ollama\/gemma:2b does not answer: gemma:2b can't use tools \(/),
+          fix: "Choose another model (models.ollama.model).",
         },
       });
       const chat = createOpenAiChatProvider({ apiKey: "k", baseUrl: `${double.url}/v1`, model: "gpt-6-luna" });
       expect(await checkModelCall(chat)).toMatchObject({
         ...{ ok: false, code: "provider.wrong-api" },
-        fix: expect.stringMatching(/set models\.openai\.api/),
+        fix: expect.stringMatching(/Set models\.openai\.api/),
       });
     } finally {
       await double.stop();

@@ -38,7 +38,7 @@ test("a status that means one thing is not overruled by words", () => {
   expect(kindOf(401, { message: "prompt is too long" })).toBe("wrongKey");
   expect(kindOf(413, { message: "Request too large", code: "rate_limit_exceeded" })).toBe("tooLong");
   expect(kindOf(502, { message: "Incorrect API key provided" })).toBe("serverError");
-  expect(kindOf(404, { message: "Your API key was not found" })).toBe("unknownModel");
+  expect(kindOf(404, { message: "Your API key was not found" })).toBe("unknownPath");
 });
 
 test("an account that is empty or closed is told as that, although the words speak of a key or a limit", () => {

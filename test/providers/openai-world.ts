@@ -30,7 +30,10 @@ export async function createOpenAiWorld(service: ModelService): Promise<OpenAiWo
   const own = new Set<string>();
   const redirect: typeof fetch = (input, init) => {
     const address = [...own].find((each) => String(input).startsWith(each));
-    return address === undefined ? fetch(input, init) : fetch(String(input).replace(address, `${double.url}/v1`), init);
+    if (address === undefined) return fetch(input, init);
+    // A server of any kind answers at one path, a service at its own.
+    const path = service === "any" ? "/v1" : new URL(address).pathname;
+    return fetch(String(input).replace(address, `${double.url}${path}`), init);
   };
   const create = (baseUrl: string, model: string, more: Partial<OpenAiOptions> = {}) =>
     createOpenAiProvider({ apiKey: "k", baseUrl, model, timeouts: patient, ...more });

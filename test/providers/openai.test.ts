@@ -180,8 +180,8 @@ describe("a field that a service refuses", () => {
     await start("azure");
     for (const api of ["auto", "chat"] as const)
       expect(textIn(await turn(world.at(azure, "prod", { api })))).toBe("It rains.");
-    expect(textIn(await turn(world.here("prod")))).toBe("It rains.");
-    expect(world.paths().filter((path) => path === "/v1/chat/completions")).toHaveLength(2 + 3);
+    expect(textIn(await turn(world.here("prod", { baseUrl: `${world.double.url}/openai/v1` })))).toBe("It rains.");
+    expect(world.paths().filter((path) => path === "/openai/v1/chat/completions")).toHaveLength(2 + 3);
   });
 
   test.each([

@@ -3,7 +3,7 @@ import { createProviders, type ProviderSettings, warningsOf } from "../../src/pr
 import { freePort } from "../doubles/free-port.ts";
 import { type ModelDouble, type ModelDoubleOptions, startModelDouble } from "../doubles/model.ts";
 import type { InstalledModel } from "../doubles/model-rules/ollama.ts";
-import { asking, collect, patient, scripted, usualContext } from "./apis.ts";
+import { asking, collect, failureIn, patient, scripted, usualContext } from "./apis.ts";
 
 let double: ModelDouble;
 let nowhere: string;
@@ -124,6 +124,61 @@ describe("choosing providers", () => {
     expect(hints[name]).toContain(advice);
     expect(hints[name]).toContain("docs/models.md");
     expect(models).toEqual(["demo/scripted"]);
+  });
+
+  const azure = "https://mine.openai.azure.com";
+  test.each([
+    ["openai", azure, `${azure}/openai/v1`],
+    ["openai", `${azure}/openai/deployments/prod/chat/completions?api-version=2024-06-01`, `${azure}/openai/v1`],
+    ["openai", `${azure}/openai/v1?api-version=preview`, `${azure}/openai/v1`],
+    ["openai", "https://mine.services.ai.azure.com/models", "https://mine.services.ai.azure.com/openai/v1"],
+    ["openai", "https://api.openai.com", "https://api.openai.com/v1"],
+    ["openai", "https://eu.api.openai.com/", "https://eu.api.openai.com/v1"],
+    ["openai", "https://api.openai.com/v1/chat/completions", "https://api.openai.com/v1"],
+    ["openai", "https://openrouter.ai/v1", "https://openrouter.ai/api/v1"],
+    ["openai", "https://llm.example/v1/responses", "https://llm.example/v1"],
+    ["openai", "https://llm.example/v1/completions/?team=a", "https://llm.example/v1?team=a"],
+    ["anthropic", "https://api.anthropic.com/v1", "https://api.anthropic.com"],
+    ["anthropic", "https://gateway.example/claude/v1/messages", "https://gateway.example/claude"],
+    ["anthropic", "https://gateway.example/claude?key=a", "https://gateway.example/claude"],
+  ])("says which address is meant by one that can't work: %s at %s", async (name, baseUrl, meant) => {
+    const urlSetting = `models.${name}.baseUrl`;
+    const wrong = await select({ [name]: { model: "m", api: "auto", apiKey: "k", baseUrl, urlSetting } });
+    expect(wrong.hints[name]).toBe(`${urlSetting} is ${baseUrl}; set it to ${meant} (see docs/models.md)`);
+    const right = await select({ [name]: { model: "m", api: "auto", apiKey: "k", baseUrl: meant } });
+    expect(right.models).toEqual([`${name}/m`]);
+  });
+
+  test.each([
+    ["openai", "https://mine.services.ai.azure.com/api/projects/p/openai/v1"],
+    ["openai", "https://api.deepseek.com"],
+    ["openai", "https://llm.example/?key=a"],
+    ["openai", "http://127.0.0.1:8000/v1/"],
+    ["anthropic", "https://gateway.ai.cloudflare.com/v1/a/b/anthropic"],
+  ])("tries an address of which nothing is known to be wrong: %s at %s", async (name, baseUrl) => {
+    const { models } = await select({ [name]: { model: "m", api: "auto", apiKey: "k", baseUrl } });
+    expect(models).toEqual([`${name}/m`]);
+  });
+
+  test("names the setting that chose a model and its address, when either is wrong", async () => {
+    const failureOf = async (more: Partial<ProviderSettings>, preferredModel?: string) => {
+      const { providers } = await select(more);
+      const asked = asking("hello", preferredModel === undefined ? {} : { preferredModel });
+      return failureIn(await collect(providers[0] ?? expect.fail(), asked)).message;
+    };
+    const openai = { model: "m", api: "chat" as const, baseUrl: `${double.url}/prod`, urlSetting: "OPENAI_BASE_URL" };
+    const nothing = `there is nothing at ${double.url}/prod for`;
+    expect(await failureOf({ openai })).toContain(`${nothing} m (404 Invalid URL (POST /prod/chat/completions))`);
+    expect(await failureOf({ openai })).toMatch(
+      /; correct OPENAI_BASE_URL, or if it is right, check models.openai.model$/,
+    );
+    const body = JSON.stringify({ error: { message: "The model `x` does not exist", code: "model_not_found" } });
+    const unknown = { type: "answer" as const, status: 404, body };
+    const right = { ...openai, baseUrl: `${double.url}/v1` };
+    double.failNext(unknown, unknown);
+    const byVariable = await failureOf({ openai: right, preferred: "openai/x" });
+    expect(byVariable).toMatch(/there is no model x at .*; check REMORA_MODEL and OPENAI_BASE_URL$/);
+    expect(await failureOf({ openai: right }, "openai/x")).toMatch(/; check \/remora model and OPENAI_BASE_URL$/);
   });
 
   test.each(["chat", "responses"] as const)("asks the openai API that is set: %s", async (api) => {

@@ -124,10 +124,10 @@ describe("a service that wants something else than OpenAI", () => {
   });
 
   test("gets a token that was renewed while the process runs", async () => {
-    double = await startAt("gemini");
+    double = await startAt("vertex");
     script(double, chat);
     let token = "first-token";
-    const baseUrl = "https://aiplatform.googleapis.com/v1/projects/p/locations/global/endpoints/openapi";
+    const baseUrl = "https://aiplatform.googleapis.com/v1/projects/your-project/locations/global/endpoints/openapi";
     const settings = {
       ...providerSettings(settingsWith({ OPENAI_BASE_URL: baseUrl, REMORA_MODEL: "openai/google/gemini-3.6-flash" })),
       keyOf: () => token,

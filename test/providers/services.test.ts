@@ -82,7 +82,7 @@ const rows: Row[] = [
   },
   {
     service: "Vertex",
-    double: "gemini",
+    double: "vertex",
     path: "/v1/projects/your-project/locations/global/endpoints/openapi/chat/completions",
     goesBack: "thought_signature",
     seesPictures: true,
@@ -172,6 +172,13 @@ describe.each(rows)("$service, as its section sets it up ($path)", (row) => {
     const { text } = await turn(await providerOf(row), "hello");
     expect(text).toBe("Hello there.");
     expect(double.requests.at(-1)?.path).toBe(row.path);
+  });
+
+  test("says that a model declined to answer, as each protocol tells it", async () => {
+    // Ollama's protocol has no such end.
+    if (row.double === "ollama") return;
+    double.failNext({ type: "decline", said: "Here is how " });
+    expect(failureIn(await collect(await providerOf(row), asking("hello"))).code).toBe("provider.refused");
   });
 
   test("plays a request with two tool steps, and gets its reasoning back in the meantime", async () => {

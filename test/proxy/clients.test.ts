@@ -214,9 +214,9 @@ describe.each<[string, ProxyManner, string]>([
     expect(said).not.toContain("p%41ss");
   }
   const failureOf = (work: Promise<unknown>) => work.then(() => "nothing", messageOf);
-  const fixOf = async (checked: Promise<CheckResult<object>>) => {
+  const saidBy = async (checked: Promise<CheckResult<object>>) => {
     const result = await checked;
-    return result.ok ? "nothing" : result.fix;
+    return result.ok ? "nothing" : `${result.problem} ${result.fix}`;
   };
 
   test.each([
@@ -224,7 +224,7 @@ describe.each<[string, ProxyManner, string]>([
     ["openai", () => createOpenAiProvider({ ...key, model: "gpt", baseUrl: "https://api.test/v1" })],
   ])("a model, in a turn and in a check: %s", async (_name, provider) => {
     await expectNamed(() => failureOf(answerOf(provider())));
-    await expectNamed(() => fixOf(checkModelCall(provider())));
+    await expectNamed(() => saidBy(checkModelCall(provider())));
   });
 
   test("embeddings", async () => {
@@ -235,8 +235,8 @@ describe.each<[string, ProxyManner, string]>([
   test("the checks of Slack's and Discord's tokens", async () => {
     const { checkToken } = await import("../../src/platforms/discord/doctor-token.ts");
     const { checkBotToken } = await import("../../src/platforms/slack/doctor-tokens.ts");
-    await expectNamed(() => fixOf(checkBotToken("xoxb-1-2-abcdefghijkl", { apiUrl: "https://slack.test/api/" })));
-    await expectNamed(() => fixOf(checkToken(discord.token, { apiUrl: "https://discord.test/api" })));
+    await expectNamed(() => saidBy(checkBotToken("xoxb-1-2-abcdefghijkl", { apiUrl: "https://slack.test/api/" })));
+    await expectNamed(() => saidBy(checkToken(discord.token, { apiUrl: "https://discord.test/api" })));
   });
 
   test("downloads", async () => {

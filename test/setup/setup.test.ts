@@ -260,7 +260,7 @@ test("Ollama elsewhere, and a server with OpenAI's protocol, which does not get 
   const page: Script = [[/Where will people/, "page"], ...newcomer()];
   const ollama = scripted([
     [/Which model should/, "ollama"],
-    [/What now/, "again", "other"],
+    [/What now/, "nothing", "address"],
     [/server's address/, model?.url],
     [/Which of its models/, "gpt-4o"],
     ...page,
@@ -276,12 +276,12 @@ test("Ollama elsewhere, and a server with OpenAI's protocol, which does not get 
     [/server's address/, `${nowhere}/v1`, `${model?.url}/v1`],
     [/Paste the key for/, "", "sk-own"],
     [/model's name/, "mine"],
-    [/What now/, "other"],
+    [/What now/, "address"],
     [/Which of its models/, "gpt-4o"],
     ...page,
   ]);
   await run(compatible.ask);
-  expect(compatible.said()).toMatch(/! openai\/mine does not answer\.\n.*can't be reached/);
+  expect(compatible.said()).toMatch(/! openai\/mine does not answer: .*can't be reached.*\n/);
   expect(model?.requests.at(-1)?.headers.authorization).toBe("Bearer sk-own");
   await writeFile(join(home, ".env"), "OPENAI_API_KEY=sk-openai\n");
   const keyless = scripted([[/Which model should/, "compatible"], [/Paste the key for/, ""], ...page]);
@@ -289,6 +289,47 @@ test("Ollama elsewhere, and a server with OpenAI's protocol, which does not get 
   expect(model?.requests.at(-1)?.headers.authorization).not.toContain("sk-openai");
   expect(keyless.said()).toContain("! OPENAI_API_KEY was removed from");
   expect(parseEnv(await readFile(join(home, ".env"), "utf8")).OPENAI_API_KEY).toBeUndefined();
+});
+
+test("a model that does not answer can be exchanged for another one, and a wrong flag is named", async () => {
+  const url = `${model?.url}/v1`;
+  const body = JSON.stringify({ error: { message: "The model `gpt-9` does not exist", code: "model_not_found" } });
+  const unknown = { type: "answer" as const, status: 404, body };
+  const others = scripted([
+    [/Which model should/, "compatible"],
+    [/Paste the key/, "sk-own"],
+    [/What now/, "model"],
+    [/Which of its models/, "gpt-4o"],
+    [/Where will people/, "page"],
+    ...newcomer(),
+  ]);
+  model?.failNext(unknown);
+  await run(others.ask, { modelUrl: url, model: "gpt-9" });
+  expect(others.said()).toMatch(
+    /! openai\/gpt-9 does not answer: there is no model gpt-9.*\nCheck the model's name and the address\./,
+  );
+  expect((await loadedSettings()).config.models.openai.model).toBe("gpt-4o");
+
+  const noTools = JSON.stringify({ error: "gemma3:4b does not support tools" });
+  model?.failNext({ type: "answer", status: 400, body: noTools });
+  const ollama = scripted([
+    [/Which model should/, "ollama"],
+    [/What now/, "model"],
+    [/Which of its models/, "gpt-4o"],
+    [/Where will people/, "page"],
+    ...newcomer(),
+  ]);
+  await run(ollama.ask, { modelUrl: model?.url ?? "", model: "gemma3:4b" });
+  expect(ollama.said()).toMatch(/can't use tools.*\n.*\nGet one with: ollama pull qwen/);
+
+  const byFlags = askByFlags({ output: new PassThrough(), isYes: true });
+  await expect(run(byFlags, { provider: "compatible", modelUrl: url })).rejects.toThrow(
+    /--model\] Name one of the models there: gpt-4/,
+  );
+  model?.failNext(unknown);
+  await expect(run(byFlags, { provider: "compatible", modelUrl: url, model: "gpt-9" })).rejects.toThrow(
+    /--model\] .*there is no model gpt-9/,
+  );
 });
 
 test("without a terminal, the missing flag is named, and nothing half is in force", async () => {

@@ -120,7 +120,7 @@ const afterResult = [
 test("gives what it says between calls as thinking, with its text only where it is asked for", () => {
   const shaped = (body: object) =>
     shapeClaudeAnswer(
-      { path: "", headers, answers: [], asked: [], body: { ...plain, messages: afterResult, ...body } },
+      { path: "/v1/messages", headers, answers: [], asked: [], body: { ...plain, messages: afterResult, ...body } },
       answer,
     );
   expect(shaped({ model: "claude-opus-5-5" })).not.toContain("Now Rome.");

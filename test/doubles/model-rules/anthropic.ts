@@ -3,7 +3,7 @@ import { imageRules } from "./anthropic-images.ts";
 import { thinkingRules } from "./anthropic-thinking.ts";
 import { messagesIn } from "./claude-messages.ts";
 import { familiesOf5, isRetired, isSince, maxOutputOf } from "./claude-models.ts";
-import type { ModelCall, ModelRule, Refusal } from "./rule.ts";
+import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
 
 /** As Anthropic words its errors. */
 function anthropicRefusal(message: string, status = 400, type = "invalid_request_error"): Refusal {
@@ -23,7 +23,14 @@ const noKey: ModelRule = {
       : anthropicRefusal("x-api-key header is required", 401, "authentication_error"),
 };
 
+const atMessages = pathRule(
+  ["/v1/messages", "/v1/messages/count_tokens"],
+  "https://github.com/danielmiessler/Fabric/issues/1140",
+  anthropicRefusal("Not Found", 404, "not_found_error").body,
+);
+
 export const anthropicRules: readonly ModelRule[] = [
+  atMessages,
   noKey,
   {
     says: "only known values of anthropic-version are accepted, and one is required",
@@ -130,6 +137,7 @@ const wrongKey = anthropicRefusal("invalid x-api-key", 401, "authentication_erro
 
 /** A gateway that was written before SDKs sent the key as a bearer token. */
 export const apiKeyGatewayRules: readonly ModelRule[] = [
+  atMessages,
   {
     says: "proxies that read x-api-key only refuse the requests of SDKs that send a bearer token only",
     source: "https://codersera.com/blog/anthropic-api-2026-10-21-sdk-migration-guide-2026",
@@ -139,6 +147,7 @@ export const apiKeyGatewayRules: readonly ModelRule[] = [
 ];
 
 export const bearerGatewayRules: readonly ModelRule[] = [
+  atMessages,
   {
     says: "gateways such as Cloudflare's read the bearer token only",
     source: "https://github.com/BerriAI/litellm/issues/33055",

@@ -18,13 +18,6 @@ export const limitIn = ({ body }: ModelCall): number => Number(body.max_completi
 export const promptTokens = ({ body }: ModelCall): number =>
   estimateTokens(JSON.stringify([body.messages, body.tools]));
 
-/** A wrong path or method is what people get who set another base URL than the page says. */
-export function pathRule(paths: readonly string[], source: string, body: unknown): ModelRule {
-  const says = `the service is at ${paths.join(" and ")}`;
-  const refuse = ({ path }: ModelCall) => (paths.includes(path) ? undefined : { status: 404, body });
-  return { says, source, read, refuse };
-}
-
 /** Lets the model think before it answers, as the service streams it. */
 export function thoughts(says: string, source: string, delta: (thought: string) => object): ModelRule {
   return { says, source, read, answer: (call, frames) => [...thoughtFrames(call, delta), ...frames] };

@@ -1,7 +1,7 @@
 /** What Groq refuses, and how it answers. */
-import { limitIn, messagesIn, pathRule, promptTokens, read, thoughts } from "./chat.ts";
+import { limitIn, messagesIn, promptTokens, read, thoughts } from "./chat.ts";
 import { openAiRefusal } from "./openai.ts";
-import type { ModelRule, Refusal } from "./rule.ts";
+import { type ModelRule, pathRule, type Refusal } from "./rule.ts";
 
 export const groqErrors = {
   wrongKey: openAiRefusal("Invalid API Key", { code: "invalid_api_key", status: 401 }),

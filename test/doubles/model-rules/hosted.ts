@@ -1,7 +1,7 @@
 /** What DeepSeek and Amazon Bedrock refuse, and how they and OpenRouter answer. */
-import { messagesIn, pathRule, read, thoughtFrames } from "./chat.ts";
+import { messagesIn, read, thoughtFrames } from "./chat.ts";
 import { openAiRefusal } from "./openai.ts";
-import type { ModelRule, Refusal } from "./rule.ts";
+import { type ModelRule, pathRule, type Refusal } from "./rule.ts";
 
 export const deepSeekErrors = {
   wrongKey: {

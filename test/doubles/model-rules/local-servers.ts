@@ -1,7 +1,7 @@
 /** What servers of local models refuse that speak OpenAI's Chat Completions: vLLM, llama.cpp and LM Studio. */
-import { hasTools, limitIn, messagesIn, pathRule, promptTokens, read, thoughts } from "./chat.ts";
+import { hasTools, limitIn, messagesIn, promptTokens, read, thoughts } from "./chat.ts";
 import { openAiRefusal } from "./openai.ts";
-import type { ModelCall, ModelRule, Refusal } from "./rule.ts";
+import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
 
 /** A double tells from the model's name how its server was started: `…-16k` has that context. */
 function contextOf({ body }: ModelCall): number {

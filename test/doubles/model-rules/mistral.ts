@@ -1,7 +1,7 @@
 /** What Mistral refuses, and how it answers. */
 import { isJsonObject } from "../../../src/lib/json.ts";
-import { messagesIn, pathRule, read, thoughts } from "./chat.ts";
-import type { ModelRule, Refusal } from "./rule.ts";
+import { messagesIn, read, thoughts } from "./chat.ts";
+import { type ModelRule, pathRule, type Refusal } from "./rule.ts";
 
 /** All fields that Mistral's reference lists for a chat completion. */
 const mistralFields = new Set([

@@ -5,7 +5,7 @@
 
 import { estimateTokens } from "../../../src/context/tokens.ts";
 import { isJsonObject } from "../../../src/lib/json.ts";
-import type { ModelCall, ModelRule, Refusal } from "./rule.ts";
+import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
 
 const at = (file: string, lines: string) =>
   `https://github.com/ollama/ollama/blob/fb30760996871fa9460115c753afd2c60d4ab0f7/${file}#${lines}`;
@@ -79,6 +79,11 @@ function notFound({ body }: ModelCall): Refusal {
 }
 
 export const ollamaRules: readonly ModelRule[] = [
+  pathRule(
+    ["/api/chat", "/api/tags", "/api/show", "/v1/chat/completions", "/v1/responses"],
+    "https://github.com/sigoden/aichat/issues/1100",
+    "404 page not found",
+  ),
   {
     says: "Ollama knows only models that are installed",
     source: at("server/routes.go", "L2485"),

@@ -1,6 +1,6 @@
 /** What other services refuse that speak OpenAI's protocols. */
 import { openAiRefusal, openAiRules } from "./openai.ts";
-import type { ModelCall, ModelRule, Refusal } from "./rule.ts";
+import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
 
 const read = "2026-11-27";
 
@@ -27,7 +27,7 @@ function googleRefusal(message: string): Refusal {
 /** Google's own word for calls of other models. */
 const skipsCheck = "skip_thought_signature_validator";
 
-export const geminiRules: readonly ModelRule[] = [
+const googleRules: readonly ModelRule[] = [
   {
     says: "each step's first call goes back with its thought signature",
     source: "https://ai.google.dev/gemini-api/docs/thought-signatures",
@@ -69,8 +69,27 @@ export const geminiRules: readonly ModelRule[] = [
   },
 ];
 
+export const geminiRules: readonly ModelRule[] = [
+  pathRule(["/v1beta/openai/chat/completions"], "https://github.com/musistudio/claude-code-router/issues/651", ""),
+  ...googleRules,
+];
+
+export const vertexRules: readonly ModelRule[] = [
+  pathRule(
+    ["/v1/projects/your-project/locations/global/endpoints/openapi/chat/completions"],
+    "https://cloud.google.com/vertex-ai/generative-ai/docs/migrate/openai/overview",
+    "",
+  ),
+  ...googleRules,
+];
+
 /** A deployment has any name, so the double tells the model by it: every one reasons, and some lack one of the APIs. */
 export const azureRules: readonly ModelRule[] = [
+  pathRule(
+    ["/openai/v1/responses", "/openai/v1/chat/completions"],
+    "https://github.com/clusterzx/paperless-ai/issues/246",
+    { error: { code: "404", message: "Resource not found" } },
+  ),
   {
     says: "a deployment of a reasoning model refuses max_tokens, and names the other field",
     source: "https://github.com/owndev/Open-WebUI-Functions/issues/136",
@@ -104,6 +123,11 @@ export const azureRules: readonly ModelRule[] = [
 ];
 
 export const openRouterRules: readonly ModelRule[] = [
+  pathRule(
+    ["/api/v1/chat/completions", "/api/v1/responses", "/api/v1/messages"],
+    "https://github.com/vellum-ai/vellum-assistant/pull/25930",
+    "<!DOCTYPE html><html><head><title>Not Found | OpenRouter</title></head></html>",
+  ),
   {
     says: "Gemini needs its reasoning details back, and the service says what it said",
     source: "https://github.com/hotovo/aider-desk/issues/513",
@@ -131,6 +155,13 @@ export const openRouterRules: readonly ModelRule[] = [
 ];
 
 export const xaiRules: readonly ModelRule[] = [
+  pathRule(["/v1/responses", "/v1/chat/completions"], "https://github.com/feiskyer/chatgpt-copilot/issues/439", {
+    error: {
+      code: 404,
+      message:
+        "The requested resource was not found. Please check the URL and try again. Documentation is available at https://docs.x.ai/",
+    },
+  }),
   {
     says: "models without levels refuse the effort, whatever its value",
     source: "https://github.com/acedergren/opencode-oci-provider/releases/tag/v0.2.3",
@@ -146,11 +177,6 @@ export const xaiRules: readonly ModelRule[] = [
 
 /** A gateway in front of OpenAI's models that has Chat Completions alone. */
 export const gatewayRules: readonly ModelRule[] = [
-  {
-    says: "a gateway may have no Responses API",
-    source: "https://github.com/Cognipeer/console/pull/241",
-    read,
-    refuse: ({ path }) => (path.endsWith("/responses") ? { status: 404, body: { detail: "Not Found" } } : undefined),
-  },
+  pathRule(["/v1/chat/completions"], "https://github.com/Cognipeer/console/pull/241", { detail: "Not Found" }),
   ...openAiRules,
 ];

@@ -1,5 +1,5 @@
 /** What OpenAI's own service refuses, in Chat Completions and in Responses. */
-import type { ModelCall, ModelRule, Refusal } from "./rule.ts";
+import { type ModelCall, type ModelRule, pathRule, type Refusal } from "./rule.ts";
 
 /** As OpenAI words its errors: `type` is always the same for a wrong request. */
 export function openAiRefusal(message: string, more: { param?: string; code?: string; status?: number } = {}): Refusal {
@@ -232,4 +232,10 @@ const commonRules: readonly ModelRule[] = [
   },
 ];
 
-export const openAiRules: readonly ModelRule[] = [...chatRules, ...responsesRules, ...commonRules];
+const atItsAddress = pathRule(
+  ["/v1/responses", "/v1/chat/completions"],
+  "https://github.com/harry0703/MoneyPrinterTurbo/issues/57",
+  (path: string) => openAiRefusal(`Invalid URL (POST ${path})`).body,
+);
+
+export const openAiRules: readonly ModelRule[] = [atItsAddress, ...chatRules, ...responsesRules, ...commonRules];

@@ -17,7 +17,7 @@ export interface ModelCall {
   asked: readonly Record<string, unknown>[];
 }
 
-/** The response of the service, as it would word it. */
+/** The response of the service, as it would word it. Text is sent as it is, everything else as JSON. */
 export interface Refusal {
   status: number;
   headers?: Record<string, string>;
@@ -54,4 +54,28 @@ export function changedBody(rules: readonly ModelRule[], call: ModelCall): Recor
 
 export function completeAnswer(rules: readonly ModelRule[], call: ModelCall, frames: string[]): string[] {
   return rules.reduce((sent, rule) => rule.answer?.(call, sent) ?? sent, frames);
+}
+
+/**
+ * What people get who set another base URL than the page says. A list of models is beside what answers. A function words the
+ * refusal for the path that was asked.
+ */
+export function pathRule(
+  paths: readonly string[],
+  source: string,
+  body: unknown | ((pathname: string) => unknown),
+): ModelRule {
+  const says = `the service is at ${paths.join(" and ")}`;
+  const lists = paths.map((path) => path.replace(/(?:chat\/completions|responses|messages)$/, "models"));
+  const refuse = ({ path }: ModelCall) => {
+    const pathname = pathnameOf(path);
+    if (paths.includes(pathname) || lists.some((list) => pathname === list || pathname.startsWith(`${list}/`)))
+      return undefined;
+    return { status: 404, body: typeof body === "function" ? body(pathname) : body };
+  };
+  return { says, source, read: "2026-11-27", refuse };
+}
+
+export function pathnameOf(path: string): string {
+  return path.split("?", 1)[0] ?? "";
 }

@@ -7,14 +7,23 @@ import { llamaCppRules, lmStudioRules, vllmRules } from "./local-servers.ts";
 import { mistralRules } from "./mistral.ts";
 import { ollamaRules } from "./ollama.ts";
 import { openAiRules } from "./openai.ts";
-import { azureRules, gatewayRules, geminiRules, openRouterRules, xaiRules } from "./openai-compatible.ts";
-import type { ModelCall, ModelRule } from "./rule.ts";
+import { azureRules, gatewayRules, geminiRules, openRouterRules, vertexRules, xaiRules } from "./openai-compatible.ts";
+import { type ModelCall, type ModelRule, pathRule } from "./rule.ts";
+
+const atUsualPaths = pathRule(
+  ["/v1/responses", "/v1/chat/completions", "/v1/messages"],
+  "https://github.com/OpenHands/OpenHands/issues/485",
+  {
+    message: "Not Found",
+  },
+);
 
 export const rulesOfServices = {
   anthropic: anthropicRules,
   openai: openAiRules,
   ollama: ollamaRules,
   gemini: geminiRules,
+  vertex: vertexRules,
   azure: azureRules,
   openRouter: openRouterRules,
   openRouterWithGemini: [...openRouterRules, reasoningDetails],
@@ -28,7 +37,7 @@ export const rulesOfServices = {
   llamaCpp: llamaCppRules,
   lmStudio: lmStudioRules,
   /** A server that speaks these protocols and refuses nothing. */
-  any: [],
+  any: [atUsualPaths],
   /** Gateways in front of Claude that read one of the two headers with the key. */
   "gateway with x-api-key": apiKeyGatewayRules,
   "gateway with bearer tokens": bearerGatewayRules,
@@ -41,9 +50,8 @@ export function shapedAnswer(service: ModelService, call: ModelCall, answer: str
   return service === "anthropic" ? shapeClaudeAnswer(call, answer) : answer;
 }
 
-/** The service whose own protocol a path belongs to. */
+/** The service that a path belongs to by its protocol. OpenAI's refuses what none of them has. */
 export function serviceOfPath(path: string): ModelService {
   if (path.startsWith("/v1/messages")) return "anthropic";
-  if (path.startsWith("/api/")) return "ollama";
-  return path.startsWith("/v1/") ? "openai" : "any";
+  return path.startsWith("/api/") ? "ollama" : "openai";
 }

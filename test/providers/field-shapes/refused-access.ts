@@ -114,7 +114,7 @@ const rows: Row[] = [
     "an address without its /v1 is told with the setting of the address",
     "https://github.com/Chanzhaoyu/chatgpt-web/issues/737",
     json(404, openAiError("Invalid URL (POST /chat/completions)")),
-    failure("unknown-model", false, /Invalid URL.*OPENAI_BASE_URL/),
+    failure("not-an-api", false, /Invalid URL.*correct OPENAI_BASE_URL/),
   ],
   [
     "an account without billing is told as one without credit",
@@ -199,7 +199,7 @@ const rows: Row[] = [
       ...{ result: null, success: false, messages: [] },
       errors: [{ code: 7003, message: "Could not route to /client/v4/accounts/x, perhaps your object is invalid?" }],
     }),
-    failure("unknown-model", false, /404 `Could not route to/),
+    failure("not-an-api", false, /404 `Could not route to/),
   ],
   [
     "a page of a proxy for which the request is too large is no wrong address",
