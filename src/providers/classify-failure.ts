@@ -196,7 +196,7 @@ function bodyOfSdkError(link: unknown): ErrorBody | undefined {
 
 /** Hides a password and keys in the address, because a channel may show it. */
 export function shownUrl(url: string): string {
-  return url.replace(/[?#].*$/s, "").replace(/\/\/[^/@\s]*@/, "//…@");
+  return url.replace(/[?#].+$/s, "?…").replace(/\/\/[^/@\s]*@/, "//…@");
 }
 
 /** What an address has in it that nobody may read. */

@@ -118,9 +118,16 @@ test("in a Slack thread, what was refused does not come back as an earlier messa
 const asked = (text: string) => () => double(claude).requests.some(({ body }) => JSON.stringify(body).includes(text));
 const leftOut = "What was asked here is left out";
 
+/** The next request is declined, so none of earlier messages may be left. */
+async function declineNext(): Promise<void> {
+  const status = async () => (await ann.command("status", "", { dm: true })).text;
+  await expect.poll(status, patience).toContain("everywhere: 0 running, 0 waiting for approval, 0 queued");
+  double(claude).failNext({ type: "decline", category: "cyber", explanation: "x" });
+}
+
 test("a Slack link to what was refused does not send it again", patience, async () => {
   const say = (text: string, as = slack.ann) => slack.people.say({ as, in: slack.general, text });
-  double(claude).failNext({ type: "decline", category: "cyber", explanation: "x" });
+  await declineNext();
   const refused = say(`@Remora ${question}?`);
   await slack.until(
     () =>
@@ -137,7 +144,7 @@ test("a Slack link to what was refused does not send it again", patience, async 
 });
 
 test("a Discord reply to what was refused does not send it again", patience, async () => {
-  double(claude).failNext({ type: "decline", category: "cyber", explanation: "x" });
+  await declineNext();
   const refused = await discord.ann.say(`${discord.bot.mention} ${question}`, { in: discord.channel });
   const thread = () => discord.channel.threads().find(({ id }) => id === refused.id);
   const isDeclined = () =>

@@ -144,7 +144,10 @@ describe("choosing providers", () => {
   ])("says which address is meant by one that can't work: %s at %s", async (name, baseUrl, meant) => {
     const urlSetting = `models.${name}.baseUrl`;
     const wrong = await select({ [name]: { model: "m", api: "auto", apiKey: "k", baseUrl, urlSetting } });
-    expect(wrong.hints[name]).toBe(`${urlSetting} is ${baseUrl}; set it to ${meant} (see docs/models.md)`);
+    const shown = (address: string) => address.replace(/\?.*/, "?…");
+    expect(wrong.hints[name]).toBe(
+      `${urlSetting} is ${shown(baseUrl)}; set it to ${shown(meant)} (see docs/models.md)`,
+    );
     const right = await select({ [name]: { model: "m", api: "auto", apiKey: "k", baseUrl: meant } });
     expect(right.models).toEqual([`${name}/m`]);
   });
@@ -168,7 +171,7 @@ describe("choosing providers", () => {
     };
     const openai = { model: "m", api: "chat" as const, baseUrl: `${double.url}/prod`, urlSetting: "OPENAI_BASE_URL" };
     const nothing = `there is nothing at ${double.url}/prod for`;
-    expect(await failureOf({ openai })).toContain(`${nothing} m (404 Invalid URL (POST /prod/chat/completions))`);
+    expect(await failureOf({ openai })).toContain(`${nothing} m (404 \`Invalid URL (POST /prod/chat/completions)\`)`);
     expect(await failureOf({ openai })).toMatch(
       /; correct OPENAI_BASE_URL, or if it is right, check models.openai.model$/,
     );
