@@ -122,11 +122,11 @@ describe("a model", () => {
     refused(404, "not_found_error", "model: claude-test");
     expect(await check()).toMatchObject({
       ...{ ok: false, code: "provider.unknown-model" },
-      problem: `anthropic/claude-test does not answer: there is no model claude-test at ${model.url} (404 `model: claude-test`).`,
+      problem: `anthropic/claude-test does not answer: there is no model claude-test at ${model.url} (404 \`model: claude-test\`).`,
       fix: "Check models.anthropic.model and ANTHROPIC_BASE_URL or models.anthropic.baseUrl.",
     });
     expect(await check(`${model.url}/proxy`)).toMatchObject({
-      problem: expect.stringContaining(`there is nothing at ${model.url}/proxy for claude-test (404 Invalid URL`),
+      problem: expect.stringContaining(`there is nothing at ${model.url}/proxy for claude-test (404 \`Invalid URL`),
       fix: expect.stringContaining("Correct ANTHROPIC_BASE_URL"),
     });
     expect(await check(`http://127.0.0.1:${await freePort()}`)).toMatchObject({
