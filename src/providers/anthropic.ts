@@ -3,7 +3,6 @@ import type Anthropic from "@anthropic-ai/sdk";
 import type { ModelMessage, ModelRequest, Provider, UserPart } from "../ports/provider.ts";
 import type { ToolImage } from "../ports/tool.ts";
 import { type ClaudeParameters, claudeParameters, type Effort } from "./anthropic-parameters.ts";
-import { readAnswer } from "./anthropic-stream.ts";
 import { callBlock, carriedBlocks, createPrefix, type Prefix } from "./anthropic-thinking.ts";
 import { modelSettingOf, type ProviderPlace, type SettingNames } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece, type Timeouts } from "./guarded-stream.ts";
@@ -99,6 +98,8 @@ async function* ask(
 ): AsyncGenerator<StreamPiece> {
   const { body, mark } = messagesBody(request, place.model);
   const { signal } = call;
+  // With the first request, so that a start does not wait for it.
+  const { readAnswer } = await import("./anthropic-stream.ts");
   const whole = { ...body, ...chosen };
   const stream = await withClient(call, async (client) => await client.messages.create(whole, { signal, headers }));
   yield* readAnswer(stream, place, mark, showsThinking);

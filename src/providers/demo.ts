@@ -8,7 +8,7 @@ import type { ModelEvent, ModelMessage, ModelRequest, Provider } from "../ports/
 import type { ToolSpec } from "../ports/tool.ts";
 import { callToolName } from "../ports/tool-offer.ts";
 import { failure } from "./classify-failure.ts";
-import { type DemoAnswer, demoAnswer, demoLabel } from "./demo-phrases.ts";
+import type { DemoAnswer } from "./demo-phrases.ts";
 import { newestUserText, readResult } from "./demo-reading.ts";
 
 export interface DemoOptions {
@@ -25,7 +25,7 @@ export function createDemoProvider(options: DemoOptions = {}): Provider {
     name: "demo",
     model,
     async *stream(request, signal): AsyncGenerator<ModelEvent> {
-      const { text, call } = answerTo(request, now());
+      const { text, call } = await answerTo(request, now());
       for (const word of text.split(/(?<=\s)(?=\S)/)) {
         if (word !== "") yield { type: "text-delta", text: word };
         if (delayMs > 0) await pause(delayMs, signal);
@@ -43,9 +43,10 @@ export function createDemoProvider(options: DemoOptions = {}): Provider {
 
 const place = { name: "demo", model: "scripted", baseUrl: "", keySetting: "", urlSetting: "", modelSetting: "" };
 
-function answerTo(request: ModelRequest, now: Date): DemoAnswer {
+async function answerTo(request: ModelRequest, now: Date): Promise<DemoAnswer> {
   const results = newestResults(request.messages);
   if (results.length > 0) return { text: results.map(report).join("\n\n") };
+  const { demoAnswer, demoLabel } = await import("./demo-phrases.ts");
   const answer = demoAnswer(newestUserText(request.messages), toolsIn(request), now);
   return { ...answer, text: `${demoLabel} ${answer.text}` };
 }

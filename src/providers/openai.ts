@@ -7,7 +7,6 @@ import type { ModelRequest, Provider, ProviderAdvice, Tries } from "../ports/pro
 import { failure, type ServiceRefusal, serviceRefusalIn } from "./classify-failure.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultTimeouts, guardedStream, type StreamCall, type StreamPiece } from "./guarded-stream.ts";
-import { completionBody, readCompletion } from "./openai-chat.ts";
 import { createOpenAiClient, noKey, type OpenAiOptions, openAiPlace, openAiUrl } from "./openai-client.ts";
 import {
   apiNames,
@@ -18,7 +17,6 @@ import {
   isSameDialect,
   lasting,
 } from "./openai-dialect.ts";
-import { readResponse, responsesBody } from "./openai-responses.ts";
 import { digestOfKey } from "./refused-keys.ts";
 import { modelOf } from "./request-mapping.ts";
 import { createSharedClient, type WithClient } from "./shared-client.ts";
@@ -190,6 +188,7 @@ async function* beginningOnce(
   }
 }
 
+/** Loads what the API needs with its first request, so that a start does not wait for it. */
 async function send(
   place: ProviderPlace,
   withClient: WithClient<OpenAI>,
@@ -199,12 +198,14 @@ async function send(
 ): Promise<AsyncIterable<StreamPiece>> {
   const { signal } = call;
   if (dialect.api === "responses") {
+    const { readResponse, responsesBody } = await import("./openai-responses.ts");
     const body = responsesBody(request, place, dialect);
     return readResponse(
       await withClient(call, async (client) => await client.responses.create(body, { signal })),
       place,
     );
   }
+  const { completionBody, readCompletion } = await import("./openai-chat.ts");
   const body = completionBody(request, place, dialect);
   const stream = await withClient(call, async (client) => await client.chat.completions.create(body, { signal }));
   return readCompletion(stream, place);
