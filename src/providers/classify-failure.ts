@@ -108,7 +108,10 @@ export function serviceRefusalIn(thrown: unknown): ServiceRefusal | undefined {
 
 const unsureRestMs = 60_000;
 
-/** After words alone, the model rests only until a small call or the next message has shown whether they are true. The time that a service names for a rate limit has nothing to do with money. */
+/**
+ * After words alone, the model rests only until a small call or the next message has shown whether they are true. The time that a
+ * service names for a rate limit has nothing to do with money or keys.
+ */
 function failureOf(
   place: ProviderPlace,
   kind: FailureKind,
@@ -116,10 +119,20 @@ function failureOf(
   body: ErrorBody,
   details: FailureDetails,
 ): RemoraError {
-  if (kind !== "spendLimit" && kind !== "noCredit") return failure(place, kind, details);
   const { retryAfterMs: _wait, ...rest } = details;
+  if (kind === "wrongKey" || kind === "closedAccount" || kind === "forbidden")
+    return failure(place, kind, isSureOfKey(body, status) ? rest : { ...rest, retryAfterMs: unsureRestMs });
+  if (kind !== "spendLimit" && kind !== "noCredit") return failure(place, kind, details);
   if (!isSureOfMoney(body, status)) return failure(place, kind, { ...rest, retryAfterMs: unsureRestMs });
   return failure(place, kind, { ...rest, resetsAt: resetOf(body, Date.now()) });
+}
+
+/** Whether more says so than words that a person may have written. */
+function isSureOfKey({ type, code, reasons = "" }: ErrorBody, status: number): boolean {
+  return (
+    status === 401 ||
+    /auth|api_?key|token|account|permission|access|forbidden|denied/i.test(`${type} ${code} ${reasons}`)
+  );
 }
 
 /** An error in a stream. */

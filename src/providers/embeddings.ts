@@ -8,6 +8,7 @@ import { embeddingPrefix } from "./embedding-prefixes.ts";
 import type { ProviderPlace } from "./failure-kinds.ts";
 import { defaultOllamaHost, ollamaUrlOf } from "./ollama-models.ts";
 import { openAiUrl } from "./openai-client.ts";
+import { cleanUsage, tokensIn } from "./reported-usage.ts";
 
 export interface EmbedderOptions {
   provider: "openai" | "ollama";
@@ -21,6 +22,7 @@ export interface EmbedderOptions {
 }
 
 const maxDimensions = 16_384;
+const noUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 export function createEmbedder(options: EmbedderOptions): Embedder {
   const { provider, model, dimensions } = options;
@@ -76,7 +78,8 @@ async function requestOpenAi(
     encoding_format: "float",
     ...(dimensions === undefined ? {} : { dimensions }),
   });
-  if (isJsonObject(usage) && typeof usage.prompt_tokens === "number") onTokens?.(usage.prompt_tokens);
+  const tokens = isJsonObject(usage) ? cleanUsage({ ...noUsage, inputTokens: tokensIn(usage.prompt_tokens) }) : noUsage;
+  if (tokens.inputTokens > 0) onTokens?.(tokens.inputTokens);
   if (!Array.isArray(data)) return undefined;
   const placed = data.map((one: unknown, position) => {
     const { index = position, embedding = undefined } = isJsonObject(one) ? one : {};

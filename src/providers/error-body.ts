@@ -1,5 +1,6 @@
 /** Reads a service's error response: the fields of its JSON body, and how long to wait. */
 import { isJsonObject, parseJson } from "../lib/json.ts";
+import { claimOf } from "./claimed-words.ts";
 
 /** Missing fields are empty. */
 export interface ErrorBody {
@@ -67,10 +68,13 @@ function detailsOf(
 }
 
 const maxDetailDepth = 6;
+/** Fields in which services repeat what they were sent. */
+const repeated = /^(?:input|body|request|messages?|prompt|content|ctx|parameters|arguments)$/i;
 
 function collect(value: unknown, found: Map<string, string[]>, depth: number): void {
   if (!isFields(value) || depth > maxDetailDepth) return;
   for (const [key, inner] of Object.entries(value)) {
+    if (repeated.test(key)) continue;
     if (typeof inner === "string") found.set(key, [...(found.get(key) ?? []), inner]);
     else collect(inner, found, depth + 1);
   }
@@ -85,7 +89,7 @@ const waitWords = new RegExp(
 
 /** As in "Please try again in 1m2.5s" or "Please retry after 26 seconds". */
 function waitOf(message: string): Pick<ErrorBody, "waitMs"> {
-  const times = waitWords.exec(message)?.[1];
+  const times = waitWords.exec(claimOf(message))?.[1];
   if (times === undefined) return {};
   const parts = [...times.matchAll(new RegExp(oneTime.source, "gi"))];
   const waitMs = parts.reduce((sum, [, count, unit]) => sum + Number(count) * msOf(unit), 0);

@@ -81,7 +81,8 @@ export async function probeOllama(
 }
 
 function listed(model: unknown): OllamaModel | undefined {
-  if (!isJsonObject(model) || typeof model.name !== "string") return undefined;
+  // People read the name in chat, and no model of Ollama has blanks or control characters in it.
+  if (!isJsonObject(model) || typeof model.name !== "string" || !/^[\w.:/@-]+$/.test(model.name)) return undefined;
   const details = isJsonObject(model.details) ? model.details : {};
   return {
     name: model.name,

@@ -103,8 +103,10 @@ export function createRests({ refusedKeys, network, now }: RestsOptions): Rests 
     begin: ({ model }) => breaker.begin(model),
     failed({ provider, model }, failure) {
       const { code, isRetryable, retryAfterMs } = failure;
-      if (code === "provider.wrong-key") refusedKeys.refuse(provider.name, provider, failure);
-      if (code === "provider.forbidden") refusedKeys.refuse(model, provider, failure);
+      const isAboutKey = code === "provider.wrong-key" || code === "provider.forbidden";
+      // With a time, only words say so, and a person may have written them.
+      if (isAboutKey && retryAfterMs === undefined)
+        refusedKeys.refuse(code === "provider.wrong-key" ? provider.name : model, provider, failure);
       const { address } = provider;
       if (isNetworkCode(code) && network !== undefined && address !== undefined) {
         breaker.failed(model, code, maxBreakerMs);
@@ -113,6 +115,7 @@ export function createRests({ refusedKeys, network, now }: RestsOptions): Rests 
         });
       } else if (moneyCodes.has(code)) restForMoney({ provider, model }, failure);
       else if (lastingCodes.has(code)) breaker.failed(model, code, maxBreakerMs);
+      else if (isAboutKey && retryAfterMs !== undefined) breaker.failed(model, code, retryAfterMs);
       else if (code === "provider.rate-limited" && retryAfterMs === undefined)
         breaker.failed(model, code, 0, longestLimitRestMs);
       else if (isRetryable) {

@@ -52,7 +52,8 @@ export function moneyKindOf(body: ErrorBody, status?: number): MoneyKind | undef
   // An empty balance names itself, and the limits share these codes.
   if (limitWords.some((words) => words.test(message)) && !rateWords.test(message)) return "spendLimit";
   if (creditCodes.test(named)) return "noCredit";
-  const known = knownSentences.find(([words]) => words.test(claim));
+  // At the very beginning: behind the name of an error, a message of a person may stand.
+  const known = knownSentences.find(([words]) => words.test(body.message));
   if (known !== undefined) return known[1];
   return creditWords.some((words) => words.test(message)) && !rateWords.test(message) ? "noCredit" : undefined;
 }

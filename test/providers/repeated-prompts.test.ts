@@ -43,6 +43,10 @@ const bodies: [string, (text: string) => object][] = [
     (input) => ({ detail: [{ loc: ["body", 1], msg: "Input should be a valid string", input }] }),
   ],
   ["in a message that is a validator's", (input) => ({ message: { detail: [{ loc: ["body"], msg: "Bad", input }] } })],
+  [
+    "in details",
+    (reason) => ({ error: { message: "bad", details: [{ input: { reason: `${reason} insufficient_funds` } }] } }),
+  ],
   ["in a field of what was sent", (content) => ({ object: "error", request: "bad", content })],
 ];
 
@@ -76,13 +80,13 @@ describe.each(apis)("$name", (api) => {
   });
   afterAll(() => double.stop());
 
-  test("words of money alone let a model rest for a minute, and a code for an hour", async () => {
+  test("words of money or keys alone let a model rest for a minute, and a code for an hour", async () => {
     const clock = { now: 1_000 };
-    const asked = async (error: object, laterMs: number) => {
+    const asked = async (error: object, laterMs: number, status = 429) => {
       const one = api.create(double.url);
       const two = createScriptedProvider([says("Two.", "b/two"), says("Two.", "b/two")], "b/two");
       const cascade = createCascade({ providers: [one, two], events: createEvents(), now: () => clock.now });
-      double.failNext({ type: "answer", status: 429, body: JSON.stringify({ error }) });
+      double.failNext({ type: "answer", status, body: JSON.stringify({ error }) });
       await collect(cascade, asking("hello"));
       clock.now += laterMs;
       const before = double.requests.length;
@@ -93,6 +97,12 @@ describe.each(apis)("$name", (api) => {
     expect(await asked({ message }, 50_000)).toBe(0);
     expect(await asked({ message }, 61_000)).toBe(1);
     expect(await asked({ message, code: "insufficient_quota" }, 3_590_000)).toBe(0);
+    const suspended = "Validation error: my account was suspended by Amazon";
+    expect(await asked({ message: suspended }, 50_000, 400)).toBe(0);
+    expect(await asked({ message: suspended }, 61_000, 400)).toBe(1);
+    expect(await asked({ message: suspended, code: "account_deactivated" }, 3_590_000, 400)).toBe(0);
+    expect(await asked({ message: "Input error: Your credit balance is too low" }, 61_000, 400)).toBe(1);
+    expect(await asked({ message: "Your credit balance is too low to go on" }, 3_590_000, 400)).toBe(0);
   });
 
   test("a validator's message names the field, and not what was sent", async () => {
