@@ -150,8 +150,7 @@ async function check({ outcome, earlierIds }: FieldShape, events: ModelEvent[]):
 
 describe.each(apis)("$name", ({ name }) => {
   for (const shape of shapes.filter(({ api }) => api === name)) {
-    const run = shape.open === undefined ? test : test.fails;
-    run(shape.title, async () => {
+    test(shape.title, async () => {
       await check(shape, await ask(shape));
     });
   }

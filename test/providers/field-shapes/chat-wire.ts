@@ -176,7 +176,6 @@ export const chatWire: FieldShape[] = [
         ],
       },
     ],
-    outcome: { type: "failure", code: "provider.malformed", isRetryable: true, neverSays: /OPENAI_BASE_URL/ },
-    open: "provider.bad-request: never asked again, and people are told to check the model and OPENAI_BASE_URL",
+    outcome: { type: "failure", code: "provider.bad-call", isRetryable: true, neverSays: /OPENAI_BASE_URL/ },
   },
 ];

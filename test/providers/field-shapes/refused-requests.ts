@@ -170,8 +170,7 @@ const rows: Row[] = [
       ...{ object: "error", type: "BadRequestError", param: null, code: 400 },
       message: '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
     }),
-    failure("no-tools", false, /--enable-auto-tool-choice/, /OPENAI_BASE_URL/),
-    "people are told to check the model and OPENAI_BASE_URL, on every message",
+    failure("tools-off", false, /--enable-auto-tool-choice/, /OPENAI_BASE_URL/),
   ],
   [
     "a model at OpenRouter that can't use tools is told as that",

@@ -15,8 +15,6 @@ export interface FieldShape {
   earlierIds?: string[];
   timeouts?: Partial<Timeouts>;
   outcome: Outcome;
-  /** What happens now. The row is expected to fail until it is fixed; then this field must go. */
-  open?: string;
 }
 
 export interface WireAnswer {
@@ -104,18 +102,11 @@ export function of(api: FieldShape["api"], shapes: Omit<FieldShape, "api">[]): F
 }
 
 /** A shape in short. Several answers are those of several requests. */
-export type Row = [
-  title: string,
-  source: string,
-  answers: WireAnswer | WireAnswer[],
-  outcome: Outcome,
-  open?: string | undefined,
-];
+export type Row = [title: string, source: string, answers: WireAnswer | WireAnswer[], outcome: Outcome];
 
 export function rowsOf(api: FieldShape["api"], rows: Row[], request: Partial<ModelRequest> = {}): FieldShape[] {
-  return rows.map(([title, source, answers, outcome, open]) => ({
+  return rows.map(([title, source, answers, outcome]) => ({
     ...{ title, api, source, answers: [answers].flat(), request, outcome },
-    ...(open === undefined ? {} : { open }),
   }));
 }
 
