@@ -72,7 +72,14 @@ beforeAll(async () => {
   await writeFile(join(units, "remora.service"), `[Service]\nWorkingDirectory=${clone}\n`);
   await writeFile(join(home, "bin", "systemctl"), systemctl, { mode: 0o755 });
   const path = [join(home, "bin"), dirname(process.execPath), process.env.PATH].join(delimiter);
-  env = { PATH: path, HOME: home, OLLAMA_HOST: "http://127.0.0.1:1", REMORA_PORT: "0", LOG_LEVEL: "error" };
+  env = {
+    PATH: path,
+    HOME: home,
+    REMORA_MODEL: "demo",
+    OLLAMA_HOST: "http://127.0.0.1:1",
+    REMORA_PORT: "0",
+    LOG_LEVEL: "error",
+  };
   await mkdir(join(clone, "workspace", "brain", "hippocampus", "knowledge"), { recursive: true });
   await writeFile(join(clone, "workspace", "brain", "hippocampus", "knowledge", "note.md"), "Ann likes tea.\n");
   execFileSync("systemctl", ["--user", "start", "remora.service"], { env });
