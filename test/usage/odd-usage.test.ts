@@ -101,7 +101,7 @@ test.each(apis)(
         if (!end.usage.cost) expect(day?.cost).toBeGreaterThan(before?.cost ?? 0);
         before = day;
       }),
-      { numRuns: 700, interruptAfterTimeLimit: 60_000 },
+      { numRuns: 250, interruptAfterTimeLimit: 60_000 },
     );
     await ledger.close();
   },
