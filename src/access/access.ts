@@ -108,21 +108,27 @@ export function createAccess({ rules, ledger, isOwner, now = Date.now }: AccessO
     return { type: "refused", why, notice: { text: `I can't answer: ${why}.` } };
   }
 
+  function triesOf(key: string): { count: number; since: number } {
+    const known = wrong.get(key);
+    return known === undefined || elapsedSince(known.since, now()) >= minNoticeIntervalMs
+      ? { count: 0, since: now() }
+      : known;
+  }
+
   async function pair({ platform, by, rest }: InboundCommand): Promise<string> {
     const code = rest.trim().toUpperCase();
     const key = pairingId(platform, by);
-    const tries = wrong.get(key);
-    if (tries !== undefined && tries.count >= maxWrongCodes && elapsedSince(tries.since, now()) < minNoticeIntervalMs)
-      return "Too many wrong codes. Try again in an hour.";
+    if (triesOf(key).count >= maxWrongCodes) return "Too many wrong codes. Try again in an hour.";
     if (code === "") return "Add the code: `/remora pair CODE`. The other person sees it in their DM with me.";
     if (rules[platform]?.dms !== "pairing") return "Direct messages need no pairing here.";
+    // Counts before it looks, so that many guesses at once count too.
+    const { since, count } = triesOf(key);
+    wrong.set(key, { since, count: count + 1 });
     const open = await ledger.list("pairing", { states: ["open"], group: platform });
     const found = open.find(({ body }) => body.code === code && now() < body.expiresAt);
-    if (found === undefined) {
-      const isRecent = tries !== undefined && elapsedSince(tries.since, now()) < minNoticeIntervalMs;
-      wrong.set(key, { count: isRecent ? tries.count + 1 : 1, since: isRecent ? tries.since : now() });
+    if (found === undefined)
       return "There is no such code, or it has expired. The other person can get a new one by writing to me again.";
-    }
+    wrong.set(key, { since, count: Math.max(0, triesOf(key).count - 1) });
     if (found.body.person.id === by.id) return "Somebody else must confirm your code.";
     const paired = await ledger.transition("pairing", found.id, ["open"], "paired", (stored) =>
       stored.code === code && now() < stored.expiresAt ? { ...stored, pairedBy: by } : undefined,

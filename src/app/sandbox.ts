@@ -4,6 +4,7 @@ import { configuredFolder } from "../config/derive.ts";
 import { withoutLinks } from "../config/exposed-folders.ts";
 import type { Settings } from "../config/settings.ts";
 import { createContainment } from "../engine/turn/containment.ts";
+import { isInside } from "../lib/is-inside.ts";
 import type { Log } from "../lib/log.ts";
 import { folderNameOf } from "../memory/places.ts";
 import type { MayRepeat } from "../ports/access.ts";
@@ -69,7 +70,10 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
   const outputsFolder = (scope: Scope) => join(workspace, "outputs", folderNameOf(scope));
   await warnOfFolders(settings, log);
   const fileOrigins = createFileOrigins(ledger);
-  const given = new Set(Object.values(config.folders).map(withoutLinks));
+  /** As its links lead now. What is not in the folder of all conversations' own folders is nobody's own. */
+  const isGiven = (folder: string) =>
+    !isInside(folder, withoutLinks(join(workspace, "files"))) ||
+    Object.values(config.folders).some((each) => withoutLinks(each) === folder);
 
   const drafts = createDrafts({
     ...{ ledger, leases, bus, events, audit, sandbox, egress, log },
@@ -83,7 +87,7 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
     policy: config.safety.changes,
     undo: { maxAgeMs: config.safety.undo.days * 86_400_000, maxBytes: config.safety.undo.megabytes * 1024 * 1024 },
     folder: draftsFolder,
-    isGiven: (folder) => given.has(folder),
+    isGiven,
     unconfinedRefusal:
       config.safety.sandbox === "required"
         ? `Nothing was run: the settings require a sandbox (safety.sandbox: required), and it does not hold here: ${report.detail}. Tell the operator.`

@@ -1,5 +1,5 @@
 /** Builds the skill library, and the gate, which applies the skills' rules. */
-import { isTrustedSkill } from "../config/derive.ts";
+import { isTrustedSkill, workingFolders } from "../config/derive.ts";
 import { createGate } from "../gate/gate.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Gate } from "../ports/gate.ts";
@@ -23,7 +23,8 @@ export interface Skills {
 }
 
 export async function buildSkills({ settings, log }: AppOptions, { ledger, store, events }: State): Promise<Skills> {
-  const library = createSkillLibrary({ roots: settings.skillRoots, log, events });
+  const roots = settings.skillRoots;
+  const library = createSkillLibrary({ roots, workingFolders: () => workingFolders(settings), log, events });
   await library.reload();
   const switches = createSkillSwitches(ledger);
   await switches.refresh();

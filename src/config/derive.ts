@@ -3,6 +3,7 @@ import { join, sep } from "node:path";
 import type { JsonObject } from "../ports/message.ts";
 import type { DollarLimits } from "../ports/usage.ts";
 import { overridingVariable } from "./environment.ts";
+import { withoutLinks } from "./exposed-folders.ts";
 import type { Settings } from "./settings.ts";
 
 export function providerSettings({ config, preferredModel, env }: Settings) {
@@ -140,6 +141,11 @@ export function configuredFolder({ config: { folders } }: Settings, conversation
     if (Object.hasOwn(folders, id)) return folders[id];
   }
   return undefined;
+}
+
+/** Every folder that tools change: that of all conversations' own folders, and the configured ones, as they are now. */
+export function workingFolders({ config: { folders }, workspace }: Settings): string[] {
+  return [...new Set([join(workspace, "files"), ...Object.values(folders)].map(withoutLinks))];
 }
 
 /** True for skills shipped with Remora, and for those that the operator lets run inside this process. */

@@ -83,7 +83,7 @@ export function loadSettings(variables: Environment, root: string): LoadResult {
     }),
   };
   const exposed = exposedFolders(settings).map(({ path, message }) => ({
-    place: placeOf(path),
+    place: path.length > 0 || !env.REMORA_SKILLS ? placeOf(path) : placeOfVariable("REMORA_SKILLS"),
     key: path.join("."),
     message,
   }));

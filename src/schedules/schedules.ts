@@ -10,10 +10,11 @@
 import { randomBytes } from "node:crypto";
 import { Cron } from "croner";
 import { messageOf, RemoraError } from "../lib/errors.ts";
+import { createKeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Log } from "../lib/log.ts";
 import type { Ledger, LedgerEntry } from "../ports/ledger.ts";
 import type { Author, InboundMessage, Scope } from "../ports/message.ts";
-import type { NewSchedule, ScheduleRecord, Schedules, ScheduleTime } from "../ports/schedule.ts";
+import type { NewSchedule, ScheduleRecord, Schedules, ScheduleTime, ShownSchedule } from "../ports/schedule.ts";
 
 export interface SchedulesOptions {
   ledger: Ledger;
@@ -31,6 +32,8 @@ const maxTextCharacters = 4_000;
 const minPeriodMs = 5 * 60_000;
 
 export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now }: SchedulesOptions): Schedules {
+  const inOrder = createKeyedMutex();
+
   async function active(scope: Scope, owner: Pick<Author, "id">): Promise<LedgerEntry<"schedule">[]> {
     const entries = await ledger.list("schedule", { states: ["active"], group: scope });
     return entries.filter((entry) => entry.body.owner.id === owner.id);
@@ -53,17 +56,23 @@ export function createSchedules({ ledger, accept, ownerNow, log, now = Date.now 
     log.info({ schedule: id, conversationId, owner: owner.id }, "a schedule ended because its owner has left");
   }
 
+  /** Counts again afterwards, because another process may have added one in between. */
+  async function addWithinLimit(schedule: NewSchedule): Promise<ShownSchedule> {
+    const { scope, owner } = schedule;
+    const at = now();
+    const nextAt = checkedNext(schedule, at);
+    const full = () => invalid(`${owner.name} already has ${maxSchedulesPerOwner} schedules here; remove one first`);
+    if ((await active(scope, owner)).length >= maxSchedulesPerOwner) throw full();
+    const id = randomBytes(4).toString("hex");
+    const body = { ...schedule, nextAt, createdAt: at };
+    await ledger.create("schedule", id, { state: "active", body, group: scope });
+    if ((await active(scope, owner)).length <= maxSchedulesPerOwner) return { id, ...body };
+    await ledger.transition("schedule", id, ["active"], "ended");
+    throw full();
+  }
+
   return {
-    async add(schedule) {
-      const at = now();
-      const nextAt = checkedNext(schedule, at);
-      if ((await active(schedule.scope, schedule.owner)).length >= maxSchedulesPerOwner)
-        throw invalid(`${schedule.owner.name} already has ${maxSchedulesPerOwner} schedules here; remove one first`);
-      const id = randomBytes(4).toString("hex");
-      const body = { ...schedule, nextAt, createdAt: at };
-      await ledger.create("schedule", id, { state: "active", body, group: schedule.scope });
-      return { id, ...body };
-    },
+    add: (schedule) => inOrder(`${schedule.owner.id} ${schedule.scope}`, () => addWithinLimit(schedule)),
     async list(owner, scope) {
       const entries = await active(scope, owner);
       return entries.map(({ id, body }) => ({ id, ...body })).toSorted((one, other) => one.nextAt - other.nextAt);

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { type AccessRules, createAccess } from "../../src/access/access.ts";
 import type { Author } from "../../src/ports/message.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { atOnce } from "../doubles/at-once.ts";
 
 const everyone: AccessRules = {
   ...{ users: null, roles: null, channels: null, spaces: null },
@@ -170,6 +171,15 @@ describe("pairing", () => {
     expect((await access.check(direct(ann))).type).toBe("refused");
     now += 3_600_000;
     expect(await access.command.run(command(ben, await codeOf(access, ann)))).toContain("Ann may write");
+  });
+
+  test("twenty guesses at a code at the same instant count as twenty, so the right one among them does not count", async () => {
+    const access = accessWith({ dms: "pairing" });
+    const code = await codeOf(access, ann);
+    const guesses = [...Array.from({ length: 19 }, (_, index) => `WRONG${index}`), code];
+    const { done } = await atOnce(guesses.length, (index) => access.command.run(command(ben, guesses[index] ?? "")));
+    expect(done.filter((text) => text.includes("Too many"))).toHaveLength(15);
+    expect((await access.check(direct(ann))).type).toBe("refused");
   });
 
   test("a person on the list needs no code", async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import fc from "fast-check";
@@ -415,6 +415,91 @@ describe("folders for tools", () => {
     expect(inReach(join(folder, "checkout"))).toEqual([]);
     expect(problemsIn(`sandbox: { readable: [${data}] }\n`, { REMORA_DATA: data })).toHaveLength(1);
     expect(problemsIn(`sandbox: { readable: [${folder}] }\n`, { REMORA_DATA: data })).toEqual([]);
+  });
+
+  /** An installation with folders of skills that exist or not, and ways to write the same folder differently. */
+  function installation() {
+    const at = (...names: string[]) => join(folder, "home", ...names);
+    for (const path of ["workspace/skills/mine", "workspace/brain/motor", "workspace/files", "team/skills", "site/a"])
+      mkdirSync(at(path), { recursive: true });
+    for (const [to, link] of [
+      ["workspace/skills", "link"],
+      ["later/skills", "dangling"],
+      ["team/skills", "site/a/deep"],
+    ] as const)
+      symlinkSync(at(to), at(link));
+    const env = { REMORA_WORKSPACE: at("workspace"), REMORA_DATA: at("data"), REMORA_SKILLS: at("later/skills/x") };
+    const problems = (given: string) =>
+      problemsIn(
+        `skills: { folders: [${at("team/skills")}] }\nfolders: { "slack:T1:C1": ${JSON.stringify(given)} }\n`,
+        env,
+      );
+    return { at, problems, env };
+  }
+
+  test("can't be at, in or above a folder of skills or of the agent's own memory, whatever way they are written", () => {
+    const { at, problems } = installation();
+    const refused = [
+      ...["workspace", "workspace/skills", "workspace/skills/mine", "workspace/skills/new", "workspace/brain/motor"],
+      ...[
+        "team",
+        "team/skills",
+        "team/skills/a/b",
+        "later",
+        "later/skills",
+        "later/skills/x/y",
+        "workspace/drafts/open",
+      ],
+      ...["link", "link/mine", "dangling", "dangling/x", "site/a/deep", "site/../link", "workspace/.agents/skills"],
+      ...["LATER/Skills/x", "workspace/./skills//mine/", "site/a/deep/../skills", "site/a/deep/../../workspace/skills"],
+    ];
+    for (const path of refused) expect(problems(at("").concat("/", path)), path).toHaveLength(1);
+    expect(problems(at("link"))[0]).toEqual({
+      place: expect.stringMatching(/remora\.yaml:2$/),
+      key: "folders.slack:T1:C1",
+      message: `tools would work in ${at("link")}, but skills are loaded from ${at("workspace/skills")}, so a file that is kept there could act in every conversation. Choose another folder for one of them.`,
+    });
+    for (const path of [
+      "site",
+      "site/a",
+      "workspace/files/x",
+      "workspace/knowledge",
+      "teams",
+      "workspace/skills2",
+      "later2",
+    ])
+      expect(problems(at(path)), path).toEqual([]);
+  });
+
+  test("hold no folder of skills either, if the settings name the skills' folder later", () => {
+    const { at, env } = installation();
+    const named = problemsIn(`skills: { folders: [${at("workspace/files/general/skills")}] }\n`, env);
+    expect(named).toMatchObject([
+      { key: "skills.folders.0", message: expect.stringContaining("Choose another folder") },
+    ]);
+    const byVariable = problemsIn("", { ...env, REMORA_SKILLS: at("workspace/files/general") });
+    expect(byVariable).toMatchObject([{ place: "REMORA_SKILLS" }]);
+  });
+
+  test("are recognised through any chain of links, dots and case of names that do not exist yet", () => {
+    const { at, problems } = installation();
+    const step = fc.constantFrom("", ".", "../home", "site/..", "link/../..", "workspace/skills/mine/../../..");
+    const inside = fc.constantFrom(
+      "workspace/skills",
+      "link",
+      "dangling/X",
+      "team/skills",
+      "later/SKILLS/X",
+      "site/a/deep",
+    );
+    const rest = fc.array(fc.constantFrom("new", ".", "x"), { maxLength: 3 });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 4 }), inside, rest, (steps, target, below) => {
+        const path = [at(""), ...steps, target, ...below].join("/");
+        expect(problems(path), path).toHaveLength(1);
+      }),
+      { numRuns: runs(500) },
+    );
   });
 });
 

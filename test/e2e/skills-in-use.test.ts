@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
+import { atOnce } from "../doubles/at-once.ts";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { type ChatClient, createChatClient, type SeenMessage } from "../doubles/chat-client.ts";
 import { startRemora } from "../doubles/remora-in-process.ts";
@@ -157,6 +158,16 @@ test("a background job has its log in shell_jobs, and its changes are reported a
   });
   expect(answer.text).toContain("from-the-job");
   expect(answer.text).toContain("exit code 0");
+});
+
+test("ten background jobs that one person starts at once in ten conversations are four", async () => {
+  const ben = await createChatClient(remora.url, remora.token, "ben");
+  const start = call("shell_exec", { command: "sleep 30", background: true });
+  const { done } = await atOnce(10, async () => ben.answerTo(await ben.say(`@remora ${start}`)));
+  ben.close();
+  const started = done.filter(({ text }) => /Job [0-9a-f]{8} runs/.test(text));
+  const refused = done.filter(({ text }) => text.includes("Ben already has 4 jobs running"));
+  expect([started.length, refused.length]).toEqual([4, 6]);
 });
 
 test("planning, git and code-review: instructions load when they fit, and so does a bundled file", async () => {

@@ -55,6 +55,24 @@ describe("finding skills", () => {
     expect((await findings(root)).sort()).toEqual(["half/SKILL.md skill.link-out", "out skill.link-out"]);
   });
 
+  test("nothing is loaded from a folder in which tools work, nor a skill that holds such a folder", async () => {
+    const root = await skillFolder({
+      "fine/SKILL.md": skillText("fine"),
+      "site/kept/SKILL.md": skillText("kept"),
+      "code/SKILL.md": skillText("code"),
+      "code/templates/a.txt": "",
+    });
+    const workingFolders = [join(root, "site"), join(root, "code", "templates")];
+    const { skills, diagnostics } = await loadSkills([root], { workingFolders });
+    expect(skills.map(({ name }) => name)).toEqual(["fine"]);
+    expect(diagnostics.map(({ path, code }) => `${relative(root, path)} ${code}`)).toEqual([
+      "code skill.working-folder",
+      "site skill.working-folder",
+    ]);
+    const above = await loadSkills([join(root, "site")], { workingFolders: [root] });
+    expect(above.skills).toEqual([]);
+  });
+
   test("a plugin that is a link out of the root is not the skill's code", async () => {
     const outside = await skillFolder({ "plugin.mjs": "export default {}" });
     const root = await skillFolder({

@@ -12,6 +12,7 @@ import { createSchedules } from "../../src/schedules/schedules.ts";
 import { gateRules } from "../../src/skill-runtime/library/library.ts";
 import { loadSkills } from "../../src/skill-runtime/library/load.ts";
 import { createSqliteLedger } from "../../src/storage/sqlite/ledger.ts";
+import { atOnce } from "../doubles/at-once.ts";
 import { runs } from "../faults/share.ts";
 import { isOk, makePlace, skillsFolder, textOf } from "./place.ts";
 import { placedCases, recurrenceCases, timeCases } from "./schedule-cases.ts";
@@ -135,6 +136,19 @@ describe("the tools", () => {
     };
     return { run, schedules, accepted, ownerBecomes };
   }
+
+  test("sixty schedules that one person adds at the same instant stay within the limit of fifty", async () => {
+    const { schedules } = await open();
+    const owner: Author = { id: "ann", name: "Ann", isBot: false, roles: [] };
+    const spot = { platform: "local", conversationId: "local:c", scope: "channel:c" as const, owner };
+    const time = { type: "once" as const, at: Date.now() + 3_600_000 };
+    const { done, refused } = await atOnce(60, (index) =>
+      schedules.add({ ...spot, time, text: `number ${index}`, purpose: "remind" }),
+    );
+    expect([done.length, refused.length]).toEqual([50, 10]);
+    expect(refused[0]).toContain("Ann already has 50 schedules here");
+    expect(await schedules.list(owner, spot.scope)).toHaveLength(50);
+  });
 
   test("a reminder is listed, said when it is due, and gone then", async () => {
     const { run, schedules, accepted } = await open();

@@ -89,20 +89,25 @@ export function jobCallKey(jobId: string): string {
 
 export function createJobs(options: JobsOptions): Jobs {
   const jobs = new Map<string, Job>();
+  const starting = new Set<FolderCall>();
 
+  /** Jobs that are being started count too, because many calls can arrive before the first job runs. */
   function refuseAtLimits({ scope }: FolderCall): void {
     const running = [...jobs.values()].filter((job) => job.ending === undefined);
-    const inConversation = running.filter((job) => job.call.scope.conversationId === scope.conversationId);
-    const ofPerson = running.filter((job) => job.call.scope.requester.id === scope.requester.id);
-    if (inConversation.length >= maxJobsPerConversation)
+    const calls = [...running.map(({ call }) => call), ...starting];
+    const inConversation = ({ scope: { conversationId } }: FolderCall) => conversationId === scope.conversationId;
+    const ofPerson = calls.filter((call) => call.scope.requester.id === scope.requester.id);
+    if (calls.filter(inConversation).length >= maxJobsPerConversation) {
+      const lines = running.filter(({ call }) => inConversation(call)).map((job) => jobLine(jobSummary(job)));
       throw tooMany(
-        `${maxJobsPerConversation} jobs of this conversation are already running. Wait for one to end, or stop one with shell_jobs.\n${inConversation.map((job) => jobLine(jobSummary(job))).join("\n")}`,
+        `${maxJobsPerConversation} jobs of this conversation are already running. Wait for one to end, or stop one with shell_jobs.\n${lines.join("\n")}`,
       );
+    }
     if (ofPerson.length >= maxJobsPerPerson)
       throw tooMany(
         `${scope.requester.name} already has ${maxJobsPerPerson} jobs running, in this and other conversations. Wait for one to end.`,
       );
-    if (running.length >= maxJobs)
+    if (calls.length >= maxJobs)
       throw tooMany(`${maxJobs} jobs are already running, which is the limit. Try again later.`);
   }
 
@@ -114,8 +119,17 @@ export function createJobs(options: JobsOptions): Jobs {
     }
   }
 
-  async function start({ call, draft, text, origins }: JobRequest, layer: string | undefined): Promise<JobSummary> {
-    refuseAtLimits(call);
+  async function start(request: JobRequest, layer: string | undefined): Promise<JobSummary> {
+    refuseAtLimits(request.call);
+    starting.add(request.call);
+    try {
+      return jobSummary(await begin(request, layer));
+    } finally {
+      starting.delete(request.call);
+    }
+  }
+
+  async function begin({ call, draft, text, origins }: JobRequest, layer: string | undefined): Promise<Job> {
     await options.claim();
     const id = randomBytes(4).toString("hex");
     const home = join(options.folder, id);
@@ -135,7 +149,7 @@ export function createJobs(options: JobsOptions): Jobs {
       options.log.warn({ jobId: id, error: messageOf(thrown) }, "a background job failed");
     });
     await forgetOld();
-    return jobSummary(job);
+    return job;
   }
 
   async function follow(job: Job, draft: DraftRecord | undefined, over: string): Promise<void> {

@@ -36,7 +36,8 @@ type Look =
   | { type: "folders"; below: string[] }
   | { type: "passed-over"; code: string; message: string };
 
-export async function findSkills(root: string): Promise<FoundSkills> {
+/** Nothing is taken from `workingFolders`, whose links are resolved: a file that tools keep must not become a skill. */
+export async function findSkills(root: string, workingFolders: readonly string[] = []): Promise<FoundSkills> {
   const found: FoundSkills = { files: [], diagnostics: [] };
   const top = resolve(root);
   const realRoot = await realpath(top).catch(() => undefined);
@@ -50,7 +51,7 @@ export async function findSkills(root: string): Promise<FoundSkills> {
   let searched = 0;
   let level = [top];
   for (let depth = 0; level.length > 0; depth += 1) {
-    const looks = await queue.addAll(level.map((folder) => () => lookAt(folder, realRoot, seen)));
+    const looks = await queue.addAll(level.map((folder) => () => lookAt(folder, realRoot, workingFolders, seen)));
     const below: string[] = [];
     for (const [index, look] of looks.entries()) {
       if (look.type === "skill") found.files.push(look.file);
@@ -88,7 +89,12 @@ function limitReached(depth: number, searched: number): { code: string; message:
   };
 }
 
-async function lookAt(folder: string, realRoot: string, seen: Set<string>): Promise<Look> {
+async function lookAt(
+  folder: string,
+  realRoot: string,
+  workingFolders: readonly string[],
+  seen: Set<string>,
+): Promise<Look> {
   try {
     const real = await realpath(folder);
     if (!isInside(real, realRoot)) {
@@ -98,6 +104,8 @@ async function lookAt(folder: string, realRoot: string, seen: Set<string>): Prom
         message: "this link leads out of the folder of skills, so it was not followed",
       };
     }
+    const worked = workingFolders.find((each) => isInside(real, each));
+    if (worked !== undefined) return workedIn(worked);
     // Already visited, so one of the paths is a link. This check also ends cycles of links.
     if (seen.has(real)) return { type: "folders", below: [] };
     seen.add(real);
@@ -105,11 +113,18 @@ async function lookAt(folder: string, realRoot: string, seen: Set<string>): Prom
     const names = entries.map((entry) => entry.name).sort();
     const name = names.find((one) => one === "SKILL.md") ?? names.find((one) => one.toLowerCase() === "skill.md");
     if (name === undefined) return { type: "folders", below: await foldersIn(folder, entries) };
+    const inner = workingFolders.find((each) => isInside(each, real));
+    if (inner !== undefined) return workedIn(inner);
     return { type: "skill", file: await skillFile(folder, real, name, names, realRoot) };
   } catch (thrown) {
     const message = `this folder can't be read (${codeOf(thrown) ?? messageOf(thrown)}): check its permissions`;
     return { type: "passed-over", code: "unreadable-folder", message };
   }
+}
+
+function workedIn(folder: string): Look {
+  const message = `tools work in ${folder}, so no skill is loaded from there: move the skills, or correct \`folders\` in the configuration`;
+  return { type: "passed-over", code: "working-folder", message };
 }
 
 async function foldersIn(folder: string, entries: Dirent[]): Promise<string[]> {

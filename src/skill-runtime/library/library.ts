@@ -21,6 +21,8 @@ import { loadSkillSpec } from "./load-skill.ts";
 export interface SkillLibraryOptions {
   /** Later roots override earlier ones. */
   roots: string[];
+  /** With links resolved, asked at each load. See `findSkills`. */
+  workingFolders?(): readonly string[];
   log: Log;
   events: Events;
 }
@@ -42,7 +44,7 @@ const quietMs = 100;
 /** Levels below the roots: four levels of folders, the skill's own folder, and its plugin folder. */
 const maxWatchedDepth = 6;
 
-export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions): SkillLibrary {
+export function createSkillLibrary({ roots, workingFolders, log, events }: SkillLibraryOptions): SkillLibrary {
   const lastGood = new Map<string, Skill>();
   const listeners = new Set<(set: SkillSet) => void>();
   const offers = createDynamicTools();
@@ -61,7 +63,7 @@ export function createSkillLibrary({ roots, log, events }: SkillLibraryOptions):
   };
   const load = async () => {
     try {
-      putInForce(await loadSkills(roots, { lastGood }));
+      putInForce(await loadSkills(roots, { lastGood, workingFolders: workingFolders?.() ?? [] }));
     } catch (thrown) {
       log.error({ error: messageOf(thrown) }, "could not reload the skills; the old ones stay in force");
     }

@@ -16,6 +16,8 @@ export interface LoadOptions {
    * and each load removes deleted files.
    */
   lastGood?: Map<string, Skill>;
+  /** With links resolved. See `findSkills`. */
+  workingFolders?: readonly string[];
 }
 
 /** The report on one SKILL.md, as printed by `remora skills check --json`. */
@@ -78,7 +80,7 @@ async function readSkills(
   const diagnostics: SkillDiagnostic[] = [];
   const seen = new Set<string>();
   for (const [root, folder] of roots.entries()) {
-    const found = await findSkills(folder);
+    const found = await findSkills(folder, options.workingFolders);
     diagnostics.push(...found.diagnostics);
     const fresh = found.files.filter((file) => !seen.has(file.realPath));
     for (const file of fresh) seen.add(file.realPath);
