@@ -63,6 +63,11 @@ export interface Reply {
   /** Replaces the Markdown since the last card or question. Never rejects for a transient failure. */
   write(text: string): Promise<void>;
   /**
+   * What follows may repeat words of others, so from now on the service must not fetch an address in it by itself, as for a
+   * preview: the address itself could carry something out. Absent where the service never does that in an answer.
+   */
+  avoidPreviews?(): void;
+  /**
    * Shows what the turn is doing, in place of the previous progress. Called at every change and at least every ten seconds
    * while the turn works, so that indicators can be renewed. Must not reject, and must not delay the text.
    */

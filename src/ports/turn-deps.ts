@@ -36,6 +36,8 @@ export type ReadModel = (
 /** Writes one reply to a platform. `show` and `progress` return immediately; a newer state replaces an unsent one. */
 export interface Delivery {
   show(text: string): void;
+  /** Call it before `show` gets text that others may have influenced. It applies to everything that follows. */
+  avoidPreviews(): void;
   progress(progress: Progress): void;
   ask(card: ApprovalCard): Promise<void>;
   settle(card: ApprovalCard): Promise<void>;

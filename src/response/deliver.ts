@@ -46,6 +46,7 @@ export function createDelivery({ reply, redact, log }: DeliveryOptions): Deliver
 
   return {
     show: (latest) => text.offer(latest),
+    avoidPreviews: () => reply.avoidPreviews?.(),
     progress: (latest) => progress.offer(latest),
     async ask(card) {
       // Send the complete text before the card, because text above a card is not updated later.

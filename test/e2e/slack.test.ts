@@ -348,6 +348,7 @@ describe.each(["socket", "http"] as const)("Slack by %s", (transport) => {
       await writeFile(flag, "");
       const isOver = () =>
         agentsIn(said).length === 2 &&
+        agentsIn(said).at(-1)?.readable.includes("demo model") === true &&
         agentsIn(said).every((each) => isAnswer(each) && !/Waiting|Running|Thinking|Reading/.test(each.readable));
       await slack.until(() => isOver() && statusIn(said) === "", 60_000);
       expect(agentsIn(said).map(({ readable }) => readable)).toEqual([

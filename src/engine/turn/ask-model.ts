@@ -61,6 +61,8 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
     estimatedTokens: built.estimatedTokens,
     snapshot: built.snapshotPath,
   });
+  const untrusted = untrustedFor(built.origins, requesterOf(turn).id);
+  if (untrusted.length > 0) run.delivery.avoidPreviews();
   const addedMs = performance.now() - beganBuilding;
   const began = Date.now();
   const alone = permit.isWithoutFallback === true ? { isWithoutFallback: true } : {};
@@ -100,7 +102,6 @@ async function askWithPermit(run: TurnRun, beganBuilding: number, permit: Admitt
   const calls = mayCall && tools.length > 0 ? callRecords(answer.calls, deps.limits.callsPerStep) : [];
   const requestedModel = built.request.preferredModel ?? deps.provider.model;
   const seenMessages = turn.messages.length;
-  const untrusted = untrustedFor(built.origins, requesterOf(turn).id);
   const kept = carry === undefined || calls.length === 0 ? {} : { carry };
   const instead = insteadBecause === undefined ? {} : { insteadBecause };
   const asked = { seenMessages, untrusted, model, requestedModel, ...instead, ...counted, at: Date.now() };

@@ -72,6 +72,7 @@ async function runToEnd(run: TurnRun): Promise<TurnEnd> {
 async function runOrExplain(run: TurnRun): Promise<TurnEnd> {
   const { turn, deps, signal } = run;
   try {
+    if (mayRepeatOthers(turn)) run.delivery.avoidPreviews();
     if (signal.aborted) return await endAborted(run);
     if (turn.ending !== undefined) return await endVisibly(run, turn.ending.state, turn.ending.sentence);
     const refusal = unreadableText(turn, deps.limits);
@@ -88,6 +89,11 @@ async function runOrExplain(run: TurnRun): Promise<TurnEnd> {
     if (signal.aborted) return await endAborted(run);
     return await endBroken(run, thrown);
   }
+}
+
+/** True if an earlier process has got text from a model that had read words of others, or may have. */
+function mayRepeatOthers({ steps, unfinishedText }: TurnRecord): boolean {
+  return unfinishedText !== undefined || steps.some(({ untrusted }) => untrusted === undefined || untrusted.length > 0);
 }
 
 function suspended({ turn, deps }: TurnRun, thrown: unknown): "suspended" {

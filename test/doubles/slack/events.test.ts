@@ -247,6 +247,30 @@ describe("effects of markup", () => {
     });
   });
 
+  test("Slack fetches the links of a post unless its arguments forbid it, of its edits accordingly, and of streams always", async () => {
+    const { client } = createDirectClient(slack);
+    const channel = slack.general.id;
+    const quiet = { unfurl_links: false, unfurl_media: false };
+    const post = async (text: string, more: object) =>
+      String((await client.chat.postMessage({ channel, text, ...more })).ts);
+    const silent = await post("see https://a.example", quiet);
+    await client.chat.update({ channel, ts: silent, text: "see https://b.example" });
+    const open = await post("see https://c.example", {});
+    await client.chat.update({ channel, ts: open, text: "see https://d.example" });
+    const { ts } = slack.people.say({ as: slack.ann, in: slack.general, text: "go" });
+    const place = { thread_ts: ts, recipient_user_id: slack.ann.id, recipient_team_id: slack.ann.teamId };
+    const title = "Read https://f.example";
+    await client.apiCall("chat.startStream", {
+      ...{ channel, ...place },
+      chunks: [
+        { type: "markdown_text", text: "see https://e.example" },
+        { type: "task_update", id: "1", title, status: "complete" },
+      ],
+    });
+    const hosts = [...slack.state.fetched].map((url) => new URL(url).hostname);
+    expect(hosts.toSorted()).toEqual(["c.example", "d.example", "e.example", "f.example"]);
+  });
+
   test("with full parsing, bare names become mentions too", async () => {
     expect(await effects({ text: "@channel", parse: "full" })).toEqual([
       { type: "broadcast", range: "channel", where: "text" },

@@ -5,6 +5,10 @@
  * in markdown blocks, in code as well; `&lt;` keeps them from it, and nothing else does (measured for markdown blocks:
  * PostHog/posthog#95054). Where nobody measured, this file takes the worse case: no backslash helps, and `text` counts
  * beside blocks too, because it is what notifications show. Plain text forms nothing.
+ *
+ * Slack's servers fetch every address of a message, unless both `unfurl_links` and `unfurl_media` are false when it is posted
+ * (slackhq/slack-api-docs, page_unfurling.md). An edit fetches nothing else than the post allows (NousResearch/hermes-agent#97957).
+ * Streams have no such argument (slackapi/node-slack-sdk#2389), so here every address in one is fetched.
  */
 import { Lexer, type Token, type Tokens } from "marked";
 import type { StoredMessage } from "./state.ts";
@@ -40,8 +44,7 @@ export function effectsOf(message: StoredMessage): Effect[] {
 const media = /\.(png|jpe?g|gif|webp|mp4|mov|mp3)(\?|#|$)|^https?:\/\/(www\.)?(youtube\.com|youtu\.be|vimeo\.com)\//i;
 
 function unfurls(message: StoredMessage, urls: string[]): Effect[] {
-  // A stream has no arguments about it, and its links are not previewed.
-  if (message.stream !== undefined || message.onlyFor !== undefined) return [];
+  if (message.onlyFor !== undefined) return [];
   return urls
     .filter((url) => /^https?:/.test(url))
     .filter((url) => (media.test(url) ? message.parse.unfurlMedia : message.parse.unfurlLinks))
@@ -56,13 +59,20 @@ function blockEffects(block: JsonObject): Effect[] {
 function nestedEffects(value: JsonObject): Effect[] {
   if (value.type === "mrkdwn") return mrkdwnEffects(String(value.text), "mrkdwn", false);
   if (value.type === "plain_text") return [];
-  const own = richEffect(value);
+  const own = [...richEffect(value), ...taskEffects(value)];
   return [
     ...own,
     ...Object.values(value).flatMap((item) =>
       Array.isArray(item) ? objectsIn(item.flat()).flatMap(nestedEffects) : isObject(item) ? nestedEffects(item) : [],
     ),
   ];
+}
+
+/** What a stream shows of an app's work. No page says how Slack reads these texts. */
+function taskEffects(block: JsonObject): Effect[] {
+  if (block.type !== "plan" && block.type !== "task_card") return [];
+  const texts = [block.title, block.details, block.output];
+  return texts.flatMap((text) => (typeof text === "string" ? mrkdwnEffects(text, "mrkdwn", false) : []));
 }
 
 function richEffect(element: JsonObject): Effect[] {

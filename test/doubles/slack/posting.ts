@@ -5,6 +5,7 @@
 import { checkBlocks } from "./block-rules.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Events } from "./events.ts";
+import { effectsOf } from "./markup.ts";
 import { pingsOf } from "./pings.ts";
 import { messageJson, repliesOf } from "./shapes.ts";
 import type { Channel, SlackState, StoredMessage } from "./state.ts";
@@ -102,6 +103,7 @@ export function createPosting(state: SlackState, events: Events): Posting {
       // Edits notify nobody, so only what a message says when it is posted counts.
       if (message.user === state.app.botUserId) message.pings = pingsOf(state, message);
       if (message.user === state.app.botUserId) clearStatus(state, message);
+      fetchLinks(state, message);
       // Only the person sees an ephemeral message; there is no event.
       const sent = message.onlyFor === undefined ? events.message(message, mentionFirst) : [];
       state.changed();
@@ -110,6 +112,7 @@ export function createPosting(state: SlackState, events: Events): Posting {
     change(message, change, isQuiet = false) {
       const previous = messageJson(state, message);
       Object.assign(message, change);
+      fetchLinks(state, message);
       const sent = isQuiet || message.onlyFor !== undefined ? [] : events.changed(message, previous);
       state.changed();
       return sent;
@@ -155,6 +158,12 @@ export function createPosting(state: SlackState, events: Events): Posting {
       };
     },
   };
+}
+
+/** As for a preview, at once. It stays fetched, whatever becomes of the message. */
+function fetchLinks(state: SlackState, message: StoredMessage): void {
+  if (message.user !== state.app.botUserId) return;
+  for (const effect of effectsOf(message)) if (effect.type === "unfurl") state.fetched.add(effect.url);
 }
 
 /** The app's answer takes the place of its status in the thread. */

@@ -140,6 +140,8 @@ export interface SlackState {
   files: Map<string, StoredFile>;
   views: Map<string, StoredView>;
   assistantThreads: AssistantThread[];
+  /** The addresses in the app's messages that Slack has fetched by itself. */
+  fetched: Set<string>;
   /** Where the double listens, without a path. */
   url: string;
   id(prefix: string): string;
@@ -173,6 +175,7 @@ export function createState(clock: SlackClock): SlackState {
     files: new Map(),
     views: new Map(),
     assistantThreads: [],
+    fetched: new Set(),
     url: "",
     id,
     ts() {

@@ -53,7 +53,9 @@ export function createStreams(state: SlackState, posting: Posting): Streams {
       ...(recipient === undefined ? {} : { recipient }),
       chunks,
     };
-    const message = { ...posting.draft(channel, { text: "", blocks: [], attachments: [] }, threadTs, args), stream };
+    const draft = posting.draft(channel, { text: "", blocks: [], attachments: [] }, threadTs, args);
+    // Nothing turns off the previews of a stream.
+    const message = { ...draft, parse: { ...draft.parse, unfurlLinks: true, unfurlMedia: true }, stream };
     checkSize(chunks);
     Object.assign(message, contentOf(chunks));
     posting.post(message);

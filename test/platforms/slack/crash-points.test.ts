@@ -1,5 +1,6 @@
 /** A process that dies at any instant of a reply, with each way to write, wherever Slack lets the reply be written. */
 import { afterEach, expect, test } from "vitest";
+import type { Platform, Reply } from "../../../src/ports/platform.ts";
 import { answersOnceAtEveryCrash, asksOnceAtEveryCrash, type CrashWorld } from "../../conformance/crash-points.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";
 import { createTestAgent } from "./agent.ts";
@@ -14,6 +15,21 @@ const ways = [
   ["streamed", "native"],
   ["edited", "edits"],
 ] as const;
+
+/** The end must not be in the stream that has the first words. */
+function leavingStreams(platform: Platform): Platform {
+  return {
+    ...platform,
+    reply(target, posts) {
+      const reply = platform.reply(target, posts);
+      const finish: Reply["finish"] = async (...end) => {
+        reply.avoidPreviews?.();
+        await reply.finish(...end);
+      };
+      return { ...reply, finish };
+    },
+  };
+}
 
 async function open(streaming: "native" | "edits", locked?: "before" | "between"): Promise<CrashWorld> {
   world = await createSlackWorld({ changes: { streaming } });
@@ -50,6 +66,12 @@ async function open(streaming: "native" | "edits", locked?: "before" | "between"
 
 test.each(ways)("an answer that is %s is shown once", async (_, streaming) => {
   expect(await answersOnceAtEveryCrash(await open(streaming))).toBeGreaterThan(3);
+});
+
+test("an answer that leaves its stream in the middle is shown once", async () => {
+  const opened = await open("native");
+  const start = async () => leavingStreams(await opened.start());
+  expect(await answersOnceAtEveryCrash({ ...opened, start })).toBeGreaterThan(3);
 });
 
 test.each(ways)("an answer that is %s in a thread that is locked in the middle is shown once", async (_, streaming) => {

@@ -78,6 +78,38 @@ describe("a native stream", () => {
     await expect.poll(() => slack.assistant.thread(slack.general, thread)?.session).toBe("active");
   });
 
+  test("once previews are to be avoided, a post without them takes the stream's place, also in another process", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const posts = createPosts();
+    await replyTo(world.platform, message, posts).write("Let me look");
+    expect(agents()).toMatchObject([{ readable: "Let me look", streaming: "in_progress" }]);
+    const reply = replyTo(world.platform, message, posts);
+    reply.avoidPreviews?.();
+    await reply.write("Let me look\n\nIt is at https://evil.example/x");
+    expect(agents()).toMatchObject([{ readable: "Let me look\n\nIt is at https://evil.example/x" }]);
+    await reply.finish("Let me look\n\nIt is at https://evil.example/x.", []);
+    expect(agents()).toMatchObject([{ streaming: undefined }]);
+    expect(slack.callsOf("chat.startStream")).toHaveLength(1);
+    expect([...slack.state.fetched]).toEqual([]);
+  });
+
+  test("a stream that may not be deleted stays as it is, above the post that takes its place", async () => {
+    const message = await mentioned();
+    const { slack } = world;
+    const reply = replyTo(world.platform, message);
+    await reply.write("Let me look");
+    slack.failNext("chat.delete", { type: "error", error: "compliance_exports_prevent_deletion" });
+    reply.avoidPreviews?.();
+    await reply.write("Let me look\n\nIt is at https://evil.example/x");
+    await reply.finish("Let me look\n\nIt is at https://evil.example/y", []);
+    expect(agents().map(({ readable }) => readable)).toEqual([
+      "Let me look",
+      "Let me look\n\nIt is at https://evil.example/y",
+    ]);
+    expect([...slack.state.fetched]).toEqual([]);
+  });
+
   test("a different final text replaces the streamed one", async () => {
     const message = await mentioned();
     const reply = replyTo(world.platform, message);

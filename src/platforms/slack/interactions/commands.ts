@@ -11,6 +11,7 @@ import { readText } from "../inbound/readable-text.ts";
 import type { Threads } from "../inbound/threads.ts";
 import type { Recipient } from "../outbound/ephemeral-reply.ts";
 import { createPrivateFiles } from "../outbound/private-files.ts";
+import { withoutPreviews } from "../outbound/render.ts";
 import { richText } from "../outbound/rich-text.ts";
 import { beginningOf, escapeText } from "../outbound/safe-text.ts";
 import type { Handling } from "./handling.ts";
@@ -70,8 +71,9 @@ export function createCommands(options: CommandsOptions): Commands {
       text: escapeText(`${author.name} asks: ${beginningOf(text, maxNotificationLength)}`),
       blocks: [block],
     };
-    const silent = { unfurl_links: false, unfurl_media: false };
-    return (await api.call("chat.postMessage", { channel, ...content, ...silent }, postedSchema, { isOnce: true })).ts;
+    return (
+      await api.call("chat.postMessage", { channel, ...content, ...withoutPreviews }, postedSchema, { isOnce: true })
+    ).ts;
   }
 
   async function run(channel: string, by: Author, name: string, rest: string, recipient: Recipient): Promise<void> {

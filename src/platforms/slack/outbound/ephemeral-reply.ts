@@ -4,7 +4,7 @@ import { isPlaceProblem } from "../api/api-problems.ts";
 import { isDirect } from "../conversation-id.ts";
 import { maxResponses } from "../limits.ts";
 import { shareFiles, uploadFile } from "./files-out.ts";
-import { type MessageContent, renderMrkdwn } from "./render.ts";
+import { type MessageContent, renderMrkdwn, withoutPreviews } from "./render.ts";
 import { richText } from "./rich-text.ts";
 import { beginningOf, escapeText } from "./safe-text.ts";
 
@@ -31,8 +31,7 @@ export function createEphemeralReplies(api: SlackApi): EphemeralReplies {
     const { channel, userId: user } = recipient;
     const place = { channel, ...(recipient.thread === null ? {} : { thread_ts: recipient.thread }) };
     if (isDirect(channel)) {
-      const silent = { unfurl_links: false, unfurl_media: false };
-      await api.call("chat.postMessage", { ...place, ...silent, ...content }, anyAnswer, { isOnce: true });
+      await api.call("chat.postMessage", { ...place, ...withoutPreviews, ...content }, anyAnswer, { isOnce: true });
     } else {
       await api.call("chat.postEphemeral", { ...place, user, ...content }, anyAnswer, { isOnce: true });
     }
@@ -77,6 +76,7 @@ async function respond(url: string, thread: string | null, content: MessageConte
   const body = {
     response_type: "ephemeral",
     replace_original: false,
+    ...withoutPreviews,
     text: content.text,
     ...(content.blocks.length === 0 ? {} : { blocks: content.blocks }),
     ...(thread === null ? {} : { thread_ts: thread }),

@@ -46,6 +46,8 @@ export interface LiveMessage {
    */
   close(text: string | undefined, footer?: AnswerFooter, below?: string): Promise<{ rest: string | undefined }>;
   leave(): Promise<void>;
+  /** Removes the message, because another one takes its place. */
+  discard(): Promise<void>;
 }
 
 interface Visible {
@@ -224,6 +226,12 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
     for (const [index, part] of more.entries()) await sender.post(`${key}:${index + 1}`, { text: part, blocks: [] });
   }
 
+  async function endUpdates(): Promise<void> {
+    isClosed = true;
+    clearTimeout(timer);
+    await working;
+  }
+
   return {
     async show(change) {
       wanted = { ...wanted, ...change };
@@ -231,15 +239,16 @@ export function createLiveMessage(options: LiveMessageOptions): LiveMessage {
       if (timer !== undefined || !isBehind()) return;
       if (sender.tsOf(key) === undefined || working === undefined) await work();
     },
-    async leave() {
-      isClosed = true;
-      clearTimeout(timer);
-      await working;
+    leave: endUpdates,
+    async discard() {
+      await endUpdates();
+      const ts = await sender.find(key);
+      if (ts === undefined) return;
+      await sender.endStream(ts, key);
+      await sender.remove(ts, key);
     },
     async close(said, footer, below = "") {
-      isClosed = true;
-      clearTimeout(timer);
-      await working;
+      await endUpdates();
       if (said === undefined) {
         // An earlier process may have died before it stored the ts. Its stream would stay open.
         const ts = await sender.find(key);

@@ -14,7 +14,7 @@ import { isSlackError } from "../api/api-problems.ts";
 import { formatMessageId, parseMessageId } from "../conversation-id.ts";
 import { shareFiles, type UploadedFile } from "./files-out.ts";
 import { type Destination, messagesOf } from "./messages-of.ts";
-import type { MessageContent } from "./render.ts";
+import { type MessageContent, withoutPreviews } from "./render.ts";
 
 export interface MessageSenderOptions {
   api: SlackApi;
@@ -47,6 +47,8 @@ export interface MessageSender {
   /** True if files were shown under this key, also by a process that died before it stored this. */
   areShared(key: string): Promise<boolean>;
   metadata(key: string): Metadata;
+  /** True if the message began as a native stream, or may have. */
+  isStream(key: string): boolean;
   isKept(key: string): boolean;
   keep(key: string, value: string): Promise<void>;
 }
@@ -197,7 +199,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
   async function endStream(ts: string, key: string): Promise<void> {
     const args = { channel: destination.channel, ts, metadata: metadata(key) };
     await api.call("chat.stopStream", args, anyAnswer).catch((thrown: unknown) => {
-      if (!isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user")) throw thrown;
+      if (!isSlackError(thrown, "message_not_in_streaming_state", "stopped_by_user", "message_not_found")) throw thrown;
     });
   }
 
@@ -210,7 +212,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
       const { ts, isFound } = await postBy(key, `try:${key}`, async () => {
         const { channel, thread } = placeOf(key);
         const place = { channel, ...(thread === null ? {} : { thread_ts: thread }) };
-        const args = { ...place, metadata: metadata(key), unfurl_links: false, unfurl_media: false, ...content };
+        const args = { ...place, metadata: metadata(key), ...withoutPreviews, ...content };
         return (await api.call("chat.postMessage", args, postedSchema, { isOnce: true })).ts;
       });
       if (isFound) await update(ts, key, content);
@@ -221,7 +223,9 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     endStream,
     async remove(ts, key) {
       await api.call("chat.delete", { channel: destination.channel, ts }, anyAnswer).catch((thrown: unknown) => {
-        if (!isSlackError(thrown, "message_not_found")) throw thrown;
+        // Some organizations keep everything. Then the message stays, and is not written again either.
+        const isKept = isSlackError(thrown, "cant_delete_message", "compliance_exports_prevent_deletion");
+        if (!isKept && !isSlackError(thrown, "message_not_found")) throw thrown;
       });
       await keep(`removed:${key}`, ts);
     },
@@ -244,6 +248,7 @@ export function createMessageSender(options: MessageSenderOptions): MessageSende
     },
     areShared,
     metadata,
+    isStream: (key) => kept.has(streamTry(key)),
     isKept: (key) => kept.has(key),
     keep,
   };

@@ -11,6 +11,9 @@ export interface MessageContent {
 
 export type Block = { type: string; [key: string]: unknown };
 
+/** Slack then fetches no address in the message, and none that an edit adds. */
+export const withoutPreviews = { unfurl_links: false, unfurl_media: false };
+
 const maxTextBytes = maxUpdateTextBytes - 100;
 const maxShortTextLength = 1_500;
 const minPartLength = 100;

@@ -66,7 +66,8 @@ export function createSlackReply(options: ReplyOptions): Reply {
   const oneAtATime = createKeyedMutex();
   let begun: Promise<Begun> | undefined;
   let segment: LiveMessage | undefined;
-  let latestText: string | undefined;
+  let latest: { text?: string; progress?: Progress } = {};
+  let hasPreviews = true;
 
   function inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
     return oneAtATime(target.turnId, work);
@@ -101,16 +102,26 @@ export function createSlackReply(options: ReplyOptions): Reply {
   }
 
   /** A segment is identified by the number of cards and questions above it, even after a restart. */
-  function openSegment(sender: MessageSender, at: Destination): LiveMessage {
-    if (segment !== undefined) return segment;
-    const number = sender.keys().filter((key) => /^(?:card|question):/.test(key)).length;
-    const key = sender.textKey(number);
+  function segmentKey(sender: MessageSender): string {
+    return sender.textKey(sender.keys().filter((key) => /^(?:card|question):/.test(key)).length);
+  }
+
+  /** Slack fetches the addresses of a stream, and perhaps those of its edits, so a post without previews takes its place. */
+  async function openSegment({ sender, destination: at }: Begun): Promise<LiveMessage> {
+    const open = segment ?? createSegment(sender, at);
+    if (hasPreviews || !sender.isStream(segmentKey(sender))) return open;
+    await open.discard();
+    return createSegment(sender, at);
+  }
+
+  function createSegment(sender: MessageSender, at: Destination): LiveMessage {
+    const key = segmentKey(sender);
     const isResumed = sender.tsOf(key) !== undefined;
     segment = createLiveMessage({
       ...{ key, sender, log, rateLimiter: options.rateLimiter },
       footers: options.footers,
       startStream: async (first, tasks) =>
-        isResumed
+        isResumed || !hasPreviews
           ? undefined
           : await options.streaming.start({ api: options.api, destination: at, target, sender, key, first, tasks }),
       ...(at.thread === null ? {} : { status: options.statuses(at.channel, at.thread) }),
@@ -119,10 +130,9 @@ export function createSlackReply(options: ReplyOptions): Reply {
   }
 
   async function show(change: { text?: string; progress?: Progress }): Promise<void> {
-    if (change.text !== undefined) latestText = change.text;
+    latest = { ...latest, ...change };
     try {
-      const { sender, destination } = await begin();
-      await openSegment(sender, destination).show(change);
+      await (await openSegment(await begin())).show(latest);
     } catch (thrown) {
       log[unshownLevel(thrown)]({ turnId: target.turnId, error: messageOf(thrown) }, "could not show a partial reply");
     }
@@ -130,16 +140,16 @@ export function createSlackReply(options: ReplyOptions): Reply {
 
   /** Leaves an earlier process's text unchanged if this process has added nothing. */
   async function closeSegment(
-    { sender, destination }: Begun,
+    place: Begun,
     text: string | undefined,
     footer?: AnswerFooter,
     below?: string,
   ): Promise<{ rest: string | undefined }> {
-    const closed = await openSegment(sender, destination).close(text, footer, below);
+    const closed = await (await openSegment(place)).close(text, footer, below);
     segment = undefined;
-    latestText = undefined;
+    latest = {};
     // Don't wait: the message itself already shows the progress.
-    if (destination.thread === null) void options.receipts.end(target.conversationId);
+    if (place.destination.thread === null) void options.receipts.end(target.conversationId);
     return closed;
   }
 
@@ -195,7 +205,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const place = await begin();
     const { sender } = place;
     const key = `card:${card.id}`;
-    if (sender.tsOf(key) === undefined) await closeSegment(place, latestText);
+    if (sender.tsOf(key) === undefined) await closeSegment(place, latest.text);
     await options.formContents.keep(card);
     await showCard(sender, card);
     const { files } = cardMessages(card, "awaited");
@@ -254,11 +264,14 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const ts = card.outcome === undefined ? sender.tsOf(key) : await sender.find(key);
     if (ts !== undefined) return await sender.update(ts, key, questionMessage(card));
     if (card.outcome !== undefined) return;
-    await closeSegment(place, latestText);
+    await closeSegment(place, latest.text);
     await sender.post(key, questionMessage(card));
   }
 
   return {
+    avoidPreviews() {
+      hasPreviews = false;
+    },
     write: (text) => inOrder(() => show({ text })),
     progress: (progress) => inOrder(() => show({ progress })),
     ask: (card) => inOrder(() => ask(card).catch(asRejection)),
@@ -269,7 +282,7 @@ export function createSlackReply(options: ReplyOptions): Reply {
     fail: (text, reason, footer) => inOrder(() => end(text, [], footer, reason).catch(asRejection)),
     park: () =>
       inOrder(async () => {
-        if (segment !== undefined) await closeSegment(await begin(), latestText);
+        if (segment !== undefined) await closeSegment(await begin(), latest.text);
       }),
     leave: () => inOrder(async () => segment?.leave()),
   };
