@@ -62,6 +62,8 @@ async function answerRows(
   const isAboutBudget = answerable.every(({ body }) => body.budget !== undefined);
   if (isAboutBudget && (click.choice === "approve" || click.choice === "deny"))
     return await answerBudget(context, cardId, answerable, click);
+  const unseen = answerable.find(({ body }) => body.changes?.unseen !== undefined);
+  if (unseen !== undefined && approves.has(click.choice)) return refused(unseen.body.facts?.[0] ?? unknownCard);
   switch (click.choice) {
     case "approve":
       return await approve(context, cardId, answerable, click);
@@ -87,6 +89,8 @@ async function answerRows(
       return refused(unknownCard);
   }
 }
+
+const approves: ReadonlySet<string> = new Set(["approve", "allow", "part", "edit"]);
 
 async function rowsNow({ ledger }: ApprovalsContext, rows: ApprovalRow[]): Promise<ApprovalRow[]> {
   const now = await Promise.all(rows.map(({ id }) => ledger.get("approval", id)));

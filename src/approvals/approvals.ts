@@ -10,7 +10,7 @@ import { expiryMsOf } from "./authority.ts";
 import { closeBudgets, openBudget } from "./budget.ts";
 import { applyContinue } from "./budget-twins.ts";
 import type { ApprovalRow } from "./card.ts";
-import { escapeHiddenLines } from "./card-text.ts";
+import { wholeText } from "./change-action.ts";
 import { finishChanges, mayTakeBack, openChanges, redeemChanges, replaceChanges } from "./changes.ts";
 import {
   type ApprovalsContext,
@@ -179,8 +179,9 @@ export function createApprovals(options: ApprovalsOptions): ApprovalDesk {
     async diffOf(id) {
       const row = (await ledger.get("approval", id)) ?? (await cardRows(ledger, id))?.rows[0];
       if (row?.body.changes === undefined) return undefined;
-      const text = await options.changes?.diff(row.body);
-      return text === undefined ? undefined : escapeHiddenLines(options.mask(text));
+      const whole = await wholeText(context, row);
+      if (whole.type === "gone") return row.state === "open" ? whole.why : undefined;
+      return row.body.changes.unseen === undefined ? whole.text : `${whole.title}\n\n${whole.text}`;
     },
     listGrants: grants.list,
     revokeGrant: (grantId, conversationId, by = operator) => endGrant(context, grantId, by, conversationId),

@@ -2,6 +2,7 @@
  * Renders a tool call as text that hides nothing and truncates nothing. Escaping is one-to-one, so two different calls
  * never have the same text.
  */
+import { setImmediate } from "node:timers/promises";
 import type { Mask } from "../lib/redact.ts";
 import type { Json } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
@@ -17,7 +18,14 @@ const pictures = new Map([
 ]);
 const byCodePoint = String.raw`(?![\r\t])(?:${hidden})|[␍␉]|${foreignLetter}`;
 /** Also matches backslashes that could start an escape, and the third backtick of a code fence. */
-const escaped = new RegExp(String.raw`\\+(?=u\{|${byCodePoint})|[\r\t]|${byCodePoint}|(?<=\u0060\u0060)\u0060`, "gu");
+const slashes = String.raw`(?<!\\)\\+(?!\\)`;
+const escaped = new RegExp(
+  String.raw`${slashes}(?=u\{|${byCodePoint})|[\r\t]|${byCodePoint}|(?<=\u0060\u0060)\u0060`,
+  "gu",
+);
+/** The same for the bytes of files: many NULs, and bytes that are no UTF-8 (text-bytes.ts). */
+const bytes = String.raw`\0{9,}|[\uDC80-\uDCFF]+`;
+const fileParts = new RegExp(String.raw`(${slashes}(?=x\{)|(?:${slashes})?(?:${bytes})|[\n\t])`, "u");
 const anyForeignLetter = new RegExp(foreignLetter, "u");
 const hiddenOnly = new RegExp(hidden, "gu");
 const plainKey = /^[\w.-]+$/;
@@ -58,6 +66,39 @@ export function escapeHiddenLines(text: string): string {
     .split(/([\n\t])/)
     .map((part, index) => (index % 2 === 1 ? part : escapeHidden(part)))
     .join("");
+}
+
+/**
+ * The text of files, as `escapeHiddenLines`. Bytes that are no UTF-8 are `\x{E9}`, and many NULs `\u{0 ×12}`. Different
+ * bytes never look alike. Takes rests, because files are large.
+ */
+export async function escapeFile(text: string): Promise<string> {
+  const shown: string[] = [];
+  let end = performance.now() + maxSliceMs;
+  for (let from = 0; from < text.length; ) {
+    // Nothing that is escaped together contains a line break.
+    const lineEnd = text.indexOf("\n", from + sliceCharacters);
+    const to = lineEnd === -1 ? text.length : lineEnd + 1;
+    shown.push(text.slice(from, to).split(fileParts).map(escapePart).join(""));
+    from = to;
+    if (performance.now() < end) continue;
+    await setImmediate();
+    end = performance.now() + maxSliceMs;
+  }
+  return shown.join("");
+}
+
+const maxSliceMs = 8;
+const sliceCharacters = 16 * 1024;
+
+function escapePart(part: string, index: number): string {
+  if (index % 2 === 0) return escapeHidden(part);
+  const [, backslashes = "", found = ""] = /^(\\*)(.*)$/s.exec(part) ?? [];
+  const doubled = backslashes + backslashes;
+  if (found.startsWith("\0")) return `${doubled}\\u{0 ×${found.length}}`;
+  if (found === "" || found === "\n" || found === "\t") return doubled + found;
+  const hex = Array.from(found, (byte) => (byte.charCodeAt(0) - 0xdc00).toString(16).toUpperCase());
+  return `${doubled}\\x{${hex.join(" ")}}`;
 }
 
 function codePointEscape(character: string): string {

@@ -160,7 +160,7 @@ function maskedFacts(body: ApprovalRecord, mask: Mask): string[] {
 /** `answer` accepts exactly the choices that the card offers. */
 export function rowChoices(row: ShownRow, mask: Mask): AnswerChoice[] {
   if (row.state !== "open") return row.body.changes === undefined ? [] : settledChangesChoices(row.body.changes);
-  if (row.body.changes !== undefined) return openChangesChoices(row.body, row.body.changes);
+  if (row.body.changes !== undefined) return openChangesChoices(row.body, row.body.changes, mask);
   return [...callChoices(row, mask), ...(row.body.matches.length === 0 ? [] : ["why" as const])];
 }
 

@@ -1,8 +1,8 @@
-/** Handles what people can do with changes besides deciding: read the complete diff, undo, run again. */
+/** Handles what people can do with changes besides deciding: read all of them, undo, run again. */
 import type { AnswerChoice, AnswerReceipt } from "../ports/message.ts";
 import { accepted, alreadySettledText, notYoursText, refused } from "./answer-text.ts";
 import { type ApprovalRow, rowChoices } from "./card.ts";
-import { escapeHiddenLines } from "./card-text.ts";
+import { escapeFile } from "./card-text.ts";
 import { mayTakeBack } from "./changes.ts";
 import type { Click } from "./click.ts";
 import type { ApprovalsContext } from "./context.ts";
@@ -11,6 +11,21 @@ export function isChangeAction(choice: AnswerChoice): choice is "diff" | "undo" 
   return choice === "diff" || choice === "undo" || choice === "again";
 }
 
+type WholeText = { type: "whole"; title: string; text: string } | { type: "gone"; why: string };
+
+/** Everything that the changes are, escaped. Nothing else than what Approve keeps is shown. */
+export async function wholeText({ changes, mask }: ApprovalsContext, { body }: ApprovalRow): Promise<WholeText> {
+  const whole = await changes?.diff(body);
+  if (whole === undefined) return { type: "gone", why: "The diff is gone: the changes were kept or discarded." };
+  if (whole === "changed") return { type: "gone", why: changedSince };
+  const { unseen = whole.missing } = body.changes ?? {};
+  const text = await escapeFile(mask(whole.text));
+  return { type: "whole", title: unseen === undefined ? "The whole diff:" : `Not everything is here: ${unseen}`, text };
+}
+
+const changedSince =
+  "These files have changed since this card was made, so it can't show them, and Approve keeps nothing. Deny it, and ask again.";
+
 /** Everyone who sees the card may read the diff. Undo and run again need the right to do so. */
 export async function actOnChanges(context: ApprovalsContext, row: ApprovalRow, click: Click): Promise<AnswerReceipt> {
   const { changes } = context;
@@ -18,10 +33,9 @@ export async function actOnChanges(context: ApprovalsContext, row: ApprovalRow, 
   if (changes === undefined || !rowChoices(row, context.mask).includes(choice))
     return refused(await alreadySettledText(context, [row]));
   if (choice === "diff") {
-    const text = await changes.diff(row.body);
-    if (text === undefined) return refused("The diff is gone: the changes were kept or discarded.");
-    const file = { name: "changes.diff", text: escapeHiddenLines(context.mask(text)) };
-    return { ...accepted("The whole diff:"), file };
+    const whole = await wholeText(context, row);
+    if (whole.type === "gone") return refused(whole.why);
+    return { ...accepted(whole.title), file: { name: "changes.diff", text: whole.text } };
   }
   if (!mayTakeBack(context, row.body, by, isOperator)) {
     // Also those who have approved can take it back.

@@ -3,13 +3,15 @@
  * covers the shown files, and no turn waits for the decision. A record may also report changes already kept so that
  * people can undo them.
  */
-import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest } from "../ports/approval.ts";
+import { formatBytes } from "../lib/text/format-bytes.ts";
+import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest, WholeChanges } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { Author } from "../ports/message.ts";
 import { grantedRecord } from "./audit.ts";
 import { impossibilityOf, requesterOf, ruleFor, ruleForAll } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
+import { escapeFile } from "./card-text.ts";
 import { areChangesMasked } from "./changes-card.ts";
 import { type ApprovalsContext, cardOfTurn, changeRow, endRow, expireDue, isExpired, saveRecord } from "./context.ts";
 import { createApprovalId } from "./hash.ts";
@@ -22,6 +24,8 @@ const keepChangesTool = "keep_changes";
 /** Recorded in place of a skill, because no skill's pattern asks about changes. */
 const changesSource = "changes";
 
+/** Discord takes files of up to 10 MiB. */
+const maxFileBytes = 9 * 1024 * 1024;
 const continuedBelow = "Continued below.";
 
 type OpenedChanges = { card: ApprovalCard; approvalId: string; state: "open" | "approved" | "denied" | "consumed" };
@@ -66,7 +70,8 @@ async function changesRecord(
   cardId: string,
 ): Promise<ApprovalRecord> {
   const { turnId, target, scope, requester, alsoAsked = [], workingFolder, changes, grant, undo, expiresAt } = request;
-  const isMasked = changes.kind === "ask" && (await isHidingSecrets(context, request));
+  const whole = request.whole && (await shownWhole(context, request.whole));
+  const isMasked = whole !== undefined && areChangesMasked(changes, whole.text, context.mask);
   const asked = { platform: target.platform, by: requester, alsoAsked };
   const rule = ruleForAll(ruleFor(context.policy, keepChangesTool, isMasked), asked);
   const createdAt = context.now();
@@ -76,8 +81,9 @@ async function changesRecord(
       : [{ kind: "confirm", skill: changesSource, ...grant, file: changesSource, line: 0, form: "exact" }];
   const record: ApprovalRecord = {
     ...{ id: createApprovalId(), cardId, turnId, conversationId: target.conversationId, scope, target },
-    ...{ requester, alsoAsked, workingFolder, matches, changes, ...rule, createdAt, expiresAt },
+    ...{ requester, alsoAsked, workingFolder, matches, ...rule, createdAt, expiresAt },
     ...(isMasked ? { isMasked } : {}),
+    ...asShown(request, whole),
     ...(undo === undefined ? {} : { undo }),
     call: { id: `changes:${changes.draftId}`, name: keepChangesTool, input: { changes: changes.shown.title } },
     ...{ callHash: changes.hash, requestedHash: changes.hash, extraTags: [], votes: [], grantIds: [] },
@@ -85,17 +91,31 @@ async function changesRecord(
   if (changes.kind === "report") return record;
   const impossibility = impossibilityOf(rule);
   if (impossibility !== undefined) return { ...record, reason: impossibility };
-  return isMasked ? record : await withGrants(context, record);
+  return isMasked || record.changes?.unseen !== undefined ? record : await withGrants(context, record);
 }
 
-/** Checks the complete diff, because people can read it even if the card does not show it. */
-async function isHidingSecrets(
-  { mask, changes: actions }: ApprovalsContext,
+/** Everything that people can read, and why that is not everything. It is decided here, before anybody can approve. */
+async function shownWhole({ mask }: ApprovalsContext, { text, missing }: WholeChanges) {
+  const bytes = Buffer.byteLength(await escapeFile(mask(text)));
+  const tooLong = bytes > maxFileBytes ? `It has ${formatBytes(bytes)}.` : undefined;
+  return { text, bytes, unseen: missing ?? tooLong };
+}
+
+function asShown(
   request: ChangesRequest,
-): Promise<boolean> {
-  const { changes } = request;
-  const diff = changes.shown.diff ?? (await actions?.diff(request));
-  return areChangesMasked(changes, diff, mask);
+  whole: Awaited<ReturnType<typeof shownWhole>> | undefined,
+): Pick<ApprovalRecord, "facts"> & { changes: ChangesRecord } {
+  if (whole === undefined) return { changes: request.changes };
+  const { unseen, bytes: wholeBytes } = whole;
+  const changes = { ...request.changes, shown: { ...request.changes.shown, wholeBytes } };
+  if (unseen === undefined) return { changes };
+  const facts = [unseenFact(unseen, request)];
+  return request.keepsUnasked === true ? { changes, facts } : { changes: { ...changes, unseen }, facts };
+}
+
+function unseenFact(unseen: string, { keepsUnasked }: ChangesRequest): string {
+  if (keepsUnasked === true) return `Not all of it can be shown. ${unseen} You decide about the amount.`;
+  return `This can't be approved, because it can't be shown whole. ${unseen} Ask for it in smaller steps, or do it yourself.`;
 }
 
 async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Promise<ApprovalRecord> {

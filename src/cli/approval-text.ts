@@ -32,7 +32,7 @@ export function cardsText(cards: ApprovalCard[]): string {
     "To answer: `remora approvals approve ID` or `deny ID --reason TEXT`. The first characters of an id are enough. A card's id answers for the whole card.";
   const hasDiff = cards.some((card) => openItems(card).some((item) => item.changes !== undefined));
   const why = " `remora approvals why ID` prints the rules that ask.";
-  const diff = hasDiff ? " `remora approvals diff ID` prints the whole diff." : "";
+  const diff = hasDiff ? " `remora approvals diff ID` prints every command and the whole diff." : "";
   return `${cards.map(cardText).join("\n")}\n${count} open. ${how}${why}${diff}\n`;
 }
 
@@ -64,12 +64,21 @@ function itemText(item: CardItem): string {
   ].join("\n");
 }
 
-function changesLines({ title, summary, files, moreFiles, commands, lastOutput }: ShownChanges): string[] {
+function changesLines({
+  title,
+  summary,
+  files,
+  moreFiles,
+  commands,
+  moreCommands = 0,
+  lastOutput,
+}: ShownChanges): string[] {
   return [
     title,
     ...(summary === "" ? [] : [summary]),
     ...files.map(({ path, action, detail }) => `  ${action.padEnd(7)}  ${path}  ${detail}`.trimEnd()),
     ...(moreFiles > 0 ? [moreFiles === 1 ? "  and 1 more file" : `  and ${moreFiles} more files`] : []),
+    ...(moreCommands > 0 ? [`$ … ${moreCommands} earlier ${moreCommands === 1 ? "command" : "commands"}`] : []),
     ...commands.map(({ text, outcome }) => `$ ${text} — ${outcome}`),
     ...(lastOutput === undefined ? [] : lastOutput.split("\n").map((line) => `  | ${line}`)),
   ];

@@ -87,6 +87,15 @@ export interface ChangesRecord {
   result?: string;
   undoId?: string;
   mayRunAgain?: boolean;
+  /** Why not everything can be shown, as a sentence. Such changes can't be approved. */
+  unseen?: string;
+}
+
+/** What people read before they approve changes: what ran, and the complete diff. Not yet escaped. */
+export interface WholeChanges {
+  text: string;
+  /** Why `text` does not show everything, as a sentence. */
+  missing?: string;
 }
 
 export interface CardRecord {
@@ -168,6 +177,10 @@ export interface ChangesRequest {
   alsoAsked?: string[];
   workingFolder: string;
   changes: ChangesRecord;
+  /** Made of the same bytes as the hash. Absent for a report. */
+  whole?: WholeChanges;
+  /** Here changes are kept without asking, and only these are too many. So they can be approved without being shown whole. */
+  keepsUnasked?: boolean;
   /** Absent if the changes can't be approved in advance. */
   grant?: { pattern: string; reason: string };
   undo?: string;
@@ -258,7 +271,8 @@ export interface BudgetApprovals {
 }
 
 export interface ChangesActions {
-  diff(record: Pick<ApprovalRecord, "changes">): Promise<string | undefined>;
+  /** `changed`: the files are no longer those of the record's hash. Undefined if the draft was kept or discarded. */
+  diff(record: Pick<ApprovalRecord, "changes">): Promise<WholeChanges | "changed" | undefined>;
   undo(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
   runAgain(record: ApprovalRecord, approvalId: string, by: Author): Promise<AnswerReceipt>;
 }

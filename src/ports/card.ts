@@ -60,9 +60,13 @@ export interface ShownChanges {
   files: ShownChange[];
   moreFiles: number;
   commands: { text: string; outcome: string }[];
+  /** Earlier ones that `commands` leaves out. The choice `diff` shows all of them, whole. */
+  moreCommands?: number;
   lastOutput?: string;
   /** Present if the diff is short enough for a card. The choice `diff` shows longer ones. */
   diff?: string;
+  /** The size of what the choice `diff` gives. Absent in old records. */
+  wholeBytes?: number;
   /** Button labels. For a stopped or failed turn they are Keep and Discard. */
   labels: { approve: string; deny: string };
 }
@@ -81,6 +85,11 @@ export function allowLabel(grantText = ""): string {
 }
 
 export const maxShownFiles = 25;
+/** Every service shows this many commands of this length. */
+export const maxShownCommands = 8;
+export const maxCommandCharacters = 120;
+export const maxOutcomeCharacters = 60;
+export const maxSummaryCharacters = 500;
 
 export const riskLead = "Risk:";
 

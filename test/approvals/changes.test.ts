@@ -40,7 +40,7 @@ function openDesk(policy: ApprovalPolicy = {}) {
   const desk = setUp({
     policy,
     changes: {
-      diff: async () => diff,
+      diff: async () => (diff === undefined ? undefined : { text: diff }),
       undo: async (_record: ApprovalRecord, id: string, by: Author) => {
         undone.push(`${id} by ${by.id}`);
         return { accepted: true, text: "Undone." };
@@ -58,6 +58,7 @@ function openDesk(policy: ApprovalPolicy = {}) {
     requester: ann,
     workingFolder: website,
     changes: changesWith(),
+    whole: { text: (more.changes ?? changesWith()).shown.diff ?? diff ?? "" },
     expiresAt: desk.clock.now + 24 * hour,
     ...more,
   });
@@ -507,6 +508,7 @@ test("texts of the card hide nothing: line ends, right-to-left marks, backticks 
   expect(card.requesterName).toBe(escaped);
   expect(card.items[0]).toMatchObject({ callText: "", why: [] });
   expect(card.items[0]?.changes).toEqual({
+    wholeBytes: expect.any(Number),
     title: escaped,
     summary: escaped,
     files: [{ path: exact, action: "deleted", detail: escaped }],

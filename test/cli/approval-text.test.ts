@@ -51,7 +51,7 @@ Card card-1  asked by Ann in local:dm:ann, expires 2030-01-01T00:00:00.000Z
       | Card 123  asked by nobody
     · NOTE Takes along app.css
 
-1 open. To answer: \`remora approvals approve ID\` or \`deny ID --reason TEXT\`. The first characters of an id are enough. A card's id answers for the whole card. \`remora approvals why ID\` prints the rules that ask. \`remora approvals diff ID\` prints the whole diff.
+1 open. To answer: \`remora approvals approve ID\` or \`deny ID --reason TEXT\`. The first characters of an id are enough. A card's id answers for the whole card. \`remora approvals why ID\` prints the rules that ask. \`remora approvals diff ID\` prints every command and the whole diff.
 `);
 });
 

@@ -47,6 +47,15 @@ async function createDriver(): Promise<ChangesDriver> {
             .map((message) => ({ text: cardText(message), buttons: message.buttons.map(({ label }) => label) })),
         press: async (button, by = "Ann") =>
           await answered((by === "Ann" ? discord.ann : discord.ben).click(await newest(), button)),
+        async whole() {
+          const message = await newest();
+          const hasDiff = message.buttons.some(({ label }) => label === "Show diff");
+          const click = hasDiff ? discord.ann.click(message, "Show diff") : undefined;
+          if (click !== undefined) await answered(click);
+          const shown = [message, ...(click?.replies() ?? [])];
+          const texts = shown.flatMap((each) => [each.content, ...each.files.map(({ text }) => text)]);
+          return [cardText(message), ...texts].join("\n");
+        },
         async choose(paths) {
           const click = discord.ann.click(await newest(), "Choose files…");
           const modal = await discord.until(() => click.modal(), 20_000);

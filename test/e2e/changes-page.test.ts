@@ -61,6 +61,17 @@ async function createDriver(): Promise<ChangesDriver> {
             .waitFor();
           await as("Ann");
         },
+        async whole() {
+          const card = cards().last();
+          const shown = [await card.textContent()];
+          const button = card.getByRole("button", { name: "Show diff" });
+          if ((await button.count()) > 0) {
+            await button.click();
+            shown.push(await tab.getByRole("region", { name: "The whole diff" }).textContent());
+            await tab.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+          }
+          return shown.join("\n");
+        },
         async choose(paths) {
           await cards().last().getByRole("button", { name: "Choose files…" }).click();
           const form = tab.getByRole("dialog");

@@ -1,7 +1,7 @@
 /** Changes to a configured folder, through Slack. */
 import { describe } from "vitest";
 import { createSlackDouble } from "../doubles/slack/double.ts";
-import type { SeenMessage } from "../doubles/slack/see.ts";
+import { readableView, type SeenMessage } from "../doubles/slack/see.ts";
 import type { StoredView } from "../doubles/slack/state.ts";
 import { isObject, type JsonObject, objectsIn } from "../doubles/slack/wire.ts";
 import { type ChangesDriver, tellChanges } from "./changes-story.ts";
@@ -52,6 +52,16 @@ async function createDriver(): Promise<ChangesDriver> {
             .filter(isCard)
             .map(({ readable, buttons }) => ({ text: readable, buttons: buttons.map(({ label }) => label) })),
         press: (button, by = "Ann") => click(button, by === "Ann" ? slack.ann : slack.ben),
+        async whole() {
+          const { buttons, readable } = await newest();
+          const hasDiff = buttons.some(({ label }) => label === "Show diff");
+          if (hasDiff) await click("Show diff");
+          const view = () => readableView(slack.views.stack(slack.ann).at(-1)?.view ?? {});
+          const modal = hasDiff ? await slack.until(() => /^(?!One moment)./s.exec(view()) && view(), 20_000) : "";
+          const direct = slack.see({ in: slack.workspace.direct(slack.ann), as: slack.ann });
+          const files = [...own(), ...direct].flatMap(({ files }) => files.map(({ content }) => content));
+          return [readable, modal, ...files].join("\n");
+        },
         async choose(paths) {
           await click("Choose files…");
           const view = await slack.until(() => slack.views.stack(slack.ann).at(-1), 20_000);

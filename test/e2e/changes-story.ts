@@ -28,6 +28,8 @@ export interface Thread {
   press(button: string, by?: "Ann" | "Ben"): Promise<void>;
   /** Keeps only these files, through the form of Choose files…. */
   choose(paths: string[]): Promise<void>;
+  /** Everything that Ann can read of the newest card: its text, its files, and what Show diff gives her. */
+  whole(): Promise<string>;
 }
 
 export interface ChangesDriver {
@@ -185,6 +187,41 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
     expect(await folder()).toEqual(before);
     await thread.press("Approve");
     await folderIs({ ...after, "d.txt": "four\n" });
+  });
+
+  test("whatever a turn changed and ran, each byte can be read from the card before it is approved", async () => {
+    const thread = await driver.ask(
+      [
+        call("write_file", { path: "run.sh", content: "echo ok\necho PAYLOAD-1\n#\u0000\n" }),
+        run("printf 'echo PAYLOAD-2\\n# caf\\351\\n' >> a.txt"),
+        run(`printf 'echo ok %s; echo PAYLOAD-3' $(head -c 1100 /dev/zero | tr '\\0' a) > b.txt`),
+        run("seq 6000 > long.txt; echo echo PAYLOAD-4 >> long.txt; for i in $(seq 30); do echo x > name-$i; done"),
+        run("printf 'e\\0c\\0h\\0o\\0 \\0P\\0A\\0Y\\0L\\0O\\0A\\0D\\0-\\0005\\0\\n\\0' > wide.txt"),
+        run(`: ${"y".repeat(400)}; echo PAYLOAD-6`),
+        call("edit_file", { path: "name-29", old_text: "x", new_text: "PAYLOAD-7" }),
+      ].join(" then "),
+    );
+    await card(thread, /Change 2 and add 33 files in site/, ["Approve", "Deny"]);
+    const shown = await thread.whole();
+    for (let payload = 1; payload <= 7; payload++) expect(shown).toContain(`PAYLOAD-${payload}`);
+    for (let name = 1; name <= 30; name++) expect(shown).toContain(`name-${name}\n`);
+    expect(shown).toContain("edit_file name-29");
+    expect(shown).not.toMatch(/Binary file|not shown/);
+    expect(await folder()).toEqual(before);
+    await thread.press("Approve");
+    await card(thread, /Kept 35 files/, ["Undo"]);
+    expect(await readFile(join(site, "run.sh"), "utf8")).toBe("echo ok\necho PAYLOAD-1\n#\0\n");
+  });
+
+  test("what is too long to be shown whole can't be approved, and the card says so and what to do", async () => {
+    const thread = await driver.ask(run("seq 2000000 > long.txt; echo PAYLOAD >> long.txt; printf bad > a.txt"));
+    const { text, buttons } = await card(thread, /can't be approved/, ["Deny"]);
+    expect(text).toMatch(/long\.txt/);
+    expect(text).toMatch(/smaller steps/);
+    for (const button of ["Approve", "Choose files…", "Allow"]) expect(buttons).not.toContain(button);
+    await thread.press("Deny");
+    await card(thread, /Ann denied/, []);
+    expect(await folder()).toEqual(before);
   });
 
   test.each([

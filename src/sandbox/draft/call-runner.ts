@@ -22,7 +22,7 @@ import {
   startInView,
 } from "./commands.ts";
 import { type DraftLocks, draftLockName } from "./draft-locks.ts";
-import type { DraftStore } from "./draft-store.ts";
+import { callKeyOf, type DraftStore } from "./draft-store.ts";
 import type { CallMerge, CallMerger } from "./merge-call.ts";
 
 export interface CallRunnerOptions extends OriginSources {
@@ -174,9 +174,8 @@ const sandboxLost: ToolAttempt = {
   isRetryable: false,
 };
 
-/** Ids may contain characters that are not allowed in file names. */
 function callKey({ callId, scope }: FolderCall): string {
-  return encodeURIComponent(`${scope.turnId}-${callId}`).replace(/^\.+/, "_");
+  return callKeyOf(scope.turnId, callId);
 }
 
 /** A call that failed without a result from its tool may have stopped at any point. */

@@ -1,21 +1,32 @@
-/** Reads the complete diff of an open draft, in the format of `git diff`. */
+/** The whole of what an open draft would change: what ran, and the diff in the format of `git diff`. */
 import { never } from "../../lib/never.ts";
-import type { ApprovalRecord } from "../../ports/approval.ts";
+import type { ApprovalRecord, WholeChanges } from "../../ports/approval.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import { createDiff } from "../effects/create-diff.ts";
-import { listEffects } from "../effects/list-effects.ts";
+import { createDiff, type DraftDiff } from "../effects/create-diff.ts";
 import { openDraftsFolder } from "./draft-folders.ts";
 import { createDraftStore } from "./draft-store.ts";
+import { callsThatRan, outcomeOf, type RanCall } from "./shown-changes.ts";
 
 export async function readDraftDiff(
   ledger: Ledger,
   draftsFolder: string,
   { changes }: Pick<ApprovalRecord, "changes">,
-): Promise<string | undefined> {
+): Promise<WholeChanges | "changed" | undefined> {
   const draft = changes === undefined ? undefined : await ledger.get("draft", changes.draftId);
   if (draft === undefined || draft.state !== "open") return undefined;
-  const { layer } = createDraftStore(ledger, openDraftsFolder(draftsFolder)).paths(draft.id);
-  const folders = { base: draft.body.folder, layer };
-  const effects = await listEffects(folders, never);
-  return effects.type === "effects" ? (await createDiff(folders, effects, never)).text : undefined;
+  const store = createDraftStore(ledger, openDraftsFolder(draftsFolder));
+  const ran = await callsThatRan(ledger, store, draft.body);
+  const diff = await createDiff({ base: draft.body.folder, layer: store.paths(draft.id).layer }, never);
+  // Approve keeps what the hash covers, so nothing else may be shown for it.
+  return diff.type === "too-large" || diff.effects.hash !== changes?.hash ? "changed" : wholeChanges(ran, diff);
+}
+
+/** Later lines of a command have a bar, or they could look like the diff. */
+export function wholeChanges(ran: readonly RanCall[], { text, missing }: DraftDiff): WholeChanges {
+  const calls = ran.map((call) => {
+    const lines = `${call.isCommand ? "$ " : ""}${call.text}`.replaceAll("\n", "\n  | ");
+    return `${lines} — ${outcomeOf(call).replace(/\s+/g, " ")}\n`;
+  });
+  const head = calls.length === 0 ? "" : `What ran:\n${calls.join("")}\n`;
+  return { text: head + text, ...(missing === undefined ? {} : { missing }) };
 }

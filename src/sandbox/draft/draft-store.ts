@@ -28,6 +28,11 @@ export function draftKeyFromId(id: string): string {
 
 const keyCharacters = 16;
 
+/** Ids may contain characters that are not allowed in file names. */
+export function callKeyOf(turnId: string, callId: string): string {
+  return encodeURIComponent(`${turnId}-${callId}`).replace(/^\.+/, "_");
+}
+
 export interface MergedCall {
   attempt: ToolAttempt;
   /** `plan`, and `from` with its files, are present until every file is in the draft's layer. */

@@ -12,15 +12,16 @@ import type { Ledger } from "../../ports/ledger.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { createDiff } from "../effects/create-diff.ts";
 import type { Effects } from "../effects/effect.ts";
-import { tooLargeReason } from "../effects/limits.ts";
+import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
 import { listEffects } from "../effects/list-effects.ts";
 import type { UndoJournal } from "../effects/undo-journal.ts";
 import { changedSinceRecorded } from "./base-state.ts";
 import { type ChangePolicy, decide, maxUndecidedMs } from "./change-policy.ts";
+import { wholeChanges } from "./draft-diff.ts";
 import type { DraftStore } from "./draft-store.ts";
 import { type DraftKeeper, keepId, keepProblem } from "./keep-draft.ts";
 import type { CallMerger } from "./merge-call.ts";
-import { describeChanges, describeKept, filesText, folderPhrase, shownEffects } from "./shown-changes.ts";
+import { callsThatRan, describeChanges, describeKept, filesText, folderPhrase, shownEffects } from "./shown-changes.ts";
 
 export interface SettlerOptions {
   ledger: Ledger;
@@ -59,13 +60,16 @@ export function createSettler(options: SettlerOptions): Settler {
     if (kept !== undefined) return await reportKept(now, turn, kept.id, [], describeKept(now, kept.paths));
     const { layer, base } = store.paths(now.id);
     const effects = await listEffects({ base: now.folder, layer }, never);
-    if (effects.type === "too-large")
-      return await discard(now, `The changes in ${folderPhrase(now)} were not kept. ${tooLargeReason(effects)}`);
+    if (effects.type === "too-large") return await discardTooLarge(now, effects);
     if (effects.effects.length === 0) return await discard(now, undefined);
     const changedBase = await changedSinceRecorded(base, now.folder);
     const decision = await decide({ draft: now, effects, end, changedBase }, policy);
     if (decision.type === "keep") return await keepByRules(now, turn, effects);
-    await ask(now, turn, effects, end, decision.why);
+    await ask(now, turn, end, decision.why);
+  }
+
+  async function discardTooLarge(draft: DraftRecord, found: TooLarge): Promise<void> {
+    await discard(draft, `The changes in ${folderPhrase(draft)} were not kept. ${tooLargeReason(found)}`);
   }
 
   /** The draft may contain changes from earlier turns, so those turns' requesters count as requesters too. */
@@ -79,10 +83,11 @@ export function createSettler(options: SettlerOptions): Settler {
   }
 
   async function keepByRules(draft: DraftRecord, turn: TurnRecord, effects: Effects): Promise<void> {
-    const shown = await describeChanges(ledger, { draft, effects, end: "done", summary: "", diff: undefined });
+    const ran = await callsThatRan(ledger, store, draft);
+    const shown = describeChanges({ draft, effects, end: "done", summary: "", diff: undefined, ran });
     const result = await keeper.keep(draft, effects.hash);
     if (result.type === "kept") return await reportKept(draft, turn, result.undo?.id, shownPaths(effects), shown);
-    await ask(draft, turn, effects, "done", keepProblem(result));
+    await ask(draft, turn, "done", keepProblem(result));
   }
 
   async function reportKept(
@@ -116,17 +121,16 @@ export function createSettler(options: SettlerOptions): Settler {
     await store.remove(draft.id);
   }
 
-  async function ask(
-    draft: DraftRecord,
-    turn: TurnRecord,
-    effects: Effects,
-    end: DraftEnd,
-    why: string,
-  ): Promise<void> {
+  async function ask(draft: DraftRecord, turn: TurnRecord, end: DraftEnd, why: string): Promise<void> {
     const { layer } = store.paths(draft.id);
-    const { text } = await createDiff({ base: draft.folder, layer }, effects, never);
-    const diff = text.length <= maxCardDiffCharacters ? text : undefined;
-    const shown = await describeChanges(ledger, { draft, effects, end, summary: why, diff });
+    // From here on, only what the diff was made of counts: the folder may have changed since.
+    const made = await createDiff({ base: draft.folder, layer }, never);
+    if (made.type === "too-large") return await discardTooLarge(draft, made);
+    const { effects, text } = made;
+    if (effects.effects.length === 0) return await discard(draft, undefined);
+    const diff = made.missing === undefined && text.length <= maxCardDiffCharacters ? text : undefined;
+    const ran = await callsThatRan(ledger, store, draft);
+    const shown = describeChanges({ draft, effects, end, summary: why, diff, ran });
     const paths = shownPaths(effects);
     const changes: ChangesRecord = { draftId: draft.id, kind: "ask", hash: effects.hash, shown, paths };
     const isGrantable = end === "done" && !options.isTainted(turn) && !(await holdsTainted(draft));
@@ -135,6 +139,8 @@ export function createSettler(options: SettlerOptions): Settler {
       ...(await requestOf(draft, turn)),
       workingFolder: draft.folder,
       changes,
+      whole: wholeChanges(ran, made),
+      keepsUnasked: policy[draft.kind] === "keep",
       expiresAt: Date.now() + maxUndecidedMs,
       undo: undoText(options.undoMs),
       ...(isGrantable

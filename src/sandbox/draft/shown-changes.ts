@@ -8,12 +8,14 @@ import { shorten, shortenStart } from "../../lib/text/shorten.ts";
 import { maxShownFiles, type ShownChange, type ShownChanges } from "../../ports/card.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Ledger } from "../../ports/ledger.ts";
+import type { JsonObject } from "../../ports/message.ts";
 import type { ToolResult } from "../../ports/tool.ts";
 import { callsOf } from "../../ports/turn.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
 import { findAutorunFiles } from "./autorun-files.ts";
+import { callKeyOf, type DraftStore } from "./draft-store.ts";
 
-const maxShownCommands = 12;
+const maxListedCommands = 12;
 const maxCommandCharacters = 300;
 const maxOutputCharacters = 600;
 
@@ -23,13 +25,17 @@ export interface ShownInput {
   end: DraftEnd;
   summary: string;
   diff: string | undefined;
+  ran: readonly RanCall[];
 }
 
-export async function describeChanges(
-  ledger: Ledger,
-  { draft, effects, end, summary, diff }: ShownInput,
-): Promise<ShownChanges> {
-  const { commands, lastOutput } = await commandsOf(ledger, draft);
+/** A command, or a call of another tool that changed files: then its name and the paths that it names. */
+export interface RanCall {
+  text: string;
+  isCommand: boolean;
+  result: ToolResult;
+}
+
+export function describeChanges({ draft, effects, end, summary, diff, ran }: ShownInput): ShownChanges {
   const isUnfinished = end !== "done";
   const [files, autorun] = [shownEffects(effects), findAutorunFiles(effects)];
   return {
@@ -38,8 +44,7 @@ export async function describeChanges(
     summary,
     files: files.map((effect) => describeEffect(effect, autorun)),
     moreFiles: outermost(effects).length - files.length,
-    commands,
-    ...(lastOutput === undefined ? {} : { lastOutput }),
+    ...shownCalls(ran),
     ...(diff === undefined ? {} : { diff }),
     labels: isUnfinished ? { approve: "Keep", deny: "Discard" } : { approve: "Approve", deny: "Deny" },
   };
@@ -124,37 +129,72 @@ function describeEffect(effect: Effect, autorun: ReadonlySet<string>): ShownChan
 }
 
 function sizeDetail(effect: Effect): string {
-  const { action, type, files, linesAdded, linesRemoved, linkTarget, bytes, previousBytes } = effect;
+  const { action, type, files, linesAdded, linesRemoved, linkTarget, fileType } = effect;
   if (type === "folder") return files === 0 ? "folder" : filesText(files);
   if (type === "link") return action === "deleted" ? "link" : `link to ${linkTarget ?? "?"}`;
   if (type === "special") return "socket, pipe or device";
-  if (action === "deleted") return formatBytes(previousBytes);
+  if (fileType !== undefined) return `${fileType}, ${sizeText(effect)}`;
+  if (action === "deleted") return sizeText(effect);
   if (linesAdded !== undefined && linesRemoved !== undefined)
     return action === "added" ? `+${linesAdded}` : `+${linesAdded} −${linesRemoved}`;
+  return sizeText(effect);
+}
+
+function sizeText({ action, bytes, previousBytes }: Effect): string {
+  if (action === "deleted") return formatBytes(previousBytes);
   return action === "added" ? formatBytes(bytes) : `${formatBytes(previousBytes)} → ${formatBytes(bytes)}`;
 }
 
-async function commandsOf(
+/** Oldest first, with the commands whole. A call that changed nothing is there only if it ran a command. */
+export async function callsThatRan(
   ledger: Ledger,
-  { turnIds }: DraftRecord,
-): Promise<Pick<ShownChanges, "commands" | "lastOutput">> {
-  const turns = await Promise.all(turnIds.map((id) => ledger.get("turn", id)));
-  const ran = turns
-    .flatMap((turn) => (turn === undefined ? [] : callsOf(turn.body)))
-    .flatMap(({ call, result }) => {
-      const text = call?.input.command;
-      const hasRun = result !== undefined && !["invalid", "denied", "blocked"].includes(result.status);
-      return typeof text === "string" && hasRun ? [{ text: shorten(text, maxCommandCharacters), result }] : [];
-    });
-  const commands = ran.slice(-maxShownCommands).map(({ text, result }) => ({ text, outcome: outcomeText(result) }));
-  const last = ran.at(-1)?.result;
+  store: Pick<DraftStore, "mergedCall">,
+  { id, turnIds }: Pick<DraftRecord, "id" | "turnIds">,
+): Promise<RanCall[]> {
+  const turns = await Promise.all(turnIds.map((turnId) => ledger.get("turn", turnId)));
+  const ran = turns.flatMap((turn) =>
+    turn === undefined ? [] : callsOf(turn.body).map((record) => ({ turn, record })),
+  );
+  const calls = ran.map(async ({ turn, record: { call, result } }) => {
+    if (call === undefined || result === undefined || neverRan.has(result.status)) return [];
+    const { command } = call.input;
+    if (typeof command === "string") return [{ text: command, isCommand: true, result }];
+    const hasChanged = (await store.mergedCall(id, callKeyOf(turn.id, call.id))) !== undefined;
+    return hasChanged ? [{ text: [call.name, ...pathsIn(call.input)].join(" "), isCommand: false, result }] : [];
+  });
+  return (await Promise.all(calls)).flat();
+}
+
+const neverRan: ReadonlySet<string> = new Set(["invalid", "denied", "blocked"]);
+const pathName = /path|file|folder|dir|source|target|destination|^from$|^to$/i;
+
+function pathsIn(input: JsonObject): string[] {
+  const named = Object.entries(input).filter(([key]) => pathName.test(key));
+  return named.flatMap(([, value]) => (typeof value === "string" ? value : []));
+}
+
+function shownCalls(ran: readonly RanCall[]): Pick<ShownChanges, "commands" | "moreCommands" | "lastOutput"> {
+  const commands = ran
+    .slice(-maxListedCommands)
+    .map((call) => ({ text: shortCommand(call.text), outcome: outcomeOf(call) }));
+  const last = ran.findLast(({ isCommand }) => isCommand)?.result;
   // If the call was interrupted, its text comes from the queue, not from the command.
   const output = last?.status === "interrupted" ? undefined : last?.text.replace(outcomeLine, "").trim();
-  return { commands, ...(output ? { lastOutput: shortenStart(output, maxOutputCharacters) } : {}) };
+  return {
+    commands,
+    moreCommands: ran.length - commands.length,
+    ...(output ? { lastOutput: shortenStart(output, maxOutputCharacters) } : {}),
+  };
+}
+
+function shortCommand(text: string): string {
+  const shown = shorten(text, maxCommandCharacters);
+  return shown === text ? text : `${shown} (${formatNumber(text.length - maxCommandCharacters + 1)} more characters)`;
 }
 
 const outcomeLine = /\s*\((exit code \d+|ended by [^()]*|stopped[^()]*)(?:, no output)?\)\s*$/;
 
-function outcomeText({ status, text }: ToolResult): string {
-  return status === "interrupted" ? "stopped" : (outcomeLine.exec(text)?.[1] ?? "ended");
+export function outcomeOf({ result: { status, text } }: RanCall): string {
+  if (status === "interrupted") return "stopped";
+  return outcomeLine.exec(text)?.[1] ?? (status === "failed" ? "failed" : "ended");
 }

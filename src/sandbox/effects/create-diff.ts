@@ -1,119 +1,181 @@
-/** Creates the unified diff of a draft in git's format, deletions first. */
+/**
+ * Creates the unified diff of a draft in git's format: texts first, and of each kind deletions first. It is made of the
+ * very bytes that the hash of the effects covers. A changed or added text is there whole, or `missing` says why not.
+ */
 import { formatBytes } from "../../lib/text/format-bytes.ts";
+import { formatNumber } from "../../lib/text/format-number.ts";
 import type { Effect, Effects } from "./effect.ts";
-import { type EntryState, type FoundEntry, readEntry } from "./entry-state.ts";
+import type { EntryState } from "./entry-state.ts";
 import type { FileContent } from "./file-content.ts";
-import type { DraftFolders } from "./layer-changes.ts";
-import { diffLines, maxDiffLines, splitLines } from "./line-diff.ts";
-import { createFolderCursor, type FolderCursor } from "./open-folder.ts";
-import { createPace, type Pace } from "./pace.ts";
-import { decodePath } from "./raw-path.ts";
+import type { DraftFolders, LayerChange } from "./layer-changes.ts";
+import type { TooLarge } from "./limits.ts";
+import { diffLines, splitLines } from "./line-diff.ts";
+import { defaultEffectLimits, listEffects, type VisitEffect } from "./list-effects.ts";
+import { decodeBytes, type RawPath } from "./raw-path.ts";
+import { bytesAsText, textParts, utf16Of } from "./text-bytes.ts";
 import { formatHunks } from "./unified-hunks.ts";
 
-export interface DiffLimits {
-  maxTextLength: number;
-  maxFileLines: number;
-  maxLineLength: number;
-  maxMs: number;
-}
-
-export interface EffectsDiff {
-  /** Lines are as in the files. Whoever shows them must escape hidden characters. */
+export interface DraftDiff {
+  type: "diff";
+  effects: Effects;
+  /** Lines are as in the files (text-bytes.ts). Whoever shows them must escape hidden characters. */
   text: string;
-  isCut: boolean;
+  /** Why a change is not in the text, or not all of it. */
+  missing?: string;
 }
 
-const defaultDiffLimits: DiffLimits = {
-  maxTextLength: 256 * 1024,
-  maxFileLines: 2_000,
-  maxLineLength: 1_000,
-  maxMs: 2_000,
-};
+/** Every service takes a file of this size. */
+const maxDiffCharacters = 8 * 1024 * 1024;
+/** Of a larger binary file only what can be read in it is shown. */
+const maxBinaryBytes = 256 * 1024;
+/** Most bytes of a binary file are shown as escapes. */
+const escapedCharacters = 5;
 
-/** Reads the files again. Approvals must use the hash of `effects` so that keeping fails if a file has changed. */
+interface Section {
+  effect: Effect;
+  head: string;
+  /** Undefined if the files are too large. */
+  whole?: string;
+  /** Stands in for `whole` where that is too long. Texts that are added or changed have none. */
+  brief?: string;
+}
+
 export async function createDiff(
-  { base, layer }: DraftFolders,
-  { effects }: Pick<Effects, "effects">,
+  folders: DraftFolders,
   signal: AbortSignal,
-  limits: DiffLimits = defaultDiffLimits,
-): Promise<EffectsDiff> {
-  const pace = createPace(signal);
-  const cursors = { base: createFolderCursor(base, "peek"), layer: createFolderCursor(layer, "peek") };
-  const end = performance.now() + limits.maxMs;
-  const parts: string[] = [];
-  let length = 0;
-  let isCut = false;
-  try {
-    for (const [at, effect] of effects.entries()) {
-      if (pace.isDue()) await pace.rest();
-      const diff = await effectDiff(cursors, effect, performance.now() < end ? limits : undefined, pace);
-      isCut ||= diff.isCut;
-      const room = limits.maxTextLength - length;
-      if (diff.text.length > room) {
-        const left = effects.length - at - 1;
-        const more = left > 0 ? `… and ${left} more paths\n` : "";
-        return { text: `${parts.join("")}${cutAtLine(diff.text, room)}… cut here\n${more}`, isCut: true };
-      }
-      parts.push(diff.text);
-      length += diff.text.length;
-    }
-  } finally {
-    cursors.base.close();
-    cursors.layer.close();
-  }
-  return { text: parts.join(""), isCut };
+  maxCharacters = maxDiffCharacters,
+): Promise<DraftDiff | TooLarge> {
+  const sections = new Map<RawPath, Section>();
+  let [needed, optional] = [0, 0];
+  const effects = await listEffects(folders, signal, defaultEffectLimits, (effect, change, contents) => {
+    const head = diffHead(effect, change);
+    const { whole, brief } = needed > maxCharacters ? {} : bodyOf(effect, change, contents);
+    needed += head.length + (brief ?? whole ?? "").length;
+    if (brief !== undefined) optional += whole?.length ?? 0;
+    const isKept = whole !== undefined && (brief === undefined || optional <= maxCharacters);
+    sections.set(effect.raw, { effect, head, ...(isKept ? { whole } : {}), ...(brief === undefined ? {} : { brief }) });
+  });
+  if (effects.type === "too-large") return effects;
+  const inOrder = effects.effects.flatMap((effect) => {
+    const section = sections.get(effect.raw);
+    return section === undefined ? [] : [{ ...section, effect, head: section.head + folderNote(effect) }];
+  });
+  const ordered = [...inOrder.filter(isText), ...inOrder.filter((section) => !isText(section))];
+  return { type: "diff", effects, ...joined(ordered, maxCharacters) };
 }
 
-async function effectDiff(
-  cursors: { base: FolderCursor; layer: FolderCursor },
+const isText = ({ effect }: Section) => !effect.isBinary;
+
+function joined(sections: readonly Section[], maxCharacters: number): Pick<DraftDiff, "text" | "missing"> {
+  let room = maxCharacters - sections.reduce((sum, section) => sum + shortest(section).length, 0);
+  const text = sections
+    .map((section) => {
+      const [short, long] = [shortest(section), section.head + (section.whole ?? "")];
+      const cost = (section.effect.isBinary ? escapedCharacters : 1) * (long.length - short.length);
+      if (section.brief === undefined || section.whole === undefined || cost > room) return short;
+      room -= cost;
+      return long;
+    })
+    .join("");
+  const missing = room < 0 ? `It has more than ${formatNumber(maxCharacters)} characters.` : tooLargeFile(sections);
+  if (missing === undefined) return { text };
+  return { text: text.slice(0, text.lastIndexOf("\n", maxCharacters) + 1), missing };
+}
+
+function tooLargeFile(sections: readonly Section[]): string | undefined {
+  const found = sections.find(({ whole, brief }) => whole === undefined && brief === undefined);
+  return found && `${found.effect.path} has ${formatBytes(Math.max(found.effect.bytes, found.effect.previousBytes))}.`;
+}
+
+function folderNote({ type, action, files }: Effect): string {
+  return type === "folder" && action === "deleted" && files > 0
+    ? `note: with ${formatNumber(files)} files in it\n`
+    : "";
+}
+
+/** What must be shown at least. A folder that was deleted stands for everything in it. */
+function shortest({ effect, head, whole, brief }: Section): string {
+  if (effect.action === "deleted" && effect.within !== undefined) return "";
+  return head + (brief ?? whole ?? `File ${sizes(effect)}: too large to show\n`);
+}
+
+type Contents = Parameters<VisitEffect>[2];
+type Body = Pick<Section, "whole" | "brief">;
+
+function bodyOf(effect: Effect, { from, to }: LayerChange, contents: Contents): Body {
+  const isSame = from.type === to.type && contents.from?.hash === contents.to?.hash;
+  if (from.type === "file" && to.type === "file" && isSame && contents.to !== undefined)
+    return { whole: "", brief: "" };
+  const description = effect.isBinary ? `Binary file ${sizes(effect)}: ${effect.fileType}${executable(to)}\n` : "";
+  if (to.type === "absent" && effect.isBinary) return { whole: description, brief: description };
+  if (to.type === "file" && effect.isBinary) {
+    const parts = partsOf(contents.to);
+    const brief = parts === undefined ? {} : { brief: `${description}What can be read in it:\n${parts}` };
+    if (Math.max(effect.bytes, effect.previousBytes) > maxBinaryBytes) return brief;
+    return { whole: `${description}${linesDiff(effect, { from, to }, contents) ?? ""}`, ...brief };
+  }
+  const whole = linesDiff(effect, { from, to }, contents);
+  const isGone = from.type === "file" && (to.type === "absent" || to.type === "folder");
+  const brief = isGone ? { brief: `File ${sizes(effect)}: its lines are not shown\n` } : {};
+  return { ...(whole === undefined ? {} : { whole }), ...brief };
+}
+
+function executable(state: EntryState): string {
+  return state.type === "file" && (state.mode & 0o111) !== 0 ? ", executable" : "";
+}
+
+function partsOf(content: FileContent | undefined): string | undefined {
+  const parts = content?.whole === undefined ? content?.parts : textParts(content.whole);
+  return parts?.map((part) => `+${part}\n`).join("");
+}
+
+/** Undefined if the file is too large. What a text replaces may be too large, because all of the text is shown. */
+function linesDiff(
   effect: Effect,
-  limits: DiffLimits | undefined,
-  pace: Pace,
-): Promise<EffectsDiff> {
-  const from = effect.action === "added" ? undefined : await readAt(cursors.base, effect, pace);
-  const to = effect.action === "deleted" ? undefined : await readAt(cursors.layer, effect, pace);
-  const head = diffHead(effect, from?.state, to?.state);
-  const [before, after] = [entryText(from), entryText(to)];
-  if (before === after && from?.state.type === to?.state.type) return { text: head, isCut: false };
-  if ((before === "" && to === undefined) || (after === "" && from === undefined)) return { text: head, isCut: false };
-  if (effect.isBinary) return { text: `${head}Binary file ${sizes(effect)}\n`, isCut: false };
-  if (before === undefined || after === undefined || limits === undefined || isTooLong(from) || isTooLong(to)) {
-    return { text: `${head}File ${sizes(effect)}: too large to compare\n`, isCut: true };
-  }
-  const hunks = formatHunks(diffLines(splitLines(before), splitLines(after)), limits);
-  const name = (prefix: string, entry: FoundEntry | undefined) =>
-    entry === undefined || entry.state.type === "folder" ? "/dev/null" : gitName(prefix, effect);
-  const names = hunks.text === "" ? "" : `--- ${name("a", from)}\n+++ ${name("b", to)}\n`;
-  return { text: `${head}${names}${hunks.text}`, isCut: hunks.isCut };
+  { from, to }: Pick<LayerChange, "from" | "to">,
+  contents: Contents,
+): string | undefined {
+  if (to.type === "file" && contents.to?.whole === undefined) return undefined;
+  const isBeforeHidden = from.type === "file" && contents.from?.whole === undefined;
+  if (isBeforeHidden && to.type !== "file") return undefined;
+  const notes = isBeforeHidden
+    ? [`note: what this replaces has ${formatBytes(effect.previousBytes)} and is not shown`]
+    : [];
+  const wide = wideTexts(contents);
+  if (wide !== undefined) notes.push(`note: text in ${wide.encoding}`);
+  const [before, after] = wide?.texts ?? [entryText(from, contents.from), entryText(to, contents.to)];
+  const hunks = formatHunks(diffLines(splitLines(before), splitLines(after)));
+  const name = (prefix: string, { type }: EntryState) =>
+    type === "absent" || type === "folder" ? "/dev/null" : gitName(prefix, effect);
+  const names = hunks === "" ? "" : `--- ${name("a", from)}\n+++ ${name("b", to)}\n`;
+  return `${notes.map((note) => `${note}\n`).join("")}${names}${hunks}`;
 }
 
-async function readAt(cursor: FolderCursor, effect: Effect, pace: Pace): Promise<FoundEntry | undefined> {
-  const parts = decodePath(effect.raw);
-  const name = parts.pop() as Buffer;
-  const folder = cursor.at(parts);
-  const entry = folder && (await readEntry(folder, name, pace));
-  return entry?.state.type === "absent" ? undefined : entry;
+/** The texts if all that there is has the same encoding. Otherwise the bytes tell what changed. */
+function wideTexts({ from, to }: Contents): { encoding: string; texts: [string, string] } | undefined {
+  const [before, after] = [from, to].map((content) => content?.whole && utf16Of(content.whole));
+  const encoding = after?.encoding ?? before?.encoding;
+  const areAll = [[from, before] as const, [to, after] as const].every(
+    ([content, text]) => content === undefined || content.bytes === 0 || text?.encoding === encoding,
+  );
+  if (encoding === undefined || !areAll) return undefined;
+  return {
+    encoding: encoding === "utf16le" ? "UTF-16 LE" : "UTF-16 BE",
+    texts: [before?.text ?? "", after?.text ?? ""],
+  };
 }
 
 /** Git shows a link as a line of text without a line break. */
-function entryText(entry: FoundEntry | undefined): string | undefined {
-  if (entry === undefined || entry.state.type === "folder" || entry.state.type === "special") return "";
-  if (entry.state.type === "link") return entry.state.target;
-  return entry.content?.whole?.toString("utf8");
+function entryText(state: EntryState, content: FileContent | undefined): string {
+  if (state.type === "link") return bytesAsText(decodeBytes(state.target));
+  return content?.whole === undefined ? "" : bytesAsText(content.whole);
 }
 
-function isTooLong(entry: FoundEntry | undefined): boolean {
-  const content: FileContent | undefined = entry?.content;
-  return content !== undefined && content.lines > maxDiffLines;
-}
-
-function diffHead(effect: Effect, from: EntryState | undefined, to: EntryState | undefined): string {
+function diffHead(effect: Effect, { from, to }: LayerChange): string {
   const lines = [`diff --git ${gitName("a", effect)} ${gitName("b", effect)}`];
-  if (from === undefined && to !== undefined) lines.push(`new ${kindAndMode(to)}`);
-  else if (to === undefined && from !== undefined) lines.push(`deleted ${kindAndMode(from)}`);
-  else if (from !== undefined && to !== undefined && kindAndMode(from) !== kindAndMode(to)) {
-    lines.push(`old ${changedMode(from)}`, `new ${changedMode(to)}`);
-  }
+  if (from.type === "absent") lines.push(`new ${kindAndMode(to)}`);
+  else if (to.type === "absent") lines.push(`deleted ${kindAndMode(from)}`);
+  else if (kindAndMode(from) !== kindAndMode(to)) lines.push(`old ${changedMode(from)}`, `new ${changedMode(to)}`);
   for (const note of effect.notes) if (note.includes("not kept")) lines.push(`note: ${note}`);
   return `${lines.join("\n")}\n`;
 }
@@ -153,8 +215,4 @@ function sizes({ action, previousBytes, bytes }: Effect): string {
   if (action === "deleted") return `deleted, ${formatBytes(previousBytes)}`;
   if (action === "added") return `added, ${formatBytes(bytes)}`;
   return `changed, ${formatBytes(previousBytes)} → ${formatBytes(bytes)}`;
-}
-
-function cutAtLine(text: string, length: number): string {
-  return text.slice(0, text.lastIndexOf("\n", length) + 1);
 }

@@ -19,7 +19,9 @@ export interface Effect {
   notes: string[];
   linesAdded?: number;
   linesRemoved?: number;
+  /** No text: neither before nor after, nor by its name. `fileType` says what it is. */
   isBinary: boolean;
+  fileType?: string;
   linkTarget?: string;
   previousLinkTarget?: string;
   /** The topmost deleted or added folder above the entry. A list may show only that folder. */

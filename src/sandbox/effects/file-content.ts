@@ -1,31 +1,36 @@
 /** Reads a file once for its hash, its counts and its diff. */
-import { isUtf8 } from "node:buffer";
 import { createHash, hash } from "node:crypto";
 import { read as readCallback, readSync } from "node:fs";
 import { promisify } from "node:util";
 import type { Pace } from "./pace.ts";
+import { countControls, isText, maxControlShare, startsScript, textParts } from "./text-bytes.ts";
 
 export interface FileContent {
   hash: string;
   bytes: number;
-  /** True if there is a NUL near the beginning, as in git, or if a small file is not UTF-8. */
-  isBinary: boolean;
+  /** Most of it is text, in whatever encoding, or it begins as a script. */
+  isText: boolean;
   /** Counts a last line without a line break too. */
   lines: number;
+  /** All of it. Absent if it is too large, and then `parts` is what can be read in it. */
   whole: Buffer | undefined;
+  start: Buffer;
+  /** Undefined if the file is whole, or if there is too much to read. */
+  parts: string[] | undefined;
 }
 
 /** Files up to this size are read in one piece and compared line by line. */
-const maxTextBytes = 1024 * 1024;
-/** Git looks for a NUL in this many bytes. */
-const binaryProbeBytes = 8_000;
+const maxWholeBytes = 8 * 1024 * 1024;
+const chunkBytes = 1024 * 1024;
+const startBytes = 512;
+const maxPartCharacters = 8 * 1024 * 1024;
 
 const read = promisify(readCallback);
 
 export async function readContent(fd: number, expectedBytes: number, pace: Pace): Promise<FileContent> {
-  if (expectedBytes <= maxTextBytes) {
+  if (expectedBytes <= maxWholeBytes) {
     const whole = readWhole(fd, expectedBytes);
-    if (whole !== undefined) return { ...describe(whole), hash: hash("sha256", whole), whole };
+    if (whole !== undefined) return describe(whole);
   }
   return readLarge(fd, pace);
 }
@@ -37,41 +42,68 @@ function readWhole(fd: number, expectedBytes: number): Buffer | undefined {
     const bytes = readSync(fd, buffer, length, buffer.length - length, length);
     if (bytes === 0) return buffer.subarray(0, length);
     length += bytes;
-    if (length > maxTextBytes) return undefined;
+    if (length > maxWholeBytes) return undefined;
     if (length === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
   }
 }
 
+function describe(whole: Buffer): FileContent {
+  return {
+    ...{ hash: hash("sha256", whole), bytes: whole.length, isText: isText(whole), whole, parts: undefined },
+    lines: lineBreaks(whole) + (isOpenEnd(whole.at(-1)) ? 1 : 0),
+    start: whole.subarray(0, startBytes),
+  };
+}
+
 async function readLarge(fd: number, pace: Pace): Promise<FileContent> {
   const digest = createHash("sha256");
-  const chunk = Buffer.allocUnsafe(maxTextBytes);
-  let bytes = 0;
-  let lines = 0;
-  let isBinary = false;
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  const found = collectParts();
+  let [bytes, lines, controls] = [0, 0, 0];
+  let start: Buffer = Buffer.alloc(0);
   let last: number | undefined;
   for (;;) {
     const { bytesRead } = await read(fd, chunk, 0, chunk.length, bytes);
     if (bytesRead === 0) break;
     const part = chunk.subarray(0, bytesRead);
-    if (bytes === 0) isBinary = isBinaryStart(part);
+    if (bytes === 0) start = Buffer.from(part.subarray(0, startBytes));
     bytes += bytesRead;
     last = part.at(-1);
     digest.update(part);
-    if (!isBinary) lines += lineBreaks(part);
+    lines += lineBreaks(part);
+    controls += countControls(part);
+    found.add(part);
     if (pace.isDue()) await pace.rest();
   }
-  if (last !== undefined && last !== 0x0a) lines++;
-  return { hash: digest.digest("hex"), bytes, isBinary, lines: isBinary ? 0 : lines, whole: undefined };
+  return {
+    ...{ hash: digest.digest("hex"), bytes, start, whole: undefined, parts: found.all() },
+    isText: startsScript(start) || controls <= bytes * maxControlShare,
+    lines: lines + (isOpenEnd(last) ? 1 : 0),
+  };
 }
 
-function describe(whole: Buffer): Pick<FileContent, "bytes" | "isBinary" | "lines"> {
-  const isBinary = isBinaryStart(whole) || !isUtf8(whole);
-  const isOpenEnd = whole.length > 0 && whole.at(-1) !== 0x0a;
-  return { bytes: whole.length, isBinary, lines: isBinary ? 0 : lineBreaks(whole) + (isOpenEnd ? 1 : 0) };
+/** A part that two chunks share is found in two pieces, so each chunk begins with the end of the one before. */
+function collectParts() {
+  const parts: string[] = [];
+  let characters = 0;
+  let end: Buffer = Buffer.alloc(0);
+  return {
+    add(chunk: Buffer): void {
+      if (characters > maxPartCharacters) return;
+      for (const part of textParts(Buffer.concat([end, chunk]))) {
+        parts.push(part);
+        characters += part.length + 1;
+      }
+      end = Buffer.from(chunk.subarray(-overlapBytes));
+    },
+    all: () => (characters > maxPartCharacters ? undefined : parts),
+  };
 }
 
-function isBinaryStart(part: Buffer): boolean {
-  return part.subarray(0, binaryProbeBytes).includes(0);
+const overlapBytes = 200;
+
+function isOpenEnd(last: number | undefined): boolean {
+  return last !== undefined && last !== 0x0a;
 }
 
 function lineBreaks(part: Buffer): number {

@@ -1,8 +1,8 @@
 /** Lists what keeping a draft would change, with counts for people and a hash for the approval. */
 import type { Effect, Effects, EffectTotals, EffectType } from "./effect.ts";
 import type { EntryState } from "./entry-state.ts";
-import type { FileContent } from "./file-content.ts";
-import { type DraftFolders, type LayerChange, readLayerChanges } from "./layer-changes.ts";
+import { fileTypeOf, isScriptName } from "./file-type.ts";
+import { type DraftFolders, type LayerChange, readLayerChanges, type VisitChange } from "./layer-changes.ts";
 import {
   defaultAskBytes,
   defaultAskFiles,
@@ -11,7 +11,7 @@ import {
   type WalkLimits,
   withinLimits,
 } from "./limits.ts";
-import { countEdits, diffLines, maxDiffLines, splitLines } from "./line-diff.ts";
+import { countEdits, diffLines, splitLines } from "./line-diff.ts";
 import { modeNotes } from "./mode-notes.ts";
 import { displayPath } from "./raw-path.ts";
 
@@ -28,16 +28,22 @@ export const defaultEffectLimits: EffectLimits = {
 
 const maxCountingMs = 1_500;
 
+/** `visit` gets each effect with the very bytes that the hash covers. */
+export type VisitEffect = (effect: Effect, ...change: Parameters<VisitChange>) => void;
+
 export function listEffects(
   folders: DraftFolders,
   signal: AbortSignal,
   limits: EffectLimits = defaultEffectLimits,
+  visit?: VisitEffect,
 ): Promise<Effects | TooLarge> {
   return withinLimits(async () => {
     const found: Effect[] = [];
     const counter = createLineCounter();
-    const { hash } = await readLayerChanges(folders, limits, signal, async (change, { from, to }) => {
-      found.push({ ...describeChange(change), ...counter.count(from, to) });
+    const { hash } = await readLayerChanges(folders, limits, signal, async (change, contents) => {
+      const effect = { ...describeChange(change), ...kindOf(change, contents) };
+      found.push({ ...effect, ...(effect.isBinary ? {} : counter.count(contents)) });
+      visit?.(effect, change, contents);
     });
     groupFolders(found);
     const effects = sortEffects(found);
@@ -74,24 +80,38 @@ function describeChange(change: LayerChange): Effect {
   };
 }
 
-type LineCounts = Pick<Effect, "isBinary" | "linesAdded" | "linesRemoved">;
+type Contents = Parameters<VisitChange>[1];
+
+/** What was text stays text, and so does what programs run or read as text. */
+function kindOf(change: LayerChange, { from, to }: Contents): Partial<Effect> & Pick<Effect, "isBinary"> {
+  const content = to ?? from;
+  if (content === undefined || [from, to].some((each) => each?.isText) || isScriptName(change.path))
+    return { isBinary: false };
+  return { isBinary: true, fileType: fileTypeOf(content.start), notes: binaryNotes(change) };
+}
+
+/** Of a program that was executable before, too. */
+function binaryNotes(change: LayerChange): string[] {
+  const notes = modeNotes(change);
+  const { to } = change;
+  const isExecutable = to.type === "file" && (to.mode & 0o111) !== 0;
+  return isExecutable && !notes.includes("executable") ? ["executable", ...notes] : notes;
+}
 
 function createLineCounter() {
   let spentMs = 0;
   return {
-    count(from: FileContent | undefined, to: FileContent | undefined): LineCounts {
-      if (from?.isBinary || to?.isBinary) return { isBinary: true };
+    count({ from, to }: Contents): Pick<Effect, "linesAdded" | "linesRemoved"> {
       if (from === undefined || to === undefined) {
         const added = to === undefined ? {} : { linesAdded: to.lines };
-        return { isBinary: false, ...added, ...(from === undefined ? {} : { linesRemoved: from.lines }) };
+        return { ...added, ...(from === undefined ? {} : { linesRemoved: from.lines }) };
       }
-      if (from.hash === to.hash) return { isBinary: false };
-      if (from.whole === undefined || to.whole === undefined || spentMs > maxCountingMs) return { isBinary: false };
-      if (Math.max(from.lines, to.lines) > maxDiffLines) return { isBinary: false };
+      if (from.hash === to.hash) return {};
+      if (from.whole === undefined || to.whole === undefined || spentMs > maxCountingMs) return {};
       const start = performance.now();
       const { added, removed } = countEdits(diffLines(linesOf(from.whole), linesOf(to.whole)));
       spentMs += performance.now() - start;
-      return { isBinary: false, linesAdded: added, linesRemoved: removed };
+      return { linesAdded: added, linesRemoved: removed };
     },
   };
 }

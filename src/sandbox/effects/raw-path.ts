@@ -14,7 +14,7 @@ export function encodeBytes(bytes: Buffer): string {
   return bytes.toString("utf8").replace(/[%\p{Cc}]/gu, (character) => percent(Buffer.from(character)));
 }
 
-function decodeBytes(text: string): Buffer {
+export function decodeBytes(text: string): Buffer {
   if (plainName.test(text)) return Buffer.from(text, "latin1");
   const pieces = text.split(/(%[0-9A-F]{2})/).map((piece) => {
     return /^%[0-9A-F]{2}$/.test(piece) ? Buffer.from(piece.slice(1), "hex") : Buffer.from(piece, "utf8");
@@ -42,9 +42,12 @@ export function joinPath(parent: RawPath, name: Buffer): RawPath {
   return parent === "" ? encoded : `${parent}/${encoded}`;
 }
 
-/** Escapes characters that hide, reorder or break text so that different names look different. */
+/** Escapes characters that hide, reorder or break text. Different names look different, also if a name looks escaped. */
 export function displayPath(raw: RawPath): string {
-  const text = raw.replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16)));
+  const text = raw
+    .replace(/<(?=U\+)/g, codePointText)
+    .replace(/(?<!\\)\\+(?!\\)(?=[xnt]|%(?!25))/g, "$&$&")
+    .replace(/%([0-9A-F]{2})/g, (_, hex: string) => displayByte(Number.parseInt(hex, 16)));
   return text.replace(hiddenCharacters, codePointText).replace(invisibleInNames, codePointText);
 }
 

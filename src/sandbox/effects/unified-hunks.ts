@@ -1,11 +1,6 @@
 /** Formats line edits as hunks of a unified diff, with three lines of context. */
 import type { LineEdit } from "./line-diff.ts";
 
-interface HunkLimits {
-  maxFileLines: number;
-  maxLineLength: number;
-}
-
 interface Hunk {
   oldStart: number;
   oldLines: number;
@@ -16,22 +11,13 @@ interface Hunk {
 
 const contextLines = 3;
 
-export function formatHunks(edits: readonly LineEdit[], limits: HunkLimits): { text: string; isCut: boolean } {
+export function formatHunks(edits: readonly LineEdit[]): string {
   const text: string[] = [];
-  let printed = 0;
-  let isCut = false;
-  for (const hunk of createHunks(edits)) {
-    text.push(`@@ -${range(hunk.oldStart, hunk.oldLines)} +${range(hunk.newStart, hunk.newLines)} @@\n`);
-    for (const line of hunk.lines) {
-      if (printed++ >= limits.maxFileLines) {
-        return { text: `${text.join("")}… more lines not shown\n`, isCut: true };
-      }
-      const shown = formatLine(line, limits.maxLineLength);
-      isCut ||= shown.isCut;
-      text.push(shown.text);
-    }
+  for (const { oldStart, oldLines, newStart, newLines, lines } of createHunks(edits)) {
+    text.push(`@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@\n`);
+    for (const line of lines) text.push(line.endsWith("\n") ? line : `${line}\n\\ No newline at end of file\n`);
   }
-  return { text: text.join(""), isCut };
+  return text.join("");
 }
 
 function createHunks(edits: readonly LineEdit[]): Hunk[] {
@@ -83,12 +69,4 @@ function createHunks(edits: readonly LineEdit[]): Hunk[] {
 function range(start: number, lines: number): string {
   if (lines === 0) return `${start - 1},0`;
   return lines === 1 ? `${start}` : `${start},${lines}`;
-}
-
-function formatLine(line: string, maxLength: number): { text: string; isCut: boolean } {
-  const hasBreak = line.endsWith("\n");
-  const content = hasBreak ? line.slice(0, -1) : line;
-  const isCut = content.length > maxLength;
-  const shown = isCut ? `${content.slice(0, maxLength)}… (${content.length} characters)` : content;
-  return { text: `${shown}\n${hasBreak ? "" : "\\ No newline at end of file\n"}`, isCut };
 }

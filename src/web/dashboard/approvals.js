@@ -62,6 +62,7 @@ export function createApprovals({ say, update, onAnswered }) {
         ${approval.reason === null ? nothing : html`<p class="quiet">${approval.reason}</p>`}
         ${approval.changes === null ? block(approval.call, "The whole call") : changesView(approval, state)}
         ${approval.facts.map((fact) => html`<p class="fact">${fact}</p>`)}
+        ${approval.undo === null ? nothing : html`<p class="quiet">${approval.undo}</p>`}
         ${approval.warning === null ? nothing : html`<p class="warning">${approval.warning}</p>`}
         ${approval.progress === null ? nothing : html`<p class="quiet">${approval.progress}</p>`}
         ${approval.canAnswer ? answers(approval, state, { labels, about, approveLabel }) : html`<p class="quiet">Only ${approval.approvers} can answer this.</p>`}
@@ -74,15 +75,19 @@ export function createApprovals({ say, update, onAnswered }) {
         <form class="answers" @submit=${(event) => deny(approval, event)}>
           <label>Reason, with ${labels.deny} (optional)
             <input name="reason" type="text" maxlength="2000" autocomplete="off" ?disabled=${state.isBusy}></label>
-          <button type="button" class="approve" ?disabled=${state.isBusy} aria-label=${`${approveLabel}: ${about}`}
-            @click=${() => approve(approval, state)}>${approveLabel}</button>
+          ${
+            approval.choices.includes("approve")
+              ? html`<button type="button" class="approve" ?disabled=${state.isBusy} aria-label=${`${approveLabel}: ${about}`}
+            @click=${() => approve(approval, state)}>${approveLabel}</button>`
+              : nothing
+          }
           <button type="submit" class="deny" ?disabled=${state.isBusy} aria-label=${`${labels.deny}: ${about}`}>${labels.deny}</button>
           ${approval.choices.includes("diff") ? html`<button type="button" @click=${() => diff(approval)}>Show diff</button>` : nothing}
         </form>`;
   }
 
   function changesView({ changes, choices }, state) {
-    const { summary, files, moreFiles, commands, lastOutput, diff } = changes;
+    const { summary, files, moreFiles, commands, moreCommands = 0, lastOutput, diff } = changes;
     const onToggle = (index, isKept) => {
       if (isKept) state.left.delete(index);
       else state.left.add(index);
@@ -102,6 +107,7 @@ export function createApprovals({ say, update, onAnswered }) {
         )}
         ${moreFiles === 0 ? nothing : html`<li>${moreFiles === 1 ? "and 1 more file" : `and ${moreFiles} more files`}</li>`}
       </ul>
+      ${moreCommands === 0 ? nothing : html`<p class="quiet">Earlier commands are in Show diff: ${moreCommands}.</p>`}
       ${commands.length === 0 ? nothing : html`<ul class="commands" aria-label="Commands that ran">${commands.map(({ text, outcome }) => html`<li><code>${text}</code> — ${outcome}</li>`)}</ul>`}
       ${lastOutput === undefined ? nothing : block(lastOutput, "Last output")}
       ${diff === undefined ? nothing : shortDiff(diff)}`;

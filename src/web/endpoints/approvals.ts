@@ -24,6 +24,8 @@ export interface ApprovalRow {
   why: string[];
   warning: string | null;
   facts: string[];
+  /** Whether it can be undone. */
+  undo: string | null;
   /** Shown instead of `call` for changes to a folder. */
   changes: ShownChanges | null;
   /** Button labels, if Approve and Deny would not say what they do. */
@@ -110,6 +112,7 @@ function rowOf(card: ApprovalCard, item: CardItem): Omit<ApprovalRow, "canAnswer
     why: item.why,
     warning: item.warning ?? null,
     facts: item.facts ?? [],
+    undo: item.undo ?? null,
     changes: item.changes ?? null,
     labels: item.changes?.labels ?? item.labels ?? null,
     choices: item.choices,

@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { escapeHiddenLines } from "../../../src/approvals/card-text.ts";
-import { createDiff } from "../../../src/sandbox/effects/create-diff.ts";
+import { escapeFile } from "../../../src/approvals/card-text.ts";
+import { createDiff, type DraftDiff } from "../../../src/sandbox/effects/create-diff.ts";
 import type { Effects } from "../../../src/sandbox/effects/effect.ts";
 import { defaultEffectLimits, listEffects } from "../../../src/sandbox/effects/list-effects.ts";
 import { planMerge } from "../../../src/sandbox/effects/merge-plan.ts";
@@ -28,6 +28,12 @@ async function effectsOf(draft: Draft): Promise<Effects> {
   const effects = await listEffects(draft, never);
   if (effects.type !== "effects") throw new Error("too large");
   return effects;
+}
+
+async function diffOf(draft: Draft): Promise<DraftDiff> {
+  const diff = await createDiff(draft, never);
+  if (diff.type !== "diff") throw new Error("too large");
+  return diff;
 }
 
 async function listed(draft: Draft) {
@@ -217,7 +223,7 @@ test("the diff is what git prints", async () => {
   const command =
     "sed -i -e '3s/.*/three/' -e '8d' -e '30a more' long; rm gone; printf 'y\\n' > 'no end'; chmod 755 tool; printf 'n\\n' > new; : > empty; ln -s new link";
   const draft = await draftOf(setup, command);
-  const { text, isCut } = await createDiff(draft, await effectsOf(draft), never);
+  const { text, missing } = await diffOf(draft);
   const repository = join(draft.root, "repository");
   const git = (...args: string[]) =>
     execFileSync("git", ["-C", repository, "-c", "user.name=t", "-c", "user.email=t@t", ...args], { encoding: "utf8" });
@@ -237,33 +243,34 @@ test("the diff is what git prints", async () => {
       .toSorted();
   expect(sections(text)).toEqual(sections(expected));
   expect(text.startsWith("diff --git a/gone b/gone\ndeleted file mode 100644\n")).toBe(true);
-  expect(isCut).toBe(false);
+  expect(missing).toBeUndefined();
 });
 
-test("binary files are described, not printed, and a card shows hidden characters as in calls", async () => {
+test("binary files are described with their bytes, and a card shows hidden characters as in calls", async () => {
   const draft = await draftOf(
     "head -c 12000 /dev/zero > bin",
     "head -c 14000 /dev/zero > bin; printf 'a\\e[2J\\xe2\\x80\\xaeb\\n' > t; printf 'caf\\xe9\\n' > latin; printf 'dos\\r\\n' > dos",
   );
-  const { text } = await createDiff(draft, await effectsOf(draft), never);
-  expect(text).toContain("Binary file changed, 11.7 KiB → 13.7 KiB\n");
-  expect(escapeHiddenLines(text)).toContain("+a\\u{1B}[2J\\u{202E}b\n");
-  expect(escapeHiddenLines(text)).toContain("+dos␍\n");
-  expect(text).toContain("Binary file added, 5 B\n");
+  const { text } = await diffOf(draft);
+  const shown = await escapeFile(text);
+  expect(shown).toContain("Binary file changed, 11.7 KiB → 13.7 KiB: unknown data\n");
+  expect(shown).toContain("-\\u{0 ×12000}\n");
+  expect(shown).toContain("+a\\u{1B}[2J\\u{202E}b\n");
+  expect(shown).toContain("+dos␍\n");
+  expect(shown).toContain("+caf\\x{E9}\n");
 });
 
-test("huge and hostile files are described in bounded time, while the event loop turns", async () => {
+test("huge and hostile files are whole or said to be missing, in bounded time, while the event loop turns", async () => {
   const draft = await draftOf(
     "seq 1 40000 > different; head -c 50000000 /dev/urandom | base64 > large; head -c 900000 /dev/zero | tr '\\0' a > line",
     "seq 40001 80000 > different; echo end >> large; echo x >> line; head -c 10000000 /dev/zero | tr '\\0' b > one-line; seq 200000 > added",
   );
   let turns = 0;
   const timer = setInterval(() => turns++, 1);
-  const effects = await effectsOf(draft);
-  const { text, isCut } = await createDiff(draft, effects, never);
+  const { text, missing, effects } = await diffOf(draft);
   clearInterval(timer);
-  expect(isCut).toBe(true);
-  expect(text.length).toBeLessThan(300_000);
+  expect(missing).toBe("large has 64.4 MiB.");
+  expect(text.length).toBeLessThan(10_000_000);
   expect(effects.effects.map(({ raw, linesAdded }) => [raw, linesAdded])).toEqual([
     ["different", 40_000],
     ["large", undefined],

@@ -5,12 +5,13 @@ import { element } from "./dom.js";
 const filesBeforeFold = 3;
 
 export function askedChanges({ changes, facts }) {
-  const { summary, files, moreFiles, commands, lastOutput, diff } = changes;
+  const { summary, files, moreFiles, commands, moreCommands = 0, lastOutput, diff } = changes;
   return [
     summary !== "" && element("p", { class: "changes-summary", text: summary }),
     factsView(facts),
     files.length > 0 && fileList(files),
     moreFiles > 0 && element("p", { class: "card-note", text: moreText(moreFiles) }),
+    moreCommands > 0 && element("p", { class: "card-note", text: earlierText(moreCommands) }),
     commands.length > 0 && commandList(commands),
     lastOutput !== undefined &&
       element("pre", {
@@ -83,6 +84,10 @@ function commandList(commands) {
       element("li", {}, element("code", { text }), " — ", element("span", { text: outcome })),
     ),
   );
+}
+
+function earlierText(count) {
+  return `${count === 1 ? "1 earlier command is" : `${count.toLocaleString("en")} earlier commands are`} in Show diff`;
 }
 
 function moreText(count) {

@@ -43,13 +43,13 @@ export function moreFilesText(count: number): string {
 
 type Command = ShownChanges["commands"][number];
 
-export function commandSection(commands: Command[], room: number): Fitted {
+export function commandSection(commands: Command[], moreCommands: number, room: number): Fitted {
   if (commands.length === 0) return nothing;
   const titled = (missing: number) => sectionTitle("Commands", missing, "before them");
   const most = room - codeBlock("").length - titled(1_000_000).length - 1;
   const { lines, longest } = linesOf(commands, commandLine, most);
   const shown = linesWithin(lines.toReversed(), most).toReversed();
-  const missing = commands.length - shown.length;
+  const missing = commands.length - shown.length + moreCommands;
   const isFull = ({ text, outcome }: Command) => text.length <= longest && outcome.length <= maxOutcomeLength;
   return { text: withBlock(titled(missing), shown, ""), isWhole: missing === 0 && commands.every(isFull) };
 }

@@ -2,6 +2,7 @@
 import { shortenStart } from "../../../../lib/text/shorten.ts";
 import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
 import { escapePlain, visiblePath } from "../plain-text.ts";
+import { maxShownText } from "../receipt-file.ts";
 import { closingLines, type Fitted, factLines, fitLines, warningLines } from "./card-lines.ts";
 import { commandSection, fileSection, moreFilesText, textSection } from "./changes-sections.ts";
 
@@ -16,8 +17,10 @@ const reservedLength = 360;
 
 /** `isWhole` is true if everything is visible here or behind one of the card's buttons. */
 export function changesText(item: CardItem, changes: ShownChanges, { room, fileName }: ChangesOptions): Fitted {
-  const { summary, files, moreFiles, commands, lastOutput = "", diff = "" } = changes;
-  const hasDiffButton = item.choices.includes("diff");
+  const { summary, files, moreFiles, commands, moreCommands = 0, lastOutput = "", diff = "" } = changes;
+  // Without files, it can only show a diff of a few messages.
+  const fits = fileName !== undefined || (changes.wholeBytes ?? 0) <= maxShownText;
+  const hasDiffButton = item.choices.includes("diff") && fits;
   const closing = fitLines(closingLines(item), Math.floor(room / 4));
   const opening = fitLines([...warningLines(item), ...summaryLine(summary), ...factLines(item)], Math.floor(room / 4));
   let left = room - reservedLength - closing.text.length - opening.text.length;
@@ -27,7 +30,7 @@ export function changesText(item: CardItem, changes: ShownChanges, { room, fileN
   };
   const isRest = commands.length === 0 && lastOutput === "" && diff === "";
   const shownFiles = take(fileSection(files, moreFiles, isRest ? left : left * 0.7));
-  const shownCommands = take(commandSection(commands, left * 0.4));
+  const shownCommands = take(commandSection(commands, moreCommands, left * 0.4));
   const output = take(textSection("End of the last output", lastOutput, { room: left * 0.5, keeps: "end" }));
   const where = hasDiffButton ? "Show diff" : fileName;
   const shownDiff = textSection("Diff", diff, { room: left, keeps: "beginning", language: "diff", where });
@@ -45,6 +48,8 @@ function summaryLine(summary: string) {
 }
 
 function noticeFor(fileName: string | undefined, hasDiffButton: boolean): string {
+  if (fileName !== undefined && hasDiffButton)
+    return `📎 Shortened. More is attached as \`${fileName}\`, and Show diff has everything.`;
   if (fileName !== undefined) return `📎 Shortened. Everything is attached as \`${fileName}\`.`;
   if (hasDiffButton) return "⚠️ Shortened. Use Show diff to see every change.";
   return "⚠️ This is too long for a card and I can't attach files here, so it can't be approved here.";

@@ -1,6 +1,15 @@
 /** A turn's changes to its folder, as blocks. Whatever does not fit is behind Show diff or in a file, never dropped. */
 import { formatNumber } from "../../../../lib/text/format-number.ts";
-import { type CardItem, maxShownFiles, type ShownChange, type ShownChanges } from "../../../../ports/card.ts";
+import {
+  type CardItem,
+  maxCommandCharacters,
+  maxOutcomeCharacters,
+  maxShownCommands,
+  maxShownFiles,
+  maxSummaryCharacters,
+  type ShownChange,
+  type ShownChanges,
+} from "../../../../ports/card.ts";
 import { choiceLabel } from "../../../shared/card-choices.ts";
 import { smallLine } from "../blocks.ts";
 import type { Block } from "../render.ts";
@@ -11,12 +20,8 @@ import { headlineElements } from "./card-line.ts";
 type Files = { name: string; text: string }[];
 
 /** Even with 25 files, these limits leave room for facts, the rule that Allow creates, and who may answer. */
-const maxSummaryCharacters = 500;
 const maxPathCharacters = 110;
 const maxDetailCharacters = 40;
-const maxCommands = 8;
-const maxCommandCharacters = 120;
-const maxOutcomeCharacters = 60;
 const maxOutputCharacters = 1_000;
 /** People would scroll past a card with a longer diff. */
 const maxDiffCharacters = 4_000;
@@ -41,7 +46,7 @@ export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking
   const blocks = [
     richText([...headlineElements(item), plain(summary === "" ? "" : `\n${middleCut(summary, maxSummaryCharacters)}`)]),
     ...fileBlocks(changes, asking.files),
-    ...commandBlocks(changes.commands),
+    ...commandBlocks(item, changes),
     ...(lastOutput === undefined || lastOutput === "" ? [] : outputBlocks(lastOutput)),
   ];
   return [...blocks, ...diffBlocks(item, changes, asking, blocks)];
@@ -103,15 +108,18 @@ function reportedLines(changes: ShownChanges): string[] {
 }
 
 /** Shows the latest commands, because they may have repaired an earlier failure. */
-function commandBlocks(commands: ShownChanges["commands"]): Block[] {
+function commandBlocks(item: CardItem, { commands, moreCommands = 0 }: ShownChanges): Block[] {
   if (commands.length === 0) return [];
-  const shown = commands.slice(-maxCommands);
-  const earlier = commands.length - shown.length;
+  const shown = commands.slice(-maxShownCommands);
+  const earlier = commands.length - shown.length + moreCommands;
   const lines = shown.map(
     ({ text, outcome }) => `• ${commandText(text)} — ${middleCut(outcome, maxOutcomeCharacters)}`,
   );
   const first = earlier === 0 ? [] : [`… ${counted(earlier, "earlier command")}`];
-  return [richText([bold("Commands\n"), plain([...first, ...lines].join("\n"))])];
+  const isWhole = earlier === 0 && shown.every(({ text }) => text.length <= maxCommandCharacters);
+  const where =
+    isWhole || !item.choices.includes("diff") ? "" : `\n${choiceLabel("diff", item)} has all of them, whole.`;
+  return [richText([bold("Commands\n"), plain([...first, ...lines].join("\n")), italic(where)])];
 }
 
 function commandText(text: string): string {

@@ -1,0 +1,63 @@
+/** Names the type of a binary file by its first bytes, for people who decide whether to keep it. */
+
+interface Signature {
+  at?: number;
+  bytes: string;
+  name: string;
+}
+
+/** Bytes as Latin-1. Programs first. */
+const signatures: readonly Signature[] = [
+  { bytes: "\x7fELF", name: "Linux program or library" },
+  { bytes: "MZ", name: "Windows program or library" },
+  { bytes: "\xcf\xfa\xed\xfe", name: "macOS program or library" },
+  { bytes: "\xca\xfe\xba\xbe", name: "Java class or macOS program" },
+  { bytes: "\0asm", name: "WebAssembly program" },
+  { bytes: "\x89PNG", name: "PNG picture" },
+  { bytes: "\xff\xd8\xff", name: "JPEG picture" },
+  { bytes: "GIF8", name: "GIF picture" },
+  { at: 8, bytes: "WEBP", name: "WebP picture" },
+  { at: 8, bytes: "WAVE", name: "WAV sound" },
+  { bytes: "BM", name: "BMP picture" },
+  { bytes: "\0\0\x01\0", name: "icon" },
+  { bytes: "II*\0", name: "TIFF picture" },
+  { bytes: "MM\0*", name: "TIFF picture" },
+  { bytes: "%PDF", name: "PDF document" },
+  { bytes: "PK\x03\x04", name: "ZIP archive or Office document" },
+  { bytes: "\x1f\x8b", name: "gzip archive" },
+  { bytes: "BZh", name: "bzip2 archive" },
+  { bytes: "\xfd7zXZ", name: "xz archive" },
+  { bytes: "\x28\xb5\x2f\xfd", name: "Zstandard archive" },
+  { bytes: "7z\xbc\xaf", name: "7-Zip archive" },
+  { bytes: "Rar!", name: "RAR archive" },
+  { at: 257, bytes: "ustar", name: "tar archive" },
+  { bytes: "\xd0\xcf\x11\xe0", name: "old Office document" },
+  { bytes: "SQLite format 3\0", name: "SQLite database" },
+  { bytes: "DIRC", name: "git index" },
+  { bytes: "PACK", name: "git pack" },
+  { bytes: "\xfftOc", name: "git pack index" },
+  { bytes: "\x78\x01", name: "compressed data, as in git" },
+  { bytes: "\x78\x9c", name: "compressed data" },
+  { at: 4, bytes: "ftyp", name: "MP4 video or sound" },
+  { bytes: "\x1a\x45\xdf\xa3", name: "Matroska or WebM video" },
+  { bytes: "OggS", name: "Ogg sound or video" },
+  { bytes: "ID3", name: "MP3 sound" },
+  { bytes: "fLaC", name: "FLAC sound" },
+  { bytes: "wOF2", name: "font" },
+  { bytes: "wOFF", name: "font" },
+  { bytes: "\0\x01\0\0\0", name: "font" },
+  { bytes: "OTTO", name: "font" },
+];
+
+export function fileTypeOf(start: Buffer): string {
+  const head = start.subarray(0, 512).toString("latin1");
+  return signatures.find(({ at = 0, bytes }) => head.startsWith(bytes, at))?.name ?? "unknown data";
+}
+
+const scriptName =
+  /(?:^|\/)(?:[^/]*\.(?:sh|bash|zsh|fish|ksh|csh|ps1|psm1|bat|cmd|py|pyw|rb|pl|pm|php|js|mjs|cjs|jsx|ts|mts|cts|tsx|lua|r|tcl|awk|sed|sql|service|desktop|ya?ml|json|toml|ini|conf|cfg|env|mk|gradle|cmake)|Makefile|makefile|GNUmakefile|Dockerfile|Jenkinsfile|Rakefile|Gemfile|Vagrantfile|\.[^/]*rc|\.(?:bash_)?profile)$/i;
+
+/** True if programs read files of this name as text, whatever is in them. */
+export function isScriptName(path: string): boolean {
+  return scriptName.test(path);
+}

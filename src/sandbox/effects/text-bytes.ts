@@ -1,0 +1,83 @@
+/**
+ * Turns the bytes of any file into text without loss. A byte that is no UTF-8 becomes a lone surrogate, U+DC80 to U+DCFF,
+ * which no text in UTF-8 has; whoever shows the text escapes it as `\x{E9}`. So no byte turns a text into something that
+ * can't be shown, and two files never look alike.
+ */
+import { isUtf8 } from "node:buffer";
+
+/** Well-formed sequences of several bytes, or a byte that belongs to none. */
+const beyondAscii = new RegExp(
+  String.raw`((?:[\xC2-\xDF][\x80-\xBF]|\xE0[\xA0-\xBF][\x80-\xBF]|[\xE1-\xEC\xEE\xEF][\x80-\xBF]{2}|\xED[\x80-\x9F][\x80-\xBF]|` +
+    String.raw`\xF0[\x90-\xBF][\x80-\xBF]{2}|[\xF1-\xF3][\x80-\xBF]{3}|\xF4[\x80-\x8F][\x80-\xBF]{2})+)|[\x80-\xFF]`,
+  "g",
+);
+/** Control characters that texts do not have. Escape sequences, form feeds and backspaces occur in logs. */
+const isControl = Uint8Array.from({ length: 256 }, (_, byte) =>
+  (byte < 0x20 && ![0x08, 0x09, 0x0a, 0x0c, 0x0d, 0x1b].includes(byte)) || byte === 0x7f ? 1 : 0,
+);
+/** Machine code, pictures and compressed data have twice as many; text in any encoding has next to none. */
+export const maxControlShare = 0.05;
+const surrogateBase = 0xdc00;
+/** As the program `strings` finds them, also with NULs between the characters. */
+const textPart = /(?:[\t\x20-\x7e]\0{0,3}){4,}/g;
+
+export function bytesAsText(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString("utf8");
+  return bytes
+    .toString("latin1")
+    .replace(beyondAscii, (found, valid: string | undefined) =>
+      valid === undefined
+        ? String.fromCharCode(surrogateBase + found.charCodeAt(0))
+        : Buffer.from(valid, "latin1").toString("utf8"),
+    );
+}
+
+/** True if most of the bytes are text, in whatever encoding, or if a system would run them as a script. */
+export function isText(bytes: Buffer): boolean {
+  if (startsScript(bytes) || utf16Of(bytes) !== undefined) return true;
+  return countControls(bytes) <= bytes.length * maxControlShare;
+}
+
+export function startsScript(bytes: Buffer): boolean {
+  return bytes[0] === 0x23 && bytes[1] === 0x21;
+}
+
+export function countControls(bytes: Buffer): number {
+  let count = 0;
+  for (const byte of bytes) count += isControl[byte] ?? 0;
+  return count;
+}
+
+export type Utf16 = "utf16le" | "utf16be";
+
+/**
+ * The text of a file in UTF-16, or undefined. Only if its bytes hide nothing: a shell skips the NULs of UTF-16 and runs
+ * the rest, so every other byte must be no letter of ASCII where the text does not show that letter.
+ */
+export function utf16Of(bytes: Buffer): { encoding: Utf16; text: string } | undefined {
+  if (bytes.length < 2 || bytes.length % 2 === 1) return undefined;
+  const encoding = utf16Kind(bytes);
+  if (encoding === undefined) return undefined;
+  const text = (encoding === "utf16le" ? bytes : Buffer.from(bytes).swap16()).toString("utf16le");
+  return text.isWellFormed() && !hidesAscii.test(text) ? { encoding, text } : undefined;
+}
+
+/** Characters with a high byte that is printable ASCII or white space, such as U+6563, whose bytes are `ec`. */
+const hidesAscii = /[\u0900-\u0aff\u0d00-\u0dff\u2000-\u7eff]/;
+
+function utf16Kind(bytes: Buffer): Utf16 | undefined {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf16le";
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf16be";
+  // Without a byte order mark: text in Latin letters has a NUL in nearly every second place, and nowhere else.
+  let [even, odd] = [0, 0];
+  for (let at = bytes.indexOf(0); at >= 0; at = bytes.indexOf(0, at + 1)) at % 2 === 0 ? even++ : odd++;
+  const [most, least] = [Math.max(even, odd), Math.min(even, odd)];
+  if (least > 0 || most < bytes.length * 0.4) return undefined;
+  return odd > even ? "utf16le" : "utf16be";
+}
+
+/** What can be read in a binary file: runs of at least four printable characters. */
+export function textParts(bytes: Buffer): string[] {
+  const found = bytes.toString("latin1").match(textPart) ?? [];
+  return found.map((part) => part.replaceAll("\0", ""));
+}
