@@ -3,7 +3,7 @@
  * covers the shown files, and no turn waits for the decision. A record may also report changes already kept so that
  * people can undo them.
  */
-import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest } from "../ports/approval.ts";
+import type { ApprovalRecord, ChangesGrant, ChangesOutcome, ChangesRecord, ChangesRequest } from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { Author } from "../ports/message.ts";
@@ -70,10 +70,14 @@ async function changesRecord(
   const asked = { platform: target.platform, by: requester, alsoAsked };
   const rule = ruleForAll(ruleFor(context.policy, keepChangesTool, isMasked), asked);
   const createdAt = context.now();
-  const matches: GateMatch[] =
-    grant === undefined
-      ? []
-      : [{ kind: "confirm", skill: changesSource, ...grant, file: changesSource, line: 0, form: "exact" }];
+  const matches = (grant?.rules ?? []).map(
+    (rule): GateMatch => ({
+      kind: "confirm",
+      skill: changesSource,
+      ...rule,
+      ...{ file: changesSource, line: 0, form: "exact" },
+    }),
+  );
   const record: ApprovalRecord = {
     ...{ id: createApprovalId(), cardId, turnId, conversationId: target.conversationId, scope, target },
     ...{ requester, alsoAsked, workingFolder, matches, changes, ...rule, createdAt, expiresAt },
@@ -85,7 +89,7 @@ async function changesRecord(
   if (changes.kind === "report") return record;
   const impossibility = impossibilityOf(rule);
   if (impossibility !== undefined) return { ...record, reason: impossibility };
-  return isMasked ? record : await withGrants(context, record);
+  return isMasked || grant?.covers === undefined ? record : await withGrants(context, record, changes, grant.covers);
 }
 
 /** Checks the complete diff, because people can read it even if the card does not show it. */
@@ -98,12 +102,25 @@ async function isHidingSecrets(
   return areChangesMasked(changes, diff, mask);
 }
 
-async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Promise<ApprovalRecord> {
+async function withGrants(
+  context: ApprovalsContext,
+  record: ApprovalRecord,
+  changes: ChangesRecord,
+  { shown, lost, problem }: NonNullable<ChangesGrant["covers"]>,
+): Promise<ApprovalRecord> {
   const { target, conversationId, matches, quorum, approvers, notRequester } = record;
   const rule = { quorum, approvers, notRequester };
   const requester = requesterOf(record);
   const place = { platform: target.platform, conversationId, matches, requester, rule };
-  return (await grantedRecord(context, record, await context.grants.covering(place))) ?? record;
+  const grants = await context.grants.covering(place);
+  if (grants === undefined) return record;
+  const why = await problem([...new Set(grants.flatMap((grant) => grant.lost ?? []))]);
+  if (why !== undefined) {
+    const summary = `${changes.shown.summary} ${why}`;
+    return { ...record, changes: { ...changes, shown: { ...changes.shown, summary } } };
+  }
+  if (!(await context.grants.addLost(grants, lost))) return record;
+  return (await grantedRecord(context, { ...record, changes: { ...changes, ...shown } }, grants)) ?? record;
 }
 
 export async function redeemChanges(context: ApprovalsContext, approvalId: string): Promise<ChangesOutcome> {

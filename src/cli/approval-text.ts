@@ -68,7 +68,9 @@ function changesLines({ title, summary, files, moreFiles, commands, lastOutput }
   return [
     title,
     ...(summary === "" ? [] : [summary]),
-    ...files.map(({ path, action, detail }) => `  ${action.padEnd(7)}  ${path}  ${detail}`.trimEnd()),
+    ...files.map(({ path, action, detail, warning = "" }) =>
+      [`  ${action.padEnd(7)}`, path, detail, warning].filter((part) => part !== "").join("  "),
+    ),
     ...(moreFiles > 0 ? [moreFiles === 1 ? "  and 1 more file" : `  and ${moreFiles} more files`] : []),
     ...commands.map(({ text, outcome }) => `$ ${text} — ${outcome}`),
     ...(lastOutput === undefined ? [] : lastOutput.split("\n").map((line) => `  | ${line}`)),

@@ -147,6 +147,8 @@ export interface GrantRecord {
   /** Giving the grant again extends it and updates this time. */
   givenAt: number;
   expiresAt: number;
+  /** Files that changes under this grant have deleted or emptied. */
+  lost?: string[];
   origin: { approvalId: string; cardId: string; turnId: string; userId: string; scope: Scope; tool: string };
   revokedBy?: Author;
   revokedAt?: number;
@@ -160,6 +162,20 @@ export type ApprovalOutcome =
   | { type: "approved"; by: Author; call: ToolCall; isEdited: boolean }
   | { type: "refused"; state: Exclude<ApprovalState, "open" | "approved" | "consumed">; by?: Author; reason?: string };
 
+export interface ChangesGrant {
+  /** What Allow would allow. */
+  rules: { pattern: string; reason: string }[];
+  /** Present if grants for all of these rules cover these changes. */
+  covers?: {
+    /** Names every file, because nobody sees the changes before they are kept. */
+    shown: Pick<ChangesRecord, "shown" | "paths">;
+    /** The files that are deleted or emptied. They count until the grant ends. */
+    lost: string[];
+    /** Why people are asked nevertheless, after these files were lost under the grant. */
+    problem(lostBefore: readonly string[]): Promise<string | undefined>;
+  };
+}
+
 export interface ChangesRequest {
   turnId: string;
   target: ReplyTarget;
@@ -168,8 +184,8 @@ export interface ChangesRequest {
   alsoAsked?: string[];
   workingFolder: string;
   changes: ChangesRecord;
-  /** Absent if the changes can't be approved in advance. */
-  grant?: { pattern: string; reason: string };
+  /** Absent if no such changes can be approved in advance. */
+  grant?: ChangesGrant;
   undo?: string;
   expiresAt: number | null;
 }

@@ -47,6 +47,11 @@ async function createDriver(): Promise<ChangesDriver> {
             .map((message) => ({ text: cardText(message), buttons: message.buttons.map(({ label }) => label) })),
         press: async (button, by = "Ann") =>
           await answered((by === "Ann" ? discord.ann : discord.ben).click(await newest(), button)),
+        async allow() {
+          const more = discord.ann.click(await newest(), "More…");
+          const menu = await discord.until(() => (more.reply()?.buttons.length ? more.reply() : undefined), 20_000);
+          await answered(discord.ann.click(menu, "Allow here for 30 min"));
+        },
         async choose(paths) {
           const click = discord.ann.click(await newest(), "Choose files…");
           const modal = await discord.until(() => click.modal(), 20_000);

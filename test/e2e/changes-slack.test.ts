@@ -52,6 +52,12 @@ async function createDriver(): Promise<ChangesDriver> {
             .filter(isCard)
             .map(({ readable, buttons }) => ({ text: readable, buttons: buttons.map(({ label }) => label) })),
         press: (button, by = "Ann") => click(button, by === "Ann" ? slack.ann : slack.ben),
+        async allow() {
+          const on = { channel: slack.general, ts: (await newest()).ts };
+          slack.interactions.click({ as: slack.ann, on, option: "Allow here for 30 min…" });
+          const view = await slack.until(() => slack.views.stack(slack.ann).at(-1), 20_000);
+          await slack.interactions.submit({ as: slack.ann, view }).acknowledged();
+        },
         async choose(paths) {
           await click("Choose files…");
           const view = await slack.until(() => slack.views.stack(slack.ann).at(-1), 20_000);
