@@ -87,7 +87,9 @@ function itemText({ headline, callText, why, warning, facts = [], changes }: Car
     ...(warning === undefined ? [] : [`Warning: ${warning}`]),
     ...why.map((line) => `Why it asks: ${line}`),
     ...(changes === undefined ? [] : [changes.title, changes.summary]),
-    ...(changes?.files ?? []).map(({ path, action, detail }) => `${action} ${path} ${detail}`.trimEnd()),
+    ...(changes?.files ?? []).map(({ path, action, detail, warning = "" }) =>
+      `${action} ${path} ${detail} ${warning}`.trimEnd(),
+    ),
     ...(changes?.commands ?? []).map(({ text, outcome }) => `$ ${text} — ${outcome}`),
     changes?.lastOutput ?? "",
     changes?.diff ?? "",

@@ -137,6 +137,7 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
     ...(choices.includes("allow") ? { grantText: clean(grantText(body, grantMs)) } : {}),
     ...(body.original === undefined ? {} : { editedFrom: callText(body.original, mask) }),
     ...(state === "open" && body.votes.length > 0 ? { progress: clean(progressText(body)) } : {}),
+    ...(changes !== undefined && body.grantIds.length > 0 ? { isGranted: true as const } : {}),
     ...(state === "open" ? {} : { outcome: settledLine(shown, headline, mask) }),
     ...(state === "open" || body.decidedAt === undefined ? {} : { settledAt: body.decidedAt }),
     ...(body.budget === undefined ? {} : budgetItem(body.budget)),

@@ -48,7 +48,7 @@ export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState
   return {
     title: line(shown.title),
     summary: isOpen || kind === "report" ? line(shown.summary) : "",
-    files: shown.files.map(({ path, action, detail }) => ({ path: exact(path), action, detail: line(detail) })),
+    files: shown.files.map((file) => ({ ...file, path: exact(file.path), detail: line(file.detail) })),
     moreFiles: shown.moreFiles,
     commands: isOpen
       ? shown.commands.map(({ text, outcome }) => ({ text: exact(text.trim()), outcome: line(outcome) }))

@@ -4,7 +4,14 @@
  * people can undo them.
  */
 import { formatBytes } from "../lib/text/format-bytes.ts";
-import type { ApprovalRecord, ChangesOutcome, ChangesRecord, ChangesRequest, WholeChanges } from "../ports/approval.ts";
+import type {
+  ApprovalRecord,
+  ChangesGrant,
+  ChangesOutcome,
+  ChangesRecord,
+  ChangesRequest,
+  WholeChanges,
+} from "../ports/approval.ts";
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import type { Author } from "../ports/message.ts";
@@ -75,10 +82,14 @@ async function changesRecord(
   const asked = { platform: target.platform, by: requester, alsoAsked };
   const rule = ruleForAll(ruleFor(context.policy, keepChangesTool, isMasked), asked);
   const createdAt = context.now();
-  const matches: GateMatch[] =
-    grant === undefined
-      ? []
-      : [{ kind: "confirm", skill: changesSource, ...grant, file: changesSource, line: 0, form: "exact" }];
+  const matches = (grant?.rules ?? []).map(
+    (rule): GateMatch => ({
+      kind: "confirm",
+      skill: changesSource,
+      ...rule,
+      ...{ file: changesSource, line: 0, form: "exact" },
+    }),
+  );
   const record: ApprovalRecord = {
     ...{ id: createApprovalId(), cardId, turnId, conversationId: target.conversationId, scope, target },
     ...{ requester, alsoAsked, workingFolder, matches, ...rule, createdAt, expiresAt },
@@ -91,7 +102,8 @@ async function changesRecord(
   if (changes.kind === "report") return record;
   const impossibility = impossibilityOf(rule);
   if (impossibility !== undefined) return { ...record, reason: impossibility };
-  return isMasked || record.changes?.unseen !== undefined ? record : await withGrants(context, record);
+  if (isMasked || record.changes?.unseen !== undefined || grant?.covers === undefined) return record;
+  return await withGrants(context, record, record.changes ?? changes, grant.covers);
 }
 
 /** Everything that people can read, and why that is not everything. It is decided here, before anybody can approve. */
@@ -118,12 +130,25 @@ function unseenFact(unseen: string, { keepsUnasked }: ChangesRequest): string {
   return `This can't be approved, because it can't be shown whole. ${unseen} Ask for it in smaller steps, or do it yourself.`;
 }
 
-async function withGrants(context: ApprovalsContext, record: ApprovalRecord): Promise<ApprovalRecord> {
+async function withGrants(
+  context: ApprovalsContext,
+  record: ApprovalRecord,
+  changes: ChangesRecord,
+  { shown, lost, problem }: NonNullable<ChangesGrant["covers"]>,
+): Promise<ApprovalRecord> {
   const { target, conversationId, matches, quorum, approvers, notRequester } = record;
   const rule = { quorum, approvers, notRequester };
   const requester = requesterOf(record);
   const place = { platform: target.platform, conversationId, matches, requester, rule };
-  return (await grantedRecord(context, record, await context.grants.covering(place))) ?? record;
+  const grants = await context.grants.covering(place);
+  if (grants === undefined) return record;
+  const why = await problem([...new Set(grants.flatMap((grant) => grant.lost ?? []))]);
+  if (why !== undefined) {
+    const summary = `${changes.shown.summary} ${why}`;
+    return { ...record, changes: { ...changes, shown: { ...changes.shown, summary } } };
+  }
+  if (!(await context.grants.addLost(grants, lost))) return record;
+  return (await grantedRecord(context, { ...record, changes: { ...changes, ...shown } }, grants)) ?? record;
 }
 
 export async function redeemChanges(context: ApprovalsContext, approvalId: string): Promise<ChangesOutcome> {

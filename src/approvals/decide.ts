@@ -130,9 +130,9 @@ export async function allow(
   const receipt = await approve(context, cardId, rows, click, (row) => giveGrants(context, row, click.by));
   if (!receipt.accepted) return receipt;
   const duration = minutesText(context.grantMs);
-  return accepted(
-    `${receipt.text} The same rule won't ask again here for ${duration}. /remora grants can revoke this.`,
-  );
+  const isAboutChanges = rows.every(({ body }) => body.changes !== undefined);
+  const what = isAboutChanges ? "Such changes to code and text files" : "The same rule";
+  return accepted(`${receipt.text} ${what} won't ask again here for ${duration}. /remora grants can revoke this.`);
 }
 
 async function giveGrants(context: ApprovalsContext, { id, body }: ApprovalRow, by: Author): Promise<void> {

@@ -51,6 +51,8 @@ export interface Grants {
     expiresAt: number,
     origin: GrantRecord["origin"],
   ): Promise<GrantRecord>;
+  /** Adds to the files that are lost under these grants. False if other changes came first. */
+  addLost(grants: readonly GrantRecord[], lost: readonly string[]): Promise<boolean>;
   /** Ignores expired grants, because they were active when they were used. */
   isAnyRevoked(ids: string[]): Promise<boolean>;
   list(conversationId?: string): Promise<GrantRecord[]>;
@@ -98,6 +100,7 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
           ...place,
           givenAt,
           expiresAt,
+          lost: [],
           origin,
         }));
         if (longer !== undefined) return longer.body;
@@ -113,6 +116,18 @@ export function createGrants(ledger: Ledger, now: () => number): Grants {
       };
       await ledger.create("grant", grant.id, { state: "active", body: grant, group: grant.conversationId });
       return grant;
+    },
+    async addLost(grants, lost) {
+      if (lost.length === 0) return true;
+      for (const { id, lost: before = [] } of grants) {
+        const added = await ledger.transition("grant", id, ["active"], "active", (grant) =>
+          (grant.lost ?? []).length === before.length
+            ? { ...grant, lost: [...new Set([...before, ...lost])] }
+            : undefined,
+        );
+        if (added === undefined) return false;
+      }
+      return true;
     },
     async isAnyRevoked(ids) {
       const entries = await Promise.all(ids.map((id) => ledger.get("grant", id)));

@@ -36,9 +36,11 @@ export function settledLine({ body, state }: SettledRow, headline: string, mask:
     case "approved":
     case "consumed": {
       if (changes?.kind === "report") return reportLine(plain(changes.result ?? "Kept"), plain(changes.shown.title));
-      if (body.grantIds.length > 0) return `${who} had allowed ${what} in advance`;
       const result = changes?.result === undefined ? "" : plain(changes.result);
-      if (changes?.mayRunAgain === true) return `${result} ${who} had approved ${what}`;
+      const isGranted = body.grantIds.length > 0;
+      if (changes?.mayRunAgain === true)
+        return `${result} ${who} had ${isGranted ? "allowed" : "approved"} ${what}${isGranted ? " in advance" : ""}`;
+      if (isGranted) return `${who} had allowed ${what} in advance${result === "" ? "" : `. ${result}`}`;
       return `${who} ${approvedText(body, headline, what, mask)}${result === "" ? "" : `. ${result}`}`;
     }
     case "denied":

@@ -4,7 +4,7 @@ import { basename, dirname } from "node:path";
 import { describePattern, describeRule } from "../lib/text/describe-rule.ts";
 import { sentence } from "../lib/text/sentence.ts";
 import type { ApprovalRecord } from "../ports/approval.ts";
-import { riskLead } from "../ports/card.ts";
+import { maxShownFiles, riskLead } from "../ports/card.ts";
 import { reachesNetwork } from "../ports/containment.ts";
 import type { GateMatch } from "../ports/gate.ts";
 import { grantableRules } from "./grants.ts";
@@ -42,8 +42,11 @@ function whyLine({ skill, file, line, pattern, reason, form }: GateMatch): strin
 
 /** What Allow would allow, so that a person can decide. Names a pattern only if its skill gives no reason. */
 export function grantText(record: ApprovalRecord, grantMs: number): string {
-  return `For ${minutesText(grantMs)}, ${allowedText(record)}.`;
+  const limits = record.changes === undefined ? "" : ` ${changesLimits}`;
+  return `For ${minutesText(grantMs)}, ${allowedText(record)}.${limits}`;
 }
+
+const changesLimits = `It still asks about files that can run by themselves, links, permissions, what is not text, much of a folder, and more than ${maxShownFiles} files at once.`;
 
 /** What has been allowed, after a time such as `Until 14:32, `. */
 export function allowedText({ matches, changes, requester: { name } }: ApprovalRecord): string {

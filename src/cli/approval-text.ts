@@ -76,7 +76,9 @@ function changesLines({
   return [
     title,
     ...(summary === "" ? [] : [summary]),
-    ...files.map(({ path, action, detail }) => `  ${action.padEnd(7)}  ${path}  ${detail}`.trimEnd()),
+    ...files.map(({ path, action, detail, warning = "" }) =>
+      [`  ${action.padEnd(7)}`, path, detail, warning].filter((part) => part !== "").join("  "),
+    ),
     ...(moreFiles > 0 ? [moreFiles === 1 ? "  and 1 more file" : `  and ${moreFiles} more files`] : []),
     ...(moreCommands > 0 ? [`$ … ${moreCommands} earlier ${moreCommands === 1 ? "command" : "commands"}`] : []),
     ...commands.map(({ text, outcome }) => `$ ${text} — ${outcome}`),

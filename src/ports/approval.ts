@@ -156,6 +156,8 @@ export interface GrantRecord {
   /** Giving the grant again extends it and updates this time. */
   givenAt: number;
   expiresAt: number;
+  /** Files that changes under this grant have deleted or emptied. */
+  lost?: string[];
   origin: { approvalId: string; cardId: string; turnId: string; userId: string; scope: Scope; tool: string };
   revokedBy?: Author;
   revokedAt?: number;
@@ -169,6 +171,20 @@ export type ApprovalOutcome =
   | { type: "approved"; by: Author; call: ToolCall; isEdited: boolean }
   | { type: "refused"; state: Exclude<ApprovalState, "open" | "approved" | "consumed">; by?: Author; reason?: string };
 
+export interface ChangesGrant {
+  /** What Allow would allow. */
+  rules: { pattern: string; reason: string }[];
+  /** Present if grants for all of these rules cover these changes. */
+  covers?: {
+    /** Names every file, because nobody sees the changes before they are kept. */
+    shown: Pick<ChangesRecord, "shown" | "paths">;
+    /** The files that are deleted or emptied. They count until the grant ends. */
+    lost: string[];
+    /** Why people are asked nevertheless, after these files were lost under the grant. */
+    problem(lostBefore: readonly string[]): Promise<string | undefined>;
+  };
+}
+
 export interface ChangesRequest {
   turnId: string;
   target: ReplyTarget;
@@ -181,8 +197,8 @@ export interface ChangesRequest {
   whole?: WholeChanges;
   /** Here changes are kept without asking, and only these are too many. So they can be approved without being shown whole. */
   keepsUnasked?: boolean;
-  /** Absent if the changes can't be approved in advance. */
-  grant?: { pattern: string; reason: string };
+  /** Absent if no such changes can be approved in advance. */
+  grant?: ChangesGrant;
   undo?: string;
   expiresAt: number | null;
 }

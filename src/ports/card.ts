@@ -47,6 +47,8 @@ export interface CardItem {
   undo?: string;
   /** Shown instead of `callText`. */
   changes?: ShownChanges;
+  /** Nobody was asked about the changes, because somebody had allowed them in advance. */
+  isGranted?: true;
 }
 
 /** All texts are escaped. An item with no choices but `undo` and `diff` only reports what was kept. */
@@ -76,6 +78,14 @@ export interface ShownChange {
   action: "deleted" | "changed" | "added";
   /** For example `+12 −3`, `14 kB`, `link to x`, `now executable`. */
   detail: string;
+  /** Never shortened, and at most 60 characters: if there is little room, the path gives up its middle. */
+  warning?: string;
+}
+
+/** Changes that were kept before anybody saw them: by the settings, or because somebody had allowed them in advance. */
+export function areUnseenChanges({ changes, state, settledAt, isGranted }: CardItem): boolean {
+  if (changes === undefined) return false;
+  return isGranted === true || (state === "consumed" && settledAt === undefined);
 }
 
 /** The label of the choice `allow`, from its `grantText`: `Allow here for 30 min…`. */

@@ -44,7 +44,9 @@ export function recordFile(report: TurnReport, view: RecordView): string {
   );
   const changes = report.changes.flatMap((change) => [
     changesText(change),
-    ...change.files.map(({ action, path, detail }) => `  - ${action} ${codeSpan(path)} ${detail}`.trimEnd()),
+    ...change.files.map(({ action, path, detail, warning = "" }) =>
+      [`  - ${action} ${codeSpan(path)}`, detail, warning].filter((part) => part !== "").join(" "),
+    ),
   ]);
   return [headText(report, view), ...sections, ...changes, ...closing(report)].join("\n\n");
 }

@@ -122,11 +122,7 @@ export function changesReport({ state, body }: ApprovalRow, texts: ReportTexts):
     ...(decidedBy === undefined || kind === "report" ? {} : { by: texts.line(decidedBy.name) }),
     ...(decidedAt === undefined || kind === "report" ? {} : { decidedAt }),
     result: texts.line(result) || reason,
-    files: shown.files.map(({ path, action, detail }) => ({
-      path: texts.line(path),
-      action,
-      detail: texts.line(detail),
-    })),
+    files: shown.files.map((file) => ({ ...file, path: texts.line(file.path), detail: texts.line(file.detail) })),
     moreFiles: shown.moreFiles,
   };
 }

@@ -1,7 +1,7 @@
 /** Approvals of changes to a folder: who decides, once, and what the card says. */
 import { describe, expect, test } from "vitest";
 import type { ApprovalPolicy } from "../../src/approvals/authority.ts";
-import type { ApprovalRecord, ChangesRecord, ChangesRequest } from "../../src/ports/approval.ts";
+import type { ApprovalRecord, ChangesGrant, ChangesRecord, ChangesRequest } from "../../src/ports/approval.ts";
 import type { ShownChanges } from "../../src/ports/card.ts";
 import type { AnswerChoice, Author, InboundAnswer } from "../../src/ports/message.ts";
 import { ann, ben, click, hour, person, setUp, target } from "./approvals-fixture.ts";
@@ -30,8 +30,14 @@ function changesWith(changes: Partial<ChangesRecord> = {}): ChangesRecord {
   return { draftId: "d1", kind: "ask", hash: "hash-1", shown: shownWith(), paths: ["old.html", "app.css"], ...changes };
 }
 
-const grantOf = (kind: string) => ({ pattern: `${kind} ${website}`, reason: `${kind} in website` });
-const grant = grantOf("keep changes without deletions");
+const rulesOf = (...kinds: string[]) =>
+  kinds.map((kind) => ({ pattern: `${kind} ${website}`, reason: `${kind} in website` }));
+/** A request for changes of these kinds, which grants for all of them cover. */
+function grantOf(kinds: string[], covers: Partial<NonNullable<ChangesGrant["covers"]>> = {}): ChangesGrant {
+  const shown = { shown: shownWith({ title: "every file" }), paths: ["app.css"] };
+  return { rules: rulesOf(...kinds), covers: { shown, lost: [], problem: async () => undefined, ...covers } };
+}
+const grant = grantOf(["change text"]);
 
 function openDesk(policy: ApprovalPolicy = {}) {
   const undone: string[] = [];
@@ -289,9 +295,9 @@ describe("a grant", () => {
     const second = await desk.ask("t2", { grant });
     expect(second.state).toBe("approved");
     expect(await desk.approvals.redeemChanges(second.approvalId)).toMatchObject({ type: "keep", by: ann });
-    const deletes = { grant: grantOf("keep changes with deletions") };
+    const deletes = { grant: grantOf(["change text", "delete text"]) };
     expect((await desk.ask("t3", deletes)).state).toBe("open");
-    const elsewhere = { grant: { ...grant, pattern: "keep changes without deletions /srv/other" } };
+    const elsewhere = { grant: { ...grant, rules: [{ pattern: "change text /srv/other", reason: "change text" }] } };
     expect((await desk.ask("t4", elsewhere)).state).toBe("open");
     // Tainted: the request brings no grant.
     expect((await desk.ask("t5")).state).toBe("open");
@@ -300,6 +306,63 @@ describe("a grant", () => {
     await desk.approvals.revokeGrant(given?.id ?? "");
     expect(await desk.approvals.redeemChanges(late.approvalId)).toMatchObject({ type: "discard" });
     expect((await desk.ask("t7", { grant })).state).toBe("open");
+  });
+
+  test("kept under it names every file, with Undo once it is kept, and what it allows can still be ended", async () => {
+    const desk = openDesk();
+    const first = await desk.ask("t1", { grant });
+    await desk.press(first.approvalId, "allow");
+    const { approvalId, card } = await desk.ask("t2", { grant });
+    expect(card.items[0]).toMatchObject({ isGranted: true, changes: { title: "every file" } });
+    await desk.approvals.redeemChanges(approvalId);
+    await desk.approvals.finishChanges(approvalId, { result: "Kept 1 file.", undoId: "u1" });
+    const { outcome, choices } = await desk.itemOf(card.id);
+    expect(outcome).toMatch(/^Ann had allowed .* in advance\. Kept 1 file\.$/);
+    expect(choices).toContain("undo");
+  });
+
+  test("never applies to changes that say that they always ask, whatever was allowed", async () => {
+    const desk = openDesk();
+    const first = await desk.ask("t1", { grant });
+    await desk.press(first.approvalId, "allow");
+    expect((await desk.ask("t2", { grant: { rules: grant.rules } })).state).toBe("open");
+    expect((await desk.ask("t3", { grant })).state).toBe("approved");
+  });
+
+  test("counts the files that were lost under it, until it is given again", async () => {
+    const desk = openDesk();
+    const asked: (readonly string[])[] = [];
+    const deleting = (...lost: string[]) => {
+      const problem = async (before: readonly string[]) => {
+        asked.push(before);
+        return before.length + lost.length > 2 ? "Too many files." : undefined;
+      };
+      return { grant: grantOf(["change text", "delete text"], { lost, problem }) };
+    };
+    const first = await desk.ask("t1", deleting("z"));
+    await desk.press(first.approvalId, "allow");
+    expect((await desk.ask("t2", deleting("a"))).state).toBe("approved");
+    expect((await desk.ask("t3", deleting("b"))).state).toBe("approved");
+    const asking = await desk.ask("t4", deleting("c"));
+    expect([asking.state, asking.card.items[0]?.changes?.summary]).toEqual([
+      "open",
+      expect.stringContaining("Too many"),
+    ]);
+    expect((await desk.ask("t5", { grant })).state).toBe("approved");
+    await desk.press(asking.approvalId, "allow");
+    expect((await desk.ask("t6", deleting("d"))).state).toBe("approved");
+    expect(asked).toEqual([[], ["a"], ["a", "b"], []]);
+  });
+
+  test("of an earlier version covers nothing", async () => {
+    const desk = openDesk();
+    for (const kind of ["keep changes with deletions", "keep changes without deletions"]) {
+      const old = await desk.ask(kind, { grant: { rules: rulesOf(kind) } });
+      await desk.press(old.approvalId, "allow");
+    }
+    expect(await desk.approvals.listGrants()).toHaveLength(2);
+    for (const kinds of [["change text"], ["delete text"], ["change text", "delete text"]])
+      expect((await desk.ask(`t-${kinds}`, { grant: grantOf(kinds) })).state).toBe("open");
   });
 
   test("holds for the person alone who made the request", async () => {

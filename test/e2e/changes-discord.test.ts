@@ -56,6 +56,11 @@ async function createDriver(): Promise<ChangesDriver> {
           const texts = shown.flatMap((each) => [each.content, ...each.files.map(({ text }) => text)]);
           return [cardText(message), ...texts].join("\n");
         },
+        async allow() {
+          const more = discord.ann.click(await newest(), "More…");
+          const menu = await discord.until(() => (more.reply()?.buttons.length ? more.reply() : undefined), 20_000);
+          await answered(discord.ann.click(menu, "Allow here for 30 min"));
+        },
         async choose(paths) {
           const click = discord.ann.click(await newest(), "Choose files…");
           const modal = await discord.until(() => click.modal(), 20_000);

@@ -72,6 +72,12 @@ async function createDriver(): Promise<ChangesDriver> {
           }
           return shown.join("\n");
         },
+        async allow() {
+          const menu = cards().last().locator("details.card-more");
+          await menu.locator("summary").click();
+          await menu.getByRole("button", { name: /^Allow here/ }).click();
+          await tab.getByRole("dialog").getByRole("button", { name: "Allow", exact: true }).click();
+        },
         async choose(paths) {
           await cards().last().getByRole("button", { name: "Choose files…" }).click();
           const form = tab.getByRole("dialog");

@@ -62,6 +62,12 @@ async function createDriver(): Promise<ChangesDriver> {
           const files = [...own(), ...direct].flatMap(({ files }) => files.map(({ content }) => content));
           return [readable, modal, ...files].join("\n");
         },
+        async allow() {
+          const on = { channel: slack.general, ts: (await newest()).ts };
+          slack.interactions.click({ as: slack.ann, on, option: "Allow here for 30 min…" });
+          const view = await slack.until(() => slack.views.stack(slack.ann).at(-1), 20_000);
+          await slack.interactions.submit({ as: slack.ann, view }).acknowledged();
+        },
         async choose(paths) {
           await click("Choose files…");
           const view = await slack.until(() => slack.views.stack(slack.ann).at(-1), 20_000);

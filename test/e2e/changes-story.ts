@@ -9,6 +9,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type CallingModel, startCallingModel } from "../doubles/calling-model.ts";
 import { createHome, type RemoraHome, type RunningRemora, startRemora } from "../doubles/remora-in-process.ts";
 import { processesWith } from "./durability-world.ts";
+import { tellGrants } from "./grants-story.ts";
 
 /** A card about changes, as people see it. */
 export interface SeenCard {
@@ -26,6 +27,8 @@ export interface Thread {
   cards(): Promise<SeenCard[]>;
   /** Clicks on the newest card. `by` is the person who asked, or somebody without rights here. */
   press(button: string, by?: "Ann" | "Ben"): Promise<void>;
+  /** Approves the newest card and allows its like for 30 minutes, as the person who asked. */
+  allow(): Promise<void>;
   /** Keeps only these files, through the form of Choose files…. */
   choose(paths: string[]): Promise<void>;
   /** Everything that Ann can read of the newest card: its text, its files, and what Show diff gives her. */
@@ -129,6 +132,8 @@ export function tellChanges(create: () => Promise<ChangesDriver>): void {
       return request ?? "";
     }, pollMs);
   }
+
+  tellGrants(() => ({ driver, site, card }));
 
   test("Approve keeps exactly what the card shows, a stranger's click does not, and Undo reverts it", async () => {
     const thread = await edited();

@@ -5,7 +5,14 @@ import type { Store } from "../../ports/store.ts";
 
 const fileChoiceSchema = z.object({
   /** In the order of the indexes in `InboundAnswer.parts`. */
-  files: z.array(z.object({ path: z.string(), action: z.enum(["deleted", "changed", "added"]), detail: z.string() })),
+  files: z.array(
+    z.object({
+      path: z.string(),
+      action: z.enum(["deleted", "changed", "added"]),
+      detail: z.string(),
+      warning: z.string().exactOptional(),
+    }),
+  ),
   /** Files that are not in `files`. */
   moreFiles: z.number().default(0),
   denyLabel: z.string(),
@@ -36,7 +43,7 @@ export function createFormContents(store: Store, platform: "discord" | "slack"):
     if (grantText !== undefined && choices.includes("allow"))
       await store.set(keyOf("allow", approvalId), grantText, ttlMs);
     if (changes === undefined || !choices.includes("part")) return;
-    const files = changes.files.slice(0, maxShownFiles).map(({ path, action, detail }) => ({ path, action, detail }));
+    const files = changes.files.slice(0, maxShownFiles).map((file) => ({ ...file }));
     const moreFiles = changes.moreFiles + changes.files.length - files.length;
     await store.set(keyOf("files", approvalId), { files, moreFiles, denyLabel: changes.labels.deny }, ttlMs);
   }

@@ -1,7 +1,9 @@
 /** Decides whether changes are kept immediately or need approval, and says why they need it. */
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Effects } from "../effects/effect.ts";
-import { countFiles } from "./count-files.ts";
+import type { RawPath } from "../effects/raw-path.ts";
+import { uncoveredReason } from "./grant-scope.ts";
+import { lossProblem, lostFiles } from "./lost-files.ts";
 import { folderPhrase } from "./shown-changes.ts";
 
 export interface ChangePolicy {
@@ -12,20 +14,18 @@ export interface ChangePolicy {
 export interface PolicyInput {
   draft: DraftRecord;
   effects: Effects;
+  autorun: ReadonlySet<RawPath>;
   end: DraftEnd;
   changedBase: string[];
 }
 
-export type ChangeDecision = { type: "keep" } | { type: "ask"; why: string };
+/** `isCoverable`: only the settings ask, and a grant that covers the changes answers. */
+export type ChangeDecision = { type: "keep" } | { type: "ask"; why: string; isCoverable: boolean };
 
 export const maxUndecidedMs = 24 * 60 * 60 * 1_000;
-const maxDeletedUnasked = 20;
 
-export async function decide(
-  { draft, effects, end, changedBase }: PolicyInput,
-  policy: ChangePolicy,
-): Promise<ChangeDecision> {
-  const { totals, isLarge } = effects;
+export async function decide(input: PolicyInput, policy: ChangePolicy): Promise<ChangeDecision> {
+  const { draft, effects, autorun, end, changedBase } = input;
   if (end !== "done") {
     const what = end === "stopped" ? "The turn was stopped" : "The turn failed";
     return ask(
@@ -37,15 +37,19 @@ export async function decide(
       `Somebody else changed ${changedBase.slice(0, 3).join(", ")} in the meantime. Approving overwrites those changes.`,
     );
   }
-  if (isLarge) return ask("These changes are too large to keep without asking.");
-  if (policy[draft.kind] === "ask") return ask(`Nothing in ${folderPhrase(draft)} changes until somebody approves.`);
-  if (totals.deleted > maxDeletedUnasked) return ask(`This deletes more than ${maxDeletedUnasked} files.`);
-  if (totals.deleted > 1 && totals.deleted * 2 > (await countFiles(draft.folder, totals.deleted * 2))) {
-    return ask("This deletes more than half of the folder.");
-  }
-  return { type: "keep" };
+  if (effects.isLarge) return ask("These changes are too large to keep without asking.");
+  const isAsked = policy[draft.kind] === "ask";
+  // In the conversation's own folder, a command may remove a whole folder of what it built.
+  const loss = await lossProblem(draft.folder, lostFiles(effects), { isEachFolder: isAsked || draft.kind === "given" });
+  if (!isAsked) return loss === undefined ? { type: "keep" } : ask(loss);
+  const reason = loss ?? uncoveredReason(effects, autorun);
+  const why = [
+    `Nothing in ${folderPhrase(draft)} changes until somebody approves.`,
+    ...(reason === undefined ? [] : [reason]),
+  ];
+  return { type: "ask", why: why.join(" "), isCoverable: reason === undefined };
 }
 
 function ask(why: string): ChangeDecision {
-  return { type: "ask", why };
+  return { type: "ask", why, isCoverable: false };
 }

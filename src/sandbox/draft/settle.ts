@@ -5,23 +5,36 @@
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { never } from "../../lib/never.ts";
-import type { ChangeApprovals, ChangesRecord } from "../../ports/approval.ts";
+import type { ChangeApprovals, ChangesGrant, ChangesRecord } from "../../ports/approval.ts";
 import type { ApprovalCard } from "../../ports/card.ts";
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { createDiff } from "../effects/create-diff.ts";
-import type { Effects } from "../effects/effect.ts";
+import type { Effect, Effects } from "../effects/effect.ts";
 import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
 import { listEffects } from "../effects/list-effects.ts";
+import type { RawPath } from "../effects/raw-path.ts";
 import type { UndoJournal } from "../effects/undo-journal.ts";
+import { findAutorunFiles } from "./autorun-files.ts";
 import { changedSinceRecorded } from "./base-state.ts";
-import { type ChangePolicy, decide, maxUndecidedMs } from "./change-policy.ts";
+import { type ChangeDecision, type ChangePolicy, decide, maxUndecidedMs } from "./change-policy.ts";
 import { wholeChanges } from "./draft-diff.ts";
 import type { DraftStore } from "./draft-store.ts";
+import { grantRules } from "./grant-scope.ts";
 import { type DraftKeeper, keepId, keepProblem } from "./keep-draft.ts";
+import { lossProblem, lostFiles } from "./lost-files.ts";
 import type { CallMerger } from "./merge-call.ts";
-import { callsThatRan, describeChanges, describeKept, filesText, folderPhrase, shownEffects } from "./shown-changes.ts";
+import {
+  callsThatRan,
+  describeChanges,
+  describeKept,
+  filesText,
+  folderPhrase,
+  namedEffects,
+  type RanCall,
+  shownEffects,
+} from "./shown-changes.ts";
 
 export interface SettlerOptions {
   ledger: Ledger;
@@ -49,6 +62,12 @@ export interface Settler {
 
 const maxCardDiffCharacters = 1_800;
 
+interface FoundChanges {
+  effects: Effects;
+  /** Of `findAutorunFiles`. */
+  autorun: ReadonlySet<RawPath>;
+}
+
 export function createSettler(options: SettlerOptions): Settler {
   const { ledger, store, keeper, undo, approvals, policy, log } = options;
 
@@ -63,9 +82,10 @@ export function createSettler(options: SettlerOptions): Settler {
     if (effects.type === "too-large") return await discardTooLarge(now, effects);
     if (effects.effects.length === 0) return await discard(now, undefined);
     const changedBase = await changedSinceRecorded(base, now.folder);
-    const decision = await decide({ draft: now, effects, end, changedBase }, policy);
-    if (decision.type === "keep") return await keepByRules(now, turn, effects);
-    await ask(now, turn, end, decision.why);
+    const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, now.folder) };
+    const decision = await decide({ draft: now, ...found, end, changedBase }, policy);
+    if (decision.type === "keep") return await keepByRules(now, turn, found);
+    await ask(now, turn, end, decision, effects.hash);
   }
 
   async function discardTooLarge(draft: DraftRecord, found: TooLarge): Promise<void> {
@@ -82,12 +102,13 @@ export function createSettler(options: SettlerOptions): Settler {
     return { turnId, target, scope, requester, alsoAsked };
   }
 
-  async function keepByRules(draft: DraftRecord, turn: TurnRecord, effects: Effects): Promise<void> {
+  async function keepByRules(draft: DraftRecord, turn: TurnRecord, found: FoundChanges): Promise<void> {
+    const files = shownEffects(found.effects, found.autorun);
     const ran = await callsThatRan(ledger, store, draft);
-    const shown = describeChanges({ draft, effects, end: "done", summary: "", diff: undefined, ran });
-    const result = await keeper.keep(draft, effects.hash);
-    if (result.type === "kept") return await reportKept(draft, turn, result.undo?.id, shownPaths(effects), shown);
-    await ask(draft, turn, "done", keepProblem(result));
+    const shown = describeChanges({ draft, ...found, files, end: "done", summary: "", diff: undefined, ran });
+    const result = await keeper.keep(draft, found.effects.hash);
+    if (result.type === "kept") return await reportKept(draft, turn, result.undo?.id, pathsOf(files), shown);
+    await ask(draft, turn, "done", { why: keepProblem(result), isCoverable: false });
   }
 
   async function reportKept(
@@ -121,20 +142,29 @@ export function createSettler(options: SettlerOptions): Settler {
     await store.remove(draft.id);
   }
 
-  async function ask(draft: DraftRecord, turn: TurnRecord, end: DraftEnd, why: string): Promise<void> {
+  async function ask(
+    draft: DraftRecord,
+    turn: TurnRecord,
+    end: DraftEnd,
+    { why, isCoverable }: Omit<Extract<ChangeDecision, { type: "ask" }>, "type">,
+    decidedHash?: string,
+  ): Promise<void> {
     const { layer } = store.paths(draft.id);
     // From here on, only what the diff was made of counts: the folder may have changed since.
     const made = await createDiff({ base: draft.folder, layer }, never);
     if (made.type === "too-large") return await discardTooLarge(draft, made);
     const { effects, text } = made;
     if (effects.effects.length === 0) return await discard(draft, undefined);
+    const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, draft.folder) };
     const diff = made.missing === undefined && text.length <= maxCardDiffCharacters ? text : undefined;
     const ran = await callsThatRan(ledger, store, draft);
-    const shown = describeChanges({ draft, effects, end, summary: why, diff, ran });
-    const paths = shownPaths(effects);
-    const changes: ChangesRecord = { draftId: draft.id, kind: "ask", hash: effects.hash, shown, paths };
+    const files = shownEffects(effects, found.autorun);
+    const shown = describeChanges({ draft, ...found, files, end, summary: why, diff, ran });
+    const changes: ChangesRecord = { draftId: draft.id, kind: "ask", hash: effects.hash, shown, paths: pathsOf(files) };
     const isGrantable = end === "done" && !options.isTainted(turn) && !(await holdsTainted(draft));
-    const kind = effects.totals.deleted > 0 ? "keep changes with deletions" : "keep changes without deletions";
+    const grant = isGrantable
+      ? await grantFor(draft, found, isCoverable && effects.hash === decidedHash, ran)
+      : undefined;
     const opened = await approvals.openChanges({
       ...(await requestOf(draft, turn)),
       workingFolder: draft.folder,
@@ -143,15 +173,34 @@ export function createSettler(options: SettlerOptions): Settler {
       keepsUnasked: policy[draft.kind] === "keep",
       expiresAt: Date.now() + maxUndecidedMs,
       undo: undoText(options.undoMs),
-      ...(isGrantable
-        ? { grant: { pattern: `${kind} ${draft.folder}`, reason: `${kind} in ${folderPhrase(draft)}` } }
-        : {}),
+      ...(grant === undefined ? {} : { grant }),
     });
     if (draft.approvalId !== opened.approvalId) await replaceOlder(draft, "Continued below.");
     const { approvalId } = opened;
     await show(opened.card, draft);
     const asked = await store.update(draft, (body) => ({ ...body, approvalId, askedAt: draft.changedAt }));
     if (opened.state !== "open") await applyDecision(asked ?? { ...draft, approvalId });
+  }
+
+  async function grantFor(
+    draft: DraftRecord,
+    found: FoundChanges,
+    isCoverable: boolean,
+    ran: readonly RanCall[],
+  ): Promise<ChangesGrant | undefined> {
+    const rules = grantRules(draft, found.effects, found.autorun);
+    if (rules.length === 0 || !isCoverable) return rules.length === 0 ? undefined : { rules };
+    const files = namedEffects(found.effects);
+    const shown = describeChanges({ draft, ...found, files, end: "done", summary: "", diff: undefined, ran });
+    const lost = lostFiles(found.effects);
+    return {
+      rules,
+      covers: {
+        shown: { shown, paths: pathsOf(files) },
+        lost,
+        problem: (before) => lossProblem(draft.folder, lost, { isEachFolder: true, before }),
+      },
+    };
   }
 
   /** A turn whose record was cleared counts as tainted, because it may have read anything. */
@@ -209,6 +258,6 @@ function undoText(keptMs: number): string {
   return `Can be undone for ${days === 1 ? "a day" : `${days} days`}.`;
 }
 
-function shownPaths(effects: Effects): string[] {
-  return shownEffects(effects).map(({ raw }) => raw);
+function pathsOf(effects: readonly Effect[]): RawPath[] {
+  return effects.map(({ raw }) => raw);
 }

@@ -12,7 +12,8 @@ import type { JsonObject } from "../../ports/message.ts";
 import type { ToolResult } from "../../ports/tool.ts";
 import { callsOf } from "../../ports/turn.ts";
 import type { Effect, Effects } from "../effects/effect.ts";
-import { findAutorunFiles } from "./autorun-files.ts";
+import type { RawPath } from "../effects/raw-path.ts";
+import { autorunFolderWarning, autorunWarning } from "./autorun-files.ts";
 import { callKeyOf, type DraftStore } from "./draft-store.ts";
 
 const maxListedCommands = 12;
@@ -22,6 +23,9 @@ const maxOutputCharacters = 600;
 export interface ShownInput {
   draft: DraftRecord;
   effects: Effects;
+  /** Of `findAutorunFiles`. */
+  autorun: ReadonlySet<RawPath>;
+  files: readonly Effect[];
   end: DraftEnd;
   summary: string;
   diff: string | undefined;
@@ -35,15 +39,14 @@ export interface RanCall {
   result: ToolResult;
 }
 
-export function describeChanges({ draft, effects, end, summary, diff, ran }: ShownInput): ShownChanges {
+export function describeChanges({ draft, effects, autorun, files, end, summary, diff, ran }: ShownInput): ShownChanges {
   const isUnfinished = end !== "done";
-  const [files, autorun] = [shownEffects(effects), findAutorunFiles(effects)];
   return {
     title: `${folderTitle(draft)}: ${countsText(effects)}`,
     headline: `${todoText(effects)} in ${folderPhrase(draft)}`,
     summary,
     files: files.map((effect) => describeEffect(effect, autorun)),
-    moreFiles: outermost(effects).length - files.length,
+    moreFiles: Math.max(0, outermost(effects).length - files.length),
     ...shownCalls(ran),
     ...(diff === undefined ? {} : { diff }),
     labels: isUnfinished ? { approve: "Keep", deny: "Discard" } : { approve: "Approve", deny: "Deny" },
@@ -101,30 +104,32 @@ export function filesText(count: number): string {
 }
 
 /** Selects the effects that a card lists. A deleted or added folder stands for its contents. */
-export function shownEffects(effects: Pick<Effects, "effects">): Effect[] {
-  const autorun = findAutorunFiles(effects);
-  const groups = Map.groupBy(outermost(effects), ({ action, path }) =>
-    action !== "deleted" && autorun.has(path) ? "autorun" : action,
+export function shownEffects(effects: Pick<Effects, "effects">, autorun: ReadonlySet<RawPath>): Effect[] {
+  const groups = Map.groupBy(outermost(effects), ({ action, raw }) =>
+    action !== "deleted" && autorun.has(raw) ? "autorun" : action,
   );
   const inOrder = (["deleted", "autorun", "changed", "added"] as const).flatMap((group) => groups.get(group) ?? []);
   return inOrder.slice(0, maxShownFiles);
+}
+
+/** Every file, and the folders without any. For changes that are kept before anybody sees them. */
+export function namedEffects({ effects }: Pick<Effects, "effects">): Effect[] {
+  return effects.filter(({ type, files, action }) => type !== "folder" || files === 0 || action === "changed");
 }
 
 function outermost({ effects }: Pick<Effects, "effects">): Effect[] {
   return effects.filter(({ within }) => within === undefined);
 }
 
-function describeEffect(effect: Effect, autorun: ReadonlySet<string>): ShownChange {
-  const { path, action, type, notes } = effect;
+function describeEffect(effect: Effect, autorun: ReadonlySet<RawPath>): ShownChange {
+  const { path, raw, action, type, notes } = effect;
   const isFolder = type === "folder";
-  const warning = isFolder
-    ? "contains files that run automatically outside the sandbox"
-    : "runs automatically outside the sandbox";
-  const detail = [sizeDetail(effect), ...notes, action !== "deleted" && autorun.has(path) ? warning : ""];
+  const warning = isFolder ? autorunFolderWarning : autorunWarning;
   return {
     path: isFolder ? `${path}/` : path,
     action,
-    detail: detail.filter((part) => part !== "").join(", "),
+    detail: [sizeDetail(effect), ...notes].filter((part) => part !== "").join(", "),
+    ...(action !== "deleted" && autorun.has(raw) ? { warning } : {}),
   };
 }
 

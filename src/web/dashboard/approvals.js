@@ -6,7 +6,7 @@ import { shortDiff, showDiff } from "./diff.js";
 import { elapsed } from "./format.js";
 import { html, nothing, repeat } from "./lit.js";
 import { isAtLeast } from "./me.js";
-import { block, turnLink } from "./parts.js";
+import { block, fileView, turnLink } from "./parts.js";
 import { act } from "./session.js";
 
 /** `say` shows a sentence; `onAnswered` is called after each answer. */
@@ -155,8 +155,4 @@ function head({ requester, conversationId, approvers, times, expiresAt, turnId }
     <p class="about">
       Asked by ${requester} in <code>${conversationId}</code> · ${approvers}${identical} · ${expires}${isAtLeast("operator") ? html` · ${turnLink(turnId, "turn")}` : nothing}
     </p>`;
-}
-
-function fileView({ path, action, detail }) {
-  return html`<span class="action ${action}">${action}</span> <span><bdi class="path">${path}</bdi> <bdi class="quiet">${detail}</bdi></span>`;
 }

@@ -12,6 +12,11 @@ export function time(at) {
     : html`<time datetime=${new Date(at).toISOString()}>${moment(at)}</time>`;
 }
 
+/** A changed file. */
+export function fileView({ path, action, detail, warning }) {
+  return html`<span class="action ${action}">${action}</span> <span><bdi class="path">${path}</bdi> <bdi class="quiet">${detail}</bdi>${warning === undefined ? nothing : html` <strong>${warning}</strong>`}</span>`;
+}
+
 /** A section with a heading; `note` is shown beside it. */
 export function section(title, content, note = "") {
   return html`

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { DraftEnd, DraftRecord } from "../../../src/ports/draft.ts";
 import { type ChangePolicy, decide } from "../../../src/sandbox/draft/change-policy.ts";
-import { countFiles } from "../../../src/sandbox/draft/count-files.ts";
+import { countFiles } from "../../../src/sandbox/draft/lost-files.ts";
+import type { Effect } from "../../../src/sandbox/effects/effect.ts";
 import { listEffects } from "../../../src/sandbox/effects/list-effects.ts";
 
 let base: string;
@@ -25,7 +26,7 @@ interface Case {
   policy?: Partial<ChangePolicy>;
 }
 
-/** The effects of an empty layer with other totals, because the decision uses only the totals. */
+/** The effects of an empty layer with these deletions, because the decision needs no contents. */
 async function decided({ kind = "own", end = "done", deleted = 0, changed = 1, ...more }: Case) {
   const layer = await mkdtemp(join(tmpdir(), "remora-layer-"));
   const none = await listEffects({ base, layer }, new AbortController().signal);
@@ -37,11 +38,18 @@ async function decided({ kind = "own", end = "done", deleted = 0, changed = 1, .
   };
   const { isLarge = false, changedBase = [], policy = {} } = more;
   const totals = { ...none.totals, deleted, changed };
+  const effects = Array.from({ length: deleted }, (_, number) => deletedFile(`${number % 2 ? "" : "sub/"}${number}`));
+  const autorun: ReadonlySet<string> = new Set();
   const decision = await decide(
-    { draft, effects: { ...none, totals, isLarge }, end, changedBase },
+    { draft, effects: { ...none, effects, totals, isLarge }, autorun, end, changedBase },
     { ...defaults, ...policy },
   );
   return decision.type === "keep" ? "keep" : decision.why;
+}
+
+function deletedFile(path: string): Effect {
+  const empty = { bytes: 0, previousBytes: 1, files: 1, notes: [], isBinary: false };
+  return { path, raw: path, action: "deleted", type: "file", ...empty };
 }
 
 async function files(count: number): Promise<void> {
@@ -65,9 +73,9 @@ describe("the conversation's own folder", () => {
   test.each([
     [1, 1, "keep"],
     [2, 4, "keep"],
-    [3, 5, "This deletes more than half of the folder."],
+    [3, 5, "This deletes or empties more than half of the folder."],
     [20, 40, "keep"],
-    [21, 100, "This deletes more than 20 files."],
+    [21, 100, "This deletes or empties more than 20 files."],
   ])("%i of %i files deleted: %s", async (deleted, count, expected) => {
     await files(count);
     expect(await decided({ deleted })).toBe(expected);

@@ -84,7 +84,9 @@ describe("a turn in the conversation's own folder", () => {
     const turn = await bench.startTurn();
     await bench.run(turn, "rm a b");
     await bench.end(turn);
-    expect(bench.shown.at(-1)?.items[0]?.changes?.summary).toBe("This deletes more than half of the folder.");
+    expect(bench.shown.at(-1)?.items[0]?.changes?.summary).toBe(
+      "This deletes or empties more than half of the folder.",
+    );
     expect((await namesIn()).toSorted()).toEqual(["a", "b", "c"]);
     await bench.click("approve");
     expect(await namesIn()).toEqual(["c"]);

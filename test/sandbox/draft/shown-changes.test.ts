@@ -56,17 +56,17 @@ test("deletions come first, then changes, then additions, each with what happene
   });
 });
 
-test("files that run automatically outside the sandbox stand out, however many others there are", async () => {
+test("files that can run by themselves outside the sandbox stand out, however many others there are", async () => {
   const { files } = await shownAfter(
     "mkdir -p .git/hooks; echo x > .envrc; echo x > gone.txt",
     "seq 40 | xargs -I@ sh -c 'echo x > @.txt'; echo id > .git/hooks/post-checkout; echo s > .git/hooks/zz.sample; echo y > .envrc; mkdir -p .github/workflows; echo z > .github/workflows/ci.yml; rm gone.txt",
   );
-  expect(files.slice(0, 5).map(({ path, detail }) => [path, detail.replace(/^[^,]*, /, "")])).toEqual([
-    ["gone.txt", "2 B"],
-    [".envrc", "runs automatically outside the sandbox"],
-    [".git/hooks/post-checkout", "runs automatically outside the sandbox"],
-    [".github/", "contains files that run automatically outside the sandbox"],
-    [".git/hooks/zz.sample", "2 B"],
+  expect(files.slice(0, 5).map(({ path, warning }) => [path, warning])).toEqual([
+    ["gone.txt", undefined],
+    [".envrc", "can run by itself outside the sandbox"],
+    [".git/hooks/post-checkout", "can run by itself outside the sandbox"],
+    [".github/", "has files that can run by themselves outside the sandbox"],
+    [".git/hooks/zz.sample", undefined],
   ]);
 });
 
@@ -75,7 +75,7 @@ test("links and files that lead git to another place for its hooks stand out as 
     "mkdir -p evil sub .git/objects; echo x > evil/post-checkout",
     "ln -s ../evil .git/hooks; echo 'gitdir: ../evil' > sub/.git; ln -s evil .vscode; echo id > .git/config.worktree; echo o > .git/objects/o",
   );
-  const warned = files.filter(({ detail }) => detail.includes("runs automatically")).map(({ path }) => path);
+  const warned = files.filter(({ warning }) => warning !== undefined).map(({ path }) => path);
   expect(warned.toSorted()).toEqual([".git/config.worktree", ".git/hooks", ".vscode", "sub/.git"]);
 });
 

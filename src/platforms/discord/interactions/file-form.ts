@@ -2,6 +2,7 @@
 import { type APISelectMenuOption, ComponentType } from "discord.js";
 import { shorten, shortenStart } from "../../../lib/text/shorten.ts";
 import type { ShownChange } from "../../../ports/card.ts";
+import { aboutText } from "../../shared/changed-file.ts";
 import type { FileChoice } from "../../shared/form-contents.ts";
 import { maxOptionDescriptionLength, maxOptionLabelLength, maxOptions } from "../limits.ts";
 import { visiblePath } from "../outbound/plain-text.ts";
@@ -29,9 +30,9 @@ export function fileForm(id: string, place: ButtonPlace, choice: Pick<FileChoice
 }
 
 /** A shortened path begins with the number that the file has on the card; the second line shows the path's start. */
-function optionFor({ path, action, detail }: ShownChange, index: number): APISelectMenuOption {
-  const name = visiblePath(path);
-  const about = detail === "" ? action : `${action} · ${detail}`;
+function optionFor(file: ShownChange, index: number): APISelectMenuOption {
+  const name = visiblePath(file.path);
+  const about = [file.action, aboutText(file, true)].filter((part) => part !== "").join(" · ");
   const isWhole = name.length <= maxOptionLabelLength;
   const number = `${index + 1}. `;
   return {

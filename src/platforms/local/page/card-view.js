@@ -81,9 +81,10 @@ function itemView(item, row) {
   return item.changes === undefined ? callItem(item, row) : changesItem(item, row);
 }
 
-/** Nobody has seen the files of changes that were kept without asking. */
+/** Nobody has seen the files of changes that were kept without asking. As `areUnseenChanges` in `src/ports/card.ts`. */
 function settledItem(item, send) {
-  const isReport = item.changes !== undefined && item.state === "consumed" && item.settledAt === undefined;
+  const isReport =
+    item.changes !== undefined && (item.isGranted || (item.state === "consumed" && item.settledAt === undefined));
   return element(
     "div",
     { class: "card-item" },

@@ -23,13 +23,17 @@ export function askedChanges({ changes, facts }) {
   ];
 }
 
-export function reportedChanges({ changes, facts }) {
-  const { summary, files, moreFiles } = changes;
-  const folded = files.slice(filesBeforeFold);
+/** What somebody had only allowed in advance is not folded. */
+export function reportedChanges({ changes, facts, isGranted }) {
+  const { summary, moreFiles } = changes;
+  const isWarned = ({ warning }) => warning !== undefined;
+  const files = [...changes.files.filter(isWarned), ...changes.files.filter((file) => !isWarned(file))];
+  const beforeFold = isGranted ? files.length : filesBeforeFold;
+  const folded = files.slice(beforeFold);
   return [
     summary !== "" && element("p", { class: "changes-summary", text: summary }),
     factsView(facts),
-    files.length > 0 && fileList(files.slice(0, filesBeforeFold)),
+    files.length > 0 && fileList(files.slice(0, beforeFold)),
     folded.length > 0 &&
       element(
         "details",
@@ -54,7 +58,7 @@ export function factsView(facts = []) {
 }
 
 /** Names and details may run right to left. `bdi` protects the order of the text around them. */
-export function changeView({ path, action, detail }) {
+export function changeView({ path, action, detail, warning }) {
   return [
     element("span", { class: "change-action", text: action }),
     " ",
@@ -64,6 +68,7 @@ export function changeView({ path, action, detail }) {
       element("bdi", { class: "change-path", text: path }),
       " ",
       element("bdi", { class: "change-detail", text: detail }),
+      warning !== undefined && element("strong", { text: ` ${warning}` }),
     ),
   ];
 }

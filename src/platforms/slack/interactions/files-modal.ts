@@ -1,6 +1,8 @@
 /** The modal of Choose files…: a checkbox for each file, all ticked. */
 import { z } from "zod";
+import { shorten, shortenMiddle } from "../../../lib/text/shorten.ts";
 import type { ShownChange } from "../../../ports/card.ts";
+import { aboutText } from "../../shared/changed-file.ts";
 import type { FileChoice } from "../../shared/form-contents.ts";
 import type { View } from "../api/views.ts";
 import { maxButtonLabelLength, maxCheckboxes, maxOptionLength } from "../limits.ts";
@@ -8,7 +10,7 @@ import { plainText } from "../outbound/blocks.ts";
 import { changeActions, changeHeadings, counted } from "../outbound/cards/change-blocks.ts";
 import type { Block } from "../outbound/render.ts";
 import { italic, plain, richText } from "../outbound/rich-text.ts";
-import { beginningOf, endOf, middleCut } from "../outbound/safe-text.ts";
+import { beginningOf, endOf } from "../outbound/safe-text.ts";
 import { type CardPlace, cardPlaceSchema, readMetadata } from "./card-place.ts";
 import { formModal, inputBlock, inputError, readInputs } from "./form-modal.ts";
 
@@ -73,7 +75,7 @@ function checkboxGroups(files: readonly ShownChange[]): Group[] {
 function groupBlocks({ label, entries }: Group, number: number): Block[] {
   const options = entries.map(optionOf);
   const long = entries.filter(({ file }) => file.path.length > maxOptionLength);
-  const paths = long.map(({ file, index }) => `${index + 1}. ${middleCut(file.path, maxPathLength)}`);
+  const paths = long.map(({ file, index }) => `${index + 1}. ${shortenMiddle(file.path, maxPathLength)}`);
   const element = { type: "checkboxes", options, initial_options: options };
   return [
     inputBlock(groupBlockId(number), label, element, { optional: true }),
@@ -82,15 +84,16 @@ function groupBlocks({ label, entries }: Group, number: number): Block[] {
 }
 
 /** Shortens a long path to its end, and adds the file's number, under which the full path is listed. */
-function optionOf({ file: { path, detail }, index }: Entry) {
+function optionOf({ file, index }: Entry) {
+  const { path } = file;
   const number = `${index + 1}. …`;
   const isShort = path.length <= maxOptionLength;
   const text = isShort ? path : `${number}${endOf(path, maxOptionLength - number.length)}`;
-  const description = plainText(middleCut(detail, maxOptionLength));
+  const about = shorten(aboutText(file, true), maxOptionLength);
   return {
     text: plainText(text),
     value: String(index),
-    ...(detail === "" ? {} : { description }),
+    ...(about === "" ? {} : { description: plainText(about) }),
   };
 }
 

@@ -24,12 +24,6 @@ export function endOf(text: string, most: number): string {
   return text.slice(Math.max(0, text.length - most)).replace(/^[\uDC00-\uDFFF]/, "");
 }
 
-export function middleCut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const head = Math.floor(most / 3);
-  return `${beginningOf(text, head)}…${endOf(text, most - head - 1)}`;
-}
-
 export function unescapeText(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }

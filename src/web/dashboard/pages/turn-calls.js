@@ -1,7 +1,7 @@
 /** The calls and the kept changes of a turn. */
 import { counted, duration, elapsed } from "../format.js";
 import { html, nothing } from "../lit.js";
-import { badge, block, time } from "../parts.js";
+import { badge, block, fileView, time } from "../parts.js";
 
 const outcomes = {
   ok: ["ok", "done"],
@@ -55,7 +55,7 @@ export function changesView({ title, state, by, result, files, moreFiles }) {
       <p class="about"><strong>${title}</strong> · ${state}${by === undefined ? "" : ` by ${by}`}</p>
       ${result === "" ? nothing : html`<p class="quiet">${result}</p>`}
       <ul class="files" aria-label="Changed files">
-        ${files.map(({ path, action, detail }) => html`<li><span><span class="action ${action}">${action}</span> <bdi class="path">${path}</bdi> <bdi class="quiet">${detail}</bdi></span></li>`)}
+        ${files.map((file) => html`<li><span>${fileView(file)}</span></li>`)}
         ${moreFiles === 0 ? nothing : html`<li>and ${counted(moreFiles, "more file")}</li>`}
       </ul>
     </div>`;

@@ -11,7 +11,13 @@ import {
   type RawFile,
 } from "discord.js";
 import { shorten } from "../../../../lib/text/shorten.ts";
-import { type ApprovalCard, type CardItem, openCountText, reasonParts } from "../../../../ports/card.ts";
+import {
+  type ApprovalCard,
+  areUnseenChanges,
+  type CardItem,
+  openCountText,
+  reasonParts,
+} from "../../../../ports/card.ts";
 import { isConsent } from "../../../shared/card-choices.ts";
 import type { ButtonPlace } from "../../interactions/custom-id.ts";
 import { maxLayoutTextLength } from "../../limits.ts";
@@ -137,10 +143,9 @@ function openingText(item: CardItem, suffix: string, room: number): string {
 /** One line. A single button stands beside it. */
 function settledParts(item: CardItem, place: ButtonPlace, room: number): APIMessageTopLevelComponent[] {
   const line = settledText(item);
-  const { changes, state, settledAt } = item;
-  // Nobody has seen the files of changes that were kept without asking.
-  const isReport = changes !== undefined && state === "consumed" && settledAt === undefined;
-  const files = isReport ? reportText(changes, Math.max(0, room - line.length - 1)).text : "";
+  const { changes } = item;
+  const isReport = changes !== undefined && areUnseenChanges(item);
+  const files = isReport ? reportText(item, changes, Math.max(0, room - line.length - 1)).text : "";
   const content = text(files === "" ? line : `${line}\n${files}`);
   const buttons = itemButtons(item, item.choices, "", place);
   const [only, another] = buttons;

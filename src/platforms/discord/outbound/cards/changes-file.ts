@@ -1,13 +1,14 @@
 /** Everything that a card says about changes, as the text of an attached file. */
 import type { CardItem, ShownChanges } from "../../../../ports/card.ts";
+import { aboutText } from "../../../shared/changed-file.ts";
 import { visiblePath, withoutLineBreaks } from "../plain-text.ts";
 
 /** Numbers the files as the form behind Choose files… does. */
 export function wholeChanges(item: CardItem, changes: ShownChanges): string {
   const { title, summary, files, moreFiles, commands, lastOutput = "", diff = "" } = changes;
-  const list = files.map(({ path, action, detail }, index) => {
-    const about = detail === "" ? "" : `  (${withoutLineBreaks(detail)})`;
-    return `${index + 1}. ${action} ${visiblePath(path)}${about}`;
+  const list = files.map((file, index) => {
+    const about = withoutLineBreaks(aboutText(file));
+    return `${index + 1}. ${file.action} ${visiblePath(file.path)}${about === "" ? "" : `  (${about})`}`;
   });
   const parts = [
     title,

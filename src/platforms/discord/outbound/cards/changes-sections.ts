@@ -1,7 +1,8 @@
 /** The sections of a card about changes. Without enough room, a section is a single line that says what is missing. */
 import { formatNumber } from "../../../../lib/text/format-number.ts";
-import { shorten, shortenStart } from "../../../../lib/text/shorten.ts";
+import { shorten } from "../../../../lib/text/shorten.ts";
 import type { ShownChange, ShownChanges } from "../../../../ports/card.ts";
+import { type FittedFile, fitFile } from "../../../shared/changed-file.ts";
 import { codeBlock, visiblePath, withoutFences, withoutLineBreaks } from "../plain-text.ts";
 import type { Fitted } from "./card-lines.ts";
 
@@ -16,7 +17,7 @@ const maxOutcomeLength = 60;
 /** In a diff block, deletions are red and additions green. */
 const signs: Record<ShownChange["action"], string> = { deleted: "- ⚠️", changed: "~", added: "+" };
 
-/** Shortens long paths at their start. If not all files fit, shows the first ones; deletions come first. */
+/** Shortens long paths. If not all files fit, shows the first ones; deletions come first. */
 export function fileSection(files: ShownChange[], moreFiles: number, room: number): Fitted {
   if (files.length === 0 && moreFiles === 0) return nothing;
   const most = room - codeBlock("", "diff").length - moreFilesText(1_000_000).length - 1;
@@ -24,17 +25,20 @@ export function fileSection(files: ShownChange[], moreFiles: number, room: numbe
   const shown = linesWithin(lines, most);
   const hidden = files.length - shown.length + moreFiles;
   const list = shown.length === 0 ? [] : [codeBlock(shown.join("\n"), "diff")];
-  const isFull = ({ path, detail }: ShownChange) =>
-    visiblePath(path).length <= longest && detail.length <= maxDetailLength;
   return {
     text: [...list, ...(hidden > 0 ? [moreFilesText(hidden)] : [])].join("\n"),
-    isWhole: shown.length === files.length && files.every(isFull),
+    isWhole: shown.length === files.length && files.every((file) => fitted(file, longest).isWhole),
   };
 }
 
-function fileLine({ path, action, detail }: ShownChange, longest: number): string {
-  const about = detail === "" ? "" : `  ${shorten(withoutLineBreaks(detail), maxDetailLength)}`;
-  return `${signs[action]} ${action}  ${shortenStart(visiblePath(path), longest)}${about}`;
+function fileLine(file: ShownChange, longest: number): string {
+  const { path, about } = fitted(file, longest);
+  return `${signs[file.action]} ${file.action}  ${path}  ${about}`.trimEnd();
+}
+
+function fitted(file: ShownChange, longest: number): FittedFile {
+  const visible = { ...file, path: visiblePath(file.path), detail: withoutLineBreaks(file.detail) };
+  return fitFile(visible, longest, maxDetailLength);
 }
 
 export function moreFilesText(count: number): string {

@@ -1,5 +1,5 @@
 /** Changes to a folder as the text of a card's item, with only a few lines on a settled card or a report. */
-import { shortenStart } from "../../../../lib/text/shorten.ts";
+import { shortenMiddle } from "../../../../lib/text/shorten.ts";
 import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
 import { escapePlain, visiblePath } from "../plain-text.ts";
 import { maxShownText } from "../receipt-file.ts";
@@ -61,19 +61,32 @@ const maxNameLength = 50;
 const actionMarks = { deleted: "🗑️ deleted", changed: "✏️ changed", added: "➕ added" } as const;
 
 /** Always counts as complete: names some files and counts the rest. */
-export function reportText({ summary, files, moreFiles }: ShownChanges, room: number): Fitted {
+export function reportText({ isGranted }: CardItem, changes: ShownChanges, room: number): Fitted {
+  const { summary, files, moreFiles } = changes;
   const opening = fitLines(summaryLine(summary), Math.floor(room / 3));
+  // Whoever allowed them has not seen which files they would be.
+  if (isGranted) return fileSection(files, moreFiles, room - opening.text.length);
   const lists = namesPerAction.map((names) => namesText(files, moreFiles, names));
   const list = lists.find((text) => opening.text.length + text.length < room) ?? lists.at(-1) ?? "";
   return { text: [opening.text, list].filter((text) => text !== "").join("\n"), isWhole: true };
 }
 
-function namesText(files: ShownChange[], moreFiles: number, names: number): string {
+function namesText(all: ShownChange[], moreFiles: number, names: number): string {
+  const warned = Map.groupBy(
+    all.filter(({ warning }) => warning !== undefined),
+    ({ warning = "" }) => warning,
+  );
+  const files = all.filter(({ warning }) => warning === undefined);
   const lines: string[] = [];
   let hidden = moreFiles;
+  for (const [warning, group] of warned) {
+    const shown = group.slice(0, names).map(({ path }) => escapePlain(shortenMiddle(visiblePath(path), maxNameLength)));
+    hidden += group.length - shown.length;
+    lines.push(`⚠️ ${warning}: ${shown.join(", ")}`);
+  }
   for (const action of ["deleted", "changed", "added"] as const) {
     const paths = files.filter((file) => file.action === action).map(({ path }) => visiblePath(path));
-    const shown = paths.slice(0, names).map((path) => escapePlain(shortenStart(path, maxNameLength)));
+    const shown = paths.slice(0, names).map((path) => escapePlain(shortenMiddle(path, maxNameLength)));
     hidden += paths.length - shown.length;
     if (shown.length > 0) lines.push(`${actionMarks[action]}: ${shown.join(", ")}`);
   }

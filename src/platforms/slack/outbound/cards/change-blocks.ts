@@ -1,6 +1,8 @@
 /** A turn's changes to its folder, as blocks. Whatever does not fit is behind Show diff or in a file, never dropped. */
 import { formatNumber } from "../../../../lib/text/format-number.ts";
+import { shortenMiddle } from "../../../../lib/text/shorten.ts";
 import {
+  areUnseenChanges,
   type CardItem,
   maxCommandCharacters,
   maxOutcomeCharacters,
@@ -11,10 +13,11 @@ import {
   type ShownChanges,
 } from "../../../../ports/card.ts";
 import { choiceLabel } from "../../../shared/card-choices.ts";
+import { aboutText, type FittedFile, fitFile } from "../../../shared/changed-file.ts";
 import { smallLine } from "../blocks.ts";
 import type { Block } from "../render.ts";
 import { bold, italic, plain, preformatted, richText } from "../rich-text.ts";
-import { beginningOf, endOf, middleCut } from "../safe-text.ts";
+import { beginningOf, endOf } from "../safe-text.ts";
 import { headlineElements } from "./card-line.ts";
 
 type Files = { name: string; text: string }[];
@@ -26,6 +29,7 @@ const maxOutputCharacters = 1_000;
 /** People would scroll past a card with a longer diff. */
 const maxDiffCharacters = 4_000;
 const maxReportedFiles = 5;
+const linesPerPart = 13;
 const listFile = "changes.txt";
 const diffFile = "changes.diff";
 
@@ -44,7 +48,10 @@ export interface AskingChanges {
 export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking: AskingChanges): Block[] {
   const { summary, lastOutput } = changes;
   const blocks = [
-    richText([...headlineElements(item), plain(summary === "" ? "" : `\n${middleCut(summary, maxSummaryCharacters)}`)]),
+    richText([
+      ...headlineElements(item),
+      plain(summary === "" ? "" : `\n${shortenMiddle(summary, maxSummaryCharacters)}`),
+    ]),
     ...fileBlocks(changes, asking.files),
     ...commandBlocks(item, changes),
     ...(lastOutput === undefined || lastOutput === "" ? [] : outputBlocks(lastOutput)),
@@ -53,12 +60,17 @@ export function askingChangeBlocks(item: CardItem, changes: ShownChanges, asking
 }
 
 /** The files of changes that were kept without asking, because nobody has seen them yet. */
-export function reportBlocks({ state, settledAt }: CardItem, changes: ShownChanges): Block[] {
-  if (state !== "consumed" || settledAt !== undefined) return [];
-  const summary = changes.summary === "" ? [] : [middleCut(changes.summary, maxSummaryCharacters)];
-  const lines = [...summary, ...reportedLines(changes)];
-  if (lines.length === 0) return [];
-  return [smallLine(lines.join("\n"))];
+export function reportBlocks(item: CardItem, changes: ShownChanges): Block[] {
+  if (!areUnseenChanges(item)) return [];
+  const summary = changes.summary === "" ? [] : [shortenMiddle(changes.summary, maxSummaryCharacters)];
+  const lines = [...summary, ...reportedLines(changes, item.isGranted ? maxShownFiles : maxReportedFiles)];
+  return inParts(lines).map((part) => smallLine(part.join("\n")));
+}
+
+/** A small line holds at most 3,000 characters. */
+function inParts(lines: string[]): string[][] {
+  const starts = Array.from({ length: Math.ceil(lines.length / linesPerPart) }, (_, part) => part * linesPerPart);
+  return starts.map((start) => lines.slice(start, start + linesPerPart));
 }
 
 function fileBlocks(changes: ShownChanges, files: Files): Block[] {
@@ -69,40 +81,42 @@ function fileBlocks(changes: ShownChanges, files: Files): Block[] {
     const lines = group.map((file) => `• ${fileText(file)}`);
     return [richText([bold(`${changeHeadings[action]}\n`), plain(lines.join("\n"))])];
   });
-  const isWhole = shown.length === changes.files.length && shown.every(isShownWhole);
+  const isWhole = shown.length === changes.files.length && shown.every((file) => fitted(file).isWhole);
   if (!isWhole) files.push({ name: listFile, text: wholeList(changes) });
   const where = isWhole ? "" : `The full list is in the file ${listFile} below. Read it before you approve.`;
   const notes = [...(more === 0 ? [] : [`And ${counted(more, "more file")}.`]), where].filter(Boolean);
   return [...groups, ...(notes.length === 0 ? [] : [richText([italic(notes.join(" "))])])];
 }
 
-/** Puts deletions first so that a shortened list still contains them. */
-function listed({ files, moreFiles }: ShownChanges, most: number): { shown: ShownChange[]; more: number } {
-  const ordered = changeActions.flatMap((action) => files.filter((file) => file.action === action));
+/** Puts deletions first so that a shortened list still contains them, and before them what is more important. */
+function listed({ files, moreFiles }: ShownChanges, most: number, isFirst = (_: ShownChange) => false) {
+  const inOrder = changeActions.flatMap((action) => files.filter((file) => file.action === action));
+  const ordered = [...inOrder.filter(isFirst), ...inOrder.filter((file) => !isFirst(file))];
   const shown = ordered.slice(0, most);
   return { shown, more: moreFiles + ordered.length - shown.length };
 }
 
-function fileText({ path, detail }: ShownChange): string {
-  const more = detail === "" ? "" : `   ${middleCut(detail, maxDetailCharacters)}`;
-  return `${middleCut(path, maxPathCharacters)}${more}`;
+function fileText(file: ShownChange): string {
+  const { path, about } = fitted(file);
+  return about === "" ? path : `${path}   ${about}`;
 }
 
-function isShownWhole({ path, detail }: ShownChange): boolean {
-  return path.length <= maxPathCharacters && detail.length <= maxDetailCharacters;
+function fitted(file: ShownChange): FittedFile {
+  return fitFile(file, maxPathCharacters, maxDetailCharacters);
 }
 
 function wholeList({ files, moreFiles }: ShownChanges): string {
   const lines = changeActions.flatMap((action) =>
     files
       .filter((file) => file.action === action)
-      .map(({ path, detail }) => `${action}  ${path}${detail === "" ? "" : `  ${detail}`}`),
+      .map((file) => `${action}  ${file.path}  ${aboutText(file)}`.trimEnd()),
   );
   return [...lines, ...(moreFiles === 0 ? [] : [`and ${counted(moreFiles, "more file")}`])].join("\n");
 }
 
-function reportedLines(changes: ShownChanges): string[] {
-  const { shown, more } = listed(changes, maxReportedFiles);
+/** What carries a warning comes first, so that it is not among the files that are only counted. */
+function reportedLines(changes: ShownChanges, most: number): string[] {
+  const { shown, more } = listed(changes, most, ({ warning }) => warning !== undefined);
   const lines = shown.map((file) => `${file.action} ${fileText(file)}`);
   return [...lines, ...(more === 0 ? [] : [`and ${counted(more, "more file")}`])];
 }
@@ -113,7 +127,7 @@ function commandBlocks(item: CardItem, { commands, moreCommands = 0 }: ShownChan
   const shown = commands.slice(-maxShownCommands);
   const earlier = commands.length - shown.length + moreCommands;
   const lines = shown.map(
-    ({ text, outcome }) => `• ${commandText(text)} — ${middleCut(outcome, maxOutcomeCharacters)}`,
+    ({ text, outcome }) => `• ${commandText(text)} — ${shortenMiddle(outcome, maxOutcomeCharacters)}`,
   );
   const first = earlier === 0 ? [] : [`… ${counted(earlier, "earlier command")}`];
   const isWhole = earlier === 0 && shown.every(({ text }) => text.length <= maxCommandCharacters);

@@ -1,7 +1,7 @@
 /** What people should know before they answer, such as the hosts that a call reaches: one bold line each. */
+import { shortenMiddle } from "../../../../lib/text/shorten.ts";
 import type { Block } from "../render.ts";
 import { bold, italic, richText } from "../rich-text.ts";
-import { middleCut } from "../safe-text.ts";
 
 const maxFactCharacters = 300;
 const maxFactsCharacters = 800;
@@ -15,7 +15,7 @@ export function factBlocks(
   const shown: string[] = [];
   let room = maxFactsCharacters;
   for (const fact of facts) {
-    const line = `• ${middleCut(fact, maxFactCharacters)}`;
+    const line = `• ${shortenMiddle(fact, maxFactCharacters)}`;
     if (line.length > room) break;
     shown.push(line);
     room -= line.length;

@@ -1,0 +1,193 @@
+/** Which names carry a warning: known ones by kind, unknown ones of these kinds, and how file systems spell them otherwise. */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { findAutorunFiles } from "../../../src/sandbox/draft/autorun-files.ts";
+import type { Effect } from "../../../src/sandbox/effects/effect.ts";
+import { encodeBytes } from "../../../src/sandbox/effects/raw-path.ts";
+
+const rawOf = (path: string) => path.split("/").map((name) => encodeBytes(Buffer.from(name)));
+
+function effectAt(path: string, change: Partial<Effect> = {}): Effect {
+  const empty = { bytes: 1, previousBytes: 0, files: 1, notes: [], isBinary: false };
+  return { path, raw: rawOf(path).join("/"), action: "added", type: "file", ...empty, ...change };
+}
+
+/** The paths that carry the warning, alone, in an empty folder. */
+function warned(paths: readonly string[], change: Partial<Effect> = {}): string[] {
+  return paths.filter((path) => findAutorunFiles({ effects: [effectAt(path, change)] }, "/nowhere").size > 0);
+}
+
+const words = (names: string) => names.trim().split(/\s+/);
+
+const byKind: Record<string, string[]> = {
+  git: words(
+    ".git/config .git/hooks/pre-commit .git .git/info/attributes .git/config.worktree .gitmodules .gitattributes " +
+      ".git/modules/lib/config .git/worktrees/x/commondir lib/.git .husky/pre-push hooks/post-merge githooks/x.sh",
+  ),
+  "editors and agents": words(
+    ".vscode/tasks.json .idea/workspace.xml .cursor/mcp.json .claude/settings.json .gemini/settings.json " +
+      ".codex/config.toml .windsurf/rules.md .zed/tasks.json .continue/config.yaml .kiro/hooks/x.json .aider.conf.yml .mcp.json " +
+      "mcp.json AGENTS.md CLAUDE.md GEMINI.md CLAUDE.local.md .github/copilot-instructions.md .cursorrules app.code-workspace .vimrc " +
+      ".exrc .nvim.lua .dir-locals.el .devcontainer/devcontainer.json devcontainer.json skills/x/SKILL.md",
+  ),
+  CI: words(
+    ".github/workflows/ci.yml .github/actions/x/action.yml action.yml .gitlab-ci.yml .circleci/config.yml Jenkinsfile " +
+      "azure-pipelines.yml bitbucket-pipelines.yml .drone.yml .travis.yml .woodpecker.yml .buildkite/pipeline.yml appveyor.yml " +
+      "cloudbuild.yaml buildspec.yml .forgejo/workflows/x.yaml .gitea/workflows/x.yaml .teamcity/settings.kts .semaphore/semaphore.yml " +
+      "renovate.json .github/dependabot.yml",
+  ),
+  "package managers": words(
+    "package.json .npmrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml setup.py setup.cfg pyproject.toml build.rs " +
+      "Cargo.toml .cargo/config.toml Gemfile x.gemspec composer.json conanfile.py pom.xml build.gradle build.gradle.kts settings.gradle " +
+      "gradlew gradle/wrapper/gradle-wrapper.jar mvnw .mvn/extensions.xml Podfile mix.exs deno.json bunfig.toml go.mod yarn.lock",
+  ),
+  "build tools": words(
+    "Makefile GNUmakefile rules.mk CMakeLists.txt Rakefile Justfile Taskfile.yml Gruntfile.js gulpfile.js " +
+      "webpack.config.js vite.config.ts babel.config.cjs eslint.config.mjs jest.config.ts .eslintrc.js tox.ini noxfile.py WORKSPACE " +
+      "BUILD.bazel meson.build SConstruct Dockerfile docker-compose.yml compose.yaml web.dockerfile x.csproj default.nix",
+  ),
+  "shells and start files": words(
+    ".bashrc .profile .envrc .zshenv .inputrc sitecustomize.py usercustomize.py conftest.py x.pth " +
+      ".pre-commit-config.yaml app.service app.desktop crontab .tool-versions mise.toml .env .htaccess .gdbinit .Rprofile json.py git.exe",
+  ),
+};
+
+const harmless =
+  words(`README.md LICENSE CHANGELOG.md CONTRIBUTING.md docs/index.md docs/guide/install.md docs/api.rst docs/faq.html notes.txt TODO
+  todo.txt src/index.ts src/main.rs src/lib.rs src/app.py src/utils/logging.py src/types.py src/Main.java src/main.go src/app.vue
+  src/hooks/useUser.ts src/hooks/use-user.tsx src/components/Button.tsx src/components/Button.module.css src/user.service.ts src/file.ts
+  src/profile.ts src/user-profile.tsx src/lock.ts src/config.ts src/config/schema.ts src/settings.py src/build.ts src/package.ts
+  src/git.ts src/make.py src/ci.ts src/pipeline.ts src/workflow.ts src/agent.ts src/agents/agent.ts src/mcp.ts src/docker.ts
+  src/objects/tree.ts src/refs/ref.ts src/head.ts src/index.html src/style.css src/theme.scss src/a.less src/icon.svg src/data.json
+  src/query.sql src/schema.graphql src/schema.prisma src/messages.proto src/App.swift src/app.kt src/app.rb src/app.php src/app.lua
+  src/app.ex src/app.hs src/app.c src/app.h src/app.cpp src/app.cs src/app.scala src/app.clj src/app.dart src/app.zig src/app.jl src/app.r
+  src/app.pl src/app.sh scripts/deploy.sh scripts/build.py test/app.test.ts test/fixtures/data.yaml tests/test_app.py spec/app_spec.rb
+  data/users.json data/build.yml data/values.yaml data/table.csv data/notes.xml data/x.tsv data/profile.json data/readfile.txt
+  public/index.html public/robots.txt public/styles.css public/favicon.svg assets/logo.svg locales/de.json i18n/en.yaml
+  templates/mail.html templates/page.njk content/post.mdx blog/2026-11-28.md .gitignore .gitkeep .editorconfig .prettierignore
+  .dockerignore .eslintignore .nojekyll .mailmap .nvmrc .npmignore .well-known/security.txt .github/CODEOWNERS
+  .github/ISSUE_TEMPLATE/bug.yml .github/PULL_REQUEST_TEMPLATE.md .github/FUNDING.yml .git/objects/ab/cd .git/refs/heads/main
+  .git/HEAD .git/index .git/logs/HEAD .git/hooks/pre-commit.sample .git/COMMIT_EDITMSG .env.example config/app.yaml config.yaml
+  data.yaml a.txt f0.txt x.sh deploy.sh main.py app.js server.ts index.html styles.css notes.md report.md budget.csv openapi.yaml
+  Thumbs.txt src/Profile.tsx src/arc src/services/mail.ts docs/makefile.md docs/dockerfile.md docs/agents-overview.md`);
+
+describe("the warning about files that run by themselves", () => {
+  test.each(Object.entries(byKind))("is on every known name of %s", (_kind, names) => {
+    expect(names.filter((name) => !warned(names).includes(name))).toEqual([]);
+  });
+
+  test("is on 120 names and not on 120 harmless ones", () => {
+    expect(Object.values(byKind).flat().length).toBeGreaterThanOrEqual(120);
+    expect(harmless.length).toBeGreaterThanOrEqual(120);
+    expect(warned(harmless)).toEqual([]);
+  });
+
+  test("stays on names in other folders, in other case, as file systems spell them, and on unknown names of these kinds", () => {
+    const letters = fc.string({ unit: fc.constantFrom(..."abcdefghijklmnopqrstuvwxyz"), minLength: 3, maxLength: 8 });
+    const inner = Object.values(byKind)
+      .flat()
+      // A module takes the place of another only in the folder of a prompt.
+      .filter((name) => !["json.py", "git.exe"].includes(name));
+    const unknown = fc.oneof(
+      letters.map((name) => `.${name}/settings.json`),
+      letters.map((name) => `.${name}rc`),
+      letters.map((name) => `.${name}.yml`),
+      letters.map((name) => `${name}.config.ts`),
+      letters.map((name) => `${name.charAt(0).toUpperCase()}${name.slice(1)}file`),
+      letters.map((name) => `${name}rc`),
+      letters.map((name) => `${name}-pipeline.yml`),
+      letters.map((name) => `.git/${name}.x`),
+      letters.map((name) => `.git/hooks/${name}`),
+      letters.map((name) => `.github/${name}x/a.yml`),
+      letters.map((name) => `${name.slice(0, 6)}~1`),
+    );
+    const spelled = fc.oneof(
+      fc
+        .constantFrom(...inner)
+        .chain((name) =>
+          fc.constantFrom(
+            name,
+            name.toUpperCase(),
+            name.toLowerCase(),
+            `${name}.`,
+            `${name} `,
+            `${name}::$DATA`,
+            name.replace(/^(\.?.)/, "$1\u200c"),
+            name.replaceAll("s", "\u017f"),
+            name.replaceAll("k", "\u212a"),
+          ),
+        ),
+      unknown,
+    );
+    const folders = fc.array(fc.constantFrom("packages", "web", "docs", "a b", "src", "übung"), { maxLength: 3 });
+    fc.assert(
+      fc.property(folders, spelled, (above, name) => {
+        expect(warned([[...above, name].join("/")])).toHaveLength(1);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("is on links and files that take the place of such a folder, and not on a folder that is empty", () => {
+    expect(
+      warned([".vscode", ".git", "hooks/pre-push", "node_modules", ".git/hooks", ".git/HEAD"], { type: "link" }),
+    ).toHaveLength(6);
+    expect(warned([".vscode", ".husky", "node_modules"], { type: "folder" })).toEqual([]);
+  });
+
+  test("is on programs in a folder with a dot, also where its texts are harmless", () => {
+    expect(warned([".github/ISSUE_TEMPLATE/run.md", ".well-known/run"], { notes: ["executable"] })).toHaveLength(2);
+  });
+});
+
+describe("a repository that is not called .git", () => {
+  let base: string;
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), "remora-bare-"));
+  });
+  afterEach(() => rm(base, { recursive: true }));
+
+  async function write(...paths: string[]): Promise<void> {
+    for (const path of paths) {
+      await mkdir(dirname(join(base, path)), { recursive: true });
+      await writeFile(join(base, path), "");
+    }
+  }
+  const found = (...effects: Effect[]) => [...findAutorunFiles({ effects }, base)].toSorted();
+
+  test("is known by its parts when a change adds them all", () => {
+    const added = ["docs/HEAD", "docs/config", "docs/objects/x", "docs/refs/heads/x"].map((path) => effectAt(path));
+    expect(found(...added, effectAt("docs/a.md"))).toEqual(["docs", "docs/HEAD", "docs/config"]);
+  });
+
+  test.each([
+    ["docs/config", ["docs/HEAD", "docs/objects/x", "docs/refs/x"]],
+    ["docs/HEAD", ["docs/config", "docs/objects/x", "docs/refs/x"]],
+    ["docs/hooks/x", ["docs/HEAD", "docs/objects/x", "docs/refs/x"]],
+    ["HEAD", ["config", "objects/x", "refs/x"]],
+    ["docs/commondir", ["docs/HEAD", "docs/config"]],
+    ["docs/head", ["docs/config", "docs/objects/x", "docs/refs/x"]],
+  ])("is known when a change adds only %s to what is there", async (path, there) => {
+    await write(...there);
+    expect(found(effectAt(path))).toContain(path);
+  });
+
+  test.each(["objects", "refs"])("is known when a change completes it with the folder %s", async (name) => {
+    await write(
+      "docs/HEAD",
+      "docs/config",
+      ...["objects", "refs"].filter((other) => other !== name).map((other) => `docs/${other}/x`),
+    );
+    expect(found(effectAt(`docs/${name}`, { type: "folder", files: 0 }))).toContain(`docs/${name}`);
+    expect(found(effectAt(`docs/${name}/x`), effectAt(`docs/${name}`, { type: "folder" }))).toContain(`docs/${name}`);
+  });
+
+  test("is none without all of its parts, nor once a change takes one away", async () => {
+    await write("docs/HEAD", "docs/refs/x", "lib/HEAD", "lib/objects/x", "lib/refs/x");
+    expect(found(effectAt("docs/config"), effectAt("src/objects/x"), effectAt("src/refs/x"))).toEqual([]);
+    expect(found(effectAt("lib/HEAD", { action: "deleted" }), effectAt("lib/config"))).toEqual([]);
+  });
+});
