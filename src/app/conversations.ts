@@ -174,7 +174,7 @@ export function buildConversations(options: AppOptions, state: State, links: Con
       return end;
     },
     onCrash: async (turn) => (await deliveries.open(turn.target)).fail("", crashText, await footer(turn, "failed")),
-    cancelApprovals: (turnId) => approvals.cancel(turnId, "the turn was stopped"),
+    cancelApprovals: approvals.cancel,
     settleDecided: sandbox.drafts.settleDecided,
     workingFolder: sandbox.workingFolder,
   });
@@ -237,6 +237,8 @@ function openApprovals(
     checkInput: (conversationId, tool, input) => describeMisfit(toolbox.specs(conversationId), tool, input),
     skillFile: (tool) => contentOf(library.current(), tool),
     askOf: (tool) => askTemplateOf(library.current(), tool),
+    isPresent: async (person, { platform, conversationId }) =>
+      (await links.platform(platform)?.mayRead?.(conversationId, person)) ?? true,
     authority: (person, { platform, conversationId }) =>
       platform === "account"
         ? accountNow(links.accounts.get(), person)

@@ -7,12 +7,11 @@ import { createTimedCache } from "../lib/timed-cache.ts";
 import type { AnsweringPerson, ApprovalDesk, OperatorDecision } from "../ports/approval.ts";
 import type { AnswerReceipt, Author, ReplyTarget } from "../ports/message.ts";
 import { answerCard } from "./answer.ts";
-import { refused, unknownCard } from "./answer-text.ts";
+import { hasLeft, refused, unchecked, unknownCard } from "./answer-text.ts";
 import { isDashboardPlatform, reaches } from "./authority.ts";
 import { type ApprovalsContext, cardRows } from "./context.ts";
 import { mayStillAnswer } from "./may-answer.ts";
 
-const hasLeft = "You can't answer this: you are no longer where it was asked, so nothing was changed.";
 const maxShownMs = 60_000;
 const maxShownPeople = 1_000;
 
@@ -29,7 +28,7 @@ export async function answerAs(
     by = await personNow(context, person, target);
   } catch (thrown) {
     context.log.warn({ person: person.by.id, error: messageOf(thrown) }, "could not look up who answers a card");
-    return refused("Could not check whether you may answer this, so nothing was changed. Try again in a moment.");
+    return refused(unchecked);
   }
   if (by === undefined) return refused(hasLeft);
   return await answerCard(context, { ...decision, id, by, isOperator: false, platform: person.platform });

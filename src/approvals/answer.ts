@@ -4,7 +4,16 @@
  * all" never mix.
  */
 import type { AnswerReceipt } from "../ports/message.ts";
-import { accepted, alreadySettledText, notYoursText, refused, unknownCard, whyText } from "./answer-text.ts";
+import {
+  accepted,
+  alreadySettledText,
+  hasLeft,
+  notYoursText,
+  refused,
+  unchecked,
+  unknownCard,
+  whyText,
+} from "./answer-text.ts";
 import { answerBudget } from "./budget.ts";
 import { type ApprovalRow, groupIdentical } from "./card.ts";
 import { actOnChanges, isChangeAction } from "./change-action.ts";
@@ -12,18 +21,25 @@ import type { Click } from "./click.ts";
 import { type ApprovalsContext, type CardRows, cardRows, expireDue, isExpired } from "./context.ts";
 import { allow, approve, deny, edit, keepChosenFiles, turnIdsOf } from "./decide.ts";
 import { endGrants } from "./end-grant.ts";
-import { mayAnswer } from "./may-answer.ts";
+import { mayAnswer, presenceOf } from "./may-answer.ts";
 import { askAgain } from "./notify/ask-again.ts";
 import { handOver } from "./notify/hand-over.ts";
 import { copyTargets } from "./notify/shown.ts";
 
-export async function answerCard(context: ApprovalsContext, click: Click): Promise<AnswerReceipt> {
-  const row = await context.ledger.get("approval", click.id);
-  const cardId = row?.body.cardId ?? click.id;
+export async function answerCard(context: ApprovalsContext, given: Click): Promise<AnswerReceipt> {
+  const row = await context.ledger.get("approval", given.id);
+  const cardId = row?.body.cardId ?? given.id;
+  const seen = await cardRows(context.ledger, cardId);
+  const [first] = seen?.rows ?? [];
+  if (seen === undefined || first === undefined || !isFromCard(seen, given)) return refused(unknownCard);
+  if (given.by.isBot) return refused("Only people can answer approvals.");
+  const click = isByCopy(seen, given) ? { ...given, isByCopy: true } : given;
+  // Before the lock, because a slow service must not keep others from answering.
+  const presence = await presenceOf(context, first.body, click);
+  if (presence !== "here") return refused(presence === "gone" ? hasLeft : unchecked);
   return await context.serial(cardId, async () => {
     const found = await cardRows(context.ledger, cardId);
-    if (found === undefined || found.rows.length === 0 || !isFromCard(found, click)) return refused(unknownCard);
-    if (click.by.isBot) return refused("Only people can answer approvals.");
+    if (found === undefined || found.rows.length === 0) return refused(unknownCard);
     const changesRow = found.rows.find(({ body }) => body.changes !== undefined);
     if (changesRow !== undefined && isChangeAction(click.choice)) return await actOnChanges(context, changesRow, click);
     const group = groupIdentical(found.rows).find((rows) => rows.some(({ id }) => id === click.id)) ?? found.rows;
@@ -43,6 +59,16 @@ function isFromCard({ card }: CardRows, { id, from, isOperator, platform }: Clic
   const areAllKnown = turnIds.every((turnId) => card.messages.some((message) => message.turnId === turnId));
   const { messageId } = from;
   return messageId === undefined || !areAllKnown || card.messages.some((message) => message.messageId === messageId);
+}
+
+/** True if the person has a copy of the card, and answered with it or on the dashboard. */
+function isByCopy({ card }: CardRows, { by, from, platform }: Click): boolean {
+  const isElsewhere = from !== undefined && from.conversationId !== card.conversationId;
+  return isElsewhere || (platform !== undefined && hasCopy(card, by.id));
+}
+
+function hasCopy({ notify }: CardRows["card"], id: string): boolean {
+  return notify?.people.some((person) => person.id === id && person.copy !== undefined) === true;
 }
 
 async function answerRows(

@@ -41,6 +41,8 @@ export interface ApprovalsOptions {
   now?: () => number;
   /** Looks a person up again right before a call runs. Resolves to undefined if the person has left. */
   authority?(by: Author, target: ReplyTarget): Promise<Author | undefined>;
+  /** True if the person can read the conversation now. Absent if nobody can tell. */
+  isPresent?(by: Author, target: Pick<ReplyTarget, "platform" | "conversationId">): Promise<boolean>;
   /** Checks edited arguments against the tool's schema. Resolves to an error message if they are wrong. */
   checkInput?(conversationId: string, tool: string, input: JsonObject): Promise<string | undefined>;
   changes?: ChangesActions;

@@ -1,6 +1,9 @@
 /** Decides whether a person's answer counts for an approval. */
+import { messageOf } from "../lib/errors.ts";
+import { untilAborted } from "../lib/until-aborted.ts";
+import type { ApprovalRecord } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
-import { fits, reaches, requesterOf } from "./authority.ts";
+import { fits, isDashboardPlatform, reaches, requesterOf } from "./authority.ts";
 import type { ApprovalRow } from "./card.ts";
 import type { Click } from "./click.ts";
 import { type ApprovalsContext, isExpired, ruleNow } from "./context.ts";
@@ -33,4 +36,27 @@ export function mayAnswer(
   const person = { platform, by };
   const wanted = choice === "deny" ? "deny" : "approve";
   return fits(body, person, requester, wanted) && fits(rule, person, requester, wanted);
+}
+
+/** The person waits for the receipt, and a service may be slow or limit its requests. */
+const maxPresenceMs = 4_000;
+
+/**
+ * Whether the person is where the card stands, asked of the service now: somebody who left a private channel may still see
+ * its cards. Nobody can leave a direct message. Somebody who got a copy of the card need not be in its conversation.
+ */
+export async function presenceOf(
+  { isPresent, log }: ApprovalsContext,
+  { scope, target }: Pick<ApprovalRecord, "scope" | "target">,
+  { by, isOperator, isByCopy, platform = target.platform }: Pick<Click, "by" | "isOperator" | "isByCopy" | "platform">,
+): Promise<"here" | "gone" | "unknown"> {
+  const isSure = isOperator || isByCopy === true || scope.startsWith("dm:") || isDashboardPlatform(platform);
+  if (isSure || isPresent === undefined || platform !== target.platform) return "here";
+  try {
+    const asked = isPresent(by, target);
+    return (await untilAborted(asked, AbortSignal.timeout(maxPresenceMs))) ? "here" : "gone";
+  } catch (thrown) {
+    log.warn({ person: by.id, error: messageOf(thrown) }, "could not check whether a person is still where a card is");
+    return "unknown";
+  }
 }

@@ -8,7 +8,7 @@ import type { Author } from "../ports/message.ts";
 import type { ToolCall } from "../ports/tool.ts";
 import type { ApprovalRow } from "./card.ts";
 import { type ApprovalsContext, changeRow, endRow, expireDue, hashOfCall, isExpired, ruleNow } from "./context.ts";
-import { mayAnswer } from "./may-answer.ts";
+import { mayAnswer, presenceOf } from "./may-answer.ts";
 import { cancelledLate } from "./record.ts";
 
 export async function redeemApproval(
@@ -128,10 +128,16 @@ async function authorityProblem(context: ApprovalsContext, record: ApprovalRecor
 
 /** Resolves to an error message if the look-up fails. The approval then does not count. */
 async function lookUp(
-  { authority, log }: ApprovalsContext,
-  { by, isOperator, platform }: ApprovalVote,
-  { target }: ApprovalRecord,
+  context: ApprovalsContext,
+  vote: ApprovalVote,
+  record: ApprovalRecord,
 ): Promise<Author | string | undefined> {
+  const { authority, log } = context;
+  const { by, isOperator, platform } = vote;
+  const { target } = record;
+  const presence = await presenceOf(context, record, vote);
+  if (presence === "gone") return undefined;
+  if (presence === "unknown") return `Could not check whether ${by.name} may still approve. Ask again later.`;
   if (isOperator || authority === undefined) return by;
   try {
     const found = await authority(by, platform === undefined ? target : { ...target, platform });

@@ -12,6 +12,8 @@ export interface ApprovalVote {
   isOperator: boolean;
   /** Where `by` is an identity. Absent if it is the platform of the card. */
   platform?: string;
+  /** Given with the person's own copy of the card, so the person need not be in the card's conversation. */
+  isByCopy?: boolean;
 }
 
 /** A person who has signed in to the dashboard. `by.id` is an identity on `platform`. */

@@ -33,7 +33,10 @@ export interface Conversations {
    */
   stopFor(message: InboundMessage): Promise<boolean>;
   stopScope(scope: Scope): Promise<number>;
-  /** Changes a queued message. `remove` also stops a turn that consists of only this message. */
+  /**
+   * Changes a queued message. If a turn has taken it, cancels the calls of the turn that wait for an answer: they are for the
+   * old words. `remove` stops a turn that consists of only this message.
+   */
   edit(messageKey: string, text: string): Promise<void>;
   remove(messageKey: string): Promise<void>;
   /** The platform's messages that wait for a turn, or whose turn has not ended. */

@@ -139,3 +139,66 @@ describe("who may answer", () => {
     expect((await roles.ask()).card.items[0]?.state).toBe("open");
   });
 });
+
+describe("people who left the channel of a card", () => {
+  const channel = { scope: "channel:ops" } as const;
+  const choices = ["approve", "deny", "edit", "allow", "handover", "why", "end", "diff", "undo", "again"] as const;
+
+  test.each(choices)("a click on %s changes nothing and says why", async (choice) => {
+    const desk = setUp({ isPresent: async (by) => by.id !== "ann" });
+    const { approvalId, cardId } = await desk.ask("t1", call("c1"), channel);
+    const receipt = await desk.approvals.answer(click(cardId, { choice, editedJson: "{}" }));
+    expect(receipt).toMatchObject({ accepted: false, text: expect.stringContaining("no longer where it was asked") });
+    expect(await desk.stateOf(approvalId)).toBe("open");
+    expect(desk.audit.lines).toEqual([]);
+  });
+
+  test("while the service can't say who is there, a click changes nothing and says to try again", async () => {
+    const desk = setUp({ isPresent: () => Promise.reject(new Error("rate_limited")) });
+    const { approvalId, cardId } = await desk.ask("t1", call("c1"), channel);
+    const receipt = await desk.approvals.answer(click(cardId));
+    expect(receipt).toMatchObject({ accepted: false, text: expect.stringContaining("Try again in a moment") });
+    expect(await desk.stateOf(approvalId)).toBe("open");
+  });
+
+  test("a service that does not answer keeps a click waiting for a few seconds, and nobody else", async () => {
+    const desk = setUp({
+      policy: { approvers: ["requester", "user:ben"] },
+      isPresent: (by) => (by.id === "ann" ? new Promise(() => {}) : Promise.resolve(true)),
+    });
+    const { approvalId, cardId } = await desk.ask("t1", call("c1"), channel);
+    const slow = desk.approvals.answer(click(cardId));
+    expect((await desk.approvals.answer(click(cardId, { by: ben }))).accepted).toBe(true);
+    expect(await slow).toMatchObject({ accepted: false, text: expect.stringContaining("Could not check") });
+    expect(await desk.stateOf(approvalId)).toBe("approved");
+  });
+
+  test("a vote no longer counts when its person leaves before the call runs", async () => {
+    const there = new Set(["ann", "ben"]);
+    const desk = setUp({
+      policy: { approvers: ["requester", "user:ben"], quorum: 2 },
+      isPresent: async (by) => there.has(by.id),
+    });
+    const { approvalId, cardId } = await desk.ask("t1", call("c1"), channel);
+    await desk.approvals.answer(click(cardId));
+    there.delete("ann");
+    expect((await desk.approvals.answer(click(cardId, { by: ben }))).accepted).toBe(true);
+    expect(await desk.approvals.redeem(approvalId, call("c1"), folder)).toMatchObject({
+      type: "refused",
+      reason: expect.stringContaining("no longer counts"),
+    });
+  });
+
+  test("in a direct message nobody is looked for, and a card asks the service once for each answer", async () => {
+    const asked: string[] = [];
+    const isPresent = async (by: typeof ann) => asked.push(by.id) > 0;
+    const direct = setUp({ isPresent });
+    expect((await direct.approvals.answer(click((await direct.ask()).cardId))).accepted).toBe(true);
+    expect(asked).toEqual([]);
+    const desk = setUp({ isPresent });
+    expect((await desk.approvals.answer(click((await desk.ask("t1", call("c1"), channel)).cardId))).accepted).toBe(
+      true,
+    );
+    expect(asked).toEqual(["ann"]);
+  });
+});

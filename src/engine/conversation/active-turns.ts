@@ -22,8 +22,8 @@ export async function isWaitingForApproval(ledger: Ledger, turn: TurnRecord): Pr
 export interface TurnEnderOptions {
   ledger: Ledger;
   bus: Bus;
-  /** Cancels the turn's approvals so that later answers do not count. */
-  cancelApprovals(turnId: string): Promise<void>;
+  /** Cancels the turn's approvals so that later answers do not count. People and the model read why. */
+  cancelApprovals(turnId: string, reason: string): Promise<void>;
 }
 
 /** Returns the number of turns that it asked to end. The others had already ended. */
@@ -39,7 +39,7 @@ export function createTurnEnder({ ledger, bus, cancelApprovals }: TurnEnderOptio
     }
     const woken = (turn: TurnRecord) => ({ ...marked(turn), wokenAt: Date.now() });
     if ((await ledger.transition("turn", turnId, ["parked"], "parked", woken)) === undefined) return false;
-    await cancelApprovals(turnId);
+    await cancelApprovals(turnId, "the turn was stopped");
     // Wake the conversation's worker, which ends the turn like a running one.
     bus.publish({ type: "work", conversationId, turnId });
     return true;

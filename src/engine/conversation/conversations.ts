@@ -22,7 +22,7 @@ import type { Author, InboundMessage } from "../../ports/message.ts";
 import { requesterOf, type TurnRecord } from "../../ports/turn.ts";
 import { turnFields } from "../turn/turn-store.ts";
 import { activeTurns, createTurnEnder, isWaitingForApproval, type TurnEnderOptions } from "./active-turns.ts";
-import { createInbox, hasOnlyMessage } from "./inbox.ts";
+import { createInbox, hasOnlyMessage, messageKey } from "./inbox.ts";
 import { createLeftMessages } from "./left-messages.ts";
 import { createPostponed } from "./postponed.ts";
 import { createScheduler } from "./scheduler.ts";
@@ -263,7 +263,15 @@ export function createConversations(options: ConversationsOptions): Conversation
       const inScope = entries.map((entry) => entry.body).filter((turn) => turn.scope === scope);
       return queued + (await endTurns(inScope, "stopped"));
     },
-    edit: messages.edit,
+    async edit(key, text) {
+      const message = await messages.edit(key, text);
+      if (message === undefined) return;
+      for (const { id, messages: asked } of await activeTurns(ledger, message.conversationId)) {
+        if (!asked.some((one) => messageKey(one.platform, one.id) === key)) continue;
+        await options.cancelApprovals(id, "The request was edited.");
+        await wake(id);
+      }
+    },
     unanswered: messages.unanswered,
     async remove(key) {
       const message = await messages.withdraw(key);

@@ -20,8 +20,10 @@ export interface Inbox {
   taken(): Promise<InboundMessage[]>;
   /** The platform's queued and taken messages. */
   unanswered(platform: string): Promise<InboundMessage[]>;
-  /** Changes a message only if it is still queued. */
-  edit(key: string, text: string): Promise<void>;
+  /** Resolves to the message if a turn has already taken it, and more than blanks has changed since. */
+  edit(key: string, text: string): Promise<InboundMessage | undefined>;
+  /** True if the author has changed the words of one of the messages since its turn took it. */
+  isEdited(messages: readonly InboundMessage[]): Promise<boolean>;
   /** Ends a queued message without a turn, which people are then told. Resolves to false if it is no longer queued. */
   stop(message: InboundMessage): Promise<boolean>;
   /** Removes a queued message. If a turn has already taken the message, resolves to it. */
@@ -46,6 +48,11 @@ export function byTime(one: InboundMessage, other: InboundMessage): number {
 
 export function hasOnlyMessage(turn: TurnRecord, key: string): boolean {
   return turn.messages.every((message) => messageKey(message.platform, message.id) === key);
+}
+
+function hasSameWords(now: string | undefined, before = ""): boolean {
+  const words = (text: string) => text.replace(/\s+/g, " ").trim();
+  return now === undefined || words(now) === words(before);
 }
 
 export function createInbox(ledger: Ledger): Inbox {
@@ -92,7 +99,17 @@ export function createInbox(ledger: Ledger): Inbox {
       return entries.map((entry) => entry.body).filter((message) => message.platform === platform);
     },
     async edit(key, text) {
-      await ledger.transition("message", key, ["queued"], "queued", (message) => ({ ...message, text }));
+      const edited = (message: InboundMessage) => ({ ...message, text });
+      if ((await ledger.transition("message", key, ["queued"], "queued", edited)) !== undefined) return undefined;
+      return (
+        await ledger.transition("message", key, ["taken"], "taken", (message) =>
+          hasSameWords(message.text, text) ? undefined : edited(message),
+        )
+      )?.body;
+    },
+    async isEdited(taken) {
+      const now = await Promise.all(taken.map((message) => ledger.get("message", keyOf(message))));
+      return now.some((entry, at) => !hasSameWords(entry?.body.text, taken[at]?.text));
     },
     async stop(message) {
       return (await ledger.transition("message", keyOf(message), ["queued"], "stopping")) !== undefined;

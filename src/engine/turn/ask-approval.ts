@@ -5,6 +5,7 @@ import { type Origin, originText, withoutRememberedPeople } from "../../ports/or
 import { isPlatformAway } from "../../ports/platform.ts";
 import type { ToolCall } from "../../ports/tool.ts";
 import { type CallRecord, requesterOf, type StepRecord } from "../../ports/turn.ts";
+import { createInbox } from "../conversation/inbox.ts";
 import { callSpec, callTags, parsedCall, untrustedBefore, verdictFields } from "./call-record.ts";
 import { saveTaskFile } from "./save-task-file.ts";
 import type { TurnRun } from "./turn-store.ts";
@@ -18,6 +19,9 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
   const untrusted = untrustedBefore(run, step);
   const counted = withoutRememberedPeople(untrusted);
   if (asked.some((record) => record.approvalId === undefined)) {
+    // Somebody who answers reads the new words above the card.
+    const isEdited = await createInbox(deps.ledger).isEdited(turn.messages);
+    const edited = isEdited ? ["The request was edited after I had read it. This is for the words before."] : [];
     const { card, approvalIds } = await deps.approvals.open({
       turnId: turn.id,
       target: turn.target,
@@ -30,7 +34,7 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
           matches: record.verdict?.matches ?? [],
           extraTags: callTags(callSpec(run, record.raw.name), parsedCall(record), untrusted),
           isTainted: counted.length > 0,
-          facts: [...(await callFacts(run, parsedCall(record))), ...readBefore(counted)],
+          facts: [...edited, ...(await callFacts(run, parsedCall(record))), ...readBefore(counted)],
           ...undoText(run, record),
         })),
       ),

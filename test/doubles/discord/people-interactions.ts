@@ -31,7 +31,7 @@ export interface Acting {
   slash(command: string, options: { in: Ref | "dm"; options?: Record<string, OptionValue> }): InteractionHandle;
   /** By label or custom id. */
   click(message: MessageRef, button: string): InteractionHandle;
-  /** Clicks a custom id even if the message has no such button: outdated or forged. */
+  /** Clicks a custom id even if the message has no such button, or is no longer visible: outdated or forged. */
   press(message: MessageRef, customId: string): InteractionHandle;
   choose(message: MessageRef, menu: string, values: string[]): InteractionHandle;
   /** Fills in the shown modal; omitted fields keep their initial value. */
@@ -111,7 +111,6 @@ function chosen(
 
 function pressAnyway(world: World, userId: string, ref: MessageRef, customId: string): InteractionRecord {
   const { channel, message } = messageAt(world, ref);
-  demand(world, userId, channel);
   const data = { custom_id: customId, component_type: 2 };
   const source = { source: message, sourcePayload: sourcePayload(world, message) };
   return openInteraction(world, { type: 3, name: customId, userId, channel, data, ...source });

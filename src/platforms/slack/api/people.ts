@@ -14,6 +14,8 @@ export interface People {
   nameOf(userId: string): Promise<string>;
   teamOf(userId: string): Promise<string>;
   fresh(userId: string): Promise<Author | undefined>;
+  /** True if the person is a full member of the workspace now. */
+  isFullMember(userId: string): Promise<boolean>;
   /** Undefined if there is no such group, or if groups can't be read. */
   groupHandle(groupId: string): Promise<string | undefined>;
   forgetGroups(): void;
@@ -146,6 +148,10 @@ export function createPeople({ api, teamId }: PeopleOptions): People {
     async fresh(id) {
       const [user, list] = await Promise.all([fetchUser(id), fetchGroups()]);
       return user === undefined || user.deleted === true ? undefined : await personAuthor(id, user, idsWith(list, id));
+    },
+    async isFullMember(id) {
+      const user = await fetchUser(id);
+      return user !== undefined && user.deleted !== true && (await kindOf(user)) === undefined;
     },
     async groupHandle(groupId) {
       const list = groups?.list ?? (await fetchGroups());

@@ -76,9 +76,8 @@ export function createChatAccess(api: SlackApi, people: People): ChatAccess {
   }
 
   async function isSeenBy(channel: string, isPrivate: boolean, requester: Author): Promise<boolean> {
-    const person = requester.isBot ? undefined : await people.fresh(requester.id);
-    const isFullMember = person !== undefined && person.kind === undefined;
-    return (!isPrivate && isFullMember) || (await isMember(channel, requester.id));
+    if (!isPrivate && !requester.isBot && (await people.isFullMember(requester.id))) return true;
+    return await isMember(channel, requester.id);
   }
 
   async function checkSeen(channel: string, named: string, requester: Author): Promise<void> {
