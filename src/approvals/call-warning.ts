@@ -8,7 +8,12 @@ const maxNamedCharacters = 8;
 
 export function callWarning(call: ToolCall): string | undefined {
   const texts = [call.name, ...allStrings(call.input)];
-  const warnings = [oddCharacters(texts), lookAlikeWarning(texts, escapeHidden), longBlanks(texts)];
+  const warnings = [
+    oddCharacters(texts),
+    coveredLetters(texts),
+    lookAlikeWarning(texts, escapeHidden),
+    longBlanks(texts),
+  ];
   const found = warnings.filter((warning) => warning !== undefined);
   return found.length === 0 ? undefined : found.join(" ");
 }
@@ -31,19 +36,64 @@ function allStrings(input: JsonObject): string[] {
 }
 
 function oddCharacters(texts: string[]): string | undefined {
-  const changed = texts.filter((text) => folded(text) !== text);
-  if (changed.length === 0) return undefined;
   const odd = new Set<string>();
-  for (const text of changed) for (const character of text) if (folded(character) !== character) odd.add(character);
-  const names = [...odd].slice(0, maxNamedCharacters).map(codePointName);
-  const more = odd.size > names.length ? ` and ${odd.size - names.length} more` : "";
-  const which = names.length === 0 ? "combining accents" : names.join(", ") + more;
-  return `Some characters are invisible or look like others: ${which}. This call may not do what it seems to.`;
+  for (const text of texts)
+    if (!plain.test(text)) for (const character of text) if (isOdd(character)) odd.add(character);
+  if (odd.size === 0) return undefined;
+  return `Some characters are invisible or look like others: ${namesOf(odd)}. This call may not do what it seems to.`;
 }
 
-/** Folds as the gate does: normalises compatibility forms and removes invisible characters. */
-function folded(text: string): string {
-  return text.normalize("NFKC").replace(/(?![\t\n\r])[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, "");
+const plain = /^[\t\n\r\x20-\x7e]*$/;
+
+/** Compares with the text that the gate reads: in compatibility form, and without invisible characters. */
+function isOdd(character: string): boolean {
+  const folded = character.normalize("NFKC").replace(/(?![\t\n\r])[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, "");
+  if (folded === character) return false;
+  // Some letters of Hindi, Hebrew, Thai and others are written as two, which mean the same and are of the same script.
+  const isSpelling = character.normalize("NFC") !== character || /[\u0e33\u0eb3]/.test(character);
+  return !isSpelling || folded === "" || /[\p{Script=Latin}\p{Script=Common}]/u.test(folded);
+}
+
+/**
+ * Marks that strike through, underline, enclose or bury letters. Marks that compose with their letter, and those of a
+ * script on a letter of that script, are ordinary in Vietnamese, Hindi, Thai, Hebrew, Arabic and many others.
+ */
+function coveredLetters(texts: string[]): string | undefined {
+  const odd = new Set<string>();
+  for (const text of texts) {
+    if (plain.test(text)) continue;
+    for (const [marks] of text.matchAll(tooManyMarks)) for (const mark of marks.slice(0, 64)) odd.add(mark);
+    // Normalising sorts runs of marks in quadratic time.
+    const composed = text.replace(tooManyMarks, "").normalize("NFC");
+    for (const [, base = "", marks = ""] of composed.matchAll(/(\P{M}?)(\p{M}+)/gsu))
+      for (const mark of oddMarks(base, [...marks])) odd.add(mark);
+  }
+  if (odd.size === 0) return undefined;
+  return `Marks strike through or cover characters: ${namesOf(odd)}. This call may not do what it seems to.`;
+}
+
+const tooManyMarks = /\p{M}{9,}/gu;
+/** For letters of any script, as accents are. */
+const accent = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]/;
+/** Lines through, under and over characters, and marks that span two. Those that enclose one are `\p{Me}`. */
+const line = /[\u0305\u0332-\u0338\u033f\u0347\u035c-\u0362\u1dcd\u20d0-\u20ff\ufe20-\ufe2f]|\p{Me}/u;
+
+function oddMarks(base: string, marks: string[]): string[] {
+  const accents = marks.filter((mark) => accent.test(mark));
+  const others = marks.filter((mark) => !accent.test(mark));
+  const isLetter = /\p{L}/u.test(base);
+  const maxAccents = !isLetter ? 0 : /[a-z]/i.test(base) ? 1 : 2;
+  const isOwnScript = isLetter && !/\p{Script=Latin}/u.test(base);
+  const isRepeated = others.some((mark, index) => mark === others[index + 1]);
+  return [
+    ...accents.filter((mark) => line.test(mark) || accents.length > maxAccents),
+    ...others.filter((mark) => line.test(mark) || !isOwnScript || isRepeated),
+  ].filter((mark) => !isOdd(mark));
+}
+
+function namesOf(odd: ReadonlySet<string>): string {
+  const names = [...odd].slice(0, maxNamedCharacters).map(codePointName);
+  return names.join(", ") + (odd.size > names.length ? ` and ${odd.size - names.length} more` : "");
 }
 
 function codePointName(character: string): string {

@@ -127,7 +127,7 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
     ...(reason === undefined ? {} : { reason: clean(reason) }),
     why: whyLines(body.matches).map(clean),
     ...(facts.length === 0 ? {} : { facts }),
-    ...(state === "open" && body.undo !== undefined ? { undo: clean(body.undo) } : {}),
+    ...(state === "open" ? { undo: clean(undoText(body)) } : {}),
     ...(changes === undefined ? {} : { changes: changesText(changes, state, mask) }),
     ...(warning === undefined ? {} : { warning }),
     times,
@@ -142,6 +142,15 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
     ...(state === "open" || body.decidedAt === undefined ? {} : { settledAt: body.decidedAt }),
     ...(body.budget === undefined ? {} : budgetItem(body.budget)),
   };
+}
+
+/** Never absent: who does not know whether something can be undone must take it that it can't. */
+function undoText({ undo, budget, changes }: ApprovalRecord): string {
+  if (budget !== undefined) return "Can't be undone: what a model has used is paid for.";
+  return (
+    undo ??
+    (changes === undefined ? "Can't be undone: what it does is not known." : "Can't be undone once it is approved.")
+  );
 }
 
 export function hidesSecrets(

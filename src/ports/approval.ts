@@ -60,7 +60,7 @@ export interface ApprovalRecord {
   /** Why the call did not run: the denier's own words, or the problem that was found. */
   reason?: string;
   facts?: string[];
-  /** Whether it can be undone, in one sentence. Absent in old records, and if it is not known. */
+  /** Whether it can be undone, in one sentence. Absent in old records and for budgets, whose cards say it too. */
   undo?: string;
   /** The card shows the name of a configured secret instead of its value, so only owners may approve. */
   isMasked?: boolean;

@@ -22,6 +22,6 @@ export interface Containment {
   reasons(spec: ToolSpec | undefined, input: JsonObject, state: CallState): GateMatch[];
   /** Lists what the call could send out of the draft. */
   facts(spec: ToolSpec | undefined, input: JsonObject, conversationId: string): Promise<string[]>;
-  /** Whether what the call does can be undone, as a sentence for people. Undefined if that is not known. */
-  undo(spec: ToolSpec | undefined, input: JsonObject, isUnconfined: boolean): string | undefined;
+  /** Whether what the call does can be undone, as a sentence for people. In doubt it can't. */
+  undo(spec: ToolSpec | undefined, input: JsonObject, isUnconfined: boolean): string;
 }

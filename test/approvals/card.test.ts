@@ -211,6 +211,61 @@ describe("warnings", () => {
     expect(callWarning(call("c", { deep: [{ [command]: 1 }] }))).toContain(named);
   });
 
+  const covering = [
+    0x305, 0x332, 0x333, 0x334, 0x335, 0x336, 0x337, 0x338, 0x33f, 0x35f, 0x360, 0x20d2, 0x20dd, 0x20e0, 0x20e5, 0x488,
+    0x489, 0xfe20,
+  ];
+  const letter = fc.constantFrom(..."abcdefgmrstxyzRM0157-/.");
+  /** Each covers the text in another way. */
+  const cover = fc.oneof(
+    fc.constantFrom(...covering.map((code) => String.fromCodePoint(code))),
+    // Accents, of which so many do not compose.
+    fc.string({
+      unit: fc.constantFrom(..."\u0300\u0315\u031b\u0323\u0327\u0341\u0353\u0359"),
+      minLength: 4,
+      maxLength: 40,
+    }),
+    // Of a script that the letter is not of.
+    fc.constantFrom(..."\u0e49\u0e4e\u05bc\u05b8\u0651\u093c\u0941"),
+  );
+
+  test("marks that strike through, cover or bury characters are named, on any character of a text", () => {
+    fc.assert(
+      fc.property(fc.array(letter, { minLength: 1, maxLength: 30 }), fc.nat(), cover, (letters, at, marks) => {
+        const where = at % letters.length;
+        const text = letters.map((each, index) => (index === where ? each + marks : each)).join("");
+        expect(callWarning(call("c", { command: `rm ${text}` }))).toMatch(
+          /Marks strike through or cover characters: U\+/,
+        );
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  const words = [
+    ..."Việt Nam rất đẹp, tôi đã thử nghiệm các tệp đính kèm và chuyển tiếng nghĩa ngữ pháp".split(" "),
+    ..."हिन्दी में लिखा हुआ साधारण पाठ क़लम ज़्यादा पढ़ाई बड़ा फ़ाइल श्रृंखला अँधेरा दुःख".split(" "),
+    ..."ภาษาไทย ทำงาน น้ำ ที่นี่ กำลัง เพื่อ ผู้ใช้ ตั้งค่า ก็ได้ สิ่งนี้".split(" "),
+    ..."בְּרֵאשִׁית בָּרָא אֱלֹהִים אֵת הַשָּׁמַיִם וְאֵת הָאָרֶץ שָׁלוֹם עֲלֵיכֶם".split(" "),
+    ..."مُحَمَّد السَّلَامُ عَلَيْكُمْ كِتَابٌ مُدَرِّسٌ ٱلرَّحْمَٰنِ قُرْآن شُكْرًا".split(" "),
+    ..."ẹ̀kọ́ ọ̀rọ̀ За́мок g̃uarani ą́žuolas ɛ̃́ நன்றி ধন্যবাদ ਪੰਜਾਬੀ ಕನ್ನಡ မြန်မာ ភាសាខ្មែរ བོད་སྐད がぎ パピ".split(" "),
+  ];
+
+  test("ordinary text with marks has none, in either form of Unicode", () => {
+    const text = fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 12 }).map((some) => some.join(" "));
+    fc.assert(
+      fc.property(text, fc.constantFrom("", "NFC", "NFD"), (ordinary, form) => {
+        const command = `echo "${form === "" ? ordinary : ordinary.normalize(form)}"`;
+        expect(callWarning(call("c", { command }))).toBeUndefined();
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("a megabyte of marks is read in linear time", () => {
+    expect(callWarning(call("c", { command: `e${"\u0301\u0323".repeat(500_000)}` }))).toContain("U+0301");
+  });
+
   test("ordinary text in any script has none", () => {
     const ordinary = [
       "ls -la\n\tcat x\r\n",

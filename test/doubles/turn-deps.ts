@@ -97,7 +97,7 @@ export function createStageDoubles(options: StageDoubleOptions): StageDoubles {
       problem: () => undefined,
       reasons: () => [],
       facts: async () => [],
-      undo: () => undefined,
+      undo: () => "Can't be undone.",
     },
     drafts: { settle: async () => {}, news: async () => [] },
     queue: {

@@ -87,6 +87,9 @@ async function useAsked(calls: string, reason: string): Promise<SeenMessage> {
   const said = await ann.say(`@remora ${calls}`);
   const card = await ann.cardFor(said);
   expect(card.card?.items[0]?.why.join("\n")).toContain(reason);
+  const undo =
+    reason === "a tool of another program" ? /^Can't be undone: another program does it\.$/ : /^(?:Can|What|It)\b/;
+  expect(card.card?.items[0]?.undo).toMatch(undo);
   expect(await ann.click(card, "approve")).toMatchObject({ accepted: true });
   return await finished(said);
 }

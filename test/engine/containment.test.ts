@@ -1,4 +1,5 @@
 /** What a call could do beyond its draft, and what must be asked because of it. */
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type ContainmentOptions, createContainment } from "../../src/engine/turn/containment.ts";
 import { type Origin, originOf, originOfPerson } from "../../src/ports/origin.ts";
@@ -109,4 +110,35 @@ test("the card names hosts, and unapproved changes that a call can take along", 
   expect(facts[0]).toBe("Reaches a.example, port 443");
   expect(facts[1]).toMatch(/^Can read changes that nobody has approved yet: f0, .*f9 and 2 more$/);
   expect(await containment().facts(shell, { command: "ls" }, "c")).toEqual([]);
+});
+
+describe("whether a call can be undone", () => {
+  const { undo } = containment();
+  const anySpec = fc.record({
+    isReadOnly: fc.boolean(),
+    isOutward: fc.boolean(),
+    folder: fc.constantFrom("none", "read", "write"),
+    offeredBy: fc.constantFrom(undefined, "hub"),
+  });
+
+  test("is said of every kind of call, and only a contained one that is nobody else's can be", () => {
+    fc.assert(
+      fc.property(
+        anySpec,
+        fc.boolean(),
+        fc.boolean(),
+        fc.boolean(),
+        ({ offeredBy, ...more }, isKnown, isUnconfined, sends) => {
+          const spec = { ...shell, ...more, ...(offeredBy === undefined ? {} : { offeredBy }) };
+          const input = sends ? { network: ["a.example"] } : {};
+          const said = undo(isKnown ? spec : undefined, input, isUnconfined);
+          expect(said).toMatch(/^(?:Can|Can't|What|It) .+\.$/);
+          const isContained =
+            isKnown && !isUnconfined && !sends && !more.isOutward && more.folder === "write" && !more.isReadOnly;
+          expect(said.startsWith("Can be undone")).toBe(isContained && offeredBy === undefined);
+          if (isKnown && offeredBy !== undefined) expect(said).toBe("Can't be undone: another program does it.");
+        },
+      ),
+    );
+  });
 });

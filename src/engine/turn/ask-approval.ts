@@ -35,7 +35,7 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
           extraTags: callTags(callSpec(run, record.raw.name), parsedCall(record), untrusted),
           isTainted: counted.length > 0,
           facts: [...edited, ...(await callFacts(run, parsedCall(record))), ...readBefore(counted)],
-          ...undoText(run, record),
+          undo: undoText(run, record),
         })),
       ),
     });
@@ -54,13 +54,9 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
   await postCards(run, asked);
 }
 
-function undoText(run: TurnRun, record: CallRecord): { undo?: string } {
-  const undo = run.deps.containment.undo(
-    callSpec(run, record.raw.name),
-    parsedCall(record).input,
-    record.isUnconfined === true,
-  );
-  return undo === undefined ? {} : { undo };
+function undoText(run: TurnRun, record: CallRecord): string {
+  const spec = callSpec(run, record.raw.name);
+  return run.deps.containment.undo(spec, parsedCall(record).input, record.isUnconfined === true);
 }
 
 async function callFacts(run: TurnRun, call: ToolCall): Promise<string[]> {

@@ -62,14 +62,17 @@ export function createContainment(options: ContainmentOptions): Containment {
       return [...options.describeHosts(hosts).map((line) => `Reaches ${line}`), ...readableChanges(paths)];
     },
     undo(spec, input, isUnconfined) {
-      if (spec === undefined) return undefined;
+      if (spec === undefined) return "Can't be undone: what does it is not known.";
+      if (spec.offeredBy !== undefined) return "Can't be undone: another program does it.";
       const sends = networkOf(spec, input).length > 0;
       if (spec.isReadOnly)
         return sends || spec.isOutward ? "What it sends can't be taken back." : "It changes nothing.";
       if (spec.folder === "write" && isUnconfined) return "Can't be undone: it changes files at once.";
       if (sends) return "What it sends can't be taken back.";
       if (spec.isOutward) return "Can't be undone: others may see it at once.";
-      return spec.folder === "write" ? "Can be undone: it works on a draft of the folder." : undefined;
+      return spec.folder === "write"
+        ? "Can be undone: it works on a draft of the folder."
+        : "Can't be undone: it takes effect at once.";
     },
   };
 }
