@@ -110,7 +110,10 @@ export interface PluginServices {
   memory?: PluginMemory;
   chat?: PluginChat;
   schedules?: PluginSchedules;
-  /** Asks the requester with 1 to 5 buttons of at most 75 characters. Rejects if nobody answers in time. */
+  /**
+   * Asks the requester, who chooses one of 1 to 5 options of at most 75 characters. All of it is shown on one line each, numbered
+   * and in quotes. Resolves to the option. Rejects if nobody answers in time.
+   */
   ask?(question: string, options: readonly string[]): Promise<string>;
 }
 

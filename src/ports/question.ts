@@ -1,17 +1,31 @@
-/** A question that a tool asks its requester, who answers with one click. An answer approves nothing. */
+/**
+ * A question that a plugin asks the person its call is for, who answers with one click. An answer approves nothing, so a question
+ * must not look like an approval: the plugin's name comes first, its words are in quotes, and buttons have numbers alone.
+ */
 import type { AnswerReceipt, Author, InboundPick, ReplyTarget } from "./message.ts";
 
 export interface QuestionCard {
   /** 128 random bits, base64url. Gives no authority. */
   id: string;
   target: ReplyTarget;
-  tool: string;
-  /** At most 1,000 characters of plain text, with invisible characters already escaped. */
+  /** "The plugin NAME asks Ann:". The first line, in words of Remora alone. */
+  head: string;
+  /** The plugin's words: one line without invisible characters, at most 1,000. A platform shows it in quotes. */
   question: string;
-  /** 1 to 5 plain labels of at most 75 characters. */
+  /** 1 to 5 lines of at most 75 characters in the plugin's words. A platform shows them numbered and in quotes. */
   options: string[];
-  requesterName: string;
-  outcome?: string;
+  /** The last line: who can answer, or what became of the question. */
+  note: string;
+  isOpen: boolean;
+}
+
+/** The text of a button, which has no word of the plugin. `option` counts from 0. */
+export function answerLabel(option: number): string {
+  return `Answer ${option + 1}`;
+}
+
+export function optionLine(text: string, option: number): string {
+  return `${option + 1}  “${text}”`;
 }
 
 export interface QuestionRecord {
@@ -22,6 +36,8 @@ export interface QuestionRecord {
   number?: number;
   requester: Author;
   tool: string;
+  /** Whose plugin asks. Absent in records of earlier versions. */
+  skill?: string;
   question: string;
   options: string[];
   picked?: number;
@@ -34,6 +50,7 @@ export interface QuestionRequest {
   number: number;
   requester: Author;
   tool: string;
+  skill: string;
   question: string;
   options: readonly string[];
 }

@@ -1,5 +1,5 @@
 /**
- * Tools can ask questions with buttons. Only the requester can answer, once.
+ * Plugins can ask questions with buttons. Only the requester can answer, once.
  *
  *   ask      writes the record, or finds it if the call runs again; posts the card; waits for a click in any process
  *   answer   accepts the requester's first click; other people learn why their click does not count
@@ -11,7 +11,7 @@ import { randomBytes } from "node:crypto";
 import { type Backoff, pause, waitBeforeRetry } from "../lib/backoff.ts";
 import { messageOf, RemoraError } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { asPlain } from "../lib/text/sanitize.ts";
+import { oneLine } from "../lib/text/sanitize.ts";
 import type { Bus } from "../ports/cluster.ts";
 import type { Ledger, LedgerEntry } from "../ports/ledger.ts";
 import { isPlatformAway } from "../ports/platform.ts";
@@ -34,17 +34,15 @@ const maxCardRetryMs = 86_400_000;
 const maxQuestionCharacters = 1_000;
 const maxOptionCharacters = 75;
 const maxOptions = 5;
+/** Nothing is seen of these, or they are drawn over what is around them. */
+const unseen = /[\p{Default_Ignorable_Code_Point}\u2800]+|(?<=\p{M}{2})\p{M}+/gu;
 
 export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOptions): Questions {
   function questionCard({ id, state, body }: LedgerEntry<"question">): QuestionCard {
-    const { target, tool, question, options, requester } = body;
-    const outcome =
-      state === "open"
-        ? {}
-        : body.picked === undefined
-          ? { outcome: "Closed without an answer" }
-          : { outcome: `${options[body.picked] ?? ""} — ${body.pickedBy?.name ?? requester.name}` };
-    return { id, target, tool, question, options, requesterName: requester.name, ...outcome };
+    const { target, question, options, requester } = body;
+    const isOpen = state === "open";
+    const head = `The ${askerOf(body)} ${isOpen ? "asks" : "asked"} ${requester.name}:`;
+    return { id, target, head, question, options, note: noteOf(body, isOpen), isOpen };
   }
 
   function answered(id: string, signal: AbortSignal): Promise<LedgerEntry<"question"> | undefined> {
@@ -152,7 +150,8 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
       try {
         await showOpen(entry, signal);
         const answer = await answered(entry.id, signal);
-        if (answer !== undefined) return body.options[answer.body.picked ?? 0] ?? "";
+        // As the plugin wrote it, so that it can compare.
+        if (answer !== undefined) return request.options[answer.body.picked ?? 0] ?? "";
       } catch (thrown) {
         await withdraw(entry.id).catch((again: unknown) =>
           log.warn({ questionId: entry.id, error: messageOf(again) }, "could not withdraw a question"),
@@ -179,30 +178,46 @@ export function createQuestions({ ledger, bus, show, redact, log }: QuestionsOpt
       bus.publish({ type: "changed", kind: "question", id: questionId });
       // The click does not wait for the card.
       void close(picked);
-      return { accepted: true, text: `Your answer: ${options[option]}` };
+      const text = `You chose “${options[option]}”, as an answer to the ${askerOf(entry.body)}. It approves nothing.`;
+      return { accepted: true, text };
     },
   };
 }
 
 function validated(
-  { target, jobId, number, requester, tool, question, options }: QuestionRequest,
+  { target, jobId, number, requester, tool, skill, question, options }: QuestionRequest,
   redact: (text: string) => string,
 ): QuestionRecord {
+  // On one line, so that nothing in it can look like a line of a card. Its quotes must not end those around it.
+  const clean = (text: string, longest: number) =>
+    oneLine(redact(text).replace(unseen, ""), longest).replace(/[“”„‟]/g, '"');
+  const shown = {
+    question: clean(question, maxQuestionCharacters),
+    options: options.map((option) => clean(option, maxOptionCharacters)),
+  };
   const problem =
     options.length < 1 || options.length > maxOptions
       ? `needs 1 to ${maxOptions} options and was given ${options.length}`
-      : question.trim() === ""
+      : shown.question === ""
         ? "has no text"
         : question.length > maxQuestionCharacters
           ? `has ${question.length} characters, and at most ${maxQuestionCharacters} are allowed`
-          : options.some((option) => option.trim() === "" || option.length > maxOptionCharacters)
+          : shown.options.includes("") || options.some((option) => option.length > maxOptionCharacters)
             ? `has an option that is empty or longer than ${maxOptionCharacters} characters`
             : undefined;
   if (problem !== undefined)
     throw new RemoraError({ code: "question.invalid", place: `a question of ${tool}`, message: problem });
-  return {
-    ...{ target, jobId, number, requester, tool },
-    question: asPlain(redact(question)),
-    options: options.map((option) => asPlain(redact(option))),
-  };
+  return { target, jobId, number, requester, tool, skill, ...shown };
+}
+
+/** Names of skills and tools have letters, digits and hyphens or underscores alone. */
+function askerOf({ skill, tool }: QuestionRecord): string {
+  return skill === undefined ? `tool ${tool}` : `plugin ${skill}`;
+}
+
+function noteOf(body: QuestionRecord, isOpen: boolean): string {
+  const { requester, options, picked, pickedBy } = body;
+  if (isOpen) return `Only ${requester.name} can answer. An answer approves nothing.`;
+  if (picked === undefined) return "Closed without an answer.";
+  return `${pickedBy?.name ?? requester.name} chose “${options[picked] ?? ""}”, as an answer to the ${askerOf(body)}.`;
 }

@@ -11,6 +11,7 @@ import type {
   ReplyTarget,
 } from "../../src/ports/message.ts";
 import type { Platform, PlatformHandlers, Posts, Reply } from "../../src/ports/platform.ts";
+import type { QuestionCard } from "../../src/ports/question.ts";
 
 /** One message as people see it in a conversation. */
 export interface ShownMessage {
@@ -174,6 +175,19 @@ export function createCard(message: InboundMessage, changes: Partial<CardItem> =
         ...changes,
       },
     ],
+  };
+}
+
+export function createQuestion(message: InboundMessage, changes: Partial<QuestionCard> = {}): QuestionCard {
+  return {
+    id: "question-1",
+    target: targetOf(message),
+    head: `The plugin deploy asks ${message.author.name}:`,
+    question: "Which *server* <b>?",
+    options: ["staging", "production"],
+    note: "Only Ann can answer. An answer approves nothing.",
+    isOpen: true,
+    ...changes,
   };
 }
 

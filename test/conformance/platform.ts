@@ -6,13 +6,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import type { InboundMessage } from "../../src/ports/message.ts";
 import { isReplyLost } from "../../src/ports/platform.ts";
-import type { QuestionCard } from "../../src/ports/question.ts";
 import {
   agentsMessages,
   createCard,
   createPosts,
+  createQuestion,
   heard,
   last,
   mentioned,
@@ -194,7 +193,7 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
       test("a closed question that nobody has seen is not posted", async () => {
         const message = await mentioned();
         const reply = replyTo(message, createPosts());
-        await reply.question(createQuestion(message, { outcome: "Closed without an answer" }));
+        await reply.question(createQuestion(message, { isOpen: false }));
         await reply.finish("Done.", []);
         expect((await agentsMessages()).map(({ text }) => text)).toEqual([expect.stringContaining("Done.")]);
       });
@@ -206,16 +205,17 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
         await reply.question(createQuestion(message));
         const [above, question] = await agentsMessages();
         expect(above?.text).toBe("One thing first.");
-        for (const part of ["deploy_run", "Which *server* <b>?", "Ann"]) expect(question?.text).toContain(part);
-        expect(question?.options).toEqual(["staging", "production"]);
+        for (const part of ["The plugin deploy asks Ann:", "“Which *server* <b>?”", "1  “staging”", "2  “production”"])
+          expect(question?.text).toContain(part);
+        expect(question?.options).toEqual(["Answer 1", "Answer 2"]);
         expect(await world.pick("question-1", 1)).toContain("Noted.");
         expect(heard.picks).toMatchObject([
           { questionId: "question-1", option: 1, conversationId: message.conversationId, by: { name: "Ann" } },
         ]);
-        await reply.question(createQuestion(message, { outcome: "production — Ann" }));
+        await reply.question(createQuestion(message, { isOpen: false, note: "Ann chose “production”." }));
         await reply.finish("Deployed.", []);
         const [, settled, below, ...more] = await agentsMessages();
-        expect(settled?.text).toContain("production — Ann");
+        expect(settled?.text).toContain("Ann chose “production”.");
         expect(settled?.options ?? []).toEqual([]);
         expect(below?.text).toBe("Deployed.");
         expect(more).toEqual([]);
@@ -404,16 +404,4 @@ export function describePlatform(name: string, createWorld: () => Promise<Platfo
       expect(world.platform.health().detail).not.toBe("");
     });
   });
-}
-
-function createQuestion(message: InboundMessage, changes: Partial<QuestionCard> = {}): QuestionCard {
-  return {
-    id: "question-1",
-    target: targetOf(message),
-    tool: "deploy_run",
-    question: "Which *server* <b>?",
-    options: ["staging", "production"],
-    requesterName: message.author.name,
-    ...changes,
-  };
 }

@@ -384,7 +384,10 @@ test("a tool's question has three buttons and is answered once, by the right per
   expect(await pick("ann", 1)).toMatchObject({ accepted: true });
   expect(await pick("ann", 0)).toMatchObject({ accepted: false });
   expect((await finished(said)).text).toContain("it is Forest green");
-  expect(ann.seen.get(messageId)).toMatchObject({ state: "done", question: { outcome: "Forest green — Ann" } });
+  expect(ann.seen.get(messageId)).toMatchObject({
+    state: "done",
+    question: { note: "Ann chose “Forest green”, as an answer to the plugin paint." },
+  });
 });
 
 test("memory and schedules survive the process: a note is found and forgotten, and a missed reminder is posted once", async () => {

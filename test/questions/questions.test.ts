@@ -12,6 +12,8 @@ import { turnRecord } from "../doubles/records.ts";
 const ann: Author = { id: "ann", name: "Ann", isBot: false, roles: [] };
 const target = { platform: "test", conversationId: "test:c1", turnId: "t1", messageId: "m1" };
 const never = new AbortController().signal;
+const openNote = "Only Ann can answer. An answer approves nothing.";
+const chosenNote = "Ann chose “live”, as an answer to the plugin deploy.";
 
 let ledger: ReturnType<typeof createSqliteLedger>;
 let shown: QuestionCard[];
@@ -38,6 +40,7 @@ function ask(changes: { question?: string; options?: string[] } = {}, signal = n
     number: 0,
     requester: ann,
     tool: "deploy_run",
+    skill: "deploy",
     question: "Where to?",
     options: ["staging", "live"],
   };
@@ -60,7 +63,7 @@ describe("a question's card", () => {
   function createFailing() {
     const service = { isAway: true };
     const show = async (card: QuestionCard) => {
-      if (service.isAway && card.outcome !== undefined) throw new Error("the service is away");
+      if (service.isAway && !card.isOpen) throw new Error("the service is away");
       shown.push(card);
     };
     return { service, on: create(createInMemoryBus(silentLog), show) };
@@ -78,7 +81,7 @@ describe("a question's card", () => {
     service.isAway = false;
     await on.sweep(Date.now());
     await on.sweep(Date.now());
-    expect(shown.map(({ outcome }) => outcome)).toEqual([undefined, "live — Ann"]);
+    expect(shown.map(({ note }) => note)).toEqual([openNote, chosenNote]);
   });
 
   test("of a question that was withdrawn just before the process died is rewritten by the next one", async () => {
@@ -91,7 +94,7 @@ describe("a question's card", () => {
     expect(shown).toHaveLength(1);
     service.isAway = false;
     await create().sweep(Date.now());
-    expect(shown.at(-1)).toMatchObject({ id, outcome: "Closed without an answer" });
+    expect(shown.at(-1)).toMatchObject({ id, isOpen: false, note: "Closed without an answer." });
     died.abort(new TurnAbort("shutdown"));
     await expect(answer).rejects.toBeInstanceOf(TurnAbort);
   });
@@ -121,7 +124,7 @@ describe("a question", () => {
     const { id } = await asked();
     await pick(id, 1, ann, on);
     expect(await answer).toBe("live");
-    expect(shown.map(({ outcome }) => outcome)).toEqual([undefined, "live — Ann"]);
+    expect(shown.map(({ note }) => note)).toEqual([openNote, chosenNote]);
   });
 
   test("of a call that runs again after a crash is the same, also if it was answered meanwhile", async () => {
@@ -150,11 +153,11 @@ describe("a question", () => {
 
   test("that was withdrawn while its card was being posted is closed on the card", async () => {
     const on = create(createInMemoryBus(silentLog), async (card) => {
-      if (card.outcome === undefined) await ledger.transition("question", card.id, ["open"], "withdrawn");
+      if (card.isOpen) await ledger.transition("question", card.id, ["open"], "withdrawn");
       shown.push(card);
     });
     void ask({}, AbortSignal.timeout(60_000), on).catch(() => {});
-    await expect.poll(() => shown.map(({ outcome }) => outcome)).toEqual([undefined, "Closed without an answer"]);
+    await expect.poll(() => shown.map(({ note }) => note)).toEqual([openNote, "Closed without an answer."]);
   });
 
   test("is answered by the first click of the person it is for, and its card says so", async () => {
@@ -163,7 +166,7 @@ describe("a question", () => {
     expect(options).toEqual(["staging", "live"]);
     expect(await pick(id, 1)).toMatchObject({ accepted: true });
     expect(await answer).toBe("live");
-    expect(shown.at(-1)).toMatchObject({ id, outcome: "live — Ann" });
+    expect(shown.at(-1)).toMatchObject({ id, isOpen: false, note: chosenNote });
     expect(await pick(id, 0)).toMatchObject({ accepted: false });
   });
 
@@ -201,7 +204,7 @@ describe("a question", () => {
     const { id } = await asked();
     stop.abort(new TurnAbort("stopped"));
     await expect(answer).rejects.toBeInstanceOf(TurnAbort);
-    expect(shown.at(-1)).toMatchObject({ id, outcome: "Closed without an answer" });
+    expect(shown.at(-1)).toMatchObject({ id, isOpen: false, note: "Closed without an answer." });
     expect(await pick(id, 0)).toMatchObject({ accepted: false });
   });
 

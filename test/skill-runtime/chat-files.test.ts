@@ -53,7 +53,10 @@ function chatOf(platform: object) {
   const services = createPluginServices({ ...options, memoryFor: () => ({}) as never });
   const scope = { turnId: "t1", conversationId: "test:c1", requester: ann } as never;
   const onRead = (origins: readonly Origin[]) => void read.push(...origins);
-  return services({ id: "c1", tool: "chat_fetch_file", scope, onRead }, new AbortController().signal).chat;
+  return services(
+    { id: "c1", tool: "chat_fetch_file", skill: { name: "chat" }, scope, onRead },
+    new AbortController().signal,
+  ).chat;
 }
 
 function chat() {

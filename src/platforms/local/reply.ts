@@ -176,7 +176,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
 
   function questionMessage(question: QuestionCard): ChatMessage {
     const id = `r.${target.turnId}.question.${question.id}`;
-    const state = question.outcome === undefined ? "waiting" : "done";
+    const state = question.isOpen ? "waiting" : "done";
     const at = store.get(id)?.at ?? Date.now();
     return chatMessage({ id, ...spot(), at, state, type: "question", question });
   }
@@ -202,7 +202,7 @@ export function createLocalReply(options: LocalReplyOptions): Reply {
     note,
     async question(question) {
       const { id } = questionMessage(question);
-      if (question.outcome !== undefined && store.get(id) === undefined) return;
+      if (!question.isOpen && store.get(id) === undefined) return;
       await postBelow(`question:${question.id}`, () => questionMessage(question));
     },
     async settle(card) {

@@ -10,6 +10,7 @@ import type { Platform } from "../../ports/platform.ts";
 import type { PluginChat, PluginMemory, PluginSchedules, PluginServices } from "../../ports/plugin.ts";
 import type { Questions } from "../../ports/question.ts";
 import type { Schedules } from "../../ports/schedule.ts";
+import type { Skill } from "../../ports/skill.ts";
 import type { ToolScope } from "../../ports/tool.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
 import type { TurnFiles } from "../../ports/turn-files.ts";
@@ -28,6 +29,7 @@ export interface PluginServicesOptions {
 export interface BoundCall {
   id: string;
   tool: string;
+  skill: Pick<Skill, "name">;
   scope: ToolScope;
   onRead(origins: readonly Origin[]): void;
 }
@@ -120,7 +122,7 @@ export function createPluginServices(options: PluginServicesOptions) {
     return async (question, options) => {
       const number = asked++;
       const { target } = await turnOf(call);
-      const of = { jobId: `${turnId}-${call.id}`, tool: call.tool, number };
+      const of = { jobId: `${turnId}-${call.id}`, tool: call.tool, skill: call.skill.name, number };
       return await questions.ask({ target, requester, ...of, question, options }, signal);
     };
   }

@@ -1,7 +1,6 @@
 /** What happens when people click on a card or answer a question. */
 import { describe, expect, test } from "vitest";
-import type { QuestionCard } from "../../../src/ports/question.ts";
-import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
+import { createCard, createPosts, createQuestion } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { cards, chosen, clicked } from "./cards-world.ts";
 import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
@@ -202,41 +201,33 @@ describe("More…", () => {
 });
 
 describe("questions", () => {
-  const question: Omit<QuestionCard, "target"> = {
-    id: "question-1",
-    tool: "deploy_run",
-    question: "Which *server* @everyone?",
-    options: ["staging", "production"],
-    requesterName: "Ann",
-  };
-
   test("have a button an option, are answered in private, and have none once they are answered, by whichever process", async () => {
     const message = await mentioned("deploy");
     const posts = createPosts();
-    const card = { ...question, target: targetOf(message) };
+    const card = createQuestion(message, { question: "Which *server* @everyone?" });
     await replyTo(message, posts).question(card);
     const [shown] = cards();
-    expect(shown?.buttons.map(({ label }) => label)).toEqual(["staging", "production"]);
+    expect(shown?.buttons.map(({ label }) => label)).toEqual(["Answer 1", "Answer 2"]);
     expect(rendered(shown as SeenMessage)).toMatchObject({
       text: expect.stringContaining("Which *server* @everyone?"),
       effects: [],
     });
-    const click = await clicked(shown as SeenMessage, "production");
+    const click = await clicked(shown as SeenMessage, "Answer 2");
     expect(click.reply()).toMatchObject({ isEphemeral: true, content: "Noted\\." });
     expect(agent.picks).toMatchObject([
       { questionId: "question-1", option: 1, conversationId: message.conversationId, by: { id: discord.ann.id } },
     ]);
     await bot.restart();
-    await replyTo(message, posts).question({ ...card, outcome: "production — Ann" });
+    await replyTo(message, posts).question({ ...card, isOpen: false, note: "Ann chose “production”." });
     expect(cards()).toHaveLength(1);
     expect(cards()[0]?.buttons).toEqual([]);
-    expect(rendered(cards()[0] as SeenMessage).text).toContain("production — Ann");
+    expect(rendered(cards()[0] as SeenMessage).text).toContain("Ann chose “production”.");
   });
 
   test("are text where embeds are not allowed", async () => {
     discord.channel.permit(discord.bot, { deny: ["EmbedLinks"] });
     const message = await mentioned("deploy");
-    await replyTo(message).question({ ...question, target: targetOf(message) });
+    await replyTo(message).question(createQuestion(message));
     expect(cards()[0]).toMatchObject({ embeds: [], content: expect.stringContaining("Which \\*server\\*") });
     expect(cards()[0]?.buttons).toHaveLength(2);
   });

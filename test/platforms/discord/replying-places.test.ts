@@ -1,6 +1,6 @@
 /** Where replies are written: threads and their names, channels, and what happens if a place goes away. */
 import { describe, expect, test } from "vitest";
-import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
+import { createCard, createPosts, createQuestion } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
 import { begun, own, threadOf, toldPrivately } from "./replying-world.ts";
@@ -112,13 +112,7 @@ describe("where a reply is written", () => {
   test("without permission to write, a question has no route", async () => {
     discord.channel.permit(discord.bot, { deny: ["SendMessages", "CreatePublicThreads"] });
     const message = await mentioned();
-    const words = {
-      tool: "deploy_run",
-      question: "Which one?",
-      options: ["staging", "production"],
-      requesterName: "Ann",
-    };
-    const asking = replyTo(message).question({ id: "question-1", target: targetOf(message), ...words });
+    const asking = replyTo(message).question(createQuestion(message));
     await expect(asking).rejects.toMatchObject({ code: "platform.no-route" });
     expect(own(discord.ann.dm())).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createPosts, targetOf } from "../../conformance/platform-world.ts";
+import { createPosts, createQuestion, targetOf } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/discord/view.ts";
 import { agent, bot, discord, mentioned, replyTo, useConnectedBot } from "./connected-bot.ts";
 import { begun, own, sent, threadOf, toldPrivately } from "./replying-world.ts";
@@ -154,18 +154,11 @@ describe("while the text grows", () => {
 test("answering a question does not change the text that continues below it", async () => {
   const message = await toldPrivately();
   const reply = replyTo(message);
-  const question = {
-    id: "q1",
-    target: targetOf(message),
-    tool: "t",
-    question: "Which?",
-    options: ["a"],
-    requesterName: "Ann",
-  };
+  const question = createQuestion(message);
   await reply.question(question);
   await begun(reply, "Below", () => discord.ann.dm());
   await discord.until(() => own(discord.ann.dm()).some(({ content }) => content === "Below"));
-  await reply.question({ ...question, outcome: "a — Ann" });
+  await reply.question({ ...question, isOpen: false });
   await reply.finish("Below the question.", []);
   expect(own(discord.ann.dm()).map(({ content }) => content)).toEqual(["", "Below the question."]);
 });

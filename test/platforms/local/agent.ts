@@ -3,13 +3,14 @@
  *
  *   `ask`        a few words, a card, and after the answer a few more below it
  *   `ask two`    a card with two calls
+ *   `question`   a plugin's question
  *   `fail`       a few words, then a failure
  *   anything     a Markdown answer, word by word
  */
 import type { ApprovalCard, CardItem } from "../../../src/ports/card.ts";
 import type { InboundAnswer, InboundMessage } from "../../../src/ports/message.ts";
 import type { Platform, PlatformHandlers, Reply } from "../../../src/ports/platform.ts";
-import { createPosts, targetOf } from "../../conformance/platform-world.ts";
+import { createPosts, createQuestion, targetOf } from "../../conformance/platform-world.ts";
 
 export interface ScriptedAgent {
   handlers: PlatformHandlers;
@@ -35,6 +36,8 @@ export function createScriptedAgent(platform: () => Platform): ScriptedAgent {
     const reply = platform().reply(targetOf(message), createPosts());
     const { text } = message;
     if (text.startsWith("ask")) return await askFirst(message, reply);
+    if (text === "question")
+      return await reply.question(createQuestion(message, { options: ["Approve", "<b>Deny</b>"] }));
     if (text === "fail") return await reply.fail("I had begun.", "⚠️ The model could not answer: it is out of reach.");
     // A test can release the answer as soon as it sees its first words.
     const held = agent.isHolding ? new Promise<void>((resolve) => (release = resolve)) : undefined;

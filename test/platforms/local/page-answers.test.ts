@@ -51,6 +51,19 @@ describe.skipIf(missingBrowser !== undefined)(`answers on the page${browserNote}
     await expect.poll(() => box(tab).locator("tbody tr").count()).toBe(5_000);
   });
 
+  test("a plugin's question is framed in its own form, with its words in quotes and on no button", async () => {
+    const id = await world.say("@remora question");
+    const tab = await world.open(`#/general/${id}`);
+    const card = tab.getByRole("region", { name: "Question of a plugin" });
+    await card.waitFor();
+    expect(await card.getByRole("heading").allTextContents()).toEqual(["The plugin deploy asks Ann:"]);
+    expect(await card.locator("blockquote").allTextContents()).toEqual(["“Which *server* <b>?”"]);
+    expect(await card.getByRole("listitem").allTextContents()).toEqual(["“Approve”", "“<b>Deny</b>”"]);
+    expect(await card.getByRole("button").allTextContents()).toEqual(["Answer 1", "Answer 2"]);
+    expect(await card.getByText("An answer approves nothing.").count()).toBe(1);
+    expect(await tab.locator("#thread .card-head, #thread .card-facts, #thread .card.waiting").count()).toBe(0);
+  });
+
   test("code has colours for its language, and none if the language is unknown or the code is long", async () => {
     const long = "const a = 1;\n".repeat(5_000);
     const tab = await answered(

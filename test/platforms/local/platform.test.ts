@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { StoredMessage } from "../../../src/platforms/local/chat-message.ts";
 import type { AnswerChoice, AnswerReceipt } from "../../../src/ports/message.ts";
+import { answerLabel, optionLine, type QuestionCard } from "../../../src/ports/question.ts";
 import { describePlatform } from "../../conformance/platform.ts";
 import { describePlatformAttacks } from "../../conformance/platform-attacks.ts";
 import { type ChangesWorld, describePlatformChanges } from "../../conformance/platform-changes.ts";
@@ -44,15 +45,14 @@ function createWorld(page: LocalPage): ChangesWorld {
     const view = card === undefined ? undefined : viewOf(message);
     return {
       isAgents: author.isBot,
-      text: [
-        ...[text, activity, view?.text],
-        ...[question?.tool, question?.question, question?.requesterName, question?.outcome],
-      ]
+      text: [...[text, activity, view?.text], ...(question === undefined ? [] : questionLines(question))]
         .filter(Boolean)
         .join("\n"),
       choices: view?.choices ?? [],
       labels: view?.labels ?? [],
-      ...(question === undefined ? {} : { options: question.outcome === undefined ? question.options : [] }),
+      ...(question === undefined
+        ? {}
+        : { options: question.isOpen ? question.options.map((_, at) => answerLabel(at)) : [] }),
       files: await Promise.all(
         files.map(async ({ id, name }) => ({
           name,
@@ -90,4 +90,9 @@ function createWorld(page: LocalPage): ChangesWorld {
     restart: () => page.restart(),
     close: page.close,
   };
+}
+
+/** As the page shows it. */
+function questionLines({ head, question, options, note }: QuestionCard): string[] {
+  return [head, `“${question}”`, ...options.map(optionLine), note];
 }

@@ -1,7 +1,7 @@
 /** Cards, questions, and what is clicked on them. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { InboundMessage } from "../../../src/ports/message.ts";
-import { createCard, createPosts, targetOf } from "../../conformance/platform-world.ts";
+import { createCard, createPosts, createQuestion, targetOf } from "../../conformance/platform-world.ts";
 import type { SeenMessage } from "../../doubles/slack/see.ts";
 import { cardFor, createTestAgent, replyTo, type TestAgent } from "./agent.ts";
 import { createSlackWorld, type SlackWorld } from "./world.ts";
@@ -419,18 +419,11 @@ describe("clicks", () => {
 describe("a question", () => {
   test("markup in it and in its options is text, and a pick brings the option's number", async () => {
     const question = "<!channel> *which*?";
-    const card = {
-      id: "q1",
-      target: targetOf(message),
-      tool: "ask",
-      question,
-      options: ["<@U1>", "two & three"],
-      requesterName: "Ann",
-    };
+    const card = createQuestion(message, { id: "q1", question, options: ["<@U1>", "two & three"] });
     await replyTo(world.platform, message).question(card);
     expect(only().readable).toContain(question);
     expect(only().effects).toEqual([]);
-    await click("two & three").acknowledged();
+    await click("Answer 2").acknowledged();
     await expect
       .poll(() => agent.picks)
       .toMatchObject([{ questionId: "q1", option: 1, by: { id: world.slack.ann.id } }]);

@@ -1,27 +1,29 @@
-/** A tool's question as a message, with a button for each option while the question is open. */
+/** A plugin's question, with a button for each option while it is open. It has embeds and blue buttons; cards have neither. */
 import { ButtonStyle } from "discord.js";
 import { shorten } from "../../../lib/text/shorten.ts";
-import type { QuestionCard } from "../../../ports/question.ts";
+import { answerLabel, optionLine, type QuestionCard } from "../../../ports/question.ts";
 import { maxButtonsPerRow } from "../limits.ts";
 import { button, rowsOf } from "./buttons.ts";
 import type { OutgoingMessage } from "./messages.ts";
 import { escapePlain } from "./plain-text.ts";
 
-const maxTitleLength = 100;
+const maxHeadLength = 200;
 const maxQuestionLength = 1_000;
-const maxPlainDescriptionLength = 1_800;
+/** Escapes can double the length, and a message without embeds has room for 2,000 characters. */
+const maxPlainQuestionLength = 500;
 
 export function questionMessage(card: QuestionCard, thread: string | null, isPlain: boolean): OutgoingMessage {
-  const { id, tool, question, options, requesterName, outcome } = card;
-  const ending =
-    outcome === undefined ? `Only ${escapePlain(requesterName)} can answer` : `**${escapePlain(outcome)}**`;
+  const { id, question, options, note, isOpen } = card;
+  const head = escapePlain(shorten(card.head, maxHeadLength));
+  const quoted = escapePlain(`“${shorten(question, isPlain ? maxPlainQuestionLength : maxQuestionLength)}”`);
+  const lines = [`> ${quoted}`, ...options.map(optionLine).map(escapePlain), escapePlain(note)];
   const buttons = options
     .slice(0, maxButtonsPerRow)
-    .map((label, option) => button({ type: "pick", option }, label, id, { thread }, ButtonStyle.Primary));
-  const title = shorten(`Question: ${escapePlain(tool)}`, maxTitleLength);
-  const description = `${escapePlain(shorten(question, maxQuestionLength))}\n\n${ending}`;
-  const color = outcome === undefined ? 0x5865f2 : 0x80848e;
-  const components = outcome === undefined ? rowsOf(buttons) : [];
-  if (isPlain) return { content: `**${title}**\n${shorten(description, maxPlainDescriptionLength)}`, components };
-  return { embeds: [{ title, description, color }], components };
+    .map((_label, option) =>
+      button({ type: "pick", option }, answerLabel(option), id, { thread }, ButtonStyle.Primary),
+    );
+  const components = isOpen ? rowsOf(buttons) : [];
+  const description = lines.join("\n");
+  if (isPlain) return { content: `**${head}**\n${description}`, components };
+  return { embeds: [{ title: head, description, color: isOpen ? 0x5865f2 : 0x80848e }], components };
 }

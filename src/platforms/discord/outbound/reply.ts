@@ -230,7 +230,7 @@ export function createDiscordReply(options: DiscordReplyOptions): Reply {
   async function question(card: QuestionCard): Promise<void> {
     await begun();
     const key = `question:${card.id}`;
-    if (card.outcome !== undefined) {
+    if (!card.isOpen) {
       await findLost(key);
       // Nobody has seen the question.
       if (!asked.has(key)) return;

@@ -1,22 +1,25 @@
-/** A tool's question with a button per option. Once the question is closed, shows its outcome instead. */
-import type { QuestionCard } from "../../../ports/question.ts";
-import { button } from "./blocks.ts";
+/** A plugin's question, with a button for each option while it is open. Cards have no quotes. */
+import { answerLabel, optionLine, type QuestionCard } from "../../../ports/question.ts";
+import { button, smallLine } from "./blocks.ts";
 import type { MessageContent } from "./render.ts";
-import { richText } from "./rich-text.ts";
-import { beginningOf, escapeText } from "./safe-text.ts";
+import { bold, plain, quote, richText } from "./rich-text.ts";
+import { beginningOf, escapeText, wordJoiner } from "./safe-text.ts";
 
 export const pickAction = "remora_pick_";
 const maxNotificationLength = 500;
 
-export function questionMessage({ id, tool, question, options, requesterName, outcome }: QuestionCard): MessageContent {
-  const head = richText([{ type: "text", text: question }]);
-  const from = richText([{ type: "text", text: `${tool} asks ${requesterName}`, style: { italic: true } }]);
-  const end =
-    outcome === undefined
-      ? {
-          type: "actions",
-          elements: options.map((option, index) => button(option, `${pickAction}${index}`, id)),
-        }
-      : richText([{ type: "text", text: outcome, style: { bold: true } }]);
-  return { text: escapeText(beginningOf(question, maxNotificationLength)), blocks: [head, from, end] };
+export function questionMessage({ id, head, question, options, note, isOpen }: QuestionCard): MessageContent {
+  const quoted = `“${question}”`;
+  const buttons = options.map((_option, index) => button(answerLabel(index), `${pickAction}${index}`, id));
+  return {
+    // Clients make links of addresses there.
+    text: escapeText(beginningOf(`${head} ${quoted}`, maxNotificationLength).replaceAll("://", `:${wordJoiner}//`)),
+    blocks: [
+      richText([bold(head)]),
+      quote(quoted),
+      richText([plain(options.map(optionLine).join("\n"))]),
+      ...(isOpen ? [{ type: "actions", elements: buttons }] : []),
+      smallLine(note),
+    ],
+  };
 }

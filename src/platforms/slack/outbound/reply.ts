@@ -261,9 +261,9 @@ export function createSlackReply(options: ReplyOptions): Reply {
     const place = await begin();
     const { sender } = place;
     const key = `question:${card.id}`;
-    const ts = card.outcome === undefined ? sender.tsOf(key) : await sender.find(key);
+    const ts = card.isOpen ? sender.tsOf(key) : await sender.find(key);
     if (ts !== undefined) return await sender.update(ts, key, questionMessage(card));
-    if (card.outcome !== undefined) return;
+    if (!card.isOpen) return;
     await closeSegment(place, latest.text);
     await sender.post(key, questionMessage(card));
   }

@@ -64,6 +64,10 @@ export function richText(elements: RichElement[]): Block {
   return { type: "rich_text", elements: [{ type: "rich_text_section", elements: filled }] };
 }
 
+export function quote(text: string): Block {
+  return { type: "rich_text", elements: [{ type: "rich_text_quote", elements: [plain(text)] }] };
+}
+
 export function preformatted(text: string): Block {
   return { type: "rich_text", elements: [{ type: "rich_text_preformatted", elements: [plain(text || " ")] }] };
 }
