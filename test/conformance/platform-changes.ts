@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ApprovalCard, CardItem, ShownChange, ShownChanges } from "../../src/ports/card.ts";
 import type { AnswerChoice, InboundMessage } from "../../src/ports/message.ts";
@@ -26,6 +27,7 @@ export interface ChangesWorld extends PlatformWorld {
   choose(approvalId: string, parts: number[], as?: string): Promise<string>;
 }
 
+const warning = "can run by itself outside the sandbox";
 const tick = "`";
 const shortDiff = [
   "diff --git a/src/app.css b/src/app.css",
@@ -192,6 +194,28 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         expect(listed).toBeGreaterThanOrEqual(5);
       });
 
+      test("shows a warning whole on every line that it shows, however long the path and the detail", async () => {
+        const length = fc.integer({ min: 1, max: 300 });
+        const name = fc
+          .tuple(fc.constantFrom("x", "folder/", "ü", "a b/"), length)
+          .map(([part, times]) => part.repeat(times));
+        const [paths = []] = fc.sample(fc.array(name, { minLength: 25, maxLength: 25 }), { numRuns: 1, seed: 5 });
+        const files = paths.map(
+          (path, index): ShownChange => ({
+            path: `file-${String(index).padStart(2, "0")}-${path}/.git/config`,
+            action: index % 2 === 0 ? "changed" : "added",
+            detail: `link to ${"y".repeat(index * 9)}`,
+            warning,
+          }),
+        );
+        await asked({ files });
+        const { text } = await theCard();
+        const lines = text.split("\n").filter((line) => /file-\d\d/.test(line));
+        expect(lines.length).toBeGreaterThan(5);
+        for (const line of lines) expect(line).toMatch(/file-\d\d.*git\/config.*can run by itself outside the sandbox/);
+        for (const { path } of files) expect(await seen()).toContain(path.slice(0, 9));
+      });
+
       test("says when a diff is too long for the service", async () => {
         const lines = Array.from({ length: 2_000 }, (_, index) => `+line ${index} of what was written`);
         const diff = ["--- a/x", "+++ b/x", "@@ -0,0 +1,2000 @@", ...lines].join("\n");
@@ -296,6 +320,36 @@ export function describePlatformChanges(name: string, createWorld: () => Promise
         for (const part of [changesWith().title, "Kept", "old/page.html"]) expect(card.text).toContain(part);
         expect(card.choices.toSorted()).toEqual(["diff", "undo"]);
         expect(card.labels?.toSorted()).toEqual(["Show diff", "Undo"]);
+      });
+
+      test("names first what carries a warning, and of the rest a few", async () => {
+        const files = Array.from({ length: 12 }, (_, index): ShownChange => {
+          const file = { path: `file-${index}.txt`, action: index < 8 ? "deleted" : "changed", detail: "+1" } as const;
+          return index === 11 ? { ...file, path: ".git/hooks/pre-commit", warning } : file;
+        });
+        await asked({ files }, reported);
+        const { text } = await onlyMessage();
+        for (const part of [".git/hooks/pre-commit", warning, "file-0.txt"]) expect(text).toContain(part);
+      });
+
+      test("names every file if somebody had only allowed such changes in advance", async () => {
+        const files = Array.from(
+          { length: 25 },
+          (_, index): ShownChange => ({
+            path: `${"folder/".repeat(index)}file-${index}.txt`,
+            action: index < 9 ? "deleted" : "added",
+            detail: "+1 −12",
+          }),
+        );
+        const granted = {
+          isGranted: true,
+          settledAt: 1_700_000_000_000,
+          outcome: "Ann had allowed it in advance",
+        } as const;
+        await asked({ files }, { ...reported, ...granted, choices: ["undo"] });
+        const { text } = await onlyMessage();
+        for (const { path } of files) expect(text).toContain(path.slice(-12));
+        expect(text).not.toContain("more file");
       });
 
       test.each(["finish", "fail"] as const)(

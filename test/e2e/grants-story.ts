@@ -24,7 +24,6 @@ export function tellGrants(world: () => GrantsWorld): void {
     const { driver, site, card } = world();
     const git = (...args: string[]) => exec("git", args, { cwd: site });
     await git("init", "--quiet");
-    const config = await readFile(join(site, ".git/config"), "utf8");
     const thread = await driver.ask(run("echo b >> README.md"));
     await card(thread, /Add 1 file in site/, ["Approve"], 1);
     await thread.allow();
@@ -35,14 +34,20 @@ export function tellGrants(world: () => GrantsWorld): void {
     for (const shown of ["README.md", "index.ts"]) expect(kept.text).toContain(shown);
     expect(await readFile(join(site, "README.md"), "utf8")).toBe("b\nc\n");
 
-    await thread.say(run("printf '[core]\\n\\tfsmonitor = touch RAN; false\\n' > .git/config; echo d >> README.md"));
-    const asking = await card(thread, /Change 2 files in site/, ["Approve", "Deny"], 3);
-    expect(asking.text).toMatch(/\.git\/config .*can run by itself outside the sandbox/);
-    expect(await readFile(join(site, ".git/config"), "utf8")).toBe(config);
+    const monitor = "printf '[core]\\n\\tfsmonitor = touch RAN; false\\n'";
+    const bare = `mkdir -p docs/objects docs/refs; echo ref: refs/heads/x > docs/HEAD; ${monitor} > docs/config`;
+    await thread.say(run(`${monitor} >> .git/config; ${bare}; echo d >> README.md`));
+    const asking = await card(thread, /Change 2 and add 2 files in site/, ["Approve", "Deny"], 3);
+    expect(asking.text).toMatch(/\.git\/config.*can run by itself outside the sandbox/s);
+    expect(asking.text).toMatch(/docs\/.*has files that can run by themselves outside the sandbox/s);
     await git("status", "--short");
     expect(await readdir(site)).not.toContain("RAN");
-    await thread.press("Deny");
-    await card(thread, /Ann denied/, [], 3);
+    // What was shown and approved does run, so the check above means something.
+    await thread.press("Approve");
+    await card(thread, /Ann approved/, ["Undo"], 3);
+    await vi.waitFor(async () => expect(await readdir(site)).toContain("docs"), pollMs);
+    await git("status", "--short");
+    expect(await readdir(site)).toContain("RAN");
   });
 
   test("Allow after one deletion does not cover deleting everything", async () => {

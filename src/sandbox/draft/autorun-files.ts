@@ -19,9 +19,9 @@ const harmlessDotNames = patterns(`
 /** What people read on the site of a service, in the folders that otherwise hold its CI, bots and agents. */
 const serviceFolders = patterns(".github .gitlab .gitea .forgejo");
 const harmlessInServiceFolders = patterns(`
-  issue_template issue_templates discussion_template pull_request_template merge_request_templates
-  issue_template.md pull_request_template.md merge_request_template.md codeowners funding.yml security.md contributing.md
-  code_of_conduct.md support.md readme.md governance.md`);
+  issue_template issue_templates discussion_template pull_request_template merge_request_templates issue_template.md
+  pull_request_template.md merge_request_template.md codeowners funding.yml security.md contributing.md code_of_conduct.md
+  support.md readme.md governance.md`);
 
 const autorunFolders = patterns(`
   node_modules site-packages dist-packages __pycache__ *.egg-info *.dist-info *.xcodeproj *.xcworkspace *.playground *.app
@@ -41,63 +41,67 @@ const programs = patterns(`
   session.vim init.vim init.el early-init.el
 
   *pipeline.yml *pipelines.yml *pipeline[-_.]*.yml *pipelines[-_.]*.yml ci.yml ci[-_.]*.yml *[-_.]ci.yml *[-_.]ci[-_.]*.yml
-  *workflow.yml *workflows.yml *appveyor*.yml *travis*.yml *cloudbuild*.yml *cloudbuild*.json *buildspec*.yml *codefresh*.yml
-  *codeship*.yml *drone*.yml *semaphore*.yml *teamcity*.yml *buildkite*.yml *woodpecker*.yml codemagic.yml bitrise.yml
-  wercker.yml circle.yml screwdriver.yml buddy.yml shippable.yml cirrus.yml zuul.yml action.yml dependabot.yml mergify.yml
+  *workflow.yml *workflows.yml *appveyor*.yml *travis*.yml *cloudbuild*.yml *cloudbuild*.json *buildspec*.yml
+  *codefresh*.yml *codeship*.yml *drone*.yml *semaphore*.yml *teamcity*.yml *buildkite*.yml *woodpecker*.yml codemagic.yml
+  bitrise.yml wercker.yml circle.yml screwdriver.yml buddy.yml shippable.yml cirrus.yml zuul.yml action.yml dependabot.yml
+  mergify.yml jenkins*.yml tekton*.yml concourse*.yml spacelift.yml atlantis.yml argo*.yml snapcraft.yml flatpak.yml
   renovate*.json release-please*.json dockerrun.aws.json vercel.json now.json netlify.toml render.yml fly.toml fly.*.toml
   amplify.yml heroku.yml railway.json railway.toml nixpacks.toml wrangler.json wrangler.toml firebase.json serverless*.yml
   samconfig.toml skaffold*.yml dagger.json garden.yml werf.yml okteto.yml devspace.yml
 
-  package.json package.yml npm-shrinkwrap.json *-lock.json *-lock.yml *.lock *.lock.json *.lockb *.lockfile bower.json lerna.json
-  nx.json turbo.json rush.json project.json workspace.json moon.yml pnpm-workspace.yml bunfig.toml deno.json jsr.json
-  import_map.json setup.py setup.cfg pyproject.toml requirements*.in environment*.yml conda*.yml pixi.toml uv.toml poetry.toml
-  hatch.toml pdm.toml build.rs cargo*.toml rust-toolchain rust-toolchain.toml cross.toml go.mod go.work *.gemspec *.podspec
-  composer.json *.nuspec packages.config paket.* global.json directory.build.* directory.packages.* package.swift project.clj
-  deps.edn bb.edn shadow-cljs.edn *.exs rebar.* *.opam dune dune-* esy.json stack.yml cabal.project* *.cabal setup.hs shard.yml
-  build.zig build.zig.zon pubspec*.yml melos.yml *.nimble *.nims *.rockspec dub.json dub.sdl elm.json gleam.toml rescript.json
-  bsconfig.json spago.* packages.dhall vcpkg*.json project.toml manifest.toml scarb.toml move.toml nargo.toml anchor.toml
-  foundry.toml alire.toml fpm.toml xmake.lua premake*.lua haxelib.json cpanfile cpanfile.* *.psd1 build.pl extconf.rb pom.xml
-  pom.*.xml build.xml ivy.xml *.gradle *.gradle.kts gradle*.properties gradle-wrapper.* maven-wrapper.* gradlew gradlew.bat mvnw
-  mvnw.cmd *.sbt build.sc build.mill build.boot
+  package.json package.yml npm-shrinkwrap.json *-lock.json *-lock.yml *.lock *.lock.json *.lockb *.lockfile bower.json
+  lerna.json nx.json turbo.json rush.json project.json workspace.json moon.yml pnpm-workspace.yml bunfig.toml deno.json
+  jsr.json import_map.json setup.py setup.cfg pyproject.toml requirements*.in environment*.yml conda*.yml pixi.toml uv.toml
+  poetry.toml hatch.toml pdm.toml build.rs cargo*.toml rust-toolchain rust-toolchain.toml cross.toml go.mod go.work
+  *.gemspec *.podspec composer.json *.nuspec packages.config paket.* global.json directory.build.* directory.packages.*
+  package.swift project.clj deps.edn bb.edn shadow-cljs.edn *.exs rebar.* *.opam dune dune-* esy.json stack.yml
+  cabal.project* *.cabal setup.hs shard.yml build.zig build.zig.zon pubspec*.yml melos.yml *.nimble *.nims *.rockspec
+  dub.json dub.sdl elm.json gleam.toml rescript.json bsconfig.json spago.* packages.dhall vcpkg*.json project.toml
+  manifest.toml scarb.toml move.toml nargo.toml anchor.toml foundry.toml alire.toml fpm.toml xmake.lua premake*.lua
+  haxelib.json cpanfile cpanfile.* *.psd1 build.pl hatch_build.py *.versions.toml pip.conf pkgbuild apkbuild eas.json
+  app.json electron-builder.* extconf.rb pom.xml pom.*.xml build.xml ivy.xml *.gradle *.gradle.kts gradle*.properties
+  gradle-wrapper.* maven-wrapper.* gradlew gradlew.bat mvnw mvnw.cmd *.sbt build.sc build.mill build.boot
 
   *.mk *.mak *.make *.ninja *.cmake cmake*presets.json kbuild kbuild.* kconfig kconfig.* configure configure.ac configure.in
   *.m4 autogen.sh config.status wscript wscript_* waf sconstruct sconscript meson.build meson.options build buck workspace
   *.bazel *.bzl *.star *compose.yml *compose[-_.]*.yml compose.json docker-bake.* *.rake *.just pavement.py dodo.py tox.ini
-  pytest.ini mypy.ini uwsgi.ini circus.ini conftest.py conf.py *.conf.py *.conf.js *.config *.config.* *.setup.js setuptests.js
-  setupproxy.js *.workspace.js *.preset.js webpack.*.js rollup.*.js vite.*.js ember-cli-build.js gatsby-*.js wallaby.js
-  angular.json nodemon.json cypress.json *lintrc.* babelrc.* cdk.json pulumi*.yml helmfile*.yml ansible.cfg *.tf *.tf.json
-  *.tofu terragrunt.hcl *.pkr.hcl *.nix devbox.json devenv.yml mise*.toml guix.scm platformio.ini mkdocs.yml _config.yml
-  book.toml typedoc.json jsdoc.json dvc.yml dbt_project.yml lefthook*.yml captainhook.json grumphp.yml pre-commit*.yml
-  devcontainer*.json devfile.yml gitpod.yml jupyter*config.py ipython*config.py
+  pytest.ini mypy.ini uwsgi.ini circus.ini conftest.py conf.py *.conf.* *.config *.config.* *.setup.js setuptests.js
+  setupproxy.js *.workspace.js *.preset.js webpack.*.js rollup.*.js vite.*.js phpunit.xml phpunit.xml.dist phpstan*.neon
+  rector.php artisan phing.xml robo.php *.spec config.ru ormconfig.* *.bzlmod rc.lua ember-cli-build.js gatsby-*.js
+  wallaby.js angular.json nodemon.json cypress.json *lintrc.* babelrc.* cdk.json pulumi*.yml helmfile*.yml ansible.cfg *.tf
+  *.tf.json *.tofu terragrunt.hcl *.pkr.hcl *.nix devbox.json devenv.yml mise*.toml guix.scm platformio.ini mkdocs.yml
+  _config.yml book.toml typedoc.json jsdoc.json dvc.yml dbt_project.yml lefthook*.yml captainhook.json grumphp.yml
+  pre-commit*.yml devcontainer*.json devfile.yml gitpod.yml jupyter*config.py ipython*config.py
 
-  profile bash_profile bash_login bash_logout zshenv zprofile zlogin zlogout crontab crontab.* *.crontab *.cron *.service *.timer
-  *.socket *.mount *.automount *.desktop autorun.inf desktop.ini *.lnk *.scf *.reg *.url *.command *.workflow rc.local inittab
-  sudoers authorized_keys supervisord.conf *profile.ps1 config.fish startup.jl *-gdb.py *-gdb.scm sitecustomize.*
-  usercustomize.* *.pth`);
+  profile bash_profile bash_login bash_logout zshenv zprofile zlogin zlogout crontab crontab.* *.crontab *.cron *.service
+  *.timer *.socket *.mount *.automount *.desktop autorun.inf desktop.ini *.lnk *.scf *.reg *.url *.command *.workflow
+  rc.local inittab sudoers authorized_keys supervisord.conf *profile.ps1 config.fish startup.jl *-gdb.py *-gdb.scm
+  sitecustomize.* usercustomize.* *.pth`);
 /** Alone, as the beginning of a name, and as its ending: `Dockerfile`, `Dockerfile.test`, `test.dockerfile`. */
 const rules =
   "(app|berks|brew|cake|cap|cart|conan|container|danger|docker|earth|fab|fast|gem|gnumake|bsdmake|grunt|guard|gulp|jake|" +
-  "jenkins|just|mage|make|model|nox|pip|pnpm|pod|proc|psake|puppet|rake|snake|task|thor|tilt|tup|vagrant)file";
+  "jenkins|just|knex|mage|make|model|nox|pip|pnpm|pod|proc|psake|puppet|rake|robo|snake|task|thor|tilt|tup|vagrant)file";
 const ruleFile = new RegExp(`^${rules}([-_.].*)?$|\\.${rules}$`);
 /** Of unknown tools. */
 const unknownRuleFile = /^[A-Z][A-Za-z]+file$/;
 const unknownManifest = /^[A-Z][a-z]+\.toml$/;
 /** `src` and `arc` are no settings. */
 const settingsFile = /^(?!src$|arc$)[\w-]*rc$/;
-const settingsAtRoot = /^(?!src\.|arc\.)[\w-]*rc\.(js|json|yml|toml)$|^[\w-]+[-_]config\.js$|^tasks\.py$/;
+const settingsAtRoot =
+  /^(?!src\.|arc\.)[\w-]*rc\.(js|json|yml|toml)$|^[\w-]+[-_]config\.js$|^(tasks|build)\.(js|py)$|^esbuild\.js$/;
 /** Windows has such a second name for every long one. */
 const shortName = /^[^.~]{1,6}~\d(\.[^.]{1,3})?$/;
 const documentEnding = /\.(md|mdx|rst|adoc|txt|html?|css|s[ac]ss|less|svg|csv|tsv)$/;
 /** A file beside a script or in the folder of a prompt takes the place of a module or program with its name. */
 const shadowingModule = patterns(`
-  abc.py argparse.py ast.py asyncio.py base64.py bisect.py calendar.py codecs.py collections.py copy.py csv.py ctypes.py dataclasses.py
-  datetime.py decimal.py difflib.py email.py encodings.py enum.py fnmatch.py functools.py getpass.py glob.py gzip.py hashlib.py
-  heapq.py hmac.py html.py http.py importlib.py inspect.py io.py ipaddress.py itertools.py json.py keyword.py linecache.py
-  locale.py logging.py math.py mimetypes.py multiprocessing.py numbers.py operator.py os.py pathlib.py pickle.py pip.py
-  platform.py posixpath.py pprint.py queue.py random.py re.py reprlib.py requests.py secrets.py select.py shlex.py shutil.py
-  signal.py site.py smtplib.py socket.py sqlite3.py ssl.py stat.py statistics.py string.py struct.py subprocess.py sys.py
-  tempfile.py textwrap.py threading.py time.py token.py tokenize.py traceback.py types.py typing.py unittest.py urllib.py uuid.py
-  venv.py warnings.py weakref.py xml.py zipfile.py zlib.py`);
+  abc.py argparse.py ast.py asyncio.py base64.py bisect.py calendar.py codecs.py collections.py copy.py csv.py ctypes.py
+  dataclasses.py datetime.py decimal.py difflib.py email.py encodings.py enum.py fnmatch.py functools.py getpass.py glob.py
+  gzip.py hashlib.py heapq.py hmac.py html.py http.py importlib.py inspect.py io.py ipaddress.py itertools.py json.py
+  keyword.py linecache.py locale.py logging.py math.py mimetypes.py multiprocessing.py numbers.py operator.py os.py
+  pathlib.py pickle.py pip.py platform.py posixpath.py pprint.py queue.py random.py re.py reprlib.py requests.py secrets.py
+  select.py shlex.py shutil.py signal.py site.py smtplib.py socket.py sqlite3.py ssl.py stat.py statistics.py string.py
+  struct.py subprocess.py sys.py tempfile.py textwrap.py threading.py time.py token.py tokenize.py traceback.py types.py
+  typing.py unittest.py urllib.py uuid.py venv.py warnings.py weakref.py xml.py zipfile.py zlib.py`);
 const shadowingProgram = new RegExp(
   "^(bash|brew|bun|cargo|cat|cd|cmd|code|composer|curl|deno|docker|dotnet|gcc|gh|git|go|gradle|grep|java|kubectl|ls|make|mvn|node|" +
     "npm|npx|perl|php|pip3?|pnpm|powershell|pwsh|python3?|ruby|rustc|sh|ssh|sudo|terraform|uv|vim|wget|yarn|zsh)" +

@@ -17,9 +17,14 @@ const maxOutcomeLength = 60;
 /** In a diff block, deletions are red and additions green. */
 const signs: Record<ShownChange["action"], string> = { deleted: "- ⚠️", changed: "~", added: "+" };
 
+export interface FittedFiles extends Fitted {
+  /** The diff does not have the warnings. */
+  hasAllWarnings: boolean;
+}
+
 /** Shortens long paths. If not all files fit, shows the first ones; deletions come first. */
-export function fileSection(files: ShownChange[], moreFiles: number, room: number): Fitted {
-  if (files.length === 0 && moreFiles === 0) return nothing;
+export function fileSection(files: ShownChange[], moreFiles: number, room: number): FittedFiles {
+  if (files.length === 0 && moreFiles === 0) return { ...nothing, hasAllWarnings: true };
   const most = room - codeBlock("", "diff").length - moreFilesText(1_000_000).length - 1;
   const { lines, longest } = linesOf(files, fileLine, most);
   const shown = linesWithin(lines, most);
@@ -28,6 +33,7 @@ export function fileSection(files: ShownChange[], moreFiles: number, room: numbe
   return {
     text: [...list, ...(hidden > 0 ? [moreFilesText(hidden)] : [])].join("\n"),
     isWhole: shown.length === files.length && files.every((file) => fitted(file, longest).isWhole),
+    hasAllWarnings: files.slice(shown.length).every(({ warning }) => warning === undefined),
   };
 }
 

@@ -24,7 +24,7 @@ export function changesText(item: CardItem, changes: ShownChanges, { room, fileN
   const closing = fitLines(closingLines(item), Math.floor(room / 4));
   const opening = fitLines([...warningLines(item), ...summaryLine(summary), ...factLines(item)], Math.floor(room / 4));
   let left = room - reservedLength - closing.text.length - opening.text.length;
-  const take = (section: Fitted): Fitted => {
+  const take = <Section extends Fitted>(section: Section): Section => {
     left -= section.text.length;
     return section;
   };
@@ -34,10 +34,10 @@ export function changesText(item: CardItem, changes: ShownChanges, { room, fileN
   const output = take(textSection("End of the last output", lastOutput, { room: left * 0.5, keeps: "end" }));
   const where = hasDiffButton ? "Show diff" : fileName;
   const shownDiff = textSection("Diff", diff, { room: left, keeps: "beginning", language: "diff", where });
-  // The button shows all files and their complete diff.
+  // The button shows all files and their complete diff, but no warnings.
   const isWhole =
     [opening, shownCommands, output, closing].every((part) => part.isWhole) &&
-    (hasDiffButton || (shownFiles.isWhole && shownDiff.isWhole));
+    (hasDiffButton ? shownFiles.hasAllWarnings : shownFiles.isWhole && shownDiff.isWhole);
   const notice = isWhole ? "" : noticeFor(fileName, hasDiffButton);
   const parts = [opening, shownFiles, shownCommands, output, shownDiff, closing].map(({ text }) => text);
   return { text: [...parts, notice].filter((text) => text !== "").join("\n"), isWhole };
