@@ -65,7 +65,7 @@ export function createSettler(options: SettlerOptions): Settler {
     const changedBase = await changedSinceRecorded(base, now.folder);
     const decision = await decide({ draft: now, effects, end, changedBase }, policy);
     if (decision.type === "keep") return await keepByRules(now, turn, effects);
-    await ask(now, turn, end, decision.why);
+    await ask(now, turn, end, decision.why, policy[now.kind] === "keep" && changedBase.length === 0);
   }
 
   async function discardTooLarge(draft: DraftRecord, found: TooLarge): Promise<void> {
@@ -87,7 +87,7 @@ export function createSettler(options: SettlerOptions): Settler {
     const shown = describeChanges({ draft, effects, end: "done", summary: "", diff: undefined, ran });
     const result = await keeper.keep(draft, effects.hash);
     if (result.type === "kept") return await reportKept(draft, turn, result.undo?.id, shownPaths(effects), shown);
-    await ask(draft, turn, "done", keepProblem(result));
+    await ask(draft, turn, "done", keepProblem(result), false);
   }
 
   async function reportKept(
@@ -121,7 +121,13 @@ export function createSettler(options: SettlerOptions): Settler {
     await store.remove(draft.id);
   }
 
-  async function ask(draft: DraftRecord, turn: TurnRecord, end: DraftEnd, why: string): Promise<void> {
+  async function ask(
+    draft: DraftRecord,
+    turn: TurnRecord,
+    end: DraftEnd,
+    why: string,
+    keepsUnasked: boolean,
+  ): Promise<void> {
     const { layer } = store.paths(draft.id);
     // From here on, only what the diff was made of counts: the folder may have changed since.
     const made = await createDiff({ base: draft.folder, layer }, never);
@@ -140,7 +146,7 @@ export function createSettler(options: SettlerOptions): Settler {
       workingFolder: draft.folder,
       changes,
       whole: wholeChanges(ran, made),
-      keepsUnasked: policy[draft.kind] === "keep",
+      keepsUnasked,
       expiresAt: Date.now() + maxUndecidedMs,
       undo: undoText(options.undoMs),
       ...(isGrantable
