@@ -42,11 +42,12 @@ const grant = grantOf(["change text"]);
 function openDesk(policy: ApprovalPolicy = {}) {
   const undone: string[] = [];
   const again: string[] = [];
+  let isChanged = false;
   let diff: string | undefined = "--- a/app.css\n+hunter2secret\u202e";
   const desk = setUp({
     policy,
     changes: {
-      diff: async () => (diff === undefined ? undefined : { text: diff }),
+      diff: async () => (isChanged ? "changed" : diff === undefined ? undefined : { text: diff }),
       undo: async (_record: ApprovalRecord, id: string, by: Author) => {
         undone.push(`${id} by ${by.id}`);
         return { accepted: true, text: "Undone." };
@@ -72,6 +73,9 @@ function openDesk(policy: ApprovalPolicy = {}) {
     ...desk,
     undone,
     again,
+    changeFiles: () => {
+      isChanged = true;
+    },
     loseDiff: () => {
       diff = undefined;
     },
@@ -119,6 +123,62 @@ describe("asking", () => {
     const { approvalId } = await desk.ask();
     expect((await desk.press(approvalId, "approve", ann)).accepted).toBe(false);
     expect((await desk.press(approvalId, "approve", ben)).accepted).toBe(true);
+  });
+});
+
+describe("what can't be shown whole", () => {
+  const cases = [
+    ["a part that is missing", { text: "diff", missing: "data.csv has 50 MiB." }, /data\.csv has 50 MiB\./],
+    ["more than services take as a file", { text: "x".repeat(9_500_000) }, /It has 9\.1 MiB\./],
+    ["bytes that are too long once they can be read", { text: "\u202e".repeat(1_250_000) }, /It has 9\.5 MiB\./],
+  ] as const;
+
+  test.each(cases)("has no button that approves, and no forged click does: %s", async (_what, whole, why) => {
+    const desk = openDesk();
+    const { approvalId, card, state } = await desk.ask("t1", { whole, grant });
+    expect(card.items[0]).toMatchObject({ choices: ["deny", "diff"], facts: [expect.stringMatching(why)] });
+    expect(card.items[0]?.facts?.[0]).toMatch(/^This can't be approved, .* smaller steps/);
+    for (const choice of ["approve", "allow", "part", "edit"] as const) {
+      const receipt = await desk.press(approvalId, choice, ann, { parts: [0] });
+      expect(receipt).toMatchObject({ accepted: false, text: expect.stringMatching(/can't be|can't choose/) });
+    }
+    expect(await desk.approvals.decide({ cardOrApprovalId: approvalId, choice: "approve" })).toMatchObject({
+      accepted: false,
+    });
+    expect([state, await desk.stateOf(approvalId)]).toEqual(["open", "open"]);
+    expect((await desk.press(approvalId, "deny")).accepted).toBe(true);
+  });
+
+  test("is not covered by a permission that was given before", async () => {
+    const desk = openDesk();
+    const first = await desk.ask("t1", { grant });
+    await desk.press(first.approvalId, "allow");
+    const more = { changes: changesWith({ draftId: "d2", hash: "hash-2" }), grant };
+    expect((await desk.ask("t2", { ...more, whole: { text: "diff" } })).state).toBe("approved");
+    const large = {
+      ...more,
+      changes: changesWith({ draftId: "d3", hash: "hash-3" }),
+      whole: { text: "", missing: "Too much." },
+    };
+    expect((await desk.ask("t3", large)).state).toBe("open");
+  });
+
+  test("can be approved where changes are kept without asking, and the card says that not all is shown", async () => {
+    const desk = openDesk();
+    const { card } = await desk.ask("t1", { whole: { text: "", missing: "a has 50 MiB." }, keepsUnasked: true });
+    expect(card.items[0]?.choices).toContain("approve");
+    expect(card.items[0]?.facts).toEqual(["Not all of it can be shown. a has 50 MiB. You decide about the amount."]);
+  });
+
+  test("Show diff shows nothing else than what Approve keeps, and says so when the files have changed", async () => {
+    const desk = openDesk();
+    const { approvalId } = await desk.ask("t1", { whole: { text: "diff", missing: "Too much." } });
+    desk.changeFiles();
+    expect(await desk.press(approvalId, "diff")).toEqual({
+      accepted: false,
+      text: expect.stringContaining("have changed since"),
+    });
+    expect(await desk.approvals.diffOf(approvalId)).toContain("have changed since");
   });
 });
 

@@ -1,4 +1,5 @@
 /** Part of the platform suite: forged, double and late clicks on cards, and cards that can't be shown. */
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { CardItem } from "../../src/ports/card.ts";
 import {
@@ -147,6 +148,37 @@ export function describePlatformAttacks(name: string, createWorld: () => Promise
         ...shown.flatMap((each) => each.files.map((file) => file.content)),
       ];
       expect(seen.some((text) => text.includes(callText.split("\n")[1] ?? "-"))).toBe(true);
+    });
+
+    test("a call of any length and shape is shown whole, on the card or in a file, or it can't be approved", async () => {
+      const word = fc.stringMatching(/^[a-z0-9;|&$ ]{1,40}$/);
+      const lines = fc.array(
+        fc.oneof(
+          word,
+          fc.tuple(word, fc.nat(4_000)).map(([text, times]) => text + "=".repeat(times)),
+        ),
+        {
+          ...{ minLength: 1, maxLength: 60, size: "max" },
+        },
+      );
+      for (const [index, some] of fc.sample(lines, { seed: 36, numRuns: 15 }).entries()) {
+        const callText = [
+          "shell_exec",
+          "command:",
+          ...some.map((text, line) => `  | ${index}-${line} ${text}|end`),
+        ].join("\n");
+        const facts = some.slice(0, index).map((text, line) => `fact ${index}-${line} ${text}|end`);
+        await asked({ callText, facts, choices: ["approve", "deny"] });
+        const shown = (await agentsMessages()).flatMap(({ text, files }) => [
+          text,
+          ...files.map(({ content }) => content),
+        ]);
+        const isWhole = [...callText.split("\n"), ...facts].every((line) =>
+          shown.some((text) => text.includes(line.trim())),
+        );
+        const canApprove = (await agentsMessages()).some(({ choices }) => choices.includes("approve"));
+        expect([isWhole, canApprove], callText).toEqual([true, true]);
+      }
     });
 
     test("the card shows identical calls and votes so far", async () => {

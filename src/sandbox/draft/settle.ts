@@ -68,6 +68,13 @@ interface FoundChanges {
   autorun: ReadonlySet<RawPath>;
 }
 
+interface WhyAsked extends Omit<Extract<ChangeDecision, { type: "ask" }>, "type"> {
+  /** As of `ChangesRequest`. */
+  keepsUnasked: boolean;
+  /** Hash of the effects that were found coverable. */
+  decidedHash?: string;
+}
+
 export function createSettler(options: SettlerOptions): Settler {
   const { ledger, store, keeper, undo, approvals, policy, log } = options;
 
@@ -85,7 +92,8 @@ export function createSettler(options: SettlerOptions): Settler {
     const found: FoundChanges = { effects, autorun: findAutorunFiles(effects, now.folder) };
     const decision = await decide({ draft: now, ...found, end, changedBase }, policy);
     if (decision.type === "keep") return await keepByRules(now, turn, found);
-    await ask(now, turn, end, decision, effects.hash);
+    const keepsUnasked = policy[now.kind] === "keep" && changedBase.length === 0;
+    await ask(now, turn, end, { ...decision, keepsUnasked, decidedHash: effects.hash });
   }
 
   async function discardTooLarge(draft: DraftRecord, found: TooLarge): Promise<void> {
@@ -108,7 +116,7 @@ export function createSettler(options: SettlerOptions): Settler {
     const shown = describeChanges({ draft, ...found, files, end: "done", summary: "", diff: undefined, ran });
     const result = await keeper.keep(draft, found.effects.hash);
     if (result.type === "kept") return await reportKept(draft, turn, result.undo?.id, pathsOf(files), shown);
-    await ask(draft, turn, "done", { why: keepProblem(result), isCoverable: false });
+    await ask(draft, turn, "done", { why: keepProblem(result), isCoverable: false, keepsUnasked: false });
   }
 
   async function reportKept(
@@ -146,8 +154,7 @@ export function createSettler(options: SettlerOptions): Settler {
     draft: DraftRecord,
     turn: TurnRecord,
     end: DraftEnd,
-    { why, isCoverable }: Omit<Extract<ChangeDecision, { type: "ask" }>, "type">,
-    decidedHash?: string,
+    { why, isCoverable, keepsUnasked, decidedHash }: WhyAsked,
   ): Promise<void> {
     const { layer } = store.paths(draft.id);
     // From here on, only what the diff was made of counts: the folder may have changed since.
@@ -170,7 +177,7 @@ export function createSettler(options: SettlerOptions): Settler {
       workingFolder: draft.folder,
       changes,
       whole: wholeChanges(ran, made),
-      keepsUnasked: policy[draft.kind] === "keep",
+      keepsUnasked,
       expiresAt: Date.now() + maxUndecidedMs,
       undo: undoText(options.undoMs),
       ...(grant === undefined ? {} : { grant }),

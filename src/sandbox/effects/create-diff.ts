@@ -143,16 +143,28 @@ function linesDiff(
     : [];
   const wide = wideTexts(contents);
   if (wide !== undefined) notes.push(`note: text in ${wide.encoding}`);
-  const [before, after] = wide?.texts ?? [entryText(from, contents.from), entryText(to, contents.to)];
-  const hunks = formatHunks(diffLines(splitLines(before), splitLines(after)));
+  const asBytes = hunksOf(entryText(from, contents.from), entryText(to, contents.to));
+  const alsoAsBytes =
+    wide?.hidesLetters === true ? `note: the same as bytes, which is what a shell reads\n${asBytes}` : "";
+  const hunks = wide === undefined ? asBytes : hunksOf(...wide.texts) + alsoAsBytes;
   const name = (prefix: string, { type }: EntryState) =>
     type === "absent" || type === "folder" ? "/dev/null" : gitName(prefix, effect);
   const names = hunks === "" ? "" : `--- ${name("a", from)}\n+++ ${name("b", to)}\n`;
   return `${notes.map((note) => `${note}\n`).join("")}${names}${hunks}`;
 }
 
+function hunksOf(before: string, after: string): string {
+  return formatHunks(diffLines(splitLines(before), splitLines(after)));
+}
+
+interface WideTexts {
+  encoding: string;
+  texts: [string, string];
+  hidesLetters: boolean;
+}
+
 /** The texts if all that there is has the same encoding. Otherwise the bytes tell what changed. */
-function wideTexts({ from, to }: Contents): { encoding: string; texts: [string, string] } | undefined {
+function wideTexts({ from, to }: Contents): WideTexts | undefined {
   const [before, after] = [from, to].map((content) => content?.whole && utf16Of(content.whole));
   const encoding = after?.encoding ?? before?.encoding;
   const areAll = [[from, before] as const, [to, after] as const].every(
@@ -162,6 +174,7 @@ function wideTexts({ from, to }: Contents): { encoding: string; texts: [string, 
   return {
     encoding: encoding === "utf16le" ? "UTF-16 LE" : "UTF-16 BE",
     texts: [before?.text ?? "", after?.text ?? ""],
+    hidesLetters: before?.hidesLetters === true || after?.hidesLetters === true,
   };
 }
 

@@ -50,29 +50,33 @@ export function countControls(bytes: Buffer): number {
 
 export type Utf16 = "utf16le" | "utf16be";
 
-/**
- * The text of a file in UTF-16, or undefined. Only if its bytes hide nothing: a shell skips the NULs of UTF-16 and runs
- * the rest, so every other byte must be no letter of ASCII where the text does not show that letter.
- */
-export function utf16Of(bytes: Buffer): { encoding: Utf16; text: string } | undefined {
+export interface Utf16Text {
+  encoding: Utf16;
+  text: string;
+  /** A shell reads the bytes, and finds letters in them that the text does not show. */
+  hidesLetters: boolean;
+}
+
+/** The text of a file in UTF-16, or undefined. */
+export function utf16Of(bytes: Buffer): Utf16Text | undefined {
   if (bytes.length < 2 || bytes.length % 2 === 1) return undefined;
   const encoding = utf16Kind(bytes);
   if (encoding === undefined) return undefined;
   const text = (encoding === "utf16le" ? bytes : Buffer.from(bytes).swap16()).toString("utf16le");
-  return text.isWellFormed() && !hidesAscii.test(text) ? { encoding, text } : undefined;
+  return text.isWellFormed() ? { encoding, text, hidesLetters: hidesLetters.test(text) } : undefined;
 }
 
 /** Characters with a high byte that is printable ASCII or white space, such as U+6563, whose bytes are `ec`. */
-const hidesAscii = /[\u0900-\u0aff\u0d00-\u0dff\u2000-\u7eff]/;
+const hidesLetters = /[\u0900-\u0aff\u0d00-\u0dff\u2000-\u7eff]/;
 
 function utf16Kind(bytes: Buffer): Utf16 | undefined {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf16be";
-  // Without a byte order mark: text in Latin letters has a NUL in nearly every second place, and nowhere else.
+  // Without a byte order mark: text in Latin letters has a NUL in nearly every second place, and next to none elsewhere.
   let [even, odd] = [0, 0];
   for (let at = bytes.indexOf(0); at >= 0; at = bytes.indexOf(0, at + 1)) at % 2 === 0 ? even++ : odd++;
   const [most, least] = [Math.max(even, odd), Math.min(even, odd)];
-  if (least > 0 || most < bytes.length * 0.4) return undefined;
+  if (least > Math.max(1, most * 0.1) || most < bytes.length * 0.4) return undefined;
   return odd > even ? "utf16le" : "utf16be";
 }
 

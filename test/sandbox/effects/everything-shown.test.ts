@@ -1,0 +1,194 @@
+/** Whatever bytes a file has, its diff shows all of them, and different bytes differently, or it says that it does not. */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { escapeFile } from "../../../src/approvals/card-text.ts";
+import { createDiff } from "../../../src/sandbox/effects/create-diff.ts";
+import { displayPath, encodeBytes } from "../../../src/sandbox/effects/raw-path.ts";
+import { bytesAsText } from "../../../src/sandbox/effects/text-bytes.ts";
+import { never } from "./overlay-view.ts";
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "remora-shown-"));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+/** What a person reads about a file that a draft adds or changes. */
+async function shownOf(name: string, before: Buffer | undefined, after: Buffer) {
+  const folder = await mkdtemp(join(root, "draft-"));
+  const [base, layer] = [join(folder, "base"), join(folder, "layer")];
+  for (const each of [base, layer]) await mkdir(each);
+  if (before !== undefined) await writeFile(join(base, name), before);
+  await writeFile(join(layer, name), after);
+  const diff = await createDiff({ base, layer }, never);
+  if (diff.type !== "diff") throw new Error("too large");
+  await rm(folder, { recursive: true });
+  return { text: await escapeFile(diff.text), missing: diff.missing };
+}
+
+const ordinaryLine = fc.stringMatching(/^[ -~]{0,60}$/).map((text) => `${text}\n`);
+const oddCharacter = fc.constantFrom(
+  ..."\0\x01\x07\x1b\x7f\r\f\u202e\u200b\u2066\ufeffé漢🎉\u0336`\\",
+  "\\x{E9}",
+  "\\u{0}",
+  "```",
+);
+const latinLine = fc.stringMatching(/^[a-z\xa1-\xff ]{1,40}$/).map((text) => Buffer.from(`${text}\n`, "latin1"));
+const utf16 = fc.constantFrom("le", "be", "le with mark", "be with mark");
+
+function inUtf16(text: string, how: string): Buffer {
+  const bytes = Buffer.from(how.endsWith("mark") ? `\ufeff${text}` : text, "utf16le");
+  return how.startsWith("le") ? bytes : bytes.swap16();
+}
+
+/** Bytes around the payload, and a way to write the payload among them. */
+const surroundings = fc.oneof(
+  fc.array(fc.oneof(ordinaryLine, fc.string({ unit: oddCharacter, maxLength: 8 })), { maxLength: 60 }).map(asBuffers),
+  fc.array(fc.oneof(latinLine, ordinaryLine.map(Buffer.from)), { maxLength: 60 }),
+  fc.tuple(fc.uint8Array({ maxLength: 2_000 }), fc.uint8Array({ maxLength: 2_000 })).map((all) => all.map(Buffer.from)),
+  // A script behind the head of a picture, a program or an archive, and a text behind a NUL.
+  fc
+    .tuple(
+      fc.constantFrom("\x89PNG\r\n\x1a\n", "\x7fELF\x02\x01", "PK\x03\x04", "#!/bin/sh\n\0", "MZ\0\0", "\0"),
+      fc.uint8Array({ maxLength: 5_000 }),
+    )
+    .map(([head, rest]) => [Buffer.from(head, "latin1"), Buffer.from(rest)]),
+  // Long lines and long files, of which services show the beginning.
+  fc
+    .tuple(fc.constantFrom("a", "a\n", " ", "a\0", "\xff"), fc.integer({ min: 900, max: 150_000 }))
+    .map(([unit, count]) => [Buffer.from(unit.repeat(count), "latin1")]),
+);
+
+function asBuffers(texts: string[]): Buffer[] {
+  return texts.map((text) => Buffer.from(text));
+}
+
+const fileName = fc.constantFrom("deploy.sh", "a.txt", "logo.png", "noext", "Makefile", "data.bin", "x.ps1");
+const payload = fc.stringMatching(/^PAYLOAD-[a-z0-9]{6}$/).map((mark) => `echo ${mark}`);
+
+test("a line hidden anywhere in any file, text or not, can be read, or the diff says that it is not whole", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      ...[fileName, surroundings, fc.nat(), payload, fc.boolean(), fc.constantFrom("none", "text", "same", "binary")],
+      async (name, around, at, hidden, isOwnLine, earlier) => {
+        const line = Buffer.from(isOwnLine ? `\n${hidden}\n` : `;${hidden};`);
+        const where = at % (around.length + 1);
+        const after = Buffer.concat([...around.slice(0, where), line, ...around.slice(where)]);
+        const befores = {
+          none: undefined,
+          text: Buffer.from("echo ok\n"),
+          same: Buffer.concat(around),
+          binary: Buffer.alloc(600),
+        };
+        const { text, missing } = await shownOf(name, befores[earlier as keyof typeof befores], after);
+        expect(missing !== undefined || text.includes(hidden)).toBe(true);
+        if (earlier === "text" || name === "deploy.sh") expect(text).not.toContain("Binary file");
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test("a text in UTF-16 can be read, and the letters that a shell finds in its bytes as well", async () => {
+  const wide = fc.string({
+    unit: fc.oneof(
+      fc.constantFrom(..."echo sh\n;éж漢慨"),
+      fc.nat({ max: 0xd7ff }).map((code) => String.fromCharCode(code)),
+    ),
+    maxLength: 30,
+  });
+  await fc.assert(
+    fc.asyncProperty(wide, payload, utf16, fc.boolean(), async (around, hidden, how, isInBytes) => {
+      // The payload as text, or as the bytes of other characters.
+      const inside = isInBytes
+        ? Buffer.from(`${hidden}${hidden.length % 2 === 0 ? "" : " "}`).toString("utf16le")
+        : hidden;
+      const after = inUtf16(`${around}\n${inside}\n`, isInBytes ? "le with mark" : how);
+      const { text } = await shownOf("wide.txt", undefined, after);
+      expect(text.replaceAll("\\u{0}", "")).toContain(hidden);
+      // Only a mark tells texts of other letters from data.
+      if (how.endsWith("mark")) expect(text).not.toContain("Binary file");
+    }),
+    { numRuns: 200 },
+  );
+});
+
+/** Bytes that look like escapes, and bytes that are escaped. */
+const nasty = fc
+  .array(
+    fc.constantFrom(
+      "\\",
+      "\\\\",
+      "x{",
+      "u{",
+      "E9",
+      "0",
+      " ×9",
+      "}",
+      "\xe9",
+      "\xed\xb3\xa9",
+      "\0",
+      "\0".repeat(9),
+      "\r",
+      "␍",
+      "\t",
+      "\xc3\xa9",
+      "\xc3",
+      "`",
+      "\n",
+      "a",
+    ),
+    { maxLength: 10 },
+  )
+  .map((parts) => Buffer.from(parts.join(""), "latin1"));
+
+test("two different files never look the same, also where one spells the escapes of the other", async () => {
+  await fc.assert(
+    fc.asyncProperty(nasty, nasty, async (one, other) => {
+      const [shown, otherShown] = await Promise.all([one, other].map((bytes) => escapeFile(bytesAsText(bytes))));
+      expect(shown === otherShown).toBe(one.equals(other));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("two different names never look the same", () => {
+  const name = fc
+    .array(
+      fc.constantFrom(
+        "\\",
+        "x",
+        "n",
+        "t",
+        "ff",
+        "\xff",
+        "\n",
+        "\t",
+        "<",
+        "U+202E",
+        ">",
+        "\xe2\x80\xae",
+        "%",
+        "5C",
+        " ",
+        "a",
+      ),
+      { minLength: 1, maxLength: 8 },
+    )
+    .map((parts) => Buffer.from(parts.join(""), "latin1"));
+  fc.assert(
+    fc.property(name, name, (one, other) => {
+      expect(displayPath(encodeBytes(one)) === displayPath(encodeBytes(other))).toBe(one.equals(other));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test.each(["\\", "`", "\0\\", "\u202e", "\xff"])("a megabyte of %j is escaped in linear time", async (unit) => {
+  expect((await escapeFile(bytesAsText(Buffer.from(unit.repeat(1_000_000), "latin1")))).length).toBeGreaterThan(
+    1_000_000 - 1,
+  );
+});
