@@ -49,11 +49,15 @@ export interface CallEntry {
   result?: ToolResult;
 }
 
-/** The origins of a file with this content. If `hash` is absent, they apply to everything below `path`. */
+/**
+ * The origins of what is at `path`: of its content while it has this `hash`, or of its name. With neither, of everything
+ * at and below `path`.
+ */
 export interface FileMark {
   /** Relative to the folder, encoded like `RawPath`. */
   path: string;
   hash?: string;
+  isName?: true;
   origins: Origin[];
 }
 

@@ -1,4 +1,5 @@
 /** Finds where the text of a turn comes from: its messages and the results of its calls. */
+import { areFewPlainNames } from "../lib/text/plain-names.ts";
 import type { EarlierLine } from "./earlier.ts";
 import type { Attachment, Author, InboundMessage, JsonObject } from "./message.ts";
 import { type Origin, originOf, originOfPerson, untrustedFor, withoutRememberedPeople } from "./origin.ts";
@@ -36,9 +37,11 @@ function originOfSpeaker(author: Author): Origin {
 }
 
 function originsOfMessage({ author, attachments }: InboundMessage): Origin[] {
-  const isRead = ({ text, summary, imageBase64 }: Attachment) => (text ?? summary ?? imageBase64) !== undefined;
+  // The prompt holds the name of every attachment. Of a voice note, the service has chosen it.
+  const isRead = ({ name, text, summary, imageBase64, voice }: Attachment) =>
+    (text ?? summary ?? imageBase64) !== undefined || (voice === undefined && !areFewPlainNames([name]));
   const read = attachments.filter(isRead);
-  // Somebody other than the author may have written an attachment.
+  // Somebody other than the author may have written an attachment and its name.
   return [originOfPerson(author), ...read.map(({ name }) => originOf("attachment", name))];
 }
 

@@ -1,15 +1,15 @@
 /**
- * Marks files with the origins of untrusted text in them, by path and content hash. Marks of earlier contents are kept,
- * because Undo can restore those contents. If a call writes many files, one mark covers the top-level folder. Above the
- * limit, drops the oldest stale marks. If that is not enough, merges the marks of folders by top-level folder. After that, one
- * mark for the whole working folder replaces the oldest remaining ones.
+ * Marks what calls write with the origins of untrusted text in it: files and links by path and content, and names that a
+ * call has chosen by path. Marks of earlier contents are kept, because Undo can restore those contents. If a call writes
+ * many files, one mark covers the top-level folder. The number of marks is limited (widen-marks.ts).
  */
 import { createHash } from "node:crypto";
 import { readlink } from "node:fs/promises";
 import { relative } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
+import { areFewPlainNames } from "../../lib/text/plain-names.ts";
 import { atPlace, openForReading } from "../../lib/working-folder.ts";
-import type { FileOrigins, SeenFolder } from "../../ports/file-origins.ts";
+import type { FileOrigins, WrittenEntry } from "../../ports/file-origins.ts";
 import type { FileMark, FolderMarks, Ledger } from "../../ports/ledger.ts";
 import { distinctOrigins, type Origin, viaStore } from "../../ports/origin.ts";
 import { readEntry } from "../effects/entry-state.ts";
@@ -17,11 +17,10 @@ import { readContent } from "../effects/file-content.ts";
 import { createFolderCursor, type FolderCursor } from "../effects/open-folder.ts";
 import { createPace, type Pace } from "../effects/pace.ts";
 import { decodePath, displayPath, encodeBytes } from "../effects/raw-path.ts";
+import { topOf, wholeFolder, withMarks } from "./widen-marks.ts";
 
-const maxMarks = 400;
 /** Per call and top-level folder. Above this, one mark covers the folder. */
-const maxMarksPerFolder = 40;
-const wholeFolder = ".";
+const maxEntriesPerFolder = 40;
 
 export function createFileOrigins(ledger: Ledger): FileOrigins {
   const idOf = (root: string) => createHash("sha256").update(root).digest("hex");
@@ -36,20 +35,14 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
       const found: FileMark[] = [];
       for (const ofPath of Map.groupBy(marks, ({ path }) => path).values())
         found.push(...(await matchingMarks(cursor, ofPath, pace)));
-      return found;
+      const names = found.filter(({ isName }) => isName).map(lastName);
+      return areFewPlainNames(names) ? found.filter(({ isName }) => !isName) : found;
     });
   }
 
-  async function add({ root, seen }: SeenFolder, written: readonly FileMark[]): Promise<void> {
+  async function add(root: string, written: readonly FileMark[]): Promise<void> {
     if (written.length === 0) return;
-    const before = await marksOf(root);
-    const isOverLimit = before.length + written.length > maxMarks;
-    const stale = new Set<string>();
-    if (isOverLimit) {
-      const kept = new Set((await currentMarks(seen, before)).map(markKey));
-      for (const mark of before) if (!kept.has(markKey(mark))) stale.add(markKey(mark));
-    }
-    const change = ({ marks }: FolderMarks): FolderMarks => ({ root, marks: merged(marks, written, stale) });
+    const change = ({ marks }: FolderMarks): FolderMarks => ({ root, marks: withMarks(marks, written) });
     const id = idOf(root);
     const body = change({ root, marks: [] });
     if (await ledger.create("file-origins", id, { state: "kept", body, group: id })) return;
@@ -57,19 +50,21 @@ export function createFileOrigins(ledger: Ledger): FileOrigins {
   }
 
   return {
-    async mark({ root, seen }, paths, origins) {
-      if (origins.length === 0 || paths.length === 0) return;
-      const written = await withCursor(seen, (cursor, pace) => marksFor(cursor, paths, distinctOrigins(origins), pace));
-      await add({ root, seen }, written);
+    async mark({ root, seen }, written, origins) {
+      if (origins.length === 0 || written.length === 0) return;
+      await add(
+        root,
+        await withCursor(seen, (cursor, pace) => marksFor(cursor, written, distinctOrigins(origins), pace)),
+      );
     },
-    markFolder: (root, path, origins) => add({ root, seen: root }, [{ path, origins: distinctOrigins(origins) }]),
+    markFolder: (root, path, origins) => add(root, [{ path, origins: distinctOrigins(origins) }]),
     async read({ root, seen }, path) {
       const marks = await marksOf(root);
       if (marks.length === 0) return [];
       const file = path === undefined ? undefined : await readFileAt(seen, path);
       if (file === "missing") return [];
       const found = file === undefined ? await currentMarks(seen, marks) : marks.filter((mark) => isOf(mark, file));
-      return distinctOrigins(found.flatMap(({ path: at, origins }) => viaStore(origins, `file ${displayPath(at)}`)));
+      return distinctOrigins(found.flatMap((mark) => viaStore(mark.origins, shownPlace(mark))));
     },
   };
 }
@@ -86,71 +81,56 @@ async function withCursor<T>(seen: string, work: (cursor: FolderCursor, pace: Pa
 
 async function marksFor(
   cursor: FolderCursor,
-  paths: readonly string[],
+  written: readonly WrittenEntry[],
   origins: Origin[],
   pace: Pace,
 ): Promise<FileMark[]> {
   const marks: FileMark[] = [];
-  for (const [top, inside] of Map.groupBy(paths, (path) => (path.includes("/") ? topOf(path) : wholeFolder))) {
-    if (inside.length > maxMarksPerFolder) {
+  for (const [top, inside] of Map.groupBy(written, ({ path }) => (path.includes("/") ? topOf(path) : wholeFolder))) {
+    if (inside.length > maxEntriesPerFolder) {
       marks.push({ path: top ?? wholeFolder, origins });
       continue;
     }
-    for (const path of inside) {
+    for (const { path, isNew } of inside) {
       const hash = await hashAt(cursor, path, pace);
       if (hash !== undefined) marks.push({ path, hash, origins });
+      if (isNew) marks.push({ path, isName: true, origins });
     }
   }
   return marks;
 }
 
+/** Of a file's content or a link's target. Undefined for other entries, which have nothing but a name. */
 async function hashAt(cursor: FolderCursor, path: string, pace: Pace): Promise<string | undefined> {
+  const place = placeAt(cursor, path);
+  if (place === undefined) return undefined;
+  const { state } = await readEntry(place.folder, place.name, pace);
+  if (state.type === "link") return `link:${createHash("sha256").update(state.target).digest("hex")}`;
+  return state.type === "file" ? state.hash : undefined;
+}
+
+function placeAt(cursor: FolderCursor, path: string) {
   const parts = decodePath(path);
   const name = parts.pop();
   const folder = cursor.at(parts);
-  if (folder === undefined || name === undefined) return undefined;
-  const { state } = await readEntry(folder, name, pace);
-  return state.type === "file" ? state.hash : undefined;
+  return folder === undefined || name === undefined ? undefined : { folder, name };
 }
 
 async function matchingMarks(cursor: FolderCursor, marks: readonly FileMark[], pace: Pace): Promise<FileMark[]> {
   const [{ path } = { path: wholeFolder }] = marks;
-  const isThere = path === wholeFolder || cursor.at(decodePath(path)) !== undefined;
+  const place = path === wholeFolder ? undefined : placeAt(cursor, path);
+  const isThere = path === wholeFolder || place?.folder.stat(place.name) !== undefined;
+  if (!isThere) return [];
   const hash = marks.some((mark) => mark.hash !== undefined) ? await hashAt(cursor, path, pace) : undefined;
-  return marks.filter((mark) => (mark.hash === undefined ? isThere : mark.hash === hash));
+  return marks.filter((mark) => mark.hash === undefined || mark.hash === hash);
 }
 
-function merged(before: readonly FileMark[], written: readonly FileMark[], stale: ReadonlySet<string>): FileMark[] {
-  const replaced = new Set(written.map(markKey));
-  const older = before.filter((mark) => mark.hash === undefined || !replaced.has(markKey(mark)));
-  let excess = older.length + written.length - maxMarks;
-  const held = older.filter((mark) => !stale.has(markKey(mark)) || excess-- <= 0);
-  const each = mergedFolders([...held, ...written]);
-  if (each.length <= maxMarks) return each;
-  const all = mergedFolders(each.map((mark) => (mark.hash === undefined ? { ...mark, path: topOf(mark.path) } : mark)));
-  if (all.length <= maxMarks) return all;
-  const dropped = all.slice(0, all.length - maxMarks + 1);
-  const whole = { path: wholeFolder, origins: distinctOrigins(dropped.flatMap(({ origins }) => origins)) };
-  return mergedFolders([whole, ...all.slice(dropped.length)]);
+function lastName({ path }: FileMark): string {
+  return path.slice(path.lastIndexOf("/") + 1);
 }
 
-function topOf(path: string): string {
-  return path.split("/", 1)[0] ?? wholeFolder;
-}
-
-function markKey({ path, hash }: FileMark): string {
-  return `${hash ?? "folder"} ${path}`;
-}
-
-/** Merges marks on the same folder. The merged mark has the origins of everything written into the folder. */
-function mergedFolders(marks: readonly FileMark[]): FileMark[] {
-  const byPath = new Map<string, FileMark>();
-  for (const mark of marks) {
-    const key = markKey(mark);
-    const earlier = mark.hash === undefined ? (byPath.get(key)?.origins ?? []) : [];
-    byPath.set(key, { ...mark, origins: distinctOrigins([...earlier, ...mark.origins]) });
-  }
-  return [...byPath.values()];
+function shownPlace(mark: FileMark): string {
+  return mark.isName ? `the name ${displayPath(lastName(mark))}` : `file ${displayPath(mark.path)}`;
 }
 
 interface ReadFile {
@@ -158,7 +138,9 @@ interface ReadFile {
   hash: string;
 }
 
+/** Who reads a file by its path knows its name already. */
 function isOf(mark: FileMark, { path, hash }: ReadFile): boolean {
+  if (mark.isName) return false;
   if (mark.hash !== undefined) return mark.hash === hash;
   return mark.path === wholeFolder || path === mark.path || path.startsWith(`${mark.path}/`);
 }

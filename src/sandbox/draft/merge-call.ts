@@ -1,5 +1,5 @@
 /**
- * Merges what a call or background job wrote into the draft. Marks the written files with their origins and saves the
+ * Merges what a call or background job wrote into the draft. Marks what was written with its origins and saves the
  * plan to disk before applying it. After a crash, `finishPending` applies a saved plan.
  */
 import { join } from "node:path";
@@ -54,13 +54,12 @@ export function createCallMerger({ store, fileOrigins, events, redact, log }: Ca
     const plan = await planMerge(folders, signal);
     if (plan.type === "too-large") throw tooLarge(plan);
     if (plan.entries.length === 0) return undefined;
-    const written = plan.entries.filter((entry) => entry.action === "write" && entry.type === "file");
+    const written = plan.entries.flatMap((entry) => {
+      if (entry.action === "delete" || (entry.type === "folder" && !entry.isNew)) return [];
+      return [{ path: entry.path, isNew: entry.isNew }];
+    });
     // Mark the files first: after a crash, a mark without a file is harmless, but an unmarked file would be trusted.
-    await fileOrigins.mark(
-      { root: draft.folder, seen: view.merged },
-      written.map(({ path }) => path),
-      origins,
-    );
+    await fileOrigins.mark({ root: draft.folder, seen: view.merged }, written, origins);
     const result = withIgnored({ ...attempt, text: redact(attempt.text) }, plan.ignored.length);
     const call = { attempt: result, turnId, since, joinedAt: Date.now() };
     await store.saveMergedCall(draft.id, callKey, { ...call, plan, from: view.upper ?? join(scratch, "copy") });

@@ -2,7 +2,7 @@
 import type { BigIntStats } from "node:fs";
 import { isSameEntry, modeOf } from "./entry-state.ts";
 import { createWalkCounter, type WalkLimits } from "./limits.ts";
-import { type LowerFolders, lowerNames, openLower } from "./lower-folders.ts";
+import { isInLower, type LowerFolders, lowerNames, openLower } from "./lower-folders.ts";
 import { type MergeEntry, type MergeFolders, type MergePlan, specialType } from "./merge-entry.ts";
 import { type OpenFolder, openChild, openRoot } from "./open-folder.ts";
 import { createPace } from "./pace.ts";
@@ -52,14 +52,14 @@ export async function planCopyMerge(
     const isSame =
       below !== undefined && (await isSameEntry({ folder: level.merged, name }, { folder: below, name }, pace));
     if (!isSame) counter.countBytes(stat.size);
-    if (!isSame) add({ path, action: "write", type: stat.isFile() ? "file" : "link" });
+    if (!isSame) add({ path, action: "write", type: stat.isFile() ? "file" : "link", isNew: !isInLower(level, name) });
   }
 
   async function compareFolder(level: Level, name: Buffer, stat: BigIntStats, path: RawPath, depth: number) {
     const before = lowerFolder(level, name)?.stat(name);
     const isSame = before?.isDirectory() === true && modeOf(before) === modeOf(stat);
     const entriesBefore = plan.entries.length;
-    add({ path, action: "write", type: "folder", mode: modeOf(stat) });
+    add({ path, action: "write", type: "folder", mode: modeOf(stat), isNew: !isInLower(level, name) });
     const merged = openChild(level.merged, name);
     const lower = openLower(level, name);
     try {

@@ -22,3 +22,8 @@ export function lowerNames({ layer, base }: LowerFolders): Buffer[] {
   });
   return [...fromLayer, ...fromBase].sort(Buffer.compare);
 }
+
+export function isInLower({ layer, base }: LowerFolders, name: Buffer): boolean {
+  const stat = layer?.stat(name);
+  return stat === undefined ? base?.stat(name) !== undefined : !isWhiteout(stat);
+}

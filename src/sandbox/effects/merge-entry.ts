@@ -2,9 +2,10 @@
 import type { BigIntStats } from "node:fs";
 import type { RawPath } from "./raw-path.ts";
 
+/** `isNew`: nothing had this name before the command. */
 export type MergeEntry =
-  | { path: RawPath; action: "write"; type: "folder"; mode: number }
-  | { path: RawPath; action: "write"; type: "file" | "link" }
+  | { path: RawPath; action: "write"; type: "folder"; mode: number; isNew: boolean }
+  | { path: RawPath; action: "write"; type: "file" | "link"; isNew: boolean }
   | { path: RawPath; action: "delete" };
 
 export interface IgnoredEntry {

@@ -3,7 +3,7 @@ import type { BigIntStats } from "node:fs";
 import { planCopyMerge } from "./copy-merge-plan.ts";
 import { isWhiteout, modeOf } from "./entry-state.ts";
 import { createWalkCounter, defaultWalkLimits, type TooLarge, type WalkLimits, withinLimits } from "./limits.ts";
-import { type LowerFolders, lowerNames, openLower } from "./lower-folders.ts";
+import { isInLower, type LowerFolders, lowerNames, openLower } from "./lower-folders.ts";
 import { type MergeEntry, type MergeFolders, type MergePlan, specialType } from "./merge-entry.ts";
 import { type OpenFolder, openChild, openRoot } from "./open-folder.ts";
 import { createPace } from "./pace.ts";
@@ -41,9 +41,10 @@ async function planOverlayMerge(
     plan.entries.push(entry);
   }
 
-  function addFile({ size }: BigIntStats, path: RawPath) {
-    counter.countBytes(size);
-    add({ path, action: "write", type: "file" });
+  function addFile(level: Level, name: Buffer, stat: BigIntStats, path: RawPath) {
+    if (stat.isFile()) counter.countBytes(stat.size);
+    const isNew = !isInLower(level, name);
+    add({ path, action: "write", type: stat.isFile() ? "file" : "link", isNew });
   }
 
   async function walk(level: Level, path: RawPath, depth: number, hidesLower: boolean) {
@@ -57,8 +58,7 @@ async function planOverlayMerge(
       const child = joinPath(path, name);
       if (isWhiteout(stat)) add({ path: child, action: "delete" });
       else if (stat.isDirectory()) await walkFolder(level, name, stat, child, depth);
-      else if (stat.isFile()) addFile(stat, child);
-      else if (stat.isSymbolicLink()) add({ path: child, action: "write", type: "link" });
+      else if (stat.isFile() || stat.isSymbolicLink()) addFile(level, name, stat, child);
       else addIgnored(stat, child);
     }
     if (!hidesLower) return;
@@ -68,7 +68,7 @@ async function planOverlayMerge(
   }
 
   async function walkFolder(level: Level, name: Buffer, stat: BigIntStats, path: RawPath, depth: number) {
-    add({ path, action: "write", type: "folder", mode: modeOf(stat) });
+    add({ path, action: "write", type: "folder", mode: modeOf(stat), isNew: !isInLower(level, name) });
     const mergedStat = level.merged?.stat(name);
     // Overlayfs reports a link count of 1 for a merged folder and a higher one for an opaque folder. On btrfs,
     // every folder has one link, so the names in the lower folders are always compared there.

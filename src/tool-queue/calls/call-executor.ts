@@ -119,10 +119,12 @@ export function createCallExecutor(record: CallRecord, options: CallExecutorOpti
     // Mark the output like a file written by the call, because a command may print arguments from the prompt.
     const untrusted = untrustedFor([...(scope.untrusted ?? []), ...known], scope.requester.id);
     const place = { root: folder, seen: folder };
-    await options.fileOrigins?.mark(place, [outputName(id)], untrusted).catch(async (thrown: unknown) => {
-      log.error({ jobId: id, error: messageOf(thrown) }, "could not store the origins of an output");
-      await rm(join(folder, outputName(id)), { force: true });
-    });
+    await options.fileOrigins
+      ?.mark(place, [{ path: outputName(id), isNew: false }], untrusted)
+      .catch(async (thrown: unknown) => {
+        log.error({ jobId: id, error: messageOf(thrown) }, "could not store the origins of an output");
+        await rm(join(folder, outputName(id)), { force: true });
+      });
   }
 
   async function finish(
