@@ -168,11 +168,19 @@ function parentFolder(path: RawPath): RawPath {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
-/** Names with `*` for any characters, and `[…]` for one of these. */
-function patterns(names: string): RegExp {
-  const sources = names
-    .trim()
-    .split(/\s+/)
+/** Names with `*` for any characters, and `[…]` for one of these. Most are looked up, because drafts may be huge. */
+function patterns(names: string): Pick<RegExp, "test"> {
+  const all = names.trim().split(/\s+/);
+  const exact = new Set(all.filter((name) => /^[^*[]+$/.test(name)));
+  const endings = new Set(all.filter((name) => /^\*\.[^*[]+$/.test(name)).map((name) => name.slice(1)));
+  const others = all
+    .filter((name) => name.includes("*") && !endings.has(name.slice(1)))
     .map((name) => name.replaceAll(".", "\\.").replaceAll("*", ".*"));
-  return new RegExp(`^(?:${sources.join("|")})$`);
+  const other = new RegExp(`^(?:${others.join("|") || "(?!)"})$`);
+  return { test: (name) => exact.has(name) || endingsOf(name).some((end) => endings.has(end)) || other.test(name) };
+}
+
+/** `.config.ts` and `.ts`, for example. */
+function endingsOf(name: string): string[] {
+  return [...name.matchAll(/\./g)].map(({ index }) => name.slice(index));
 }

@@ -39,6 +39,18 @@ describe("a turn in the conversation's own folder", () => {
     expect(await contentOf("a.txt")).toBe("one\ntwo\n");
   });
 
+  test("keeps a file that can run by itself without asking, and its post says so", async () => {
+    const turn = await bench.startTurn();
+    await bench.run(turn, "echo x > .envrc; echo new > a.txt");
+    await bench.end(turn);
+    const [item] = bench.shown.at(-1)?.items ?? [];
+    expect(item).toMatchObject({
+      state: "consumed",
+      changes: { files: [{ path: ".envrc", warning: "can run by itself outside the sandbox" }, { path: "a.txt" }] },
+    });
+    expect(await contentOf(".envrc")).toBe("x\n");
+  });
+
   test("is reported with Undo, which gives the folder back as it was", async () => {
     await bench.write("a.txt", "before\n");
     const turn = await bench.startTurn();
