@@ -127,6 +127,22 @@ describe("a turn in a folder that people configured", () => {
   const isUnchanged = async () =>
     expect([await contentOf("a.txt", given), (await namesIn(given)).toSorted()]).toEqual(["one\n", ["a.txt", "b.txt"]]);
 
+  test("that was allowed in advance keeps nothing before its post is there", async () => {
+    await changed();
+    await bench.click("allow");
+    onShow = () => {
+      throw new Error("the service is down");
+    };
+    const turn = await bench.startTurn(given);
+    await bench.run(turn, "echo three >> a.txt");
+    await bench.end(turn);
+    expect(await contentOf("a.txt", given)).toBe("one\ntwo\n");
+    onShow = () => {};
+    await bench.drafts.settleDecided(turn.id);
+    expect(await contentOf("a.txt", given)).toBe("one\ntwo\nthree\n");
+    expect(bench.shown.at(-1)?.items[0]).toMatchObject({ isGranted: true, changes: { files: [{ path: "a.txt" }] } });
+  });
+
   test("asks once, deletions first, and changes nothing before", async () => {
     await changed();
     expect(bench.shown).toHaveLength(1);
