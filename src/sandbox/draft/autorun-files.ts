@@ -7,7 +7,7 @@ import type { Effect, Effects } from "../effects/effect.ts";
 import type { RawPath } from "../effects/raw-path.ts";
 import { comparableParts, createGitFolders, gitHooks, isGitPath, runsInGitFolder } from "./git-folders.ts";
 
-/** True for every name in the list, which may not be a part of any warning that is shortened. */
+/** True of everything in the list. Nothing that shows it shortens it. */
 export const autorunWarning = "can run by itself outside the sandbox";
 export const autorunFolderWarning = "has files that can run by themselves outside the sandbox";
 
@@ -37,7 +37,7 @@ const programs = patterns(`
   gemini-extension.json hooks.json *.mdc
 
   *.code-workspace *.code-profile *.sublime-project *.sublime-workspace *.sublime-build *.sln *.slnx *.suo *.*proj *.props
-  *.targets *.xcscheme *.xcconfig *.iml *.ipr *.iws *.godot *.pro *.pri *.qbs compile_commands.json rust-analyzer.toml
+  *.targets *.xcscheme *.xcconfig *.run.xml *.iml *.ipr *.iws *.godot *.pro *.pri *.qbs compile_commands.json rust-analyzer.toml
   session.vim init.vim init.el early-init.el
 
   *pipeline.yml *pipelines.yml *pipeline[-_.]*.yml *pipelines[-_.]*.yml ci.yml ci[-_.]*.yml *[-_.]ci.yml *[-_.]ci[-_.]*.yml
@@ -92,7 +92,7 @@ const settingsAtRoot =
 /** Windows has such a second name for every long one. */
 const shortName = /^[^.~]{1,6}~\d(\.[^.]{1,3})?$/;
 const documentEnding = /\.(md|mdx|rst|adoc|txt|html?|css|s[ac]ss|less|svg|csv|tsv)$/;
-/** A file beside a script or in the folder of a prompt takes the place of a module or program with its name. */
+/** At the root: where a prompt runs, a file takes the place of a module or program with its name. */
 const shadowingModule = patterns(`
   abc.py argparse.py ast.py asyncio.py base64.py bisect.py calendar.py codecs.py collections.py copy.py csv.py ctypes.py
   dataclasses.py datetime.py decimal.py difflib.py email.py encodings.py enum.py fnmatch.py functools.py getpass.py glob.py
@@ -168,11 +168,19 @@ function parentFolder(path: RawPath): RawPath {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
-/** Names with `*` for any characters, and `[…]` for one of these. */
-function patterns(names: string): RegExp {
-  const sources = names
-    .trim()
-    .split(/\s+/)
+/** Names with `*` for any characters, and `[…]` for one of these. Most are looked up, because drafts may be huge. */
+function patterns(names: string): Pick<RegExp, "test"> {
+  const all = names.trim().split(/\s+/);
+  const exact = new Set(all.filter((name) => /^[^*[]+$/.test(name)));
+  const endings = new Set(all.filter((name) => /^\*\.[^*[]+$/.test(name)).map((name) => name.slice(1)));
+  const others = all
+    .filter((name) => name.includes("*") && !endings.has(name.slice(1)))
     .map((name) => name.replaceAll(".", "\\.").replaceAll("*", ".*"));
-  return new RegExp(`^(?:${sources.join("|")})$`);
+  const other = new RegExp(`^(?:${others.join("|") || "(?!)"})$`);
+  return { test: (name) => exact.has(name) || endingsOf(name).some((end) => endings.has(end)) || other.test(name) };
+}
+
+/** `.config.ts` and `.ts`, for example. */
+function endingsOf(name: string): string[] {
+  return [...name.matchAll(/\./g)].map(({ index }) => name.slice(index));
 }

@@ -105,7 +105,11 @@ function namesIn(base: string, folder: RawPath): ReadonlySet<string> {
   }
 }
 
+/** Few paths have one of these, and drafts may be huge. */
+const unusual = /[^\x20-\x7e]|[%:]|[. ](?:\/|$)|(?:^|\/) /;
+
 export function comparableParts(raw: RawPath): string[] {
+  if (!unusual.test(raw)) return raw.toLowerCase().split("/");
   return decodePath(raw).map(comparableName);
 }
 

@@ -184,7 +184,9 @@ export function createSettler(options: SettlerOptions): Settler {
     });
     if (draft.approvalId !== opened.approvalId) await replaceOlder(draft, "Continued below.");
     const { approvalId } = opened;
-    await show(opened.card, draft);
+    const isShown = await show(opened.card, draft);
+    // What was allowed in advance is kept only once its post says so. The sweep comes back to it.
+    if (opened.state === "approved" && !isShown) return;
     const asked = await store.update(draft, (body) => ({ ...body, approvalId, askedAt: draft.changedAt }));
     if (opened.state !== "open") await applyDecision(asked ?? { ...draft, approvalId });
   }
@@ -250,10 +252,14 @@ export function createSettler(options: SettlerOptions): Settler {
   }
 
   /** Must not throw: if the card can't be posted, the changes remain a draft and the turn continues. */
-  async function show(card: ApprovalCard, { id }: DraftRecord): Promise<void> {
-    await options.show(card).catch((thrown: unknown) => {
+  async function show(card: ApprovalCard, { id }: DraftRecord): Promise<boolean> {
+    try {
+      await options.show(card);
+      return true;
+    } catch (thrown) {
       log.warn({ draftId: id, error: messageOf(thrown) }, "could not post a card about changes");
-    });
+      return false;
+    }
   }
 
   return { settle, applyDecision, discard };

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { findAutorunFiles } from "../../../src/sandbox/draft/autorun-files.ts";
 import { grantRules, uncoveredReason } from "../../../src/sandbox/draft/grant-scope.ts";
 import { lossProblem, lostFiles } from "../../../src/sandbox/draft/lost-files.ts";
@@ -222,6 +222,18 @@ test("under a grant, edits of text are kept and listed, and each surprise asks a
       expect([item?.state, item?.changes?.summary]).toEqual(["open", expect.stringMatching(why)]);
       await bench.click("deny");
     }
+    const turn = await bench.startTurn(given);
+    await bench.call(turn, async ({ commands }) => {
+      await commands?.startJob("rm -rf ./*");
+      return { isOk: true, text: "", files: [], isRetryable: false };
+    });
+    await vi.waitFor(async () => {
+      await bench.drafts.settle(turn, "done");
+      expect(bench.shown.at(-1)?.items[0]).toMatchObject({
+        state: "open",
+        changes: { title: expect.stringContaining("deleted") },
+      });
+    }, 10_000);
   } finally {
     await bench.close();
   }

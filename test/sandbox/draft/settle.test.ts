@@ -39,6 +39,18 @@ describe("a turn in the conversation's own folder", () => {
     expect(await contentOf("a.txt")).toBe("one\ntwo\n");
   });
 
+  test("keeps a file that can run by itself without asking, and its post says so", async () => {
+    const turn = await bench.startTurn();
+    await bench.run(turn, "echo x > .envrc; echo new > a.txt");
+    await bench.end(turn);
+    const [item] = bench.shown.at(-1)?.items ?? [];
+    expect(item).toMatchObject({
+      state: "consumed",
+      changes: { files: [{ path: ".envrc", warning: "can run by itself outside the sandbox" }, { path: "a.txt" }] },
+    });
+    expect(await contentOf(".envrc")).toBe("x\n");
+  });
+
   test("is reported with Undo, which gives the folder back as it was", async () => {
     await bench.write("a.txt", "before\n");
     const turn = await bench.startTurn();
@@ -114,6 +126,22 @@ describe("a turn in a folder that people configured", () => {
   }
   const isUnchanged = async () =>
     expect([await contentOf("a.txt", given), (await namesIn(given)).toSorted()]).toEqual(["one\n", ["a.txt", "b.txt"]]);
+
+  test("that was allowed in advance keeps nothing before its post is there", async () => {
+    await changed();
+    await bench.click("allow");
+    onShow = () => {
+      throw new Error("the service is down");
+    };
+    const turn = await bench.startTurn(given);
+    await bench.run(turn, "echo three >> a.txt");
+    await bench.end(turn);
+    expect(await contentOf("a.txt", given)).toBe("one\ntwo\n");
+    onShow = () => {};
+    await bench.drafts.settleDecided(turn.id);
+    expect(await contentOf("a.txt", given)).toBe("one\ntwo\nthree\n");
+    expect(bench.shown.at(-1)?.items[0]).toMatchObject({ isGranted: true, changes: { files: [{ path: "a.txt" }] } });
+  });
 
   test("asks once, deletions first, and changes nothing before", async () => {
     await changed();
