@@ -48,13 +48,16 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Sends these bytes to the page's port. Resolves to what came back until the end, or after half a second of silence. */
+/** Sends these bytes to the page's port. Resolves to what came back until the end, or until a silence after its first bytes. */
 function raw(bytes: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(world.remora.url).port), "127.0.0.1", () => socket.write(bytes));
     let got = "";
-    socket.setTimeout(200, () => socket.destroy());
-    socket.on("data", (data) => (got += data));
+    socket.setTimeout(30_000, () => socket.destroy());
+    socket.on("data", (data) => {
+      got += data;
+      socket.setTimeout(200);
+    });
     socket.on("error", () => {});
     socket.on("close", () => resolve(got));
   });

@@ -143,9 +143,7 @@ test("however many marks there are and in whatever order they came, each origin 
     fc.constant({}),
   );
   const origin = fc.constantFrom(page, report);
-  const one = fc
-    .tuple(path, about, origin)
-    .map(([at, more, by]): FileMark => ({ path: at, ...more, origins: [by] }));
+  const one = fc.tuple(path, about, origin).map(([at, more, by]): FileMark => ({ path: at, ...more, origins: [by] }));
   const calls = fc.array(fc.array(one, { minLength: 1, maxLength: 80 }), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(calls, (written) => {
