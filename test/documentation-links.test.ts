@@ -43,6 +43,15 @@ test("every page is in the list of pages", () => {
   expect(names.filter((name) => !listed.includes(`](${name})`))).toEqual([]);
 });
 
+test("every row of the security log names a test that exists, or leads to the changes", () => {
+  const text = readFileSync(join(root, "docs/security-log.md"), "utf8");
+  const rows = text.split("\n").filter((line) => /^\| (?!-|Source|Kind)/.test(line.replace("|---", "| -")));
+  const hasTest = (row: string) =>
+    [...row.matchAll(/`(test\/[^`]+\.test\.ts)`/g)].some(([, path = ""]) => existsSync(join(root, path)));
+  expect(rows.length).toBeGreaterThan(80);
+  expect(rows.filter((row) => !hasTest(row) && !row.includes("](../CHANGELOG.md)"))).toEqual([]);
+});
+
 test.each(pages)("%s", (page) => {
   const text = readFileSync(join(root, page), "utf8");
   const links = [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].flatMap(([, target]) => target ?? []);

@@ -24,25 +24,27 @@ async function expectUntouched(): Promise<void> {
 }
 
 test("a descriptor, a working folder or a process of the host leads no command out of its view", async () => {
-  const looks = (up: string) => `
-    for at in /proc/self/fd/* /proc/[0-9]*/{cwd,root}; do
+  const looks = (places: string, up = "/none") => `
+    for at in ${places}; do
       cat "$at/canary.txt" "$at/../canary.txt" "$at/../../outside/canary.txt" "$at${up}" 2>/dev/null
     done; echo looked`;
   // The attack finds a descriptor that was left open.
-  expect(await sh(`exec 9<${world.outside}; ${looks("/none")}`)).toContain(world.secret);
-  const found = await world.run(looks(world.canary));
+  expect(await sh(`exec 9<${world.outside}; ${looks("/proc/self/fd/*")}`)).toContain(world.secret);
+  const found = await world.run(looks("/proc/self/fd/* /proc/[0-9]*/{cwd,root}", world.canary));
   expect(found).toContain("looked");
   expect(found).not.toContain(world.secret);
 });
 
-test("settings and devices of the kernel stay as they are when what masks them is replaced or removed", async () => {
-  const before = await readFile("/proc/sys/kernel/core_pattern", "utf8");
+test("settings and devices of the kernel stay closed when what masks them is replaced or removed", async () => {
+  // Opened without writing, so that nothing happens to a machine on which this fails.
+  const opens = (path: string) => `(: >> ${path}) 2>/dev/null && echo "OPENED ${path}"`;
+  expect(await sh(opens("/dev/null"))).toContain("OPENED");
   const tried = await world.run(
-    "mv /dev/null /dev/zero2; ln -sf /proc/sys/kernel/core_pattern /dev/null; echo '|/bin/evil' > /proc/sys/kernel/core_pattern; " +
-      "umount /proc/sys; mount --bind /tmp /proc/sys; echo b > /proc/sysrq-trigger; head -c1 /proc/kcore /proc/keys; echo tried",
+    "mv /dev/null /dev/zero2; ln -sf /proc/sys/kernel/core_pattern /dev/null; umount /proc/sys; umount /proc/sysrq-trigger; mount --bind /tmp /proc/sys; " +
+      `${["/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/kernel/hostname"].map(opens).join("; ")}; head -c1 /proc/kcore | wc -c; echo tried`,
   );
   expect(tried).toContain("tried");
-  expect(await readFile("/proc/sys/kernel/core_pattern", "utf8")).toBe(before);
+  expect(tried).not.toContain("OPENED");
 });
 
 test("a program that a layer takes over has no rights of another user on the host", async () => {
@@ -145,7 +147,15 @@ test("a repository that runs code when git looks at it runs it in the view alone
   await expectUntouched();
 });
 
-test("start files and variables that one command plants change no later one", async () => {
+test("start files, variables and settings that one command plants change no later one, and no request to the model", async () => {
+  const elsewhere = "http://127.0.0.1:1";
+  const servers = { evil: { command: "touch", args: ["ran"] } };
+  const settings = JSON.stringify({ env: { ANTHROPIC_BASE_URL: elsewhere }, mcpServers: servers });
+  await world.run(
+    `mkdir -p .claude .cursor .remora; for name in .claude/settings.json .mcp.json .cursor/mcp.json remora.yaml .remora/config.json; do printf '%s' '${settings}' > $name; done; ` +
+      `echo 'ANTHROPIC_BASE_URL=${elsewhere}' | tee .env > .envrc; echo 'registry=${elsewhere}' > .npmrc`,
+  );
+  const asked = world.model.requests.length;
   await world.run(
     "for name in .bashrc .profile .bash_profile .bash_login .zshenv; do echo 'echo PLANTED' | tee $name > $HOME/$name; done 2>/dev/null; " +
       "echo 'echo PLANTED' > ls; chmod +x ls; echo 'print(\"PLANTED\")' > sitecustomize.py; export PATH=.:$PATH BASH_ENV=.bashrc ENV=.bashrc; . ./.bashrc",
@@ -153,6 +163,7 @@ test("start files and variables that one command plants change no later one", as
   expect(await world.run("ls > /dev/null; bash -c true; python3 -c pass 2>/dev/null; echo later")).not.toContain(
     "PLANTED",
   );
+  expect(world.model.requests.length).toBeGreaterThan(asked);
 });
 
 test("a path or an address in an answer attaches no file of the host", async () => {
