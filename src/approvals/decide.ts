@@ -131,7 +131,7 @@ export async function allow(
   if (!receipt.accepted) return receipt;
   const duration = minutesText(context.grantMs);
   const isAboutChanges = rows.every(({ body }) => body.changes !== undefined);
-  const what = isAboutChanges ? "Such changes to code and text files" : "The same rule";
+  const what = isAboutChanges ? "Such changes to plain code and text files" : "The same rule";
   return accepted(`${receipt.text} ${what} won't ask again here for ${duration}. /remora grants can revoke this.`);
 }
 

@@ -46,7 +46,7 @@ export function grantText(record: ApprovalRecord, grantMs: number): string {
   return `For ${minutesText(grantMs)}, ${allowedText(record)}.${limits}`;
 }
 
-const changesLimits = `It still asks about files that can run by themselves, links, permissions, what is not text, much of a folder, and more than ${maxShownFiles} files at once.`;
+const changesLimits = `It still asks about files that can run by themselves, links, permissions, what is not text, deleting more than 20 files or half of a folder, and more than ${maxShownFiles} files at once.`;
 
 /** What has been allowed, after a time such as `Until 14:32, `. */
 export function allowedText({ matches, changes, requester: { name } }: ApprovalRecord): string {

@@ -34,11 +34,11 @@ export function grantRules(draft: DraftRecord, { effects }: Effects, autorun: Re
   const where = folderPhrase(draft);
   const change = {
     pattern: `change code and text ${draft.folder}`,
-    reason: `change code and text files in ${where}, except those that can run by themselves`,
+    reason: `change plain code and text files in ${where}`,
   };
   const remove = {
     pattern: `delete code and text ${draft.folder}`,
-    reason: `delete up to ${maxLostUnasked} code and text files in ${where}`,
+    reason: `delete up to ${maxLostUnasked} plain code and text files in ${where}`,
   };
   return [
     ...(covered.some(({ action }) => action !== "deleted") ? [change] : []),

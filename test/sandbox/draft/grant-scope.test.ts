@@ -119,8 +119,8 @@ test("a rule is offered for each kind of change on the card that could be covere
   const at = (path: string, action: Effect["action"]): Effect => ({ path, raw: path, action, type: "file", ...text });
   const reasons = (...effects: Effect[]) =>
     grantRules(draft, effectsOf(effects), findAutorunFiles({ effects }, "/nowhere")).map(({ reason }) => reason);
-  const change = "change code and text files in website, except those that can run by themselves";
-  const remove = "delete up to 20 code and text files in website";
+  const change = "change plain code and text files in website";
+  const remove = "delete up to 20 plain code and text files in website";
   expect(reasons(at("a.ts", "changed"), at("package.json", "changed"))).toEqual([change]);
   expect(reasons(at("a.ts", "deleted"), at(".git/x", "deleted"))).toEqual([remove]);
   expect(reasons(at("a.ts", "added"), at("b.ts", "deleted"))).toEqual([change, remove]);
