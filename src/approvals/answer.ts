@@ -89,7 +89,7 @@ async function answerRows(
   if (isAboutBudget && (click.choice === "approve" || click.choice === "deny"))
     return await answerBudget(context, cardId, answerable, click);
   const unseen = answerable.find(({ body }) => body.changes?.unseen !== undefined);
-  if (unseen !== undefined && approves.has(click.choice)) return refused(unseen.body.facts?.[0] ?? unknownCard);
+  if (unseen !== undefined && approves.has(click.choice)) return refused(unseen.body.facts?.at(-1) ?? unknownCard);
   switch (click.choice) {
     case "approve":
       return await approve(context, cardId, answerable, click);

@@ -113,6 +113,9 @@ async function shownWhole({ mask }: ApprovalsContext, { text, missing }: WholeCh
   return { text, bytes, unseen: missing ?? tooLong };
 }
 
+/** More than columns and indentation have. */
+const hidesBehindBlanks = /(?<![ \t])[ \t]{200,}(?=[^ \t\n])/;
+
 function asShown(
   request: ChangesRequest,
   whole: Awaited<ReturnType<typeof shownWhole>> | undefined,
@@ -120,8 +123,9 @@ function asShown(
   if (whole === undefined) return { changes: request.changes };
   const { unseen, bytes: wholeBytes } = whole;
   const changes = { ...request.changes, shown: { ...request.changes.shown, wholeBytes } };
-  if (unseen === undefined) return { changes };
-  const facts = [unseenFact(unseen, request)];
+  const facts = hidesBehindBlanks.test(whole.text) ? ["A line has a long run of blanks. Read it to the end."] : [];
+  if (unseen === undefined) return facts.length === 0 ? { changes } : { changes, facts };
+  facts.push(unseenFact(unseen, request));
   return request.keepsUnasked === true ? { changes, facts } : { changes: { ...changes, unseen }, facts };
 }
 

@@ -163,6 +163,17 @@ describe("what can't be shown whole", () => {
     expect((await desk.ask("t3", large)).state).toBe("open");
   });
 
+  test("is said of what stands behind a long run of blanks, and not of columns", async () => {
+    const desk = openDesk();
+    const said = "A line has a long run of blanks. Read it to the end.";
+    const factsOf = async (turnId: string, text: string) => {
+      const changes = changesWith({ draftId: turnId, hash: turnId });
+      return (await desk.ask(turnId, { changes, whole: { text } })).card.items[0]?.facts ?? [];
+    };
+    expect(await factsOf("t1", `+echo ok${" ".repeat(400)}; echo PAYLOAD\n`)).toEqual([said]);
+    expect(await factsOf("t2", `+${" ".repeat(400)}\n+name${" ".repeat(40)}size\n`)).toEqual([]);
+  });
+
   test("can be approved where changes are kept without asking, and the card says that not all is shown", async () => {
     const desk = openDesk();
     const { card } = await desk.ask("t1", { whole: { text: "", missing: "a has 50 MiB." }, keepsUnasked: true });

@@ -179,6 +179,39 @@ describe("a turn in a folder that people configured", () => {
     ]);
   });
 
+  test("shows the diff of what Approve keeps and of nothing else: not once somebody has changed one of its files", async () => {
+    await bench.write("a.txt", "one\n", given);
+    const turn = await bench.startTurn(given);
+    await bench.run(turn, "seq 5000 > a.txt");
+    await bench.end(turn);
+    expect((await bench.click("diff")).file?.text).toContain("\n+5000\n");
+    await bench.write("a.txt", "by hand\n", given);
+    expect(await bench.click("diff")).toEqual({
+      accepted: false,
+      text: expect.stringMatching(/have changed since this card/),
+    });
+    await bench.click("approve");
+    expect(await contentOf("a.txt", given)).toBe("by hand\n");
+  });
+
+  test("can't be approved if it can't be shown whole; a file that is deleted needs no more than its name and size", async () => {
+    await bench.write("large.csv", "a,b\n".repeat(3_000_000), given);
+    const turn = await bench.startTurn(given);
+    await bench.run(turn, "echo c,d >> large.csv");
+    await bench.end(turn);
+    expect((await bench.cardNow()).items[0]).toMatchObject({
+      choices: ["deny", "diff"],
+      facts: [expect.stringContaining("large.csv has 11.4 MiB.")],
+    });
+    expect(await bench.click("approve")).toMatchObject({ accepted: false });
+    await bench.click("deny");
+    const next = await bench.startTurn(given);
+    await bench.run(next, "rm large.csv; echo x > small.txt");
+    await bench.end(next);
+    expect((await bench.click("approve")).accepted).toBe(true);
+    expect(await namesIn(given)).toEqual(["small.txt"]);
+  });
+
   test("in part keeps the chosen files alone", async () => {
     await changed();
     expect((await bench.click("part", ann, { parts: [1] })).accepted).toBe(true);

@@ -5,21 +5,37 @@ import { button, element } from "./dom.js";
 
 /** Lines per block. The browser lays out only the blocks that are visible. */
 const linesInBlock = 200;
+/** More at once would freeze the tab. */
+const linesPerPortion = 20_000;
 const elements = { added: "ins", removed: "del" };
 
 /** The block scrolls separately, so it must be reachable by keyboard. */
 export function diffView(text, { label, isWhole = false }) {
+  const lines = diffLines(text);
   const view = element("div", {
     class: isWhole ? "diff whole" : "diff",
     ...{ tabindex: "0", role: "region", "aria-label": label, autofocus: isWhole },
   });
-  view.append(...filesOf(diffLines(text)).map(fileView));
+  const showFrom = (start) => {
+    const end = Math.min(start + linesPerPortion, lines.length);
+    view.append(...filesOf(lines.slice(start, end), end === lines.length).map(fileView));
+    if (end === lines.length) return;
+    const left = (lines.length - end).toLocaleString("en");
+    const more = button(`Show more (${left} lines left)`, {
+      onclick: () => {
+        more.remove();
+        showFrom(end);
+      },
+    });
+    view.append(more);
+  };
+  showFrom(0);
   return view;
 }
 
-function filesOf(lines) {
+function filesOf(lines, isEnd) {
   const files = [];
-  const last = lines.length - 1;
+  const last = isEnd ? lines.length - 1 : -1;
   for (const [index, { kind, text }] of lines.entries()) {
     if (index === last && text === "") continue;
     if (kind === "file" || files.length === 0) files.push([]);

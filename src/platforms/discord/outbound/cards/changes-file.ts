@@ -5,7 +5,7 @@ import { visiblePath, withoutLineBreaks } from "../plain-text.ts";
 
 /** Numbers the files as the form behind Choose files… does. */
 export function wholeChanges(item: CardItem, changes: ShownChanges): string {
-  const { title, summary, files, moreFiles, commands, lastOutput = "", diff = "" } = changes;
+  const { title, summary, files, moreFiles, commands, moreCommands = 0, lastOutput = "", diff = "" } = changes;
   const list = files.map((file, index) => {
     const about = withoutLineBreaks(aboutText(file));
     return `${index + 1}. ${file.action} ${visiblePath(file.path)}${about === "" ? "" : `  (${about})`}`;
@@ -16,7 +16,10 @@ export function wholeChanges(item: CardItem, changes: ShownChanges): string {
     item.warning === undefined ? undefined : `Warning: ${item.warning}`,
     item.facts?.join("\n"),
     [...list, ...(moreFiles > 0 ? [`and ${moreFiles} more files`] : [])].join("\n"),
-    commands.map(({ text, outcome }) => `$ ${withoutLineBreaks(text)} — ${withoutLineBreaks(outcome)}`).join("\n"),
+    [
+      ...(moreCommands > 0 ? [`${moreCommands} earlier commands are in Show diff`] : []),
+      ...commands.map(({ text, outcome }) => `$ ${withoutLineBreaks(text)} — ${withoutLineBreaks(outcome)}`),
+    ].join("\n"),
     lastOutput === "" ? "" : `End of the last output:\n${lastOutput}`,
     item.undo,
     item.progress,
