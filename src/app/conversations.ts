@@ -205,6 +205,7 @@ function openApprovals(
   return createApprovals({
     ...{ ledger, events, audit, gate, policy, mask, log },
     changes: drafts,
+    files: drafts,
     repeats: {
       mayRepeat: links.mayRepeat,
       accept: (message) => links.conversations.get().accept(message),

@@ -4,6 +4,7 @@ import { configuredFolder } from "../config/derive.ts";
 import { withoutLinks } from "../config/exposed-folders.ts";
 import type { Settings } from "../config/settings.ts";
 import { createContainment } from "../engine/turn/containment.ts";
+import { readCommandFiles } from "../gate/shell/command-files.ts";
 import { isInside } from "../lib/is-inside.ts";
 import type { Log } from "../lib/log.ts";
 import { folderNameOf } from "../memory/places.ts";
@@ -114,6 +115,12 @@ export async function buildSandbox(options: AppOptions, state: State, links: San
       accept: (message) => links.conversations.get().accept(message),
     },
     redact,
+    specOf: (conversationId, tool) =>
+      links.toolbox
+        .get()
+        .specs(conversationId)
+        .find(({ name }) => name === tool),
+    readCommandFiles,
   });
 
   const containment = createContainment({

@@ -11,7 +11,7 @@ import type { AnswerChoice, ReplyTarget } from "../ports/message.ts";
 import { approversText, type KnownNames } from "./approver-names.ts";
 import { budgetItem } from "./budget-text.ts";
 import { callWarning } from "./call-warning.ts";
-import { callText, cleaner, editableJson, isMasked } from "./card-text.ts";
+import { callText, cleaner, editableJson, escapeHiddenLines, isMasked } from "./card-text.ts";
 import { changesText, openChangesChoices, settledChangesChoices } from "./changes-card.ts";
 import { grantableRules } from "./grants.ts";
 import { isWholeCall, recordHeadline } from "./headline.ts";
@@ -113,7 +113,7 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
   const warning = callWarning(body.call);
   const choices = rowChoices(shown, mask);
   const editJson = choices.includes("edit") ? editableJson(body.call, mask) : undefined;
-  const { changes } = body;
+  const { changes, difference } = body;
   const facts = [...maskedFacts(body, mask), ...(body.facts ?? []).map(clean)];
   const { text: headline, channels } = recordHeadline(body, mask);
   const reason = changes === undefined ? reasonSentences(body.matches, body.facts) : undefined;
@@ -122,8 +122,10 @@ function rowItem(approvalId: string, times: number, shown: ShownRow, { mask, gra
     tool: clean(body.call.name),
     headline,
     ...(channels.length === 0 ? {} : { channels }),
-    callText: changes === undefined ? callText(body.call, mask) : "",
-    ...(changes === undefined && isWholeCall(body.call, body.ask, mask) ? { isHeadlineWhole: true } : {}),
+    callText: changes === undefined ? callText(body.call, mask) + differenceText(shown, mask) : "",
+    ...(changes === undefined && difference === undefined && isWholeCall(body.call, body.ask, mask)
+      ? { isHeadlineWhole: true }
+      : {}),
     ...(reason === undefined ? {} : { reason: clean(reason) }),
     why: whyLines(body.matches).map(clean),
     ...(facts.length === 0 ? {} : { facts }),
@@ -153,12 +155,23 @@ function undoText({ undo, budget, changes }: ApprovalRecord): string {
   );
 }
 
+/** With a bar before each line, or it could look like an argument of the call. */
+function differenceText({ body: { difference }, state }: ShownRow, mask: Mask): string {
+  if (difference === undefined || state !== "open") return "";
+  const lines = escapeHiddenLines(mask(difference)).split("\n");
+  return ["", "", "Changed since the card before:", ...lines.map((line) => `  | ${line}`)].join("\n");
+}
+
+type MaskedParts = Pick<ApprovalRecord, "changes" | "call" | "facts" | "isMasked"> & {
+  difference?: string | undefined;
+};
+
 export function hidesSecrets(
-  { changes, call, facts = [], isMasked: wasMasked }: Pick<ApprovalRecord, "changes" | "call" | "facts" | "isMasked">,
+  { changes, call, facts = [], difference = "", isMasked: wasMasked }: MaskedParts,
   mask: Mask,
 ): boolean {
   if (wasMasked === true) return true;
-  return changes === undefined && (isMasked(call, mask) || facts.some((fact) => mask(fact) !== fact));
+  return changes === undefined && (isMasked(call, mask) || [...facts, difference].some((text) => mask(text) !== text));
 }
 
 function maskedFacts(body: ApprovalRecord, mask: Mask): string[] {

@@ -5,6 +5,7 @@ import type { Mask } from "../lib/redact.ts";
 import type { Repeats } from "../ports/access.ts";
 import type { ApprovalRecord, CardRecord, ChangesActions } from "../ports/approval.ts";
 import type { Audit } from "../ports/audit.ts";
+import type { FileBinder } from "../ports/bound-files.ts";
 import type { ApprovalCard, ApprovalState } from "../ports/card.ts";
 import type { Events } from "../ports/events.ts";
 import type { Gate } from "../ports/gate.ts";
@@ -41,6 +42,8 @@ export interface ApprovalsOptions {
   now?: () => number;
   /** Looks a person up again right before a call runs. Resolves to undefined if the person has left. */
   authority?(by: Author, target: ReplyTarget): Promise<Author | undefined>;
+  /** If absent, approvals cover the words of calls only. */
+  files?: FileBinder;
   /** True if the person can read the conversation now. Absent if nobody can tell. */
   isPresent?(by: Author, target: Pick<ReplyTarget, "platform" | "conversationId">): Promise<boolean>;
   /** Checks edited arguments against the tool's schema. Resolves to an error message if they are wrong. */

@@ -34,6 +34,9 @@ export async function editRows(context: ApprovalsContext, rows: ApprovalRow[], c
   const edited = { ...call, input };
   if (isMasked(edited, context.mask) && !mayApproveMasked(context, row, click))
     return { type: "refused", text: "The edited call contains a configured secret. Nothing was changed." };
+  const place = { conversationId, workingFolder };
+  // What the call may read is another thing after an edit.
+  const bound = await context.files?.bind({ ...place, call: edited });
   const at = context.now();
   return {
     type: "edited",
@@ -47,8 +50,9 @@ export async function editRows(context: ApprovalsContext, rows: ApprovalRow[], c
           decidedAt: at,
         };
         const changed = { ...body.call, input };
+        const files = bound === undefined ? {} : { bound };
         const editedHash = hashOfCall(context, changed, body.workingFolder);
-        return { ...body, ...decision, call: changed, callHash: editedHash, original: body.call, matches };
+        return { ...body, ...decision, call: changed, callHash: editedHash, original: body.call, matches, ...files };
       }),
   };
 }

@@ -3,7 +3,9 @@
  * nothing. Denies calls that nobody may approve or that exceed the limit of open cards, and approves calls that a grant
  * covers. Puts the others on one card: an existing one with identical open calls in the conversation, or a new one.
  */
+import { namesText } from "../lib/text/names-text.ts";
 import type { ApprovalRecord, ApprovalRequest, GrantRecord } from "../ports/approval.ts";
+import type { BoundFiles } from "../ports/bound-files.ts";
 import type { ApprovalCard } from "../ports/card.ts";
 import { grantedRecord } from "./audit.ts";
 import {
@@ -28,6 +30,8 @@ interface PendingCall {
   isMasked: boolean;
   impossibility: string | undefined;
   grants: GrantRecord[] | undefined;
+  bound: BoundFiles | undefined;
+  difference: string | undefined;
 }
 
 export async function openApprovals(
@@ -35,7 +39,9 @@ export async function openApprovals(
   request: ApprovalRequest,
 ): Promise<{ card: ApprovalCard; approvalIds: string[] }> {
   const known = await context.ledger.list("approval", { group: request.turnId });
-  const rows = request.calls.map(({ call }) => known.find((row) => row.body.call.id === call.id));
+  const rows = request.calls.map(({ call, round }) =>
+    known.find((row) => row.body.call.id === call.id && row.body.round === round),
+  );
   const missing = request.calls.filter((_call, index) => rows[index] === undefined);
   const existingCardId = rows.find((row) => row !== undefined)?.body.cardId;
   const opened = missing.length === 0 ? [] : await openMissing(context, request, missing, existingCardId);
@@ -79,17 +85,38 @@ async function examine(
 ): Promise<PendingCall> {
   const { target, workingFolder } = request;
   const { platform, conversationId } = target;
+  const { matches, call } = asked;
   const requester = requesterIn(request);
-  const isMasked = hidesSecrets(asked, context.mask);
-  const rule = ruleFor(context.policy, asked.call.name, isMasked);
-  const impossibility = impossibilityOf(rule);
-  const { matches } = asked;
+  const isSecret = hidesSecrets(asked, context.mask);
   // Grants don't apply: their giver did not know about the secret or about the text from others.
   const grants =
-    isMasked || asked.isTainted === true
+    isSecret || asked.isTainted === true
       ? undefined
-      : await context.grants.covering({ platform, conversationId, matches, requester, rule });
-  return { asked, hash: hashOfCall(context, asked.call, workingFolder), rule, isMasked, impossibility, grants };
+      : await context.grants.covering({
+          ...{ platform, conversationId, matches, requester },
+          rule: ruleFor(context.policy, call.name),
+        });
+  // Nothing is shown of a call that a grant covers, so it has no files.
+  const files = grants === undefined ? await filesOf(context, request, asked) : unbound;
+  const isMasked = hidesSecrets({ ...asked, ...files }, context.mask);
+  const rule = ruleFor(context.policy, call.name, isMasked);
+  const impossibility = impossibilityOf(rule) ?? files.problem;
+  return { asked, hash: hashOfCall(context, call, workingFolder), rule, isMasked, impossibility, grants, ...files };
+}
+
+type ShownFiles = Pick<PendingCall, "bound" | "difference"> & { problem?: string };
+const unbound: ShownFiles = { bound: undefined, difference: undefined };
+
+async function filesOf(
+  { files }: ApprovalsContext,
+  { target, workingFolder }: ApprovalRequest,
+  { call, before }: ApprovalRequest["calls"][number],
+): Promise<ShownFiles> {
+  const bound = await files?.bind({ conversationId: target.conversationId, workingFolder, call });
+  if (files === undefined || bound === undefined || before === undefined) return { ...unbound, bound };
+  const difference = await files.difference(before, bound);
+  if (difference !== undefined) return { ...unbound, bound, difference };
+  return { ...unbound, bound, problem: "Its files changed while people were asked, by too much for a card to show." };
 }
 
 function requesterIn({ target, requester: by, alsoAsked = [] }: ApprovalRequest): Requester {
@@ -109,10 +136,12 @@ async function openRowsHere(context: ApprovalsContext, { target }: ApprovalReque
 /** Finds a card with a row for every call, because a reply shows only one card per step. */
 function sharedCard(request: ApprovalRequest, pending: PendingCall[], open: ApprovalRow[]): string | undefined {
   const requester = requesterIn(request);
-  const isTwin = ({ body }: ApprovalRow, { asked, hash, rule }: PendingCall) =>
+  const isTwin = ({ body }: ApprovalRow, { asked, hash, rule, bound, difference }: PendingCall) =>
     body.callHash === hash &&
+    body.bound?.digest === bound?.digest &&
+    body.difference === difference &&
     body.votes.length === 0 &&
-    hasSameFacts(body, asked) &&
+    hasSameFacts(body, { facts: factsOf(asked, bound) }) &&
     hasSameAnswerers(body, rule, requester);
   const cardIds = new Set(open.map((row) => row.body.cardId));
   for (const cardId of cardIds) {
@@ -120,6 +149,21 @@ function sharedCard(request: ApprovalRequest, pending: PendingCall[], open: Appr
     if (pending.every((one) => rows.some((row) => isTwin(row, one)))) return cardId;
   }
   return undefined;
+}
+
+function factsOf({ facts = [] }: Pick<ApprovalRecord, "facts">, bound: BoundFiles | undefined): string[] {
+  const line = bound === undefined ? undefined : boundText(bound);
+  return line === undefined ? facts : [...facts, line];
+}
+
+/** For example `Runs with deploy.sh and lib.sh as they are now.` */
+function boundText({ isCommand, isWhole, names, count }: BoundFiles): string | undefined {
+  if (count === 0) return undefined;
+  const verb = isCommand ? "Runs with" : "Uses";
+  if (isWhole) return `${verb} the folder as it is now.`;
+  const more = count - names.length;
+  const all = more === 0 ? names : [...names, more === 1 ? "1 more file" : `${more} more files`];
+  return `${verb} ${namesText(all)} as ${count === 1 ? "it is" : "they are"} now.`;
 }
 
 /** Calls with different facts must not share a row, because a row shows the facts of only one record. */
@@ -134,12 +178,13 @@ function maxOpenCards({ policy }: ApprovalsContext): number {
 function callRecord(
   context: ApprovalsContext,
   { turnId, target, scope, requester, alsoAsked = [], workingFolder }: ApprovalRequest,
-  { asked, hash, rule, isMasked }: PendingCall,
+  { asked, hash, rule, isMasked, bound, difference }: PendingCall,
   cardId: string,
 ): ApprovalRecord {
   const createdAt = context.now();
   const expiryMs = expiryMsOf(context.policy);
   const ask = context.askOf?.(asked.call.name);
+  const facts = factsOf(asked, bound);
   return {
     id: createApprovalId(),
     cardId,
@@ -157,7 +202,10 @@ function callRecord(
     ...(ask === undefined ? {} : { ask }),
     extraTags: asked.extraTags ?? [],
     ...(asked.isTainted === true ? { isTainted: true } : {}),
-    ...(asked.facts === undefined || asked.facts.length === 0 ? {} : { facts: asked.facts }),
+    ...(facts.length === 0 ? {} : { facts }),
+    ...(asked.round === undefined ? {} : { round: asked.round }),
+    ...(bound === undefined ? {} : { bound }),
+    ...(difference === undefined ? {} : { difference }),
     ...(asked.undo === undefined ? {} : { undo: asked.undo }),
     ...(isMasked ? { isMasked } : {}),
     ...rule,

@@ -3,9 +3,10 @@
  * may have changed, and consumes the approval by compare-and-set. If anything is in doubt, the call does not run.
  */
 import { messageOf } from "../lib/errors.ts";
+import { namesText } from "../lib/text/names-text.ts";
 import type { ApprovalOutcome, ApprovalRecord, ApprovalVote } from "../ports/approval.ts";
 import type { Author } from "../ports/message.ts";
-import type { ToolCall } from "../ports/tool.ts";
+import { jobIdOf, type ToolCall } from "../ports/tool.ts";
 import type { ApprovalRow } from "./card.ts";
 import { type ApprovalsContext, changeRow, endRow, expireDue, hashOfCall, isExpired, ruleNow } from "./context.ts";
 import { mayAnswer, presenceOf } from "./may-answer.ts";
@@ -44,6 +45,8 @@ async function redeemApproved(
   if (isExpired(row.body, context.now())) return await expire(context, row);
   const problem = await problemNow(context, row.body, call, workingFolder);
   if (problem !== undefined) return await cancel(context, row, problem);
+  const changed = await changedFiles(context, row.body);
+  if (changed !== undefined) return { ...(await cancel(context, row, changedText(changed.files))), changed };
   const consumed = await context.ledger.transition("approval", row.id, ["approved"], "consumed", (body) =>
     isExpired(body, context.now()) ? undefined : body,
   );
@@ -60,14 +63,27 @@ async function redeemAgain(
   workingFolder: string,
 ): Promise<ApprovalOutcome> {
   if (call.id !== row.body.call.id) return refusedNow("This approval was already used for another call.");
-  const queued = await context.ledger.get("call", `${row.body.turnId}-${call.id}`);
+  const queued = await context.ledger.get("call", jobIdOf(row.body.turnId, call.id, row.body.round));
   if (queued !== undefined && queued.state !== "planned") return approvedOutcome(row);
   const problem = isExpired(row.body, context.now())
     ? "The approval expired before the call ran."
     : await problemNow(context, row.body, call, workingFolder);
-  if (problem === undefined) return approvedOutcome(row);
-  await context.records.record([cancelledLate(row, problem, context.now())]);
-  return refusedNow(problem);
+  const changed = problem === undefined ? await changedFiles(context, row.body) : undefined;
+  const reason = problem ?? (changed && changedText(changed.files));
+  if (reason === undefined) return approvedOutcome(row);
+  await context.records.record([cancelledLate(row, reason, context.now())]);
+  return { ...refusedNow(reason), ...(changed === undefined ? {} : { changed }) };
+}
+
+type Refused = Extract<ApprovalOutcome, { type: "refused" }>;
+
+async function changedFiles({ files }: ApprovalsContext, { bound }: ApprovalRecord): Promise<Refused["changed"]> {
+  const found = bound === undefined ? undefined : await files?.changedSince(bound);
+  return found === undefined || bound === undefined ? undefined : { files: found, before: bound };
+}
+
+function changedText(names: readonly string[]): string {
+  return `Changed after this card was shown: ${namesText([...names])}.`;
 }
 
 async function problemNow(
@@ -88,7 +104,7 @@ export async function problemWithVotes(context: ApprovalsContext, record: Approv
 }
 
 /** Used for a missing record, or for a record whose state is final. */
-function refusedNow(reason: string): ApprovalOutcome {
+function refusedNow(reason: string): Refused {
   return { type: "refused", state: "cancelled", reason };
 }
 
@@ -161,16 +177,16 @@ async function expire(context: ApprovalsContext, row: ApprovalRow): Promise<Appr
   return await outcomeNow(context, row);
 }
 
-async function cancel(context: ApprovalsContext, row: ApprovalRow, reason: string): Promise<ApprovalOutcome> {
+async function cancel(context: ApprovalsContext, row: ApprovalRow, reason: string): Promise<Refused> {
   await changeRow(context, row, () => endRow(context, row, ["approved"], "cancelled", reason), [row.body.turnId]);
   return await outcomeNow(context, row);
 }
 
-async function outcomeNow(context: ApprovalsContext, row: ApprovalRow): Promise<ApprovalOutcome> {
+async function outcomeNow(context: ApprovalsContext, row: ApprovalRow): Promise<Refused> {
   return refusalOutcome((await context.ledger.get("approval", row.id)) ?? row);
 }
 
-function refusalOutcome({ state, body }: ApprovalRow): ApprovalOutcome {
+function refusalOutcome({ state, body }: ApprovalRow): Refused {
   const isRefused = state === "denied" || state === "expired" || state === "cancelled";
   return {
     type: "refused",
@@ -182,5 +198,6 @@ function refusalOutcome({ state, body }: ApprovalRow): ApprovalOutcome {
 
 function approvedOutcome({ id, body }: ApprovalRow): ApprovalOutcome {
   if (body.decidedBy === undefined) throw new TypeError(`approval ${id} has nobody who decided it`);
-  return { type: "approved", by: body.decidedBy, call: body.call, isEdited: body.original !== undefined };
+  const bound = body.bound === undefined ? {} : { bound: body.bound };
+  return { type: "approved", by: body.decidedBy, call: body.call, isEdited: body.original !== undefined, ...bound };
 }

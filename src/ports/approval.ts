@@ -1,4 +1,5 @@
 /** Approval records. Knowing an id gives no authority. Each record settles once, and its call runs at most once. */
+import type { BoundFiles } from "./bound-files.ts";
 import type { ApprovalCard, ApprovalState, ShownChanges } from "./card.ts";
 import type { GateMatch } from "./gate.ts";
 import type { AnswerReceipt, Author, InboundAnswer, ReplyTarget, Scope } from "./message.ts";
@@ -64,6 +65,12 @@ export interface ApprovalRecord {
   undo?: string;
   /** The card shows the name of a configured secret instead of its value, so only owners may approve. */
   isMasked?: boolean;
+  /** The files that it covers. Absent in old records, for calls that open none, and if a grant allowed the call. */
+  bound?: BoundFiles;
+  /** Counts the cards before it for which the call's files changed before the call ran. */
+  round?: number;
+  /** What has changed in its files since the card before. */
+  difference?: string;
   /** Who asked again after it had expired. */
   askedAgain?: Pick<Author, "id" | "name">;
   changes?: ChangesRecord;
@@ -170,8 +177,15 @@ export type GrantState = "active" | "revoked" | "expired";
 export type ApprovalOutcome =
   | { type: "waiting" }
   /** `call` is exactly what must run. If `isEdited`, a person has changed the model's call. */
-  | { type: "approved"; by: Author; call: ToolCall; isEdited: boolean }
-  | { type: "refused"; state: Exclude<ApprovalState, "open" | "approved" | "consumed">; by?: Author; reason?: string };
+  | { type: "approved"; by: Author; call: ToolCall; isEdited: boolean; bound?: BoundFiles }
+  | {
+      type: "refused";
+      state: Exclude<ApprovalState, "open" | "approved" | "consumed">;
+      by?: Author;
+      reason?: string;
+      /** These files have changed since `before`, so people must be asked again. */
+      changed?: { files: string[]; before: BoundFiles };
+    };
 
 export interface ChangesGrant {
   /** What Allow would allow. */
@@ -225,6 +239,9 @@ export interface ApprovalRequest {
     isTainted?: boolean;
     facts?: string[];
     undo?: string;
+    /** How often its files have changed before it ran, and the files of the card before. */
+    round?: number;
+    before?: BoundFiles;
   }[];
 }
 

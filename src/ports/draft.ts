@@ -3,6 +3,7 @@
  * its own layer, which is merged into the draft when the call ends and discarded if the call is interrupted. Keeping a
  * draft changes the real folder: all or nothing, and exactly as shown.
  */
+import type { FileBinder } from "./bound-files.ts";
 import type { AnswerReceipt, Author, Scope } from "./message.ts";
 import type { RunningCommand, ViewMount } from "./sandbox.ts";
 import type { FolderUse, ToolAttempt, ToolScope } from "./tool.ts";
@@ -80,7 +81,7 @@ export interface FolderCall {
 
 export type DraftEnd = "done" | "failed" | "stopped";
 
-export interface Drafts {
+export interface Drafts extends FileBinder {
   /** Runs one attempt. If the call's changes were merged before a crash, returns the earlier attempt. */
   runCall(
     call: FolderCall,

@@ -2,6 +2,7 @@
  * A **Toolbox** makes one attempt at a call; it never throws or retries. A **ToolQueue** runs a call as a job: it
  * starts the call at most once unless the tool is idempotent, and every request for the job gets the same result.
  */
+import type { BoundFiles } from "./bound-files.ts";
 import type { Author, JsonObject, Scope } from "./message.ts";
 
 import type { Origin } from "./origin.ts";
@@ -61,6 +62,8 @@ export interface ToolScope {
   /** Origins of text in the call's prompt that the requester did not write. The call's output files get them too. */
   untrusted?: Origin[];
   givenAddresses?: string[];
+  /** The call runs only while these files are as they were when people approved it. */
+  bound?: BoundFiles;
 }
 
 export interface ToolFile {
@@ -92,6 +95,8 @@ export interface ToolAttempt {
   /** The tool worked and reported a failure, such as a non-zero exit, so not even an idempotent call is retried. */
   isAnswer?: boolean;
   retryAfterMs?: number;
+  /** It did not run, because these files have changed since people approved it. */
+  changedFiles?: string[];
 }
 
 /** `invalid`, `denied` and `blocked` calls never ran. The text of `interrupted` ones says whether they may have run. */
@@ -109,6 +114,8 @@ export interface ToolResult {
   durationMs: number;
   files: ToolFile[];
   images?: ToolImage[];
+  /** As in `ToolAttempt`. */
+  changedFiles?: string[];
 }
 
 export interface Toolbox {
@@ -117,8 +124,13 @@ export interface Toolbox {
   run(call: ToolCall, scope: ToolScope, signal: AbortSignal): Promise<ToolAttempt>;
 }
 
+/** `round` counts how often people were asked again, because files had changed. */
+export function jobIdOf(turnId: string, callId: string, round = 0): string {
+  return `${turnId}-${callId}${round === 0 ? "" : `-again-${round}`}`;
+}
+
 export interface ToolJob {
-  /** `<turnId>-<callId>`. The same id means the same job. */
+  /** See `jobIdOf`. The same id means the same job. */
   id: string;
   call: ToolCall;
   scope: ToolScope;

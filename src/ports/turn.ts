@@ -1,6 +1,7 @@
 /** A turn's record is a journal, saved before each step so that any process can continue the turn. */
 import type { AbortCause } from "../lib/abort.ts";
 import type { RemoraError } from "../lib/errors.ts";
+import type { BoundFiles } from "./bound-files.ts";
 import type { Heard } from "./earlier.ts";
 import type { GateMatch, VerdictClass } from "./gate.ts";
 import type { InboundMessage, Json, ReplyTarget, Scope } from "./message.ts";
@@ -23,6 +24,10 @@ export interface CallRecord {
   hasAsked?: boolean;
   /** Who changed the arguments on the card. `call` is the approved version; `raw` is the model's. */
   editedBy?: string;
+  /** The files that its approval covers. */
+  bound?: BoundFiles;
+  /** Counts the cards for which the files of the call changed before it ran. */
+  round?: number;
   startedAt?: number;
   /** An interruption leaves nothing of the call behind. */
   isContained?: boolean;

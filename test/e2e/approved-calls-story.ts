@@ -39,7 +39,7 @@ export interface CallsDriver {
 }
 
 const pollMs = 30_000;
-export const run = (command: string, more: object = {}) => `call shell_exec ${JSON.stringify({ command, ...more })}`;
+const run = (command: string, more: object = {}) => `call shell_exec ${JSON.stringify({ command, ...more })}`;
 /** The shipped rules ask because of its comment. */
 const deploy = run("bash deploy.sh # git push");
 
@@ -76,6 +76,13 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
   const ran = () => readFile(join(site, "ran.txt"), "utf8").catch(() => "");
   const ranIs = (text: string) => vi.waitFor(async () => expect(await ran()).toBe(text), pollMs);
 
+  /** The text of a file in the open drafts. */
+  async function changedInDrafts(name: string): Promise<string> {
+    const drafts = join(home.workspace, "drafts/open");
+    const paths = (await readdir(drafts, { recursive: true })).filter((path) => path.endsWith(`/layer/${name}`));
+    return (await Promise.all(paths.map((path) => readFile(join(drafts, path), "utf8").catch(() => "")))).join("");
+  }
+
   /** Resolves to the newest of this many cards when it waits for an answer. */
   async function openCard(request: Request, count = 1): Promise<SeenCard> {
     return await vi.waitFor(async () => {
@@ -88,6 +95,64 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
 
   const answered = (request: Request, says: RegExp) =>
     vi.waitFor(async () => expect(await request.answers()).toMatch(says), pollMs);
+
+  test("a script that changes while its card is open asks again with the difference, and runs only as it was shown", async () => {
+    const request = await driver.ask(deploy);
+    expect((await openCard(request)).text).toContain("Runs with deploy.sh as it is now.");
+    await write("deploy.sh", "echo EVIL >> ran.txt\n");
+    await request.press("Approve");
+    const { text } = await openCard(request, 2);
+    for (const shown of ["-echo GOOD >> ran.txt", "+echo EVIL >> ran.txt"]) expect(text).toContain(shown);
+    expect((await request.cards())[0]?.text).toContain("Changed after this card was shown: deploy.sh.");
+    expect(await ran()).toBe("");
+    await request.press("Approve");
+    await ranIs("EVIL\n");
+  });
+
+  test("a background job of the same thread can't swap the script of an approved call with network access", async () => {
+    const job = run('sleep 2; echo "echo EVIL >> ran.txt" > deploy.sh', { background: true });
+    const request = await driver.ask(`${job} then ${run("bash deploy.sh", { network: ["example.com"] })}`);
+    await openCard(request);
+    await vi.waitFor(async () => expect(await changedInDrafts("deploy.sh")).toContain("EVIL"), pollMs);
+    await request.press("Approve");
+    expect((await openCard(request, 2)).text).toContain("+echo EVIL");
+    await request.press("Deny");
+    await answered(request, /denied by Ann/);
+    expect(await ran()).toBe("");
+  });
+
+  test("another person's turn can't swap the script of a call that waits", async () => {
+    const request = await driver.ask(deploy);
+    await openCard(request);
+    const other = await driver.ask(run('echo "echo EVIL >> ran.txt" | tee deploy.sh'), "Ben");
+    await answered(other, /Finished/);
+    await vi.waitFor(async () => expect(await readFile(join(site, "deploy.sh"), "utf8")).toContain("EVIL"), pollMs);
+    await request.press("Approve");
+    expect((await openCard(request, 2)).text).toContain("+echo EVIL");
+    expect(await ran()).toBe("");
+    await request.press("Deny");
+    await answered(request, /denied by Ann/);
+  });
+
+  test("a file that the call does not open may change while its card is open", async () => {
+    const request = await driver.ask(deploy);
+    await openCard(request);
+    await write("notes.txt", "new\n");
+    await request.press("Approve");
+    await ranIs("GOOD\n");
+    await vi.waitFor(async () => expect((await request.cards())[0]?.text).toContain("Ann approved"), pollMs);
+  });
+
+  test("a call whose script keeps changing ends without running", async () => {
+    const request = await driver.ask(deploy);
+    for (let count = 1; count <= 3; count += 1) {
+      await openCard(request, count);
+      await write("deploy.sh", `echo EVIL ${count} >> ran.txt\n`);
+      await request.press("Approve");
+    }
+    await answered(request, /keep changing while people are asked: deploy\.sh/);
+    expect(await ran()).toBe("");
+  });
 
   test("a request that was edited while its card is open does not run the old call", async () => {
     const request = await driver.ask(deploy);

@@ -14,11 +14,12 @@ const maxNamedOrigins = 5;
 
 export async function askForApproval(run: TurnRun, step: StepRecord): Promise<void> {
   const { turn, deps, fields } = run;
-  const asked = step.calls.filter((record) => record.verdict?.class === "confirm" && record.result === undefined);
-  if (asked.length === 0) return;
+  const waiting = step.calls.filter((record) => record.verdict?.class === "confirm" && record.result === undefined);
+  if (waiting.length === 0) return;
+  const asked = waiting.filter((record) => record.approvalId === undefined);
   const untrusted = untrustedBefore(run, step);
   const counted = withoutRememberedPeople(untrusted);
-  if (asked.some((record) => record.approvalId === undefined)) {
+  if (asked.length > 0) {
     // Somebody who answers reads the new words above the card.
     const isEdited = await createInbox(deps.ledger).isEdited(turn.messages);
     const edited = isEdited ? ["The request was edited after I had read it. This is for the words before."] : [];
@@ -36,6 +37,8 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
           isTainted: counted.length > 0,
           facts: [...edited, ...(await callFacts(run, parsedCall(record))), ...readBefore(counted)],
           undo: undoText(run, record),
+          ...(record.round === undefined ? {} : { round: record.round }),
+          ...(record.bound === undefined ? {} : { before: record.bound }),
         })),
       ),
     });
@@ -51,7 +54,7 @@ export async function askForApproval(run: TurnRun, step: StepRecord): Promise<vo
     await run.save();
     await saveTaskFile(run, "parked");
   }
-  await postCards(run, asked);
+  await postCards(run, waiting);
 }
 
 function undoText(run: TurnRun, record: CallRecord): string {

@@ -1,6 +1,6 @@
 /** Keeps stored records small: only the turn's record holds pictures, and only while the model may need them. */
 import { messageOf } from "../../lib/errors.ts";
-import { withoutImages } from "../../ports/tool.ts";
+import { jobIdOf, withoutImages } from "../../ports/tool.ts";
 import { type CallRecord, callsOf, type TurnRecord } from "../../ports/turn.ts";
 import type { TurnRun } from "./turn-store.ts";
 
@@ -18,10 +18,10 @@ export function dropOldImages(turn: TurnRecord, kept = maxKeptImages): void {
 
 /** Never rejects. Call only after the turn's record has been saved with the results. From then on, nothing reads these pictures. */
 export async function dropQueuedImages({ turn, deps }: TurnRun, records: readonly CallRecord[]): Promise<void> {
-  for (const { call, result } of records) {
+  for (const { call, result, round } of records) {
     if (call === undefined || result?.images === undefined) continue;
     await deps.ledger
-      .transition("call", `${turn.id}-${call.id}`, ["done"], "done", (body) =>
+      .transition("call", jobIdOf(turn.id, call.id, round), ["done"], "done", (body) =>
         body.result === undefined ? undefined : { ...body, result: withoutImages(body.result) },
       )
       .catch((thrown: unknown) => {

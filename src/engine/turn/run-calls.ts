@@ -5,7 +5,7 @@
  */
 import { abortCauseOf } from "../../lib/abort.ts";
 import { originOfPerson } from "../../ports/origin.ts";
-import type { ToolJob } from "../../ports/tool.ts";
+import { jobIdOf, type ToolJob } from "../../ports/tool.ts";
 import { type CallRecord, requesterOf, type StepRecord, type TurnRecord } from "../../ports/turn.ts";
 import { askForApproval } from "./ask-approval.ts";
 import { callSpec, callSummary, parsedCall, recordFeedback, refuse, untrustedBefore } from "./call-record.ts";
@@ -16,15 +16,19 @@ import { saveTaskFile } from "./save-task-file.ts";
 import type { TurnRun } from "./turn-store.ts";
 
 const defaultTimeoutMs = 120_000;
+/** How often people are asked again about a call, because its files have changed. */
+const maxRounds = 2;
 const maxGivenAddresses = 50;
 const maxSearchedCharacters = 20_000;
 
 export async function runCalls(run: TurnRun, step: StepRecord): Promise<"done" | "parked"> {
   run.progress.phase(undefined);
   await judgeCalls(run, step);
-  await askForApproval(run, step);
   for (let next = nextGroup(run, step); next.length > 0; next = nextGroup(run, step)) {
+    // Calls before the first that asks may write what it reads, so they run before people are asked.
+    if (next.some(needsApproval)) await askForApproval(run, step);
     const permits = await Promise.all(next.map((record) => redeemPermit(run, record)));
+    if (permits.includes("changed")) continue;
     const waiting = next.find((_record, index) => permits[index] === "waiting");
     if (waiting !== undefined) return await park(run, waiting.cardId ?? "");
     const runs = await Promise.allSettled(
@@ -51,15 +55,29 @@ function nextGroup(run: TurnRun, step: StepRecord): CallRecord[] {
   return firstOther === 0 ? [first] : open.slice(0, firstOther === -1 ? open.length : firstOther);
 }
 
+function needsApproval({ verdict }: CallRecord): boolean {
+  return verdict?.class === "confirm";
+}
+
+/** `changed`: its files have changed since people were asked, so they are asked again. */
+type Permit = "run" | "waiting" | "refused" | "changed";
+
 /** Redeems the approval of a call that needs one. From here on, only the approved call can run. */
-async function redeemPermit(run: TurnRun, record: CallRecord): Promise<"run" | "waiting" | "refused"> {
-  if (record.verdict?.class !== "confirm") return "run";
+async function redeemPermit(run: TurnRun, record: CallRecord): Promise<Permit> {
+  if (record.result !== undefined) return "refused";
+  if (!needsApproval(record)) return "run";
   const outcome = await run.deps.approvals.redeem(record.approvalId ?? "", parsedCall(record), run.turn.workingFolder);
   if (outcome.type === "waiting") return "waiting";
   if (outcome.type === "approved") {
     if (outcome.isEdited) record.editedBy = outcome.by.name;
     record.call = outcome.call;
+    delete record.bound;
+    if (outcome.bound !== undefined) record.bound = outcome.bound;
     return "run";
+  }
+  if (outcome.changed !== undefined) {
+    record.bound = outcome.changed.before;
+    return await askAgain(run, record, outcome.changed.files);
   }
   const who = outcome.by === undefined ? "" : ` by ${outcome.by.name}`;
   const why = outcome.reason === undefined ? "" : ` Reason given: ${outcome.reason}`;
@@ -69,6 +87,22 @@ async function redeemPermit(run: TurnRun, record: CallRecord): Promise<"run" | "
   const theirs = outcome.by === undefined || outcome.reason === undefined ? [] : [originOfPerson(outcome.by)];
   refuse(record, "denied", text, theirs);
   return "refused";
+}
+
+/** A call whose files change again and again does not run, and people are left alone. */
+async function askAgain(run: TurnRun, record: CallRecord, files: readonly string[]): Promise<"changed" | "refused"> {
+  const round = (record.round ?? 0) + 1;
+  if (round > maxRounds) {
+    const text = `Not run: these files keep changing while people are asked: ${files.join(", ")}. Do not try the same call again; say so, and that it can be asked for again when they are left alone.`;
+    refuse(record, "denied", text);
+    return "refused";
+  }
+  record.round = round;
+  delete record.approvalId;
+  delete record.cardId;
+  delete record.startedAt;
+  await run.save();
+  return "changed";
 }
 
 async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Promise<void> {
@@ -85,6 +119,7 @@ async function execute(run: TurnRun, step: StepRecord, record: CallRecord): Prom
   if (delivery.takeAsked()) record.hasAsked = true;
   // If a shutdown interrupted the call, leave it without a result. The next start submits it again.
   if (result.status === "interrupted" && run.signal.aborted && abortCauseOf(run.signal) === "shutdown") return;
+  if (result.changedFiles !== undefined) return void (await askAgain(run, record, result.changedFiles));
   const note =
     record.editedBy === undefined
       ? ""
@@ -106,7 +141,7 @@ function toolJob(run: TurnRun, step: StepRecord, record: CallRecord): ToolJob {
   const isContained = !isUnconfined && deps.containment.isContained(spec, call.input);
   if (isContained) record.isContained = true;
   return {
-    id: `${turnId}-${call.id}`,
+    id: jobIdOf(turnId, call.id, record.round),
     call,
     scope: {
       turnId,
@@ -117,6 +152,7 @@ function toolJob(run: TurnRun, step: StepRecord, record: CallRecord): ToolJob {
       isUnconfined,
       untrusted,
       givenAddresses,
+      ...(record.bound === undefined ? {} : { bound: record.bound }),
     },
     ...(record.approvalId === undefined ? {} : { approvalId: record.approvalId }),
     // If the tool no longer exists, the toolbox returns a failure with the reason.

@@ -26,6 +26,8 @@ export interface SimpleCommand {
 export interface ShellReading {
   forms: Set<string>;
   tags: Set<ShellTag>;
+  /** Also those that are wrapped in others, and those of scripts in the text. */
+  commands: SimpleCommand[];
   left: { commands: number; characters: number };
 }
 
@@ -39,7 +41,7 @@ export interface Walk {
 const most = { commands: 500, characters: 131_072 };
 
 export function createReading(): ShellReading {
-  return { forms: new Set(), tags: new Set(), left: { ...most } };
+  return { forms: new Set(), tags: new Set(), commands: [], left: { ...most } };
 }
 
 export function addForm(reading: ShellReading, form: string): void {

@@ -110,6 +110,7 @@ function judge(command: SimpleCommand, walk: Walk): void {
   const layers = layersOf(command.words);
   if (layers === undefined) reading.tags.add("#shell:parse-error");
   for (const layer of layers ?? []) {
+    reading.commands.push({ words: layer.words, redirects: command.redirects });
     for (const form of layerVariants(layer, command.redirects)) addForm(reading, form);
     const [name] = layer.words;
     if (name?.hasExpansion === true) reading.tags.add("#shell:dynamic-command");

@@ -10,6 +10,7 @@ import type { CallFolder, DraftRecord, FolderCall, JobSummary, PluginJobs } from
 import { type Origin, originsOfHosts } from "../../ports/origin.ts";
 import type { CommandEnd, Sandbox } from "../../ports/sandbox.ts";
 import type { ToolAttempt } from "../../ports/tool.ts";
+import type { BoundStore } from "../bound/bound-files.ts";
 import { discardLayer } from "../effects/remove-tree.ts";
 import type { Egress } from "../egress/egress.ts";
 import { fileSystemTime } from "./base-state.ts";
@@ -30,6 +31,7 @@ export interface CallRunnerOptions extends OriginSources {
   locks: DraftLocks;
   merger: CallMerger;
   sandbox: Sandbox;
+  boundStore: Pick<BoundStore, "changedSince" | "copiesOf">;
   isGiven(folder: string): boolean;
   unconfinedRefusal: string | undefined;
   exposed(call: Pick<FolderCall, "scope" | "usesOutputs">): {
@@ -42,6 +44,7 @@ export interface CallRunnerOptions extends OriginSources {
   startJob(start: {
     call: FolderCall;
     draft: DraftRecord | undefined;
+    copies: string | undefined;
     text: string;
     origins: Origin[];
   }): Promise<JobSummary>;
@@ -61,23 +64,38 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const { scope, use } = call;
     const jobOrigins: Origin[] = [];
     const jobs = options.jobsFor(call, (origins) => jobOrigins.push(...origins));
-    if (use === "none") return withOrigins(await work({ path: scope.workingFolder, jobs }), jobOrigins);
+    if (use === "none")
+      return (
+        (await changedAttempt(call, undefined)) ??
+        withOrigins(await work({ path: scope.workingFolder, jobs }), jobOrigins)
+      );
     const folder = await realpath(scope.workingFolder);
     if (scope.isUnconfined === true || !(await sandbox.probe()).holds)
-      return await runUnconfined(call, folder, jobs, work);
+      return (await changedAttempt(call, undefined)) ?? (await runUnconfined(call, folder, jobs, work));
     const lockName = draftLockName({ conversationId: scope.conversationId, folder });
     const mode = use === "read" ? "shared" : "exclusive";
     return await locks.use(lockName, mode, signal, async () => {
       const active = await store.active(scope.conversationId, folder);
-      if (use === "read" && active === undefined) {
+      if (use === "read" && active === undefined && scope.bound === undefined) {
         const read = await originsRead(options, call, { root: folder, seen: folder });
         return withOrigins(await work({ path: folder, jobs }), read);
       }
       const draft = active ?? newDraft(call, folder);
       if (use === "write" && active !== undefined) await merger.finishPending(draft);
       const earlier = await store.mergedCall(draft.id, callKey(call));
-      return earlier?.attempt ?? (await runInView(call, draft, signal, work));
+      if (earlier !== undefined) return earlier.attempt;
+      const changed = await changedAttempt(call, active && store.paths(active.id).layer);
+      return changed ?? (await runInView(call, draft, signal, work));
     });
+  }
+
+  /** People approved the call for its files as they were. Nothing changes them from here on: the draft is locked, or copied. */
+  async function changedAttempt({ scope }: FolderCall, layer: string | undefined): Promise<ToolAttempt | undefined> {
+    const { bound } = scope;
+    const changedFiles = bound && (await options.boundStore.changedSince(bound, { base: bound.folder, layer }));
+    if (changedFiles === undefined) return undefined;
+    const text = `Not run: ${changedFiles.join(", ")} changed after people had approved the call.`;
+    return { isOk: false, isAnswer: true, text, files: [], isRetryable: false, changedFiles };
   }
 
   async function runUnconfined(call: FolderCall, folder: string, jobs: PluginJobs, work: Work): Promise<ToolAttempt> {
@@ -86,7 +104,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     if (canWrite && call.scope.isUnconfined !== true) return sandboxLost;
     const read = await originsRead(options, call, { root: folder, seen: folder });
     const origins = originsWritten(call, read);
-    const startJob = (text: string) => options.startJob({ call, draft: undefined, text, origins });
+    const startJob = (text: string) => options.startJob({ call, draft: undefined, copies: undefined, text, origins });
     const commands = createUnconfinedCommands(folder, startJob, options.unconfinedRefusal);
     return withOrigins(await work({ path: folder, jobs, ...(canWrite ? { commands } : {}) }), read);
   }
@@ -112,9 +130,12 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     await mkdir(layer, { recursive: true });
     const session = await openSession(options, call.network, networkRequester(call), signal);
     const { readable, mounts } = options.exposed(call);
+    const { bound } = call.scope;
+    const copies = bound && (await options.boundStore.copiesOf(bound));
+    const layers = [...(copies === undefined ? [] : [copies]), layer];
     const view = await sandbox.open(
       {
-        ...{ folder: draft.folder, layers: [layer], scratch, readable },
+        ...{ folder: draft.folder, layers, scratch, readable },
         mounts: [...mounts, ...(call.mounts ?? []), ...(session?.mounts ?? [])],
       },
       signal,
@@ -126,7 +147,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     try {
       const files = await originsOfFiles(options, call, { root: draft.folder, seen: view.merged });
       const origins = originsWritten(call, [...files, ...originsOfHosts(call.network)]);
-      const startJob = (text: string) => options.startJob({ call, draft, text, origins });
+      const startJob = (text: string) => options.startJob({ call, draft, copies, text, origins });
       const commands = createViewCommands({ view, session, environment: options.environment, startJob, noteEnd });
       const runInside: CallFolder["runInside"] = (text, env, runSignal) =>
         startInView({ view, session, environment: { ...options.environment, ...env } }, text, runSignal);

@@ -1,4 +1,4 @@
-/** Locates and creates the folders for open drafts, the undo journal and background jobs. */
+/** Locates and creates the folders for open drafts, the undo journal, background jobs and the files of approvals. */
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -14,5 +14,5 @@ export function openDraftsFolder(draftsFolder: string): string {
 export async function makeDraftFolders(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await chmod(folder, 0o700);
-  for (const name of ["open", "undo", "jobs"]) await mkdir(join(folder, name), { recursive: true });
+  for (const name of ["open", "undo", "jobs", "bound"]) await mkdir(join(folder, name), { recursive: true });
 }

@@ -13,7 +13,11 @@ import type { DraftRecord, Drafts } from "../../ports/draft.ts";
 import type { Events } from "../../ports/events.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Sandbox } from "../../ports/sandbox.ts";
+import type { ToolSpec } from "../../ports/tool.ts";
 import type { TurnRecord } from "../../ports/turn.ts";
+import { createBoundStore } from "../bound/bound-files.ts";
+import { createFileBinder } from "../bound/file-binder.ts";
+import type { ReadCommandFiles } from "../bound/find-bound.ts";
 import { listEffects } from "../effects/list-effects.ts";
 import { recoverKeeps } from "../effects/recover-keeps.ts";
 import { createUndoJournal } from "../effects/undo-journal.ts";
@@ -52,6 +56,9 @@ export interface DraftsOptions
   isTainted(turn: TurnRecord): boolean;
   repeats: Repeats;
   redact(text: string): string;
+  /** The tool of a call, which tells what the call may open. */
+  specOf(conversationId: string, tool: string): ToolSpec | undefined;
+  readCommandFiles: ReadCommandFiles;
   log: Log;
 }
 
@@ -92,9 +99,11 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     },
   });
 
+  const boundStore = createBoundStore(join(options.folder, "bound"), options.readCommandFiles);
+  const binder = createFileBinder({ ...options, store, locks, boundStore });
   const runner = createCallRunner({
     ...options,
-    ...{ store, locks, merger, unconfinedRefusal: options.unconfinedRefusal },
+    ...{ store, locks, merger, boundStore, unconfinedRefusal: options.unconfinedRefusal },
     startJob: (request) => jobs.start(request, request.draft && store.paths(request.draft.id).layer),
     jobsFor: jobs.forCall,
   });
@@ -153,6 +162,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   }
 
   return {
+    ...binder,
     runCall: runner.run,
     async settle(turn, end) {
       for (const draft of await store.listOpen(turn.conversationId))
@@ -199,6 +209,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
         if (turnId !== undefined) wake(draft.conversationId, turnId);
       }
       await undoChanges.prune(now);
+      await boundStore.sweep(ledger, now);
       await removeLeftovers({
         ...{ store, leases },
         drafts: openDrafts,

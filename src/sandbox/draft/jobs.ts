@@ -33,6 +33,8 @@ export interface JobMerge extends Pick<CallMerge, "draft" | "view" | "over" | "s
 export interface JobRequest {
   call: FolderCall;
   draft: DraftRecord | undefined;
+  /** A layer with the files that the call was approved with. */
+  copies: string | undefined;
   text: string;
   /** Origins of the command and of everything it can read. The log and the written files get the same origins. */
   origins: Origin[];
@@ -129,7 +131,7 @@ export function createJobs(options: JobsOptions): Jobs {
     }
   }
 
-  async function begin({ call, draft, text, origins }: JobRequest, layer: string | undefined): Promise<Job> {
+  async function begin({ call, draft, copies, text, origins }: JobRequest, layer: string | undefined): Promise<Job> {
     await options.claim();
     const id = randomBytes(4).toString("hex");
     const home = join(options.folder, id);
@@ -138,7 +140,7 @@ export function createJobs(options: JobsOptions): Jobs {
     const since = await fileSystemTime(scratch);
     if (layer === undefined) await mkdir(snapshot);
     else await snapshotLayer(layer, snapshot, never);
-    const started = await options.start({ call, draft, text, layer: snapshot, scratch });
+    const started = await options.start({ call, draft, copies, text, layer: snapshot, scratch });
     const job: Job = {
       ...{ id, call, command: text, origins, logFile: join(home, "log"), startedAt: Date.now(), since, started },
       ...{ ending: undefined, isStopped: false, ended: Promise.resolve() },

@@ -16,6 +16,7 @@ interface Outputs {
   files: ToolFile[];
   images: ToolImage[] | undefined;
   origins: Origin[] | undefined;
+  changedFiles: string[] | undefined;
 }
 
 /** A person waits for the turn. If a service asks for a longer wait, the call fails with a message that says so. */
@@ -73,8 +74,8 @@ function afterFailure(failed: ToolAttempt, attempts: number, backoff: Backoff): 
   if (waitMs !== undefined && waitMs <= maxRetryWaitMs) return { type: "retry", waitMs, text: failed.text };
   const tried = attempts > 1 ? `\n\n(Tried ${attempts} times; this is the output of the last attempt.)` : "";
   const later = waitMs === undefined ? "" : `\n\n(It may work again in ${Math.ceil(waitMs / 1000)} s.)`;
-  const { files, origins } = failed;
-  return { type: "end", status: "failed", text: `${failed.text}${tried}${later}`, files, origins };
+  const { files, origins, changedFiles } = failed;
+  return { type: "end", status: "failed", text: `${failed.text}${tried}${later}`, files, origins, changedFiles };
 }
 
 export function resultOf(
@@ -82,7 +83,7 @@ export function resultOf(
   { body }: CallRecordEntry,
   status: ToolStatus,
   text: string,
-  { files = [], images = [], origins }: Partial<Outputs> = {},
+  { files = [], images = [], origins, changedFiles }: Partial<Outputs> = {},
 ): ToolResult {
   const durationMs = body.attempts === 0 ? 0 : Math.max(0, Date.now() - body.startedAt);
   const known = origins === undefined ? {} : { origins };
@@ -96,6 +97,7 @@ export function resultOf(
     durationMs,
     files,
     ...(images.length === 0 ? {} : { images }),
+    ...(changedFiles === undefined ? {} : { changedFiles }),
   };
 }
 

@@ -9,15 +9,17 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { createApprovals } from "../../../src/approvals/approvals.ts";
 import type { ApprovalPolicy } from "../../../src/approvals/authority.ts";
+import { readCommandFiles } from "../../../src/gate/shell/command-files.ts";
 import { createEvents } from "../../../src/lib/event-bus.ts";
 import { silentLog } from "../../../src/lib/log.ts";
+import type { BoundFiles } from "../../../src/ports/bound-files.ts";
 import type { ApprovalCard } from "../../../src/ports/card.ts";
 import type { BusMessage } from "../../../src/ports/cluster.ts";
 import type { CallFolder, DraftEnd, DraftRecord, FolderCall } from "../../../src/ports/draft.ts";
 import type { Gate } from "../../../src/ports/gate.ts";
 import type { AnswerChoice, Author, InboundMessage } from "../../../src/ports/message.ts";
 import type { Sandbox } from "../../../src/ports/sandbox.ts";
-import type { FolderUse, ToolAttempt } from "../../../src/ports/tool.ts";
+import type { FolderUse, ToolAttempt, ToolSpec } from "../../../src/ports/tool.ts";
 import type { TurnRecord } from "../../../src/ports/turn.ts";
 import { makeDraftFolders } from "../../../src/sandbox/draft/draft-folders.ts";
 import { createDrafts, type DraftsOptions } from "../../../src/sandbox/draft/drafts.ts";
@@ -37,6 +39,17 @@ export const ben: Author = { id: "ben", name: "Ben", isBot: false, roles: [] };
 export const own = "test:c1";
 export const given = "test:given";
 const never = new AbortController().signal;
+const shellSpec: ToolSpec = {
+  ...{
+    name: "shell_exec",
+    description: "",
+    parameters: {},
+    skill: "shell",
+    shellParameters: ["command"],
+    folder: "write",
+  },
+  ...{ isReadOnly: false, isIdempotent: false, readsUntrusted: false, isOutward: false, timeoutMs: 60_000 },
+};
 
 export type BenchOptions = Partial<
   Pick<DraftsOptions, "policy" | "isTainted" | "sandbox" | "unconfinedRefusal" | "redact" | "exposed">
@@ -50,6 +63,8 @@ export interface CallOptions {
   /** Whether people were asked about working without a sandbox. Default: whether the sandbox is missing. */
   isUnconfined?: boolean;
   signal?: AbortSignal;
+  /** The files with which people have approved the call. */
+  bound?: BoundFiles;
 }
 
 export type Bench = Awaited<ReturnType<typeof createBench>>;
@@ -132,6 +147,8 @@ export async function createBench(options: BenchOptions = {}) {
     repeats: createRepeats(accepted, options.isRepeatRefused),
     fileOrigins: createFileOrigins(ledger),
     outputsFolder: () => "/nowhere",
+    specOf: (_conversationId, tool) => (tool === "shell_exec" ? shellSpec : undefined),
+    readCommandFiles,
     redact: options.redact ?? ((content) => content),
   });
 
@@ -153,14 +170,14 @@ export async function createBench(options: BenchOptions = {}) {
 
   function callOf(
     turn: TurnRecord,
-    { use = "write", network = [], by = ann, callId, isUnconfined = isUnconfinedHere }: CallOptions = {},
+    { use = "write", network = [], by = ann, callId, isUnconfined = isUnconfinedHere, bound }: CallOptions = {},
   ): FolderCall {
     calls += 1;
     const { id: turnId, conversationId, scope, workingFolder } = turn;
     return {
       callId: callId ?? `c${calls}`,
       tool: "shell_exec",
-      scope: { turnId, conversationId, scope, requester: by, workingFolder, isUnconfined },
+      scope: { turnId, conversationId, scope, requester: by, workingFolder, isUnconfined, ...(bound && { bound }) },
       ...{ use, network, usesOutputs: false },
     };
   }
