@@ -16,7 +16,6 @@ import type { BoundFiles } from "../../ports/bound-files.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { copyEntry } from "../effects/copy-entry.ts";
 import { createDiff } from "../effects/create-diff.ts";
-import { listEffects } from "../effects/list-effects.ts";
 import { decodePath, displayPath, type RawPath } from "../effects/raw-path.ts";
 import { removeTree } from "../effects/remove-tree.ts";
 import { findBound, type OpenedByCall, type ReadCommandFiles } from "./find-bound.ts";
@@ -123,12 +122,11 @@ export function createBoundStore(root: string, readCommand: ReadCommandFiles): B
       const folders = { base: join(folderOf(before.id), "copies"), layer: join(folderOf(after.id), "copies") };
       const areThere = await Promise.all(Object.values(folders).map((path) => stat(path).catch(() => undefined)));
       if (from === undefined || to === undefined || areThere.includes(undefined)) return undefined;
-      const effects = await listEffects(folders, never);
-      if (effects.type !== "effects") return undefined;
-      const diff = await createDiff(folders, effects, never);
+      const diff = await createDiff(folders, never);
+      if (diff.type === "too-large") return undefined;
       const gone = Object.keys(from.files).filter((path) => to.files[path] === undefined);
       const text = [...gone.map((path) => `deleted: ${displayPath(path)}\n`), diff.text].join("");
-      return diff.isCut || text.length > maxDifferenceCharacters ? undefined : text.trimEnd();
+      return diff.missing !== undefined || text.length > maxDifferenceCharacters ? undefined : text.trimEnd();
     },
     async copiesOf({ id }) {
       const copies = join(folderOf(id), "copies");

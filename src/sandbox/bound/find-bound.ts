@@ -106,7 +106,7 @@ export async function findBound(
     if (command.usesGit)
       for (const [path, { type }] of entries) if (type !== "folder" && isRepositoryState(path)) add(path);
     const runsPrograms = command.usesGit || command.scripts.length > 0;
-    if (runsPrograms) for (const path of autorunPaths(entries)) add(path);
+    if (runsPrograms) for (const path of autorunPaths(entries, root)) add(path);
   }
 
   function addGlob(glob: string, base: string): void {
@@ -214,11 +214,11 @@ function isHook(path: RawPath): boolean {
   return /(?:^|\/)hooks\/[^/.]+$/.test(path);
 }
 
-function autorunPaths(entries: ReadonlyMap<RawPath, ListedEntry>): RawPath[] {
+function autorunPaths(entries: ReadonlyMap<RawPath, ListedEntry>, base: string): RawPath[] {
   const effects = [...entries].map(([path, { type, bytes }]) => ({
     ...({ path, raw: path, action: "changed", type, bytes, previousBytes: bytes, files: 1, isBinary: false } as const),
     notes: [],
   }));
-  const found = findAutorunFiles({ effects });
+  const found = findAutorunFiles({ effects }, base);
   return [...entries].flatMap(([path, { type }]) => (type !== "folder" && found.has(path) ? [path] : []));
 }
