@@ -7,8 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SeenFolder, WrittenEntry } from "../../../src/ports/file-origins.ts";
 import type { FileMark, Ledger } from "../../../src/ports/ledger.ts";
 import { type Origin, originOf } from "../../../src/ports/origin.ts";
-import { createFileOrigins } from "../../../src/sandbox/draft/file-origins.ts";
-import { maxMarks, topOf, wholeFolder, withMarks } from "../../../src/sandbox/draft/widen-marks.ts";
+import { createFileOrigins, maxMarks, topOf, wholeFolder, withMarks } from "../../../src/sandbox/draft/file-origins.ts";
 import { createSqliteLedger } from "../../../src/storage/sqlite/ledger.ts";
 import { runs } from "../../faults/share.ts";
 
@@ -143,9 +142,7 @@ test("however many marks there are and in whatever order they came, each origin 
     fc.constant({}),
   );
   const origin = fc.constantFrom(page, report);
-  const one = fc
-    .tuple(path, about, origin)
-    .map(([at, more, by]): FileMark => ({ path: at, ...more, origins: [by] }));
+  const one = fc.tuple(path, about, origin).map(([at, more, by]): FileMark => ({ path: at, ...more, origins: [by] }));
   const calls = fc.array(fc.array(one, { minLength: 1, maxLength: 80 }), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(calls, (written) => {
