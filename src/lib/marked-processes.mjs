@@ -9,7 +9,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-export const markVariable = "REMORA_STARTED_BY";
+export const markVariable = "STARTED_BY_REMORA";
 const roundMs = 20;
 const maxRounds = 100;
 
