@@ -1,8 +1,8 @@
 /**
  * Connects the MCP client to a program on this machine, with one message per line on standard input and output. The
  * program's environment contains only basic variables of this machine and those from its settings. The program and its
- * child processes end together: first their input is closed, then they get signals. They end with this process too,
- * unless it is killed. A flood of output is read more slowly (pace.ts), and invalid messages are skipped.
+ * everything that it has started end together: first its input is closed, then they get signals. They end with this process
+ * too, even if it is killed. A flood of output is read more slowly (pace.ts), and invalid messages are skipped.
  */
 import { StringDecoder } from "node:string_decoder";
 import {
@@ -15,6 +15,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import { execa } from "execa";
+import { type MarkedProgram, markProgram } from "../../src/plugin-sdk/marked-programs.ts";
 import { createPace } from "./pace.ts";
 
 export interface ProgramOptions {
@@ -39,6 +40,7 @@ const maxLineLength = 500;
 
 export function createProgramTransport(options: ProgramOptions): ProgramTransport {
   let program: Running | undefined;
+  let marked: MarkedProgram | undefined;
   let closing: Promise<void> | undefined;
   const received = new ReadBuffer();
   const pieces: Buffer[] = [];
@@ -68,15 +70,22 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
       return program?.pid ?? null;
     },
     async start() {
-      const started = startProgram(options);
+      const mark = markProgram();
+      const started = startProgram(options, mark.variables);
       const spawned = new Promise<undefined>((resolve) =>
         started.nodeChildProcess.once("spawn", () => resolve(undefined)),
       );
       const failure = await Promise.race([spawned, started]);
-      if (failure !== undefined) throw notStarted(options, failure.code);
-      program = started;
-      // Kill child processes that the program left behind, because they would keep its output open forever.
-      started.nodeChildProcess.once("exit", () => started.kill("SIGKILL"));
+      if (failure !== undefined) {
+        await mark.end();
+        throw notStarted(options, failure.code);
+      }
+      [program, marked] = [started, mark];
+      // Kill what the program left behind, because it would keep the output open forever.
+      started.nodeChildProcess.once("exit", () => {
+        started.kill("SIGKILL");
+        void mark.end();
+      });
       void started.finally(() => transport.onclose?.());
       started.stdin.on("error", (error) => transport.onerror?.(error));
       readPaced(started.stdout, receive);
@@ -89,8 +98,8 @@ export function createProgramTransport(options: ProgramOptions): ProgramTranspor
       if (!program.stdin.write(serializeMessage(message))) await drained(program);
     },
     async close() {
-      if (program === undefined) return;
-      closing ??= end(program);
+      if (program === undefined || marked === undefined) return;
+      closing ??= end(program, marked);
       await closing;
     },
   };
@@ -104,10 +113,10 @@ function notStarted({ command, cwd }: ProgramOptions, code = "unknown error"): E
   );
 }
 
-function startProgram({ command, args, env, cwd }: ProgramOptions) {
+function startProgram({ command, args, env, cwd }: ProgramOptions, mark: Record<string, string>) {
   return execa(command, args, {
     cwd,
-    env: { ...getDefaultEnvironment(), ...surroundings(), ...env },
+    env: { ...getDefaultEnvironment(), ...surroundings(), ...env, ...mark },
     extendEnv: false,
     stdin: "pipe",
     buffer: false,
@@ -168,13 +177,17 @@ async function drained({ stdin, nodeChildProcess }: Running): Promise<void> {
   });
 }
 
-async function end(program: Running): Promise<void> {
+async function end(program: Running, marked: MarkedProgram): Promise<void> {
   program.stdin.end();
   const ask = setTimeout(() => program.kill("SIGTERM"), patience.beforeAsking);
-  const force = setTimeout(() => program.kill("SIGKILL"), patience.beforeKilling);
+  const force = setTimeout(() => {
+    program.kill("SIGKILL");
+    void marked.end();
+  }, patience.beforeKilling);
   await program;
   clearTimeout(ask);
   clearTimeout(force);
+  await marked.end();
 }
 
 function asError(thrown: unknown): Error {

@@ -244,6 +244,8 @@ async function build(options: AppOptions, closing: Closing): Promise<App> {
     isWorkingInBackground = true;
     health.startSlowChecks();
     housekeeping.start();
+    // In case a kill has ended their watcher as well.
+    void import("../lib/marked-processes.mjs").then(({ endOrphans }) => endOrphans());
     if (takesTurns(role)) void memory.warmUp();
   }
 

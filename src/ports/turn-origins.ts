@@ -1,8 +1,14 @@
 /** Finds where the text of a turn comes from: its messages and the results of its calls. */
-import { areFewPlainNames } from "../lib/text/plain-names.ts";
 import type { EarlierLine } from "./earlier.ts";
 import type { Attachment, Author, InboundMessage, JsonObject } from "./message.ts";
-import { type Origin, originOf, originOfPerson, untrustedFor, withoutRememberedPeople } from "./origin.ts";
+import {
+  areFewPlainNames,
+  type Origin,
+  originOf,
+  originOfPerson,
+  untrustedFor,
+  withoutRememberedPeople,
+} from "./origin.ts";
 
 import type { ToolSpec, ToolStatus } from "./tool.ts";
 

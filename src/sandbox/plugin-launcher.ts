@@ -70,15 +70,21 @@ export function createUnconfinedLauncher(): PluginLauncher {
     isConfined: false,
     node: process.execPath,
     start: async (program: PluginProgram): Promise<RunningPlugin> => {
+      // With too many open files, this can't be loaded, and the process below does not start either.
+      const marked = await import("../lib/marked-programs.ts")
+        .then(({ markProgram }) => markProgram())
+        .catch(() => undefined);
       const child = spawn(process.execPath, program.args, {
         cwd: "/",
-        env: { PATH: process.env.PATH ?? "", ...program.env },
+        env: { PATH: process.env.PATH ?? "", ...program.env, ...marked?.variables },
         stdio: ["ignore", "pipe", "pipe"],
       });
       const output = new PassThrough();
       const ended = new Promise<void>((resolve) => {
         child.once("error", () => resolve());
         child.once("close", () => resolve());
+        // What it has left behind would keep its output open.
+        child.once("exit", () => void marked?.end());
       }).then(() => void output.end());
       // With too many open files, Node sets neither.
       for (const stream of [child.stdout, child.stderr] as (Readable | undefined)[])

@@ -10,9 +10,11 @@ const joinStreams = 'exec "$0" -c "$1" 2>&1';
 
 export async function startUnconfined(text: string, folder: string): Promise<RunningCommand> {
   // Loaded only here: its 140 modules would slow down every start, and most installations have a sandbox.
-  const { execa } = await import("execa");
+  const [{ execa }, { markProgram }] = await Promise.all([import("execa"), import("../lib/marked-programs.ts")]);
   const shell = (await findProgram("bash")) ?? "/bin/sh";
-  const env = { PATH: process.env.PATH ?? programFolders.join(delimiter), HOME: homedir(), LANG: "C.UTF-8" };
+  const marked = markProgram();
+  const base = { PATH: process.env.PATH ?? programFolders.join(delimiter), HOME: homedir(), LANG: "C.UTF-8" };
+  const env = { ...base, ...marked.variables };
   const started = execa(shell, ["-c", joinStreams, shell, text], {
     ...{ cwd: folder, env, extendEnv: false, reject: false, buffer: false, all: true, stdin: "ignore" },
     ...{ killDescendants: true, killSignal: "SIGKILL" },
@@ -21,6 +23,7 @@ export async function startUnconfined(text: string, folder: string): Promise<Run
   const output = pipeline(started.all, new PassThrough(), () => {});
   const kill = () => {
     started.kill("SIGKILL");
+    void marked.end();
   };
   // Kill processes that the command leaves behind, because they would keep its output open.
   started.nodeChildProcess.once("exit", kill);

@@ -6,6 +6,7 @@
  *   noisy      writes invalid messages to standard output and much to standard error, but works
  *   broken     writes an error to standard error and exits
  *   stubborn   ignores the end of its input and SIGTERM, and has a child; their ids go to `pids`
+ *   detached   as stubborn, and a grandchild with a session of its own, whose parent has ended, goes to `pids` as well
  *   unbroken   writes an endless line
  *   strict     exits unless the first message is `initialize`, like some old servers
  */
@@ -15,7 +16,7 @@ import { enableCompileCache, flushCompileCache } from "node:module";
 import type { TestServerOptions } from "./mcp-server-tools.ts";
 
 interface ProgramOptions extends TestServerOptions {
-  start?: "silent" | "noisy" | "broken" | "stubborn" | "unbroken" | "strict";
+  start?: "silent" | "noisy" | "broken" | "stubborn" | "detached" | "unbroken" | "strict";
   pids?: string;
 }
 
@@ -48,11 +49,15 @@ switch (options.start) {
     write();
     break;
   }
-  case "stubborn": {
+  case "stubborn":
+  case "detached": {
     process.on("SIGTERM", () => {});
     setInterval(() => {}, 1_000);
     const child = spawn(process.execPath, ["-e", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"]);
     appendFileSync(options.pids ?? "", `${process.pid}\n${child.pid}\n`);
+    const lasting = 'trap "" TERM HUP; echo $$ >> "$0"; while :; do sleep 1; done';
+    if (options.start === "detached")
+      spawn("/bin/sh", ["-c", `setsid sh -c '${lasting}' "$0" &`, options.pids ?? ""], { stdio: "inherit" });
     await speak();
     break;
   }

@@ -12,6 +12,7 @@ import type { JsonObject } from "../../src/ports/message.ts";
 import type { Provider } from "../../src/ports/provider.ts";
 import { createChatClient } from "../doubles/chat-client.ts";
 import { createHome, type RemoraHome, startRemora } from "../doubles/remora-process.ts";
+import { processesWith } from "../e2e/durability-world.ts";
 import { programServer } from "./mcp-agent.ts";
 
 const project = resolve(import.meta.dirname, "../..");
@@ -100,20 +101,57 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test("a SIGTERM ends the most stubborn server with all it has started", async () => {
+/** A home whose server ignores the end of its input and signals, and whose grandchild has a session of its own. */
+async function openStubborn() {
   const folder = await mkdtemp(join(tmpdir(), "remora-mcp-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const pids = join(folder, "pids");
-  const { home, config } = await openHome({ hub: programServer({ start: "stubborn", pids }) });
-  const remora = await startRemora(home, { REMORA_CONFIG: config });
-  const started = await vi.waitFor(
-    async () => {
-      const found = (await readFile(pids, "utf8")).trim().split("\n").map(Number);
-      expect(found).toHaveLength(2);
-      return found;
-    },
-    { timeout: 15_000 },
-  );
-  expect(await remora.stop()).toBe(0);
-  await vi.waitFor(() => expect(started.filter(isAlive)).toEqual([]), { timeout: 5_000 });
+  const { home, config } = await openHome({ hub: programServer({ start: "detached", pids }) });
+  const all: number[] = [];
+  const start = async () => {
+    await rm(pids, { force: true });
+    const remora = await startRemora(home, { REMORA_CONFIG: config });
+    const started = await vi.waitFor(
+      async () => {
+        const found = (await readFile(pids, "utf8")).trim().split("\n").map(Number);
+        expect(found).toHaveLength(3);
+        return found;
+      },
+      { timeout: 15_000 },
+    );
+    all.push(...started);
+    return remora;
+  };
+  const nothingIsLeft = () => vi.waitFor(() => expect(all.filter(isAlive)).toEqual([]), { timeout: 10_000 });
+  onTestFinished(() => all.filter(isAlive).forEach((pid) => void process.kill(pid, "SIGKILL")));
+  return { start, nothingIsLeft, all };
+}
+
+/** The shell that waits for the end of `pid`. */
+async function watchersOf(pid: number): Promise<number[]> {
+  return (await processesWith("cmdline", `-${pid}-`)).filter((found) => found !== process.pid);
+}
+
+test("a kill and a SIGTERM end the most stubborn server with all it has started, also in other sessions", async () => {
+  const { start, nothingIsLeft, all } = await openStubborn();
+  for (let kills = 0; kills < 2; kills += 1) {
+    const remora = await start();
+    await remora.kill();
+    await nothingIsLeft();
+    await vi.waitFor(async () => expect(await watchersOf(remora.pid)).toEqual([]), { timeout: 10_000 });
+  }
+  // If what watches is killed as well, the next start does it, and leaves alone what is its own.
+  const third = await start();
+  const watchers = await watchersOf(third.pid);
+  expect(watchers).toHaveLength(1);
+  for (const pid of watchers) process.kill(pid, "SIGKILL");
+  await third.kill();
+  const left = all.filter(isAlive);
+  expect(left).toHaveLength(3);
+  const again = await start();
+  await vi.waitFor(() => expect(left.filter(isAlive)).toEqual([]), { timeout: 10_000 });
+  expect(all.filter(isAlive)).toHaveLength(3);
+  expect(await again.stop()).toBe(0);
+  await nothingIsLeft();
+  await vi.waitFor(async () => expect(await watchersOf(again.pid)).toEqual([]), { timeout: 10_000 });
 });

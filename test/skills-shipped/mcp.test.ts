@@ -129,7 +129,7 @@ describe("what a program is given", () => {
     const { environment, folder } = JSON.parse((await run("hub_environment")).text);
     expect(environment).toMatchObject({ OWN_KEY: "abc", LANG: "C", PATH: process.env.PATH });
     const usual = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "OWN_KEY"];
-    usual.push("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR");
+    usual.push("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "STARTED_BY_REMORA");
     expect(Object.keys(environment).filter((name) => !usual.includes(name))).toEqual([]);
     expect(folder).toBe(join(place.root, "data/skills/mcp/hub"));
   });

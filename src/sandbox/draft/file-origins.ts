@@ -1,24 +1,24 @@
 /**
  * Marks what calls write with the origins of untrusted text in it: files and links by path and content, and names that a
  * call has chosen by path. Marks of earlier contents are kept, because Undo can restore those contents. If a call writes
- * many files, one mark covers the top-level folder. The number of marks is limited (widen-marks.ts).
+ * many files, one mark covers the top-level folder. Above the limit, marks become wider.
  */
 import { createHash } from "node:crypto";
 import { readlink } from "node:fs/promises";
 import { relative } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
-import { areFewPlainNames } from "../../lib/text/plain-names.ts";
 import { atPlace, openForReading } from "../../lib/working-folder.ts";
 import type { FileOrigins, WrittenEntry } from "../../ports/file-origins.ts";
 import type { FileMark, FolderMarks, Ledger } from "../../ports/ledger.ts";
-import { distinctOrigins, type Origin, viaStore } from "../../ports/origin.ts";
+import { areFewPlainNames, distinctOrigins, type Origin, viaStore } from "../../ports/origin.ts";
 import { readEntry } from "../effects/entry-state.ts";
 import { readContent } from "../effects/file-content.ts";
 import { createFolderCursor, type FolderCursor } from "../effects/open-folder.ts";
 import { createPace, type Pace } from "../effects/pace.ts";
 import { decodePath, displayPath, encodeBytes } from "../effects/raw-path.ts";
-import { topOf, wholeFolder, withMarks } from "./widen-marks.ts";
 
+export const maxMarks = 600;
+export const wholeFolder = ".";
 /** Per call and top-level folder. Above this, one mark covers the folder. */
 const maxEntriesPerFolder = 40;
 
@@ -160,4 +160,55 @@ async function readFileAt(workingFolder: string, path: string): Promise<ReadFile
     // A file that does not exist yet is about to be created, so the call reads nothing.
     return codeOf(thrown) === "ENOENT" ? "missing" : undefined;
   }
+}
+
+export function topOf(path: string): string {
+  return path.split("/", 1)[0] ?? wholeFolder;
+}
+
+/**
+ * Keeps the marks within the limit. None is ever dropped, because Undo, or another conversation's draft, may bring back what
+ * it is about. Above the limit, the oldest become wider: first the marks of one path become one for whatever is there, then
+ * those below a top-level folder become one for the folder, and at last one is for the whole working folder.
+ */
+export function withMarks(before: readonly FileMark[], written: readonly FileMark[]): FileMark[] {
+  const pathOf = ({ path }: FileMark) => path;
+  const folderOf = ({ path }: FileMark) => (path === wholeFolder ? undefined : topOf(path));
+  const all = joined([...before, ...written]);
+  return joinedToOne(widened(widened(all, pathOf), folderOf));
+}
+
+/** Replaces the marks with the same new path by one, oldest first, until there are few enough. */
+function widened(marks: readonly FileMark[], newPath: (mark: FileMark) => string | undefined): FileMark[] {
+  let excess = marks.length - maxMarks;
+  if (excess <= 0) return [...marks];
+  const wide = new Set<string>();
+  for (const [path, group] of Map.groupBy(marks, newPath)) {
+    if (excess <= 0) break;
+    // For one mark alone, a wider one is no saving.
+    if (path === undefined || group.length === 1) continue;
+    wide.add(path);
+    excess -= group.length - 1;
+  }
+  const widen = (mark: FileMark): FileMark => {
+    const path = newPath(mark);
+    return path !== undefined && wide.has(path) ? { path, origins: mark.origins } : mark;
+  };
+  return joined(marks.map(widen));
+}
+
+function joinedToOne(marks: readonly FileMark[]): FileMark[] {
+  if (marks.length <= maxMarks) return [...marks];
+  const count = marks.length - maxMarks + 1;
+  const origins = marks.slice(0, count).flatMap((mark) => mark.origins);
+  return joined([{ path: wholeFolder, origins }, ...marks.slice(count)]);
+}
+
+/** Marks about the same become one, with the origins of all. */
+function joined(marks: readonly FileMark[]): FileMark[] {
+  const byKey = Map.groupBy(marks, ({ path, hash, isName }) => JSON.stringify([path, hash, isName]));
+  return [...byKey.values()].flatMap((same) => {
+    const [first] = same;
+    return first === undefined ? [] : [{ ...first, origins: distinctOrigins(same.flatMap(({ origins }) => origins)) }];
+  });
 }

@@ -7,8 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SeenFolder, WrittenEntry } from "../../../src/ports/file-origins.ts";
 import type { FileMark, Ledger } from "../../../src/ports/ledger.ts";
 import { type Origin, originOf } from "../../../src/ports/origin.ts";
-import { createFileOrigins } from "../../../src/sandbox/draft/file-origins.ts";
-import { maxMarks, topOf, wholeFolder, withMarks } from "../../../src/sandbox/draft/widen-marks.ts";
+import { createFileOrigins, maxMarks, topOf, wholeFolder, withMarks } from "../../../src/sandbox/draft/file-origins.ts";
 import { createSqliteLedger } from "../../../src/storage/sqlite/ledger.ts";
 import { runs } from "../../faults/share.ts";
 

@@ -1,0 +1,1 @@
+export { type MarkedProgram, markProgram } from "../lib/marked-programs.ts";
