@@ -30,7 +30,7 @@ export interface AdvisoryWorld {
   close(): Promise<void>;
 }
 
-export const callText = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
+const callText = (tool: string, input: object) => `call ${tool} ${JSON.stringify(input)}`;
 
 export async function openWorld(
   settings: (site: WebSite, outside: string) => object = () => ({}),

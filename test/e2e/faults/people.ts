@@ -24,8 +24,8 @@ export interface People {
 const pressAgainMs = 4_000;
 const lookMs = 300;
 /** Best first: a card with several calls has a button for all of them on Discord. */
-const pressed = [/^Approve all/, /^Approve/, /^Yes$/];
-export const liveButton = /^(?:Approve|Deny|Yes|No)\b/;
+const pressed = [/^Approve all/, /^Approve/, /^Answer 1$/];
+export const liveButton = /^(?:Approve|Deny|Answer)\b/;
 
 export function createPeople(service: ChatService, world: World): People {
   const said: Said[] = [];
