@@ -54,7 +54,6 @@ export function changesText({ shown, kind }: ChangesRecord, state: ApprovalState
       ? shown.commands.map(({ text, outcome }) => ({ text: exact(text.trim()), outcome: line(outcome) }))
       : [],
     ...(isOpen && shown.moreCommands !== undefined ? { moreCommands: shown.moreCommands } : {}),
-    ...(isOpen && shown.wholeBytes !== undefined ? { wholeBytes: shown.wholeBytes } : {}),
     ...(isOpen && shown.lastOutput !== undefined ? { lastOutput: lines(shown.lastOutput) } : {}),
     ...(isOpen && shown.diff !== undefined ? { diff: lines(shown.diff) } : {}),
     labels: shown.labels,

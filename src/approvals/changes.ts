@@ -110,7 +110,7 @@ async function changesRecord(
 async function shownWhole({ mask }: ApprovalsContext, { text, missing }: WholeChanges) {
   const bytes = Buffer.byteLength(await escapeFile(mask(text)));
   const tooLong = bytes > maxFileBytes ? `It has ${formatBytes(bytes)}.` : undefined;
-  return { text, bytes, unseen: missing ?? tooLong };
+  return { text, unseen: missing ?? tooLong };
 }
 
 /** More than columns and indentation have. */
@@ -121,8 +121,8 @@ function asShown(
   whole: Awaited<ReturnType<typeof shownWhole>> | undefined,
 ): Pick<ApprovalRecord, "facts"> & { changes: ChangesRecord } {
   if (whole === undefined) return { changes: request.changes };
-  const { unseen, bytes: wholeBytes } = whole;
-  const changes = { ...request.changes, shown: { ...request.changes.shown, wholeBytes } };
+  const { changes } = request;
+  const { unseen } = whole;
   const facts = hidesBehindBlanks.test(whole.text) ? ["A line has a long run of blanks. Read it to the end."] : [];
   if (unseen === undefined) return facts.length === 0 ? { changes } : { changes, facts };
   facts.push(unseenFact(unseen, request));

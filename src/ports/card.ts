@@ -67,8 +67,6 @@ export interface ShownChanges {
   lastOutput?: string;
   /** Present if the diff is short enough for a card. The choice `diff` shows longer ones. */
   diff?: string;
-  /** The size of what the choice `diff` gives. Absent in old records. */
-  wholeBytes?: number;
   /** Button labels. For a stopped or failed turn they are Keep and Discard. */
   labels: { approve: string; deny: string };
 }

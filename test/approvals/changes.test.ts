@@ -642,7 +642,6 @@ test("texts of the card hide nothing: line ends, right-to-left marks, backticks 
   expect(card.requesterName).toBe(escaped);
   expect(card.items[0]).toMatchObject({ callText: "", why: [] });
   expect(card.items[0]?.changes).toEqual({
-    wholeBytes: expect.any(Number),
     title: escaped,
     summary: escaped,
     files: [{ path: exact, action: "deleted", detail: escaped }],

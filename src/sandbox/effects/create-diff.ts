@@ -9,7 +9,7 @@ import type { EntryState } from "./entry-state.ts";
 import type { FileContent } from "./file-content.ts";
 import type { DraftFolders, LayerChange } from "./layer-changes.ts";
 import type { TooLarge } from "./limits.ts";
-import { diffLines, splitLines } from "./line-diff.ts";
+import { createLineBudget, diffLines, type LineBudget, splitLines } from "./line-diff.ts";
 import { defaultEffectLimits, listEffects, type VisitEffect } from "./list-effects.ts";
 import { decodeBytes, type RawPath } from "./raw-path.ts";
 import { bytesAsText, textParts, utf16Of } from "./text-bytes.ts";
@@ -46,10 +46,11 @@ export async function createDiff(
   maxCharacters = maxDiffCharacters,
 ): Promise<DraftDiff | TooLarge> {
   const sections = new Map<RawPath, Section>();
+  const budget = createLineBudget();
   let [needed, optional] = [0, 0];
   const effects = await listEffects(folders, signal, defaultEffectLimits, (effect, change, contents) => {
     const head = diffHead(effect, change);
-    const { whole, brief } = needed > maxCharacters ? {} : bodyOf(effect, change, contents);
+    const { whole, brief } = needed > maxCharacters ? {} : bodyOf(effect, change, contents, budget);
     needed += head.length + (brief ?? whole ?? "").length;
     if (brief !== undefined) optional += whole?.length ?? 0;
     const isKept = whole !== undefined && (brief === undefined || optional <= maxCharacters);
@@ -102,7 +103,7 @@ function shortest({ effect, head, whole, brief }: Section): string {
 type Contents = Parameters<VisitEffect>[2];
 type Body = Pick<Section, "whole" | "brief">;
 
-function bodyOf(effect: Effect, { from, to }: LayerChange, contents: Contents): Body {
+function bodyOf(effect: Effect, { from, to }: LayerChange, contents: Contents, budget: LineBudget): Body {
   const isSame = from.type === to.type && contents.from?.hash === contents.to?.hash;
   if (from.type === "file" && to.type === "file" && isSame && contents.to !== undefined)
     return { whole: "", brief: "" };
@@ -112,9 +113,9 @@ function bodyOf(effect: Effect, { from, to }: LayerChange, contents: Contents): 
     const parts = partsOf(contents.to);
     const brief = parts === undefined ? {} : { brief: `${description}What can be read in it:\n${parts}` };
     if (Math.max(effect.bytes, effect.previousBytes) > maxBinaryBytes) return brief;
-    return { whole: `${description}${linesDiff(effect, { from, to }, contents) ?? ""}`, ...brief };
+    return { whole: `${description}${linesDiff(effect, { from, to }, contents, budget) ?? ""}`, ...brief };
   }
-  const whole = linesDiff(effect, { from, to }, contents);
+  const whole = linesDiff(effect, { from, to }, contents, budget);
   const isGone = from.type === "file" && (to.type === "absent" || to.type === "folder");
   const brief = isGone ? { brief: `File ${sizes(effect)}: its lines are not shown\n` } : {};
   return { ...(whole === undefined ? {} : { whole }), ...brief };
@@ -134,6 +135,7 @@ function linesDiff(
   effect: Effect,
   { from, to }: Pick<LayerChange, "from" | "to">,
   contents: Contents,
+  budget: LineBudget,
 ): string | undefined {
   if (to.type === "file" && contents.to?.whole === undefined) return undefined;
   const isBeforeHidden = from.type === "file" && contents.from?.whole === undefined;
@@ -143,18 +145,18 @@ function linesDiff(
     : [];
   const wide = wideTexts(contents);
   if (wide !== undefined) notes.push(`note: text in ${wide.encoding}`);
-  const asBytes = hunksOf(entryText(from, contents.from), entryText(to, contents.to));
+  const asBytes = hunksOf(budget, entryText(from, contents.from), entryText(to, contents.to));
   const alsoAsBytes =
     wide?.hidesLetters === true ? `note: the same as bytes, which is what a shell reads\n${asBytes}` : "";
-  const hunks = wide === undefined ? asBytes : hunksOf(...wide.texts) + alsoAsBytes;
+  const hunks = wide === undefined ? asBytes : hunksOf(budget, ...wide.texts) + alsoAsBytes;
   const name = (prefix: string, { type }: EntryState) =>
     type === "absent" || type === "folder" ? "/dev/null" : gitName(prefix, effect);
   const names = hunks === "" ? "" : `--- ${name("a", from)}\n+++ ${name("b", to)}\n`;
   return `${notes.map((note) => `${note}\n`).join("")}${names}${hunks}`;
 }
 
-function hunksOf(before: string, after: string): string {
-  return formatHunks(diffLines(splitLines(before), splitLines(after)));
+function hunksOf(budget: LineBudget, before: string, after: string): string {
+  return formatHunks(diffLines(splitLines(before), splitLines(after), budget));
 }
 
 interface WideTexts {

@@ -58,7 +58,7 @@ function describe(whole: Buffer): FileContent {
 async function readLarge(fd: number, pace: Pace): Promise<FileContent> {
   const digest = createHash("sha256");
   const chunk = Buffer.allocUnsafe(chunkBytes);
-  const found = collectParts();
+  let found: ReturnType<typeof collectParts> | undefined;
   let [bytes, lines, controls] = [0, 0, 0];
   let start: Buffer = Buffer.alloc(0);
   let last: number | undefined;
@@ -67,16 +67,18 @@ async function readLarge(fd: number, pace: Pace): Promise<FileContent> {
     if (bytesRead === 0) break;
     const part = chunk.subarray(0, bytesRead);
     if (bytes === 0) start = Buffer.from(part.subarray(0, startBytes));
+    // A text is never shown in parts.
+    if (bytes === 0 && !isText(part)) found = collectParts();
     bytes += bytesRead;
     last = part.at(-1);
     digest.update(part);
     lines += lineBreaks(part);
     controls += countControls(part);
-    found.add(part);
+    found?.add(part);
     if (pace.isDue()) await pace.rest();
   }
   return {
-    ...{ hash: digest.digest("hex"), bytes, start, whole: undefined, parts: found.all() },
+    ...{ hash: digest.digest("hex"), bytes, start, whole: undefined, parts: found?.all() },
     isText: startsScript(start) || controls <= bytes * maxControlShare,
     lines: lines + (isOpenEnd(last) ? 1 : 0),
   };

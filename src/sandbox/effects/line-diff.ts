@@ -12,6 +12,7 @@ export interface LineEdit {
 /** Work grows with the square of the edits. */
 const maxEdits = 400;
 const maxComparedLines = 4_000;
+const maxComparisons = 100;
 
 /** Keeps line breaks so that a missing one at the end counts as a difference. */
 export function splitLines(text: string): string[] {
@@ -19,8 +20,17 @@ export function splitLines(text: string): string[] {
 }
 
 /** Returns edits in text order, with removed lines before the lines that replace them. */
-export function diffLines(before: readonly string[], after: readonly string[]): LineEdit[] {
-  return joinNeighbours(trimmed(before, after, (oldLines, newLines) => middle(oldLines, newLines)));
+export function diffLines(before: readonly string[], after: readonly string[], budget: LineBudget): LineEdit[] {
+  return joinNeighbours(trimmed(before, after, (oldLines, newLines) => middle(oldLines, newLines, budget)));
+}
+
+/** How many lines may be searched for those that two long texts share. All files of a draft have one budget. */
+export interface LineBudget {
+  lines: number;
+}
+
+export function createLineBudget(): LineBudget {
+  return { lines: 1_000_000 };
 }
 
 type Compare = (before: string[], after: string[]) => LineEdit[];
@@ -48,8 +58,11 @@ function joinNeighbours(edits: readonly LineEdit[]): LineEdit[] {
   return joined;
 }
 
-function middle(before: string[], after: string[]): LineEdit[] {
-  return compared(before, after) ?? betweenAnchors(before, after);
+function middle(before: string[], after: string[], budget: LineBudget): LineEdit[] {
+  const found = compared(before, after);
+  if (found !== undefined) return found;
+  budget.lines -= before.length + after.length;
+  return budget.lines < 0 ? replaced(before, after) : betweenAnchors(before, after);
 }
 
 function compared(before: string[], after: string[]): LineEdit[] | undefined {
@@ -71,16 +84,22 @@ function replaced(before: string[], after: string[]): LineEdit[] {
 function betweenAnchors(before: string[], after: string[]): LineEdit[] {
   const edits: LineEdit[] = [];
   let [oldFrom, newFrom] = [0, 0];
+  let comparisons = maxComparisons;
+  const compare: Compare = (old, now) => {
+    const isSmall = Math.min(old.length, now.length) < 2;
+    return isSmall || comparisons-- <= 0 ? replaced(old, now) : (compared(old, now) ?? replaced(old, now));
+  };
   const between = (oldEnd: number, newEnd: number) =>
-    trimmed(
-      before.slice(oldFrom, oldEnd),
-      after.slice(newFrom, newEnd),
-      (old, now) => compared(old, now) ?? replaced(old, now),
-    );
+    trimmed(before.slice(oldFrom, oldEnd), after.slice(newFrom, newEnd), compare);
+  let sameFrom = 0;
   for (const { oldAt, newAt } of anchorsOf(before, after)) {
-    edits.push(...between(oldAt, newAt), { type: "same", lines: before.slice(oldAt, oldAt + 1) });
+    if (oldAt > oldFrom || newAt > newFrom) {
+      edits.push({ type: "same", lines: before.slice(sameFrom, oldFrom) }, ...between(oldAt, newAt));
+      sameFrom = oldAt;
+    }
     [oldFrom, newFrom] = [oldAt + 1, newAt + 1];
   }
+  edits.push({ type: "same", lines: before.slice(sameFrom, oldFrom) });
   edits.push(...between(before.length, after.length));
   return edits;
 }

@@ -11,7 +11,7 @@ import {
   type WalkLimits,
   withinLimits,
 } from "./limits.ts";
-import { countEdits, diffLines, splitLines } from "./line-diff.ts";
+import { countEdits, createLineBudget, diffLines, splitLines } from "./line-diff.ts";
 import { modeNotes } from "./mode-notes.ts";
 import { displayPath } from "./raw-path.ts";
 
@@ -27,6 +27,7 @@ export const defaultEffectLimits: EffectLimits = {
 };
 
 const maxCountingMs = 1_500;
+const maxCountedLines = 50_000;
 
 /** `visit` gets each effect with the very bytes that the hash covers. */
 export type VisitEffect = (effect: Effect, ...change: Parameters<VisitChange>) => void;
@@ -100,6 +101,7 @@ function binaryNotes(change: LayerChange): string[] {
 
 function createLineCounter() {
   let spentMs = 0;
+  const budget = createLineBudget();
   return {
     count({ from, to }: Contents): Pick<Effect, "linesAdded" | "linesRemoved"> {
       if (from === undefined || to === undefined) {
@@ -108,8 +110,9 @@ function createLineCounter() {
       }
       if (from.hash === to.hash) return {};
       if (from.whole === undefined || to.whole === undefined || spentMs > maxCountingMs) return {};
+      if (Math.max(from.lines, to.lines) > maxCountedLines) return {};
       const start = performance.now();
-      const { added, removed } = countEdits(diffLines(linesOf(from.whole), linesOf(to.whole)));
+      const { added, removed } = countEdits(diffLines(linesOf(from.whole), linesOf(to.whole), budget));
       spentMs += performance.now() - start;
       return { linesAdded: added, linesRemoved: removed };
     },

@@ -166,6 +166,17 @@ describe.skipIf(missingBrowser !== undefined)(`changes on the local page${browse
     ]);
   });
 
+  test("a diff of tens of thousands of lines is shown in portions that lose no line", async () => {
+    agent.wholeDiff = longDiff(45_000);
+    await say("@remora change");
+    await askingCard().getByText("and 1,204 more files").waitFor();
+    await button("Show diff").click();
+    const diff = dialog().getByRole("region", { name: "The whole diff" });
+    for (const left of ["25,003 lines left", "5,003 lines left"])
+      await diff.getByRole("button", { name: `Show more (${left})` }).click();
+    await vi.waitFor(async () => expect((await diff.textContent()) === agent.wholeDiff).toBe(true));
+  });
+
   test("by keyboard alone: open the diff, scroll to its end, close it, choose files, send", async () => {
     agent.wholeDiff = longDiff(500);
     await say("@remora change");

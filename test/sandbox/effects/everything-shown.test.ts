@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { escapeFile } from "../../../src/approvals/card-text.ts";
 import { createDiff } from "../../../src/sandbox/effects/create-diff.ts";
+import { diffLines } from "../../../src/sandbox/effects/line-diff.ts";
 import { displayPath, encodeBytes } from "../../../src/sandbox/effects/raw-path.ts";
 import { bytesAsText } from "../../../src/sandbox/effects/text-bytes.ts";
 import { never } from "./overlay-view.ts";
@@ -190,5 +191,27 @@ test("two different names never look the same", () => {
 test.each(["\\", "`", "\0\\", "\u202e", "\xff"])("a megabyte of %j is escaped in linear time", async (unit) => {
   expect((await escapeFile(bytesAsText(Buffer.from(unit.repeat(1_000_000), "latin1")))).length).toBeGreaterThan(
     1_000_000 - 1,
+  );
+});
+
+test("the edits between two texts give both of them back, however long and different they are", () => {
+  const numbers = fc.array(fc.nat(30), { maxLength: 60, size: "max" });
+  fc.assert(
+    fc.property(
+      numbers,
+      numbers,
+      fc.constantFrom(1, 150),
+      fc.constantFrom(0, 1_000_000),
+      (one, other, times, lines) => {
+        // Some lines are the only ones of their kind.
+        const linesOf = (some: number[]) =>
+          Array.from({ length: times }, (_, at) => some.map((n) => `${n} ${n < 10 ? at : ""}\n`)).flat();
+        const [before, after] = [linesOf(one), linesOf(other)];
+        const edits = diffLines(before, after, { lines });
+        const without = (type: string) => edits.flatMap((edit) => (edit.type === type ? [] : edit.lines)).join("");
+        expect(without("added")).toBe(before.join(""));
+        expect(without("removed")).toBe(after.join(""));
+      },
+    ),
   );
 });

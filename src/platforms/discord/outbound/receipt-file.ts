@@ -23,11 +23,11 @@ export function attachmentFor(
 }
 
 /** Leaves room for the receipt's own text, the fences around each part, and the note. */
-export const maxShownText = maxMessageLength * (maxAnswerMessages - 1) - 200;
+const maxShown = maxMessageLength * (maxAnswerMessages - 1) - 200;
 
 export function attachmentText({ text }: ReceiptFile): string {
   const whole = withoutFences(text);
-  const shown = whole.slice(0, cutAt(whole, maxShownText));
+  const shown = whole.slice(0, cutAt(whole, maxShown));
   const missing = whole.length - shown.length;
   const note = `\n⚠️ ${formatNumber(missing)} more characters don't fit here, and I can't attach files.`;
   return codeBlock(shown, "diff") + (missing === 0 ? "" : note);

@@ -2,7 +2,6 @@
 import { shortenMiddle } from "../../../../lib/text/shorten.ts";
 import type { CardItem, ShownChange, ShownChanges } from "../../../../ports/card.ts";
 import { escapePlain, visiblePath } from "../plain-text.ts";
-import { maxShownText } from "../receipt-file.ts";
 import { closingLines, type Fitted, factLines, fitLines, warningLines } from "./card-lines.ts";
 import { commandSection, fileSection, moreFilesText, textSection } from "./changes-sections.ts";
 
@@ -18,9 +17,7 @@ const reservedLength = 360;
 /** `isWhole` is true if everything is visible here or behind one of the card's buttons. */
 export function changesText(item: CardItem, changes: ShownChanges, { room, fileName }: ChangesOptions): Fitted {
   const { summary, files, moreFiles, commands, moreCommands = 0, lastOutput = "", diff = "" } = changes;
-  // Without files, it can only show a diff of a few messages.
-  const fits = fileName !== undefined || (changes.wholeBytes ?? 0) <= maxShownText;
-  const hasDiffButton = item.choices.includes("diff") && fits;
+  const hasDiffButton = item.choices.includes("diff");
   const closing = fitLines(closingLines(item), Math.floor(room / 4));
   const opening = fitLines([...warningLines(item), ...summaryLine(summary), ...factLines(item)], Math.floor(room / 4));
   let left = room - reservedLength - closing.text.length - opening.text.length;
