@@ -190,7 +190,7 @@ describe("attacks on approvals", () => {
       const card = await ann.cardFor(await ann.say(`@remora run ${command}`));
       const [item] = card.card?.items ?? [];
       expect(item?.callText).toContain(command);
-      expect(item?.facts).toBeUndefined();
+      expect(item?.facts?.join() ?? "").not.toContain("hidden");
       const data = (await (await ann.request("GET", "/dashboard/data")).json()) as { approvals: { call: string }[] };
       expect(data.approvals.map(({ call }) => call)).toContainEqual(item?.callText);
       await ann.click(card, "deny");
@@ -221,16 +221,16 @@ describe("attacks on approvals", () => {
     for (const mark of ["twin.txt", "open-1.txt", "open-6.txt"]) expect(await written(mark, "dm:ben")).toBe("");
   });
 
-  test("after the request is edited the stored call runs; after it is deleted nothing runs", async () => {
+  test("after the request is edited or deleted, nothing runs", async () => {
     const edited = await asked("edited-message.txt");
     const text = "@remora run echo ran >> another.txt";
     expect((await ann.request("PATCH", `/local/api/messages/${edited.said.id}`, { person: "ann", text })).status).toBe(
       200,
     );
-    expect(ann.seen.get(edited.card.id)?.card).toEqual(edited.card.card);
-    await ann.click(edited.card, "approve");
+    expect((await settled(edited)).card?.items).toMatchObject([{ state: "cancelled", choices: [] }]);
+    expect(await ann.click(edited.card, "approve")).toMatchObject({ accepted: false });
     await endOf(edited);
-    expect(await Promise.all([written(edited.mark), written("another.txt")])).toEqual(["ran\n", ""]);
+    expect(await Promise.all([written(edited.mark), written("another.txt")])).toEqual(["", ""]);
 
     const deleted = await asked("deleted-message.txt");
     expect((await ann.request("DELETE", `/local/api/messages/${deleted.said.id}`, { person: "ann" })).status).toBe(204);

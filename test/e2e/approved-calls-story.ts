@@ -76,6 +76,9 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
   const ran = () => readFile(join(site, "ran.txt"), "utf8").catch(() => "");
   const ranIs = (text: string) => vi.waitFor(async () => expect(await ran()).toBe(text), pollMs);
 
+  const scriptIs = (text: RegExp) =>
+    vi.waitFor(async () => expect(await readFile(join(site, "deploy.sh"), "utf8")).toMatch(text), pollMs);
+
   /** The text of a file in the open drafts. */
   async function changedInDrafts(name: string): Promise<string> {
     const drafts = join(home.workspace, "drafts/open");
@@ -119,6 +122,8 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
     await request.press("Deny");
     await answered(request, /denied by Ann/);
     expect(await ran()).toBe("");
+    // The job's own change is kept at the end of the turn.
+    await scriptIs(/EVIL/);
   });
 
   test("another person's turn can't swap the script of a call that waits", async () => {
@@ -126,7 +131,7 @@ export function tellApprovedCalls(create: () => Promise<CallsDriver>): void {
     await openCard(request);
     const other = await driver.ask(run('echo "echo EVIL >> ran.txt" | tee deploy.sh'), "Ben");
     await answered(other, /Finished/);
-    await vi.waitFor(async () => expect(await readFile(join(site, "deploy.sh"), "utf8")).toContain("EVIL"), pollMs);
+    await scriptIs(/EVIL/);
     await request.press("Approve");
     expect((await openCard(request, 2)).text).toContain("+echo EVIL");
     expect(await ran()).toBe("");

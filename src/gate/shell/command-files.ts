@@ -65,7 +65,10 @@ export function readCommandFiles(text: string): CommandFiles {
 function readOne({ words: [name, ...rest], redirects }: SimpleCommand, found: CommandFiles): void {
   const program = baseName(name?.value ?? "");
   const isSilent = silentPrograms.test(program);
-  const opened = [...(isSilent ? [] : rest), ...redirects.map(({ target }) => target)];
+  const opened = [
+    ...(isSilent ? [] : rest),
+    ...redirects.flatMap(({ operator, target }) => (operator === "<" ? [target] : [])),
+  ];
   const values = opened.map(textOf);
   if (opened.some(isUnknown)) found.isOpaque = true;
   if (changesFolder.test(program)) found.folders.push(...values);

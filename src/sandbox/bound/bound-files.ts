@@ -7,7 +7,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, realpath, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
 import { ifMissing } from "../../lib/errors.ts";
@@ -63,9 +63,13 @@ export function createBoundStore(root: string, readCommand: ReadCommandFiles): B
 
   async function statesNow(
     query: BoundQuery,
-    folders: MergedFolders,
+    { base: named, layer }: MergedFolders,
     visit: (path: RawPath, found: FoundContent) => Promise<void> = async () => {},
   ) {
+    // It may be made later, and what is in it then is new.
+    const base = await realpath(named).catch(ifMissing(undefined));
+    if (base === undefined) return { files: {}, isWhole: false };
+    const folders = { base, layer };
     const listing = await listMerged(folders);
     const reader = createMergedReader(folders);
     try {

@@ -1,6 +1,7 @@
 /** Binds an approval of a call to the files that the call can be seen to open, in the folder as the call would see it. */
-import { mkdir, realpath } from "node:fs/promises";
-import { codeOf } from "../../lib/errors.ts";
+import { realpath } from "node:fs/promises";
+import { resolve } from "node:path";
+import { ifMissing } from "../../lib/errors.ts";
 import { never } from "../../lib/never.ts";
 import type { FileBinder } from "../../ports/bound-files.ts";
 import type { Json } from "../../ports/message.ts";
@@ -14,7 +15,6 @@ export interface FileBinderOptions {
   store: Pick<DraftStore, "active" | "paths">;
   locks: DraftLocks;
   boundStore: BoundStore;
-  isGiven(folder: string): boolean;
   specOf(conversationId: string, tool: string): ToolSpec | undefined;
 }
 
@@ -22,7 +22,7 @@ const maxNames = 100;
 const maxNameCharacters = 4_096;
 
 export function createFileBinder(options: FileBinderOptions): FileBinder {
-  const { store, locks, boundStore, specOf, isGiven } = options;
+  const { store, locks, boundStore, specOf } = options;
 
   async function inFolders<T>(
     { conversationId, folder }: { conversationId: string; folder: string },
@@ -38,12 +38,7 @@ export function createFileBinder(options: FileBinderOptions): FileBinder {
     async bind({ conversationId, workingFolder, call }) {
       const query = queryOf(specOf(conversationId, call.name), call);
       if (query === undefined) return undefined;
-      const folder = await realpath(workingFolder).catch(async (thrown: unknown) => {
-        if (codeOf(thrown) !== "ENOENT" || isGiven(workingFolder)) throw thrown;
-        // What appears in it until the call runs would be new, so it must be there.
-        await mkdir(workingFolder, { recursive: true });
-        return await realpath(workingFolder);
-      });
+      const folder = await realpath(workingFolder).catch(ifMissing(resolve(workingFolder)));
       const place = { conversationId, folder };
       return await inFolders(place, (folders) => boundStore.bind(query, folders, conversationId));
     },

@@ -46,18 +46,25 @@ export async function findBound(
   const bases = new Set([""]);
   /** Run as code, whatever their names are. */
   const run = new Set<RawPath>();
+  const kinds = new Set<string>();
   const stems = stemsOf(entries);
   let isWhole = isCut;
 
   function add(path: RawPath): void {
     const entry = entries.get(path);
     if (entry === undefined || found.has(path)) return;
-    if (entry.type === "folder") {
-      for (const inner of entries.keys()) if (inner.startsWith(`${path}/`)) add(inner);
-      return;
+    if (entry.type === "folder") addAll(`folder ${path}`, (inner) => inner.startsWith(`${path}/`));
+    else {
+      found.add(path);
+      waiting.push(path);
     }
-    found.add(path);
-    waiting.push(path);
+  }
+
+  /** Looks through the folder once for each `kind`, because texts name the same things again and again. */
+  function addAll(kind: string, fits: (path: RawPath) => boolean): void {
+    if (kinds.has(kind)) return;
+    kinds.add(kind);
+    for (const [path, { type }] of entries) if (type !== "folder" && fits(path)) add(path);
   }
 
   function addWord(word: string, from: readonly string[], isFolderMeant: boolean): void {
@@ -103,25 +110,27 @@ export async function findBound(
         addBeside(posix.dirname(path), command.endings);
       }
     }
-    if (command.usesGit)
-      for (const [path, { type }] of entries) if (type !== "folder" && isRepositoryState(path)) add(path);
+    if (command.usesGit) addAll("git", isRepositoryState);
     const runsPrograms = command.usesGit || command.scripts.length > 0;
-    if (runsPrograms) for (const path of autorunPaths(entries, root)) add(path);
+    if (runsPrograms && !kinds.has("autorun")) {
+      const autorun = autorunPaths(entries, root);
+      addAll("autorun", (path) => autorun.has(path));
+    }
   }
 
   function addGlob(glob: string, base: string): void {
     const path = inFolder(base, glob);
     if (path === undefined || path === "") return;
     const pattern = globPattern(path);
-    for (const inner of entries.keys()) if (pattern.test(inner)) add(inner);
+    addAll(`glob ${path}`, (inner) => pattern.test(inner));
   }
 
   /** A package beside a script counts with everything in it. */
   function addBeside(folder: string, endings: readonly string[]): void {
     if (endings.length === 0) return;
     const start = folder === "." ? "" : `${folder}/`;
-    for (const path of entries.keys())
-      if (path.startsWith(start) && endings.includes(path.slice(path.lastIndexOf(".") + 1).toLowerCase())) add(path);
+    const isModule = (path: RawPath) => endings.includes(path.slice(path.lastIndexOf(".") + 1).toLowerCase());
+    addAll(`beside ${folder} ${endings}`, (path) => path.startsWith(start) && isModule(path));
   }
 
   async function scan(path: RawPath): Promise<void> {
@@ -214,11 +223,10 @@ function isHook(path: RawPath): boolean {
   return /(?:^|\/)hooks\/[^/.]+$/.test(path);
 }
 
-function autorunPaths(entries: ReadonlyMap<RawPath, ListedEntry>, base: string): RawPath[] {
+function autorunPaths(entries: ReadonlyMap<RawPath, ListedEntry>, base: string): ReadonlySet<RawPath> {
   const effects = [...entries].map(([path, { type, bytes }]) => ({
     ...({ path, raw: path, action: "changed", type, bytes, previousBytes: bytes, files: 1, isBinary: false } as const),
     notes: [],
   }));
-  const found = findAutorunFiles({ effects }, base);
-  return [...entries].flatMap(([path, { type }]) => (type !== "folder" && found.has(path) ? [path] : []));
+  return findAutorunFiles({ effects }, base);
 }

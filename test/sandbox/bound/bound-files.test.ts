@@ -125,6 +125,15 @@ test.each<[string, string, Files, Files]>([
   expect(await changed(command, files, change)).toBeUndefined();
 });
 
+test("what appears in a folder that was missing is noticed", async () => {
+  const folders = { base: join(home, "later"), layer: undefined };
+  const bound = await store.bind({ commands: ["sh a.sh"], names: [] }, folders, "c");
+  expect(await store.changedSince(bound, folders)).toBeUndefined();
+  await mkdir(folders.base);
+  await write(folders.base, { "a.sh": evil });
+  expect(await store.changedSince(bound, folders)).toEqual(["a.sh"]);
+});
+
 test("the same contents again are no change, whoever wrote them and when", async () => {
   const base = await folderWith({ "a.sh": "echo a\n" });
   const folders = { base, layer: undefined };
