@@ -15,10 +15,9 @@ import { never } from "../../lib/never.ts";
 import type { BoundFiles } from "../../ports/bound-files.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { copyEntry } from "../effects/copy-entry.ts";
-import { createDiff } from "../effects/create-diff.ts";
 import { decodePath, displayPath, type RawPath } from "../effects/raw-path.ts";
 import { removeTree } from "../effects/remove-tree.ts";
-import { findBound, type OpenedByCall, type ReadCommandFiles } from "./find-bound.ts";
+import type { OpenedByCall, ReadCommandFiles } from "./find-bound.ts";
 import { createMergedReader, type FoundContent, listMerged, type MergedFolders } from "./folder-listing.ts";
 
 /** What the files of a call are looked for with. */
@@ -74,6 +73,7 @@ export function createBoundStore(root: string, readCommand: ReadCommandFiles): B
     const reader = createMergedReader(folders);
     try {
       const opened: OpenedByCall = { commands: query.commands.map(readCommand), names: query.names };
+      const { findBound } = await import("./find-bound.ts");
       const { paths, isWhole } = await findBound(listing, opened, readCommand, reader, folders.base);
       const files: Record<RawPath, string> = {};
       for (const path of paths) {
@@ -126,6 +126,7 @@ export function createBoundStore(root: string, readCommand: ReadCommandFiles): B
       const folders = { base: join(folderOf(before.id), "copies"), layer: join(folderOf(after.id), "copies") };
       const areThere = await Promise.all(Object.values(folders).map((path) => stat(path).catch(() => undefined)));
       if (from === undefined || to === undefined || areThere.includes(undefined)) return undefined;
+      const { createDiff } = await import("../effects/create-diff.ts");
       const diff = await createDiff(folders, never);
       if (diff.type === "too-large") return undefined;
       const gone = Object.keys(from.files).filter((path) => to.files[path] === undefined);

@@ -2,9 +2,10 @@
 import type { DraftEnd, DraftRecord } from "../../ports/draft.ts";
 import type { Effects } from "../effects/effect.ts";
 import type { RawPath } from "../effects/raw-path.ts";
+import { maxUndecidedMs } from "./draft-store.ts";
 import { uncoveredReason } from "./grant-scope.ts";
+import { folderPhrase } from "./keep-draft.ts";
 import { lossProblem, lostFiles } from "./lost-files.ts";
-import { folderPhrase } from "./shown-changes.ts";
 
 export interface ChangePolicy {
   own: "keep" | "ask";
@@ -21,8 +22,6 @@ export interface PolicyInput {
 
 /** `isCoverable`: only the settings ask, and a grant that covers the changes answers. */
 export type ChangeDecision = { type: "keep" } | { type: "ask"; why: string; isCoverable: boolean };
-
-export const maxUndecidedMs = 24 * 60 * 60 * 1_000;
 
 export async function decide(input: PolicyInput, policy: ChangePolicy): Promise<ChangeDecision> {
   const { draft, effects, autorun, end, changedBase } = input;

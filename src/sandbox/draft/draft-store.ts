@@ -33,6 +33,9 @@ export function callKeyOf(turnId: string, callId: string): string {
   return encodeURIComponent(`${turnId}-${callId}`).replace(/^\.+/, "_");
 }
 
+/** A draft that nobody decides about is discarded then. */
+export const maxUndecidedMs = 24 * 60 * 60 * 1_000;
+
 export interface MergedCall {
   attempt: ToolAttempt;
   /** `plan`, and `from` with its files, are present until every file is in the draft's layer. */

@@ -23,17 +23,16 @@ import { recoverKeeps } from "../effects/recover-keeps.ts";
 import { createUndoJournal } from "../effects/undo-journal.ts";
 import type { Egress } from "../egress/egress.ts";
 import { type CallRunnerOptions, createCallRunner } from "./call-runner.ts";
-import { type ChangePolicy, maxUndecidedMs } from "./change-policy.ts";
-import { readDraftDiff } from "./draft-diff.ts";
+import type { ChangePolicy } from "./change-policy.ts";
 import { openDraftsFolder } from "./draft-folders.ts";
 import { createDraftLocks, draftLockName } from "./draft-locks.ts";
-import { createDraftStore } from "./draft-store.ts";
+import { createDraftStore, maxUndecidedMs } from "./draft-store.ts";
 import { createJobs, jobCallKey, jobsLeaseName } from "./jobs.ts";
 import { createDraftKeeper, type KeepLock } from "./keep-draft.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import { createCallMerger } from "./merge-call.ts";
 import { runAgain } from "./run-again.ts";
-import { createSettler } from "./settle.ts";
+import type { Settler } from "./settle.ts";
 import { startJobCommand } from "./start-job.ts";
 import { createUndo } from "./undo-changes.ts";
 
@@ -108,8 +107,16 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     jobsFor: jobs.forCall,
   });
   const keeper = createDraftKeeper({ store, undoFolder, keepLock, events, audit, log });
-  const settler = createSettler({ ...options, undoMs: options.undo.maxAgeMs, store, merger, keeper, undo });
+  let loading: Promise<Settler> | undefined;
   const undoChanges = createUndo({ ledger, undo, keepLock, endKept, approvals, events, audit });
+
+  /** Loaded with the first draft that ends, because a start should not wait for it. */
+  function settlerOf(): Promise<Settler> {
+    loading ??= import("./settle.ts").then(({ createSettler }) =>
+      createSettler({ ...options, undoMs: options.undo.maxAgeMs, store, merger, keeper, undo }),
+    );
+    return loading;
+  }
 
   function wake(conversationId: string, turnId: string): void {
     bus.publish({ type: "work", conversationId, turnId });
@@ -122,7 +129,8 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     });
   }
 
-  const discardLocked = (draft: DraftRecord) => settleLocked(draft, (now) => settler.discard(now, undefined));
+  const discardLocked = (draft: DraftRecord) =>
+    settleLocked(draft, async (now) => (await settlerOf()).discard(now, undefined));
 
   async function endKept(draftId: string, undoId: string): Promise<void> {
     const draft = await ledger.get("draft", draftId);
@@ -150,6 +158,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
   }
 
   async function settleDraft(draft: DraftRecord): Promise<void> {
+    const settler = await settlerOf();
     if (draft.approvalId !== undefined && draft.askedAt === draft.changedAt) return await settler.applyDecision(draft);
     if (draft.askedAt === draft.changedAt) {
       if (Date.now() - draft.changedAt > maxUndecidedMs) await settler.discard(draft, undefined);
@@ -166,7 +175,7 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     runCall: runner.run,
     async settle(turn, end) {
       for (const draft of await store.listOpen(turn.conversationId))
-        await settleLocked(draft, (now) => settler.settle(now, turn, end));
+        await settleLocked(draft, async (now) => (await settlerOf()).settle(now, turn, end));
     },
     async settleDecided(turnId) {
       const turn = await ledger.get("turn", turnId);
@@ -216,7 +225,10 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
         jobs: join(options.folder, "jobs"),
       });
     },
-    diff: (record) => readDraftDiff(ledger, options.folder, record),
+    async diff(record) {
+      const { readDraftDiff } = await import("./draft-diff.ts");
+      return await readDraftDiff(ledger, options.folder, record);
+    },
     undo: (_record, approvalId, by) => undoChanges.undo(approvalId, by),
     runAgain: (record, approvalId, by) => runAgain({ ...options, discardDraft: discardLocked }, record, approvalId, by),
     async recover() {

@@ -8,8 +8,9 @@ import type { Effect, Effects } from "../effects/effect.ts";
 import type { RawPath } from "../effects/raw-path.ts";
 import { autorunWarning } from "./autorun-files.ts";
 import { comparableParts, isGitPath } from "./git-folders.ts";
+import { folderPhrase } from "./keep-draft.ts";
 import { maxLostUnasked } from "./lost-files.ts";
-import { folderPhrase, namedEffects } from "./shown-changes.ts";
+import { namedEffects } from "./shown-changes.ts";
 
 /** Kinds of files that programs read as something else than text, whatever bytes they begin with. */
 const noTextEnding = new RegExp(

@@ -1,5 +1,6 @@
 /** Keeps a draft: writes the audit record, applies the changes to the real folder, and reports the outcome. */
 import { stat } from "node:fs/promises";
+import { basename } from "node:path";
 import { ifMissing, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { never } from "../../lib/never.ts";
@@ -125,4 +126,12 @@ export function namedPaths(paths: readonly string[]): string {
   const named = paths.slice(0, maxNamedPaths).join(", ");
   const more = paths.length - maxNamedPaths;
   return more > 0 ? `${named} and ${formatNumber(more)} more` : named;
+}
+
+export function folderPhrase({ kind, folder }: Pick<DraftRecord, "kind" | "folder">): string {
+  return kind === "own" ? "the working folder" : basename(folder);
+}
+
+export function filesText(count: number): string {
+  return count === 1 ? "1 file" : `${formatNumber(count)} files`;
 }

@@ -18,19 +18,17 @@ import type { RawPath } from "../effects/raw-path.ts";
 import type { UndoJournal } from "../effects/undo-journal.ts";
 import { findAutorunFiles } from "./autorun-files.ts";
 import { changedSinceRecorded } from "./base-state.ts";
-import { type ChangeDecision, type ChangePolicy, decide, maxUndecidedMs } from "./change-policy.ts";
+import { type ChangeDecision, type ChangePolicy, decide } from "./change-policy.ts";
 import { wholeChanges } from "./draft-diff.ts";
-import type { DraftStore } from "./draft-store.ts";
+import { type DraftStore, maxUndecidedMs } from "./draft-store.ts";
 import { grantRules } from "./grant-scope.ts";
-import { type DraftKeeper, keepId, keepProblem } from "./keep-draft.ts";
+import { type DraftKeeper, filesText, folderPhrase, keepId, keepProblem } from "./keep-draft.ts";
 import { lossProblem, lostFiles } from "./lost-files.ts";
 import type { CallMerger } from "./merge-call.ts";
 import {
   callsThatRan,
   describeChanges,
   describeKept,
-  filesText,
-  folderPhrase,
   namedEffects,
   type RanCall,
   shownEffects,

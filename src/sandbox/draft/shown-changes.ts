@@ -15,6 +15,7 @@ import type { Effect, Effects } from "../effects/effect.ts";
 import type { RawPath } from "../effects/raw-path.ts";
 import { autorunFolderWarning, autorunWarning } from "./autorun-files.ts";
 import { callKeyOf, type DraftStore } from "./draft-store.ts";
+import { filesText, folderPhrase } from "./keep-draft.ts";
 
 const maxListedCommands = 12;
 const maxCommandCharacters = 300;
@@ -69,10 +70,6 @@ function folderTitle({ kind, folder }: Pick<DraftRecord, "kind" | "folder">): st
   return kind === "own" ? "Working folder" : basename(folder);
 }
 
-export function folderPhrase({ kind, folder }: Pick<DraftRecord, "kind" | "folder">): string {
-  return kind === "own" ? "the working folder" : basename(folder);
-}
-
 function countsText({ totals }: Pick<Effects, "totals">): string {
   const counts = [
     [totals.deleted, "deleted"],
@@ -97,10 +94,6 @@ function todoText({ totals }: Pick<Effects, "totals">): string {
   const last = parts.pop() ?? "change";
   const list = parts.length === 0 ? last : `${parts.join(", ")} and ${last}`;
   return `${upperFirst(list)} ${counts.at(-1)?.[0] === 1 ? "file" : "files"}`;
-}
-
-export function filesText(count: number): string {
-  return count === 1 ? "1 file" : `${formatNumber(count)} files`;
 }
 
 /** Selects the effects that a card lists. A deleted or added folder stands for its contents. */

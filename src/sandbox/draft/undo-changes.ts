@@ -8,8 +8,7 @@ import type { Events } from "../../ports/events.ts";
 import type { Ledger, LedgerEntry } from "../../ports/ledger.ts";
 import type { AnswerReceipt, Author, Scope } from "../../ports/message.ts";
 import type { UndoJournal, UndoResult } from "../effects/undo-journal.ts";
-import { draftOfKeep, type KeepLock, namedPaths } from "./keep-draft.ts";
-import { filesText, folderPhrase } from "./shown-changes.ts";
+import { draftOfKeep, filesText, folderPhrase, type KeepLock, namedPaths } from "./keep-draft.ts";
 
 export interface UndoOptions {
   ledger: Ledger;
