@@ -79,13 +79,18 @@ export async function escapeFile(text: string): Promise<string> {
     // Nothing that is escaped together contains a line break.
     const lineEnd = text.indexOf("\n", from + sliceCharacters);
     const to = lineEnd === -1 ? text.length : lineEnd + 1;
-    shown.push(text.slice(from, to).split(fileParts).map(escapePart).join(""));
+    shown.push(escapeFileLines(text.slice(from, to)));
     from = to;
     if (performance.now() < end) continue;
     await setImmediate();
     end = performance.now() + maxSliceMs;
   }
   return shown.join("");
+}
+
+/** As `escapeFile`, for a short text. */
+export function escapeFileLines(text: string): string {
+  return text.split(fileParts).map(escapePart).join("");
 }
 
 const maxSliceMs = 8;

@@ -11,7 +11,7 @@ import type { AnswerChoice, ReplyTarget } from "../ports/message.ts";
 import { approversText, type KnownNames } from "./approver-names.ts";
 import { budgetItem } from "./budget-text.ts";
 import { callWarning } from "./call-warning.ts";
-import { callText, cleaner, editableJson, escapeHiddenLines, isMasked } from "./card-text.ts";
+import { callText, cleaner, editableJson, escapeFileLines, isMasked } from "./card-text.ts";
 import { changesText, openChangesChoices, settledChangesChoices } from "./changes-card.ts";
 import { grantableRules } from "./grants.ts";
 import { isWholeCall, recordHeadline } from "./headline.ts";
@@ -158,7 +158,7 @@ function undoText({ undo, budget, changes }: ApprovalRecord): string {
 /** With a bar before each line, or it could look like an argument of the call. */
 function differenceText({ body: { difference }, state }: ShownRow, mask: Mask): string {
   if (difference === undefined || state !== "open") return "";
-  const lines = escapeHiddenLines(mask(difference)).split("\n");
+  const lines = escapeFileLines(mask(difference)).split("\n");
   return ["", "", "Changed since the card before:", ...lines.map((line) => `  | ${line}`)].join("\n");
 }
 
