@@ -107,12 +107,16 @@ async function examine(
 type ShownFiles = Pick<PendingCall, "bound" | "difference"> & { problem?: string };
 const unbound: ShownFiles = { bound: undefined, difference: undefined };
 
+const tooManyFiles =
+  "Nobody can approve this call: its folder has too many files to see whether one changes in the meantime. Use a smaller folder.";
+
 async function filesOf(
   { files }: ApprovalsContext,
   { target, workingFolder }: ApprovalRequest,
   { call, before }: ApprovalRequest["calls"][number],
 ): Promise<ShownFiles> {
   const bound = await files?.bind({ conversationId: target.conversationId, workingFolder, call });
+  if (bound?.isCut === true) return { ...unbound, bound, problem: tooManyFiles };
   if (files === undefined || bound === undefined || before === undefined) return { ...unbound, bound };
   const difference = await files.difference(before, bound);
   if (difference !== undefined) return { ...unbound, bound, difference };

@@ -20,6 +20,8 @@ export interface BoundFiles {
   /** A few, for people: those that the call names come first. */
   names: string[];
   count: number;
+  /** The folder has more files than can be looked through, so the call can't be approved. */
+  isCut?: true;
 }
 
 export interface BindableCall {

@@ -2,23 +2,32 @@
  * Stores and compares the files that approvals cover. Each set has a folder:
  *
  *   <id>/files.json   what was looked for, and the state of every file
- *   <id>/copies/*     the files as they were, in the format of an overlay's lower folder, up to a size. The call sees them
- *                     instead of the folder's, so nothing that changes while it runs can slip in.
+ *   <id>/copies/*     the covered files as they were, in the format of an overlay's lower folder, up to a size. The call
+ *                     sees them instead of the folder's, so nothing that changes while it runs can slip in.
+ *   <id>/rest/*       everything else in the folder, if it is not too much: no text tells all that a program opens. What
+ *                     has appeared since has a whiteout.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync } from "node:fs";
-import { mkdir, readdir, readFile, realpath, rename, stat } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, realpath, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { writeFileAtomic } from "../../lib/atomic-write.ts";
-import { ifMissing } from "../../lib/errors.ts";
+import { codeOf, ifMissing } from "../../lib/errors.ts";
 import { never } from "../../lib/never.ts";
 import type { BoundFiles } from "../../ports/bound-files.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { copyEntry } from "../effects/copy-entry.ts";
 import { decodePath, displayPath, type RawPath } from "../effects/raw-path.ts";
 import { removeTree } from "../effects/remove-tree.ts";
+import { createWhiteoutMaker } from "../effects/whiteout.ts";
 import type { OpenedByCall, ReadCommandFiles } from "./find-bound.ts";
-import { createMergedReader, type FoundContent, listMerged, type MergedFolders } from "./folder-listing.ts";
+import {
+  createMergedReader,
+  type FolderListing,
+  type FoundContent,
+  listMerged,
+  type MergedFolders,
+} from "./folder-listing.ts";
 
 /** What the files of a call are looked for with. */
 export interface BoundQuery {
@@ -30,12 +39,24 @@ export interface BoundQuery {
 interface StoredFiles extends BoundQuery {
   digest: string;
   files: Record<RawPath, string>;
+  /** Stamps of what is in `rest`. Absent if it was too much, or can't be used here. */
+  rest?: Record<RawPath, string>;
+  /** Everything that was there, if there is `rest`. */
+  listed?: RawPath[];
+}
+
+export interface FrozenFiles {
+  /** Topmost first. */
+  layers: string[];
+  /** What has changed since, and the call sees as it was. It must not write these. */
+  stale: RawPath[];
 }
 
 /** Larger files are compared by size, times and inode, and are not copied. */
 const maxHashedBytes = 4 * 1024 * 1024;
 const maxCopiedBytes = 64 * 1024 * 1024;
 const maxCopiedFiles = 5_000;
+const maxRestFiles = 20_000;
 const maxNames = 3;
 const maxChangedNames = 5;
 const maxDifferenceCharacters = 60_000;
@@ -44,15 +65,36 @@ const keptMs = 24 * 60 * 60 * 1000;
 
 export interface BoundStore {
   bind(query: BoundQuery, folders: MergedFolders, conversationId: string): Promise<BoundFiles>;
-  changedSince(bound: BoundFiles, folders: MergedFolders): Promise<string[] | undefined>;
+  /** `isFrozen` means that the call sees the layers of `freeze`. Otherwise all that they hold counts. */
+  changedSince(bound: BoundFiles, folders: MergedFolders, isFrozen: boolean): Promise<string[] | undefined>;
   difference(before: BoundFiles, after: BoundFiles): Promise<string | undefined>;
-  /** A layer with the files as they were. Undefined if they are too large to be kept. */
-  copiesOf(bound: BoundFiles): Promise<string | undefined>;
+  /** Layers with the files as they were, as far as they could be kept. */
+  freeze(bound: BoundFiles, folders: MergedFolders): Promise<FrozenFiles>;
   /** Removes what no open approval and no running call needs. */
   sweep(ledger: Ledger, now: number): Promise<void>;
 }
 
-export function createBoundStore(root: string, readCommand: ReadCommandFiles): BoundStore {
+interface Listed {
+  folders: MergedFolders;
+  listing: FolderListing;
+  holdsRest: boolean;
+}
+
+const missingFolder: FolderListing = { entries: new Map(), isCut: false };
+
+/** The folder may be made later, and what is in it then is new. */
+async function listedIn({ base: named, layer }: MergedFolders): Promise<Omit<Listed, "holdsRest">> {
+  const base = await realpath(named).catch(ifMissing(undefined));
+  if (base === undefined) return { folders: { base: named, layer }, listing: missingFolder };
+  return { folders: { base, layer }, listing: await listMerged({ base, layer }) };
+}
+
+/** `canFreeze` tells whether views can have layers that do not count as the call's own writes. */
+export function createBoundStore(
+  root: string,
+  readCommand: ReadCommandFiles,
+  canFreeze: () => Promise<boolean>,
+): BoundStore {
   const folderOf = (id: string) => join(root, id);
 
   async function stored({ id }: BoundFiles): Promise<StoredFiles | undefined> {
@@ -62,19 +104,20 @@ export function createBoundStore(root: string, readCommand: ReadCommandFiles): B
 
   async function statesNow(
     query: BoundQuery,
-    { base: named, layer }: MergedFolders,
+    { folders, listing, holdsRest }: Listed,
     visit: (path: RawPath, found: FoundContent) => Promise<void> = async () => {},
   ) {
-    // It may be made later, and what is in it then is new.
-    const base = await realpath(named).catch(ifMissing(undefined));
-    if (base === undefined) return { files: {}, isWhole: false };
-    const folders = { base, layer };
-    const listing = await listMerged(folders);
+    if (listing === missingFolder) return { files: {}, isWhole: false };
     const reader = createMergedReader(folders);
     try {
       const opened: OpenedByCall = { commands: query.commands.map(readCommand), names: query.names };
       const { findBound } = await import("./find-bound.ts");
-      const { paths, isWhole } = await findBound(listing, opened, readCommand, reader, folders.base);
+      const { paths, isWhole } = await findBound(listing, opened, {
+        readCommand,
+        reader,
+        root: folders.base,
+        holdsRest,
+      });
       const files: Record<RawPath, string> = {};
       for (const path of paths) {
         const entry = listing.entries.get(path);
@@ -90,33 +133,41 @@ export function createBoundStore(root: string, readCommand: ReadCommandFiles): B
   }
 
   return {
-    async bind(query, folders, conversationId) {
+    async bind(query, named, conversationId) {
       const id = randomBytes(12).toString("hex");
       const partial = `${folderOf(id)}.partial`;
       const copies = join(partial, "copies");
       await mkdir(copies, { recursive: true });
       const room = { bytes: maxCopiedBytes, files: maxCopiedFiles };
-      const { files, isWhole } = await statesNow(query, folders, async (path, found) => {
+      const { folders, listing } = await listedIn(named);
+      const holdsRest = listing !== missingFolder && fitsWhole(listing) && (await canFreeze());
+      const { files, isWhole } = await statesNow(query, { folders, listing, holdsRest }, async (path, found) => {
         await copyWithin(room, folders, copies, path, found);
       });
       if (room.files < 0) await removeTree(copies);
       const digest = digestOf(files);
-      const record: StoredFiles = { ...query, digest, files };
+      const rest = holdsRest ? await copyRest(folders, listing, join(partial, "rest"), files) : {};
+      const record: StoredFiles = { ...query, digest, files, ...rest };
       await writeFileAtomic(join(partial, "files.json"), JSON.stringify(record));
       await rename(partial, folderOf(id));
       const paths = Object.keys(files);
       const names = paths.slice(0, maxNames).map(displayPath);
-      const place = { conversationId, folder: folders.base, isCommand: query.commands.length > 0 };
-      return { id, ...place, digest, isWhole, names, count: paths.length };
+      const place = { conversationId, folder: named.base, isCommand: query.commands.length > 0 };
+      const cut = listing.isCut ? { isCut: true as const } : {};
+      return { id, ...place, digest, isWhole, names, count: paths.length, ...cut };
     },
-    async changedSince(bound, folders) {
+    async changedSince(bound, named, isFrozen) {
       const before = await stored(bound);
       if (before === undefined) return ["the files"];
-      const { files } = await statesNow(before, folders);
-      if (digestOf(files) === before.digest) return undefined;
+      const { folders, listing } = await listedIn(named);
+      const holdsRest = before.rest !== undefined;
+      const { files } = await statesNow(before, { folders, listing, holdsRest });
+      const stale = isFrozen || !holdsRest || listing === missingFolder ? [] : await staleOf(before, folders, listing);
+      if (digestOf(files) === before.digest && stale.length === 0) return undefined;
       const paths = [...new Set([...Object.keys(before.files), ...Object.keys(files)])].filter(
         (path) => before.files[path] !== files[path],
       );
+      paths.push(...stale);
       const more = paths.length - maxChangedNames;
       const names = paths.slice(0, maxChangedNames).map(displayPath);
       return more > 0 ? [...names, `${more} more`] : names;
@@ -133,9 +184,20 @@ export function createBoundStore(root: string, readCommand: ReadCommandFiles): B
       const text = [...gone.map((path) => `deleted: ${displayPath(path)}\n`), diff.text].join("");
       return diff.missing !== undefined || text.length > maxDifferenceCharacters ? undefined : text.trimEnd();
     },
-    async copiesOf({ id }) {
-      const copies = join(folderOf(id), "copies");
-      return (await stat(copies).catch(() => undefined)) === undefined ? undefined : copies;
+    async freeze(bound, named) {
+      const [copies, rest] = ["copies", "rest"].map((name) => join(folderOf(bound.id), name)) as [string, string];
+      const areThere = (await stat(copies).catch(() => undefined)) !== undefined;
+      const layers = areThere ? [copies] : [];
+      const before = await stored(bound);
+      if (before?.rest === undefined) return { layers, stale: [] };
+      const { folders, listing } = await listedIn(named);
+      const stale = await staleOf(before, folders, listing);
+      await hide(
+        rest,
+        stale.filter((path) => !before.listed?.includes(path)),
+        folderOf(bound.id),
+      );
+      return { layers: [...layers, rest], stale };
     },
     async sweep(ledger, now) {
       const names = await readdir(root).catch(ifMissing([]));
@@ -150,6 +212,84 @@ export function createBoundStore(root: string, readCommand: ReadCommandFiles): B
       for (const name of old) if (!needed.has(name)) await removeTree(folderOf(name));
     },
   };
+}
+
+function fitsWhole({ entries, isCut }: FolderListing): boolean {
+  let bytes = 0;
+  for (const { bytes: size } of entries.values()) bytes += size;
+  return !isCut && entries.size <= maxRestFiles && bytes <= maxCopiedBytes;
+}
+
+/** Keeps stamps to tell what has changed, because most of it is never looked at. */
+async function copyRest(
+  folders: MergedFolders,
+  { entries }: FolderListing,
+  to: string,
+  files: StoredFiles["files"],
+): Promise<Pick<StoredFiles, "rest" | "listed">> {
+  await mkdir(to, { recursive: true });
+  const isWanted = (path: RawPath) => files[path] === undefined;
+  const rest = await stampsOf(folders, entries, isWanted, async (path, found) => {
+    const parts = decodePath(path);
+    const isFolder = entries.get(path)?.type === "folder";
+    await makeFolders(isFolder ? parts : parts.slice(0, -1), folders, to);
+    if (!isFolder) await copyEntry(found, Buffer.concat([Buffer.from(`${to}/`), joined(parts)]));
+  });
+  return { rest, listed: [...entries.keys()] };
+}
+
+/** What has changed or gone of the rest, and the topmost of what has appeared. */
+async function staleOf(
+  { rest = {}, listed = [], files }: StoredFiles,
+  folders: MergedFolders,
+  { entries }: FolderListing,
+): Promise<RawPath[]> {
+  const now = await stampsOf(folders, entries, (path) => rest[path] !== undefined);
+  const before = new Set(listed);
+  const appeared = new Set<RawPath>();
+  for (const path of entries.keys()) {
+    const isBelow = path.split("/").some((_, depth, parts) => appeared.has(parts.slice(0, depth).join("/")));
+    if (!before.has(path) && files[path] === undefined && !isBelow) appeared.add(path);
+  }
+  return [...Object.keys(rest).filter((path) => now[path] !== rest[path]), ...appeared];
+}
+
+/** A folder's own times change with what is in it, which is looked at anyway. */
+async function stampsOf(
+  folders: MergedFolders,
+  entries: FolderListing["entries"],
+  isWanted: (path: RawPath) => boolean,
+  visit: (path: RawPath, found: FoundContent) => Promise<void> = async () => {},
+): Promise<Record<RawPath, string>> {
+  const reader = createMergedReader(folders);
+  const stamps: Record<RawPath, string> = {};
+  try {
+    for (const [path, entry] of entries) {
+      if (!isWanted(path) || entry.type === "special") continue;
+      // -1, so that no file is read.
+      const found = await reader.read(path, entry, -1);
+      if (found === undefined) continue;
+      try {
+        await visit(path, found);
+        stamps[path] = JSON.stringify(found.state);
+      } catch (thrown) {
+        // It can't be read, so the call can't read it either.
+        if (codeOf(thrown) !== "EACCES") throw thrown;
+      }
+    }
+  } finally {
+    reader.close();
+  }
+  return stamps;
+}
+
+async function hide(rest: string, appeared: readonly RawPath[], scratch: string): Promise<void> {
+  const whiteouts = createWhiteoutMaker(scratch);
+  for (const path of appeared) {
+    const target = Buffer.concat([Buffer.from(`${rest}/`), joined(decodePath(path))]);
+    // It may be there from the same call's earlier attempt.
+    if ((await lstat(target).catch(() => undefined)) === undefined) await whiteouts.make(target);
+  }
 }
 
 function digestOf(files: Readonly<Record<RawPath, string>>): string {

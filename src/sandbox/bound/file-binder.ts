@@ -42,7 +42,7 @@ export function createFileBinder(options: FileBinderOptions): FileBinder {
       const place = { conversationId, folder };
       return await inFolders(place, (folders) => boundStore.bind(query, folders, conversationId));
     },
-    changedSince: (bound) => inFolders(bound, (folders) => boundStore.changedSince(bound, folders)),
+    changedSince: (bound) => inFolders(bound, (folders) => boundStore.changedSince(bound, folders, true)),
     difference: boundStore.difference,
   };
 }

@@ -6,7 +6,7 @@ import { posix } from "node:path";
 import type { CommandFiles } from "../../ports/bound-files.ts";
 import { findAutorunFiles } from "../draft/autorun-files.ts";
 import type { RawPath } from "../effects/raw-path.ts";
-import type { FolderListing, ListedEntry, MergedReader } from "./folder-listing.ts";
+import { type FolderListing, isDocument, type ListedEntry, type MergedReader } from "./folder-listing.ts";
 
 export interface FoundFiles {
   /** Those that the call names come first. */
@@ -21,14 +21,19 @@ export interface OpenedByCall {
   names: readonly string[];
 }
 
+export interface FindOptions {
+  readCommand: ReadCommandFiles;
+  reader: MergedReader;
+  root: string;
+  /** The call will see everything as it was, so of a whole folder only what a program might run must not change. */
+  holdsRest: boolean;
+}
+
 export type ReadCommandFiles = (text: string) => CommandFiles;
 
 const maxScannedBytes = 256 * 1024;
 const maxScannedFiles = 500;
 const maxBases = 20;
-/** Prose, tables, pictures and archives name nothing that a program opens. */
-const documents =
-  /\.(?:md|mdx|rst|adoc|txt|csv|tsv|log|pdf|docx?|xlsx?|pptx?|odt|ods|png|jpe?g|gif|webp|svg|ico|mp[34]|wav|ogg|zip|gz|tgz|xz|bz2|7z|lock)$/i;
 const code = /^(?:py|pyw|[cm]?[jt]sx?|rb|p[lm]|php|lua)$/;
 /** It opens files whose names are not in its text. */
 const opensUnknown =
@@ -37,9 +42,7 @@ const opensUnknown =
 export async function findBound(
   { entries, isCut }: FolderListing,
   { commands, names }: OpenedByCall,
-  readCommand: ReadCommandFiles,
-  reader: MergedReader,
-  root: string,
+  { readCommand, reader, root, holdsRest }: FindOptions,
 ): Promise<FoundFiles> {
   const found = new Set<RawPath>();
   const waiting: RawPath[] = [];
@@ -141,7 +144,7 @@ export async function findBound(
     if (content?.state.type === "link") return addWord(content.state.target, [folder], true);
     const isRun = run.has(path) || isHook(path);
     if (content?.whole === undefined) isWhole ||= isRun;
-    if (content?.whole === undefined || (!isRun && (documents.test(path) || isRepositoryState(path)))) return;
+    if (content?.whole === undefined || (!isRun && (isDocument(path) || isRepositoryState(path)))) return;
     const text = content.whole.toString("latin1");
     if (isShellScript(path, text, isRun)) return addCommand(readCommand(content.whole.toString("utf8")), [folder]);
     if (/^.ELF|^MZ/s.test(text) || opensUnknown.test(text)) isWhole = true;
@@ -161,7 +164,9 @@ export async function findBound(
     if (scanned >= maxScannedFiles) isWhole = true;
     else await scan(waiting.shift() as RawPath);
   }
-  if (isWhole) for (const [path, { type }] of entries) if (type !== "folder") found.add(path);
+  // Logs and notes change all the time.
+  const counts = (path: RawPath) => !holdsRest || !isDocument(path);
+  if (isWhole) for (const [path, { type }] of entries) if (type !== "folder" && counts(path)) found.add(path);
   return { paths: [...found], isWhole };
 }
 

@@ -23,7 +23,14 @@ export interface FolderListing {
   isCut: boolean;
 }
 
-const maxEntries = 100_000;
+const maxEntries = 300_000;
+/** Prose, tables, pictures and archives name nothing that a program opens. */
+const documents =
+  /\.(?:md|mdx|rst|adoc|txt|csv|tsv|log|pdf|docx?|xlsx?|pptx?|odt|ods|png|jpe?g|gif|webp|svg|ico|mp[34]|wav|ogg|zip|gz|tgz|xz|bz2|7z|lock)$/i;
+
+export function isDocument(path: RawPath): boolean {
+  return documents.test(path);
+}
 
 /** Leaves out git's objects, whose names say what is in them. */
 export async function listMerged({ base, layer }: MergedFolders): Promise<FolderListing> {

@@ -10,7 +10,7 @@ import type { CallFolder, DraftRecord, FolderCall, JobSummary, PluginJobs } from
 import { type Origin, originsOfHosts } from "../../ports/origin.ts";
 import type { CommandEnd, Sandbox } from "../../ports/sandbox.ts";
 import type { ToolAttempt } from "../../ports/tool.ts";
-import type { BoundStore } from "../bound/bound-files.ts";
+import type { BoundStore, FrozenFiles } from "../bound/bound-files.ts";
 import { discardLayer } from "../effects/remove-tree.ts";
 import type { Egress } from "../egress/egress.ts";
 import { fileSystemTime } from "./base-state.ts";
@@ -31,7 +31,7 @@ export interface CallRunnerOptions extends OriginSources {
   locks: DraftLocks;
   merger: CallMerger;
   sandbox: Sandbox;
-  boundStore: Pick<BoundStore, "changedSince" | "copiesOf">;
+  boundStore: Pick<BoundStore, "changedSince" | "freeze">;
   isGiven(folder: string): boolean;
   unconfinedRefusal: string | undefined;
   exposed(call: Pick<FolderCall, "scope" | "usesOutputs">): {
@@ -44,7 +44,7 @@ export interface CallRunnerOptions extends OriginSources {
   startJob(start: {
     call: FolderCall;
     draft: DraftRecord | undefined;
-    copies: string | undefined;
+    frozen: FrozenFiles;
     text: string;
     origins: Origin[];
   }): Promise<JobSummary>;
@@ -57,6 +57,9 @@ export interface CallRunner {
   run(call: FolderCall, signal: AbortSignal, work: Work): Promise<ToolAttempt>;
 }
 
+const nothingFrozen: FrozenFiles = { layers: [], stale: [] };
+const notMerged: ReadonlySet<string> = new Set(["draft.too-large", "draft.stale"]);
+
 export function createCallRunner(options: CallRunnerOptions): CallRunner {
   const { store, locks, merger, sandbox } = options;
 
@@ -66,12 +69,12 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const jobs = options.jobsFor(call, (origins) => jobOrigins.push(...origins));
     if (use === "none")
       return (
-        (await changedAttempt(call, undefined)) ??
+        (await changedAttempt(call, undefined, false)) ??
         withOrigins(await work({ path: scope.workingFolder, jobs }), jobOrigins)
       );
     const folder = await realpath(scope.workingFolder);
     if (scope.isUnconfined === true || !(await sandbox.probe()).holds)
-      return (await changedAttempt(call, undefined)) ?? (await runUnconfined(call, folder, jobs, work));
+      return (await changedAttempt(call, undefined, false)) ?? (await runUnconfined(call, folder, jobs, work));
     const lockName = draftLockName({ conversationId: scope.conversationId, folder });
     const mode = use === "read" ? "shared" : "exclusive";
     return await locks.use(lockName, mode, signal, async () => {
@@ -84,15 +87,19 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
       if (use === "write" && active !== undefined) await merger.finishPending(draft);
       const earlier = await store.mergedCall(draft.id, callKey(call));
       if (earlier !== undefined) return earlier.attempt;
-      const changed = await changedAttempt(call, active && store.paths(active.id).layer);
+      const changed = await changedAttempt(call, active && store.paths(active.id).layer, true);
       return changed ?? (await runInView(call, draft, signal, work));
     });
   }
 
   /** People approved the call for its files as they were. Nothing changes them from here on: the draft is locked, or copied. */
-  async function changedAttempt({ scope }: FolderCall, layer: string | undefined): Promise<ToolAttempt | undefined> {
-    const { bound } = scope;
-    const changedFiles = bound && (await options.boundStore.changedSince(bound, { base: bound.folder, layer }));
+  async function changedAttempt(
+    { scope: { bound } }: FolderCall,
+    layer: string | undefined,
+    isFrozen: boolean,
+  ): Promise<ToolAttempt | undefined> {
+    const folders = { base: bound?.folder ?? "", layer };
+    const changedFiles = bound && (await options.boundStore.changedSince(bound, folders, isFrozen));
     if (changedFiles === undefined) return undefined;
     const text = `Not run: ${changedFiles.join(", ")} changed after people had approved the call.`;
     return { isOk: false, isAnswer: true, text, files: [], isRetryable: false, changedFiles };
@@ -104,7 +111,8 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     if (canWrite && call.scope.isUnconfined !== true) return sandboxLost;
     const read = await originsRead(options, call, { root: folder, seen: folder });
     const origins = originsWritten(call, read);
-    const startJob = (text: string) => options.startJob({ call, draft: undefined, copies: undefined, text, origins });
+    const startJob = (text: string) =>
+      options.startJob({ call, draft: undefined, frozen: nothingFrozen, text, origins });
     const commands = createUnconfinedCommands(folder, startJob, options.unconfinedRefusal);
     return withOrigins(await work({ path: folder, jobs, ...(canWrite ? { commands } : {}) }), read);
   }
@@ -131,8 +139,9 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     const session = await openSession(options, call.network, networkRequester(call), signal);
     const { readable, mounts } = options.exposed(call);
     const { bound } = call.scope;
-    const copies = bound && (await options.boundStore.copiesOf(bound));
-    const layers = [...(copies === undefined ? [] : [copies]), layer];
+    const folders = { base: draft.folder, layer };
+    const frozen = bound === undefined ? nothingFrozen : await options.boundStore.freeze(bound, folders);
+    const layers = [...frozen.layers, layer];
     const view = await sandbox.open(
       {
         ...{ folder: draft.folder, layers, scratch, readable },
@@ -147,7 +156,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
     try {
       const files = await originsOfFiles(options, call, { root: draft.folder, seen: view.merged });
       const origins = originsWritten(call, [...files, ...originsOfHosts(call.network)]);
-      const startJob = (text: string) => options.startJob({ call, draft, copies, text, origins });
+      const startJob = (text: string) => options.startJob({ call, draft, frozen, text, origins });
       const commands = createViewCommands({ view, session, environment: options.environment, startJob, noteEnd });
       const runInside: CallFolder["runInside"] = (text, env, runSignal) =>
         startInView({ view, session, environment: { ...options.environment, ...env } }, text, runSignal);
@@ -155,7 +164,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
       const done = await work(folder);
       const attempt = withOrigins(done, [...files, ...originsOfHosts(session?.answeredBy(call.network) ?? [])]);
       if (call.use === "read" || wasInterrupted(attempt, commandEnd) || signal.aborted) return attempt;
-      return await merged(call, draft, { view, over: layer, scratch, since }, attempt, signal);
+      return await merged(call, draft, { view, over: layer, scratch, since, stale: frozen.stale }, attempt, signal);
     } finally {
       await session?.close();
       await view.close();
@@ -169,7 +178,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
   async function merged(
     call: FolderCall,
     draft: DraftRecord,
-    opened: Pick<CallMerge, "view" | "over" | "scratch" | "since">,
+    opened: Pick<CallMerge, "view" | "over" | "scratch" | "since" | "stale">,
     attempt: ToolAttempt,
     signal: AbortSignal,
   ): Promise<ToolAttempt> {
@@ -179,7 +188,7 @@ export function createCallRunner(options: CallRunnerOptions): CallRunner {
       await merger.merge({ draft, ...opened, callKey: callKey(call), turnId, attempt, origins }, signal);
       return (await store.mergedCall(draft.id, callKey(call)))?.attempt ?? attempt;
     } catch (thrown) {
-      if (!(thrown instanceof RemoraError) || thrown.code !== "draft.too-large") throw thrown;
+      if (!(thrown instanceof RemoraError) || !notMerged.has(thrown.code)) throw thrown;
       return { ...attempt, isOk: false, isAnswer: true, text: `${attempt.text}\n\n${thrown.message}` };
     }
   }

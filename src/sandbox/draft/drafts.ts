@@ -98,7 +98,10 @@ export function createDrafts(options: DraftsOptions): Drafts & ChangesActions {
     },
   });
 
-  const boundStore = createBoundStore(join(options.folder, "bound"), options.readCommandFiles);
+  const boundStore = createBoundStore(join(options.folder, "bound"), options.readCommandFiles, async () => {
+    const { holds, layers } = await options.sandbox.probe();
+    return holds && layers === "overlay";
+  });
   const binder = createFileBinder({ ...options, store, locks, boundStore });
   const runner = createCallRunner({
     ...options,

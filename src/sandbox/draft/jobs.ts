@@ -9,6 +9,7 @@ import { shorten } from "../../lib/text/shorten.ts";
 import type { DraftRecord, FolderCall, JobSummary, PluginJobs } from "../../ports/draft.ts";
 import { type Origin, viaStore } from "../../ports/origin.ts";
 import type { RunningCommand, View } from "../../ports/sandbox.ts";
+import type { FrozenFiles } from "../bound/bound-files.ts";
 import { removeTree } from "../effects/remove-tree.ts";
 import { snapshotLayer } from "../effects/snapshot-layer.ts";
 import { fileSystemTime } from "./base-state.ts";
@@ -25,7 +26,8 @@ export interface JobsOptions {
   log: Log;
 }
 
-export interface JobMerge extends Pick<CallMerge, "draft" | "view" | "over" | "scratch" | "since" | "origins"> {
+export interface JobMerge
+  extends Pick<CallMerge, "draft" | "view" | "over" | "scratch" | "since" | "stale" | "origins"> {
   jobId: string;
   call: FolderCall;
 }
@@ -33,8 +35,8 @@ export interface JobMerge extends Pick<CallMerge, "draft" | "view" | "over" | "s
 export interface JobRequest {
   call: FolderCall;
   draft: DraftRecord | undefined;
-  /** A layer with the files that the call was approved with. */
-  copies: string | undefined;
+  /** The files that the call was approved with. */
+  frozen: FrozenFiles;
   text: string;
   /** Origins of the command and of everything it can read. The log and the written files get the same origins. */
   origins: Origin[];
@@ -68,6 +70,7 @@ interface Job {
   logFile: string;
   startedAt: number;
   since: string;
+  stale: FrozenFiles["stale"];
   started: StartedJob;
   ending: string | undefined;
   /** A stopped job's changes must be discarded. */
@@ -131,7 +134,7 @@ export function createJobs(options: JobsOptions): Jobs {
     }
   }
 
-  async function begin({ call, draft, copies, text, origins }: JobRequest, layer: string | undefined): Promise<Job> {
+  async function begin({ call, draft, frozen, text, origins }: JobRequest, layer: string | undefined): Promise<Job> {
     await options.claim();
     const id = randomBytes(4).toString("hex");
     const home = join(options.folder, id);
@@ -140,9 +143,10 @@ export function createJobs(options: JobsOptions): Jobs {
     const since = await fileSystemTime(scratch);
     if (layer === undefined) await mkdir(snapshot);
     else await snapshotLayer(layer, snapshot, never);
-    const started = await options.start({ call, draft, copies, text, layer: snapshot, scratch });
+    const started = await options.start({ call, draft, frozen, text, layer: snapshot, scratch });
     const job: Job = {
       ...{ id, call, command: text, origins, logFile: join(home, "log"), startedAt: Date.now(), since, started },
+      stale: frozen.stale,
       ...{ ending: undefined, isStopped: false, ended: Promise.resolve() },
     };
     jobs.set(id, job);
@@ -163,9 +167,9 @@ export function createJobs(options: JobsOptions): Jobs {
       const { view } = started;
       if (view === undefined || draft === undefined || job.isStopped || end.exitCode === undefined) return;
       const scratch = join(options.folder, job.id, "scratch");
-      const { call, since, origins, id: jobId } = job;
+      const { call, since, stale, origins, id: jobId } = job;
       isMerging = true;
-      await options.merge({ call, draft, view, over, scratch, since, origins, jobId });
+      await options.merge({ call, draft, view, over, scratch, since, stale, origins, jobId });
       isMerging = false;
     } finally {
       await started.close();

@@ -14,6 +14,7 @@ import type { ToolAttempt } from "../../ports/tool.ts";
 import { type TooLarge, tooLargeReason } from "../effects/limits.ts";
 import { applyMerge } from "../effects/merge-layer.ts";
 import { planMerge } from "../effects/merge-plan.ts";
+import { displayPath, type RawPath } from "../effects/raw-path.ts";
 import { recordBaseStamps } from "./base-state.ts";
 import type { DraftStore } from "./draft-store.ts";
 
@@ -27,7 +28,7 @@ export interface CallMergerOptions {
 }
 
 export interface CallMerger {
-  /** Rejects with `draft.too-large` and merges nothing if the draft would get too large. */
+  /** Merges nothing and rejects with `draft.too-large`, or with `draft.stale` if newer versions would be lost. */
   merge(merge: CallMerge, signal: AbortSignal): Promise<DraftRecord | undefined>;
   finishPending(draft: DraftRecord): Promise<void>;
 }
@@ -40,6 +41,8 @@ export interface CallMerge {
   scratch: string;
   /** The `fileSystemTime` before the view was opened. */
   since: string;
+  /** What the view showed as it was before, although it has changed since. */
+  stale: readonly RawPath[];
   callKey: string;
   turnId: string;
   attempt: ToolAttempt;
@@ -48,12 +51,14 @@ export interface CallMerge {
 
 export function createCallMerger({ store, fileOrigins, events, redact, log }: CallMergerOptions): CallMerger {
   async function merge(merge: CallMerge, signal: AbortSignal): Promise<DraftRecord | undefined> {
-    const { draft, view, over, scratch, since, callKey, turnId, attempt, origins } = merge;
+    const { draft, view, over, scratch, since, stale, callKey, turnId, attempt, origins } = merge;
     // `merged` is a link in /proc, and `planMerge` follows no links, so `/.` opens the folder itself.
     const folders = { merged: `${view.merged}/.`, upper: view.upper, base: draft.folder, layer: over };
     const plan = await planMerge(folders, signal);
     if (plan.type === "too-large") throw tooLarge(plan);
     if (plan.entries.length === 0) return undefined;
+    const lost = plan.entries.find(({ path }) => stale.includes(path));
+    if (lost !== undefined) throw staleWrite(lost.path);
     const written = plan.entries.flatMap((entry) => {
       if (entry.action === "delete" || (entry.type === "folder" && !entry.isNew)) return [];
       return [{ path: entry.path, isNew: entry.isNew }];
@@ -108,6 +113,14 @@ function tooLarge(found: TooLarge): RemoraError {
     code: "draft.too-large",
     place: "draft",
     message: `None of this call's changes were kept. ${tooLargeReason(found)} ${adviceFor(found)}`,
+  });
+}
+
+function staleWrite(path: RawPath): RemoraError {
+  return new RemoraError({
+    code: "draft.stale",
+    place: "draft",
+    message: `None of this call's changes were kept: ${displayPath(path)} has changed since people approved the call, which saw it as it was. Call it again.`,
   });
 }
 

@@ -16,7 +16,7 @@ export interface JobStarterOptions extends Pick<CallRunnerOptions, "exposed" | "
 }
 
 export async function startJobCommand(options: JobStarterOptions, job: JobStart): Promise<StartedJob> {
-  const { call, draft, copies, text, layer, scratch } = job;
+  const { call, draft, frozen, text, layer, scratch } = job;
   if (draft === undefined) {
     const running = await startUnconfined(text, await realpath(call.scope.workingFolder));
     return { running, view: undefined, close: async () => running.kill() };
@@ -24,7 +24,7 @@ export async function startJobCommand(options: JobStarterOptions, job: JobStart)
   const { sandbox, environment } = options;
   const session = await openSession(options, call.network, networkRequester(call), never);
   const { readable, mounts } = options.exposed(call);
-  const paths = { folder: draft.folder, layers: [...(copies === undefined ? [] : [copies]), layer], scratch, readable };
+  const paths = { folder: draft.folder, layers: [...frozen.layers, layer], scratch, readable };
   const view = await sandbox.open({ ...paths, mounts: [...mounts, ...(session?.mounts ?? [])] }, never);
   const close = async () => {
     await session?.close();

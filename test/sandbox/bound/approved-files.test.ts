@@ -1,5 +1,5 @@
 /** Calls in a real view, over a folder that others change before and while the call runs. */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -36,25 +36,22 @@ test("a change by the draft's own conversation counts like one of the folder", a
 });
 
 test("a script that somebody changes while the call runs is read as it was approved", async () => {
-  await bench.write("trigger", "wait\n");
-  const command = "for i in $(seq 500); do grep -q go trigger && break; sleep 0.02; done; cat trigger; sh deploy.sh";
   const bound = await approved("sh deploy.sh");
   const turn = await bench.startTurn();
   const ended = bench.call(
     turn,
     async ({ path, commands }) => {
-      const running = await commands?.run(command, new AbortController().signal);
-      // In the same inodes, as an editor or a redirection writes. The view has been opened.
+      // In the same inode, as an editor or a redirection writes. The view has been opened.
       await writeFile(join(bench.folder(), "deploy.sh"), "echo EVIL\n");
-      await writeFile(join(bench.folder(), "trigger"), "go\n");
       expect(await readFile(join(path, "deploy.sh"), "utf8")).toBe("echo GOOD\n");
+      const running = await commands?.run("sh deploy.sh", new AbortController().signal);
       const output = running === undefined ? "" : await text(running.output);
       await running?.ended;
       return { isOk: true, text: output, files: [], isRetryable: false };
     },
     { bound },
   );
-  expect((await ended).text).toBe("go\nGOOD\n");
+  expect((await ended).text).toBe("GOOD\n");
 });
 
 test("what the call writes to the files that it was approved with joins the draft", async () => {
@@ -71,4 +68,43 @@ test("a call that removes a folder with approved files leaves nothing of it", as
   const turn = await bench.startTurn();
   await bench.run(turn, "rm -r lib", { bound });
   expect((await bench.run(turn, "ls")).text).toBe("deploy.sh");
+});
+
+/** Ways to open a file that no text names. In a folder that can be kept whole, none of them needs to be found. */
+test.each([
+  ["a linked folder", "bash current/run.sh", { current: "-> rel", "rel/run.sh": "echo GOOD\n" }, "rel/run.sh"],
+  ["its link", "bash current/run.sh", { current: "-> rel", "rel/run.sh": "echo GOOD\n" }, "current"],
+  ["the parent's path", 'bash ../"$(basename "$PWD")"/deploy.sh', {}, "deploy.sh"],
+  ["an argument", "bash go.sh a", { "go.sh": ". ./env/$1.sh\n", "env/a.sh": "echo GOOD\n" }, "env/a.sh"],
+  ["a joined path", "bash go.sh", { "go.sh": 'a=env; b=a.sh; sh "$a/$b"\n', "env/a.sh": "echo GOOD\n" }, "env/a.sh"],
+  [
+    "a list",
+    "bash go.sh",
+    { "go.sh": "sh $(cat list.txt)\n", "list.txt": "a.sh\n", "a.sh": "echo GOOD\n" },
+    "list.txt",
+  ],
+  ["a new file", "bash go.sh", { "go.sh": "[ -e on ] && echo EVIL || echo GOOD\n" }, "on"],
+])("what is opened by way of %s is what was there when people were asked", async (_way, command, files, path) => {
+  const write = async (name: string, content: string) => {
+    if (!content.startsWith("-> ")) return await bench.write(name, content);
+    await rm(join(bench.folder(), name), { force: true });
+    await symlink(content.slice(3), join(bench.folder(), name));
+  };
+  for (const [name, content] of Object.entries({ "b.sh": "echo EVIL\n", "other/run.sh": "echo EVIL\n", ...files }))
+    await write(name, content);
+  const bound = await approved(command);
+  await write(path, { "list.txt": "b.sh\n", current: "-> other" }[path] ?? "echo EVIL\n");
+  const ended = await bench.run(await bench.startTurn(), command, { bound });
+  expect(ended.text).not.toContain("EVIL");
+  if (ended.changedFiles === undefined) expect(ended.text).toBe("GOOD");
+});
+
+test("an approved call beside a log that grows runs, and a newer version of a file is not overwritten by an older one", async () => {
+  await bench.write("notes.log", "one\n");
+  const bound = await approved("make -s all; true");
+  await bench.write("notes.log", "one\ntwo\n");
+  const turn = await bench.startTurn();
+  const ended = await bench.run(turn, "cat notes.log; echo three >> notes.log", { bound });
+  expect(ended.text).toMatch(/^one\n[\s\S]*None of this call's changes were kept: notes\.log has changed/);
+  expect((await bench.run(turn, "cat notes.log")).text).toBe("one\ntwo");
 });

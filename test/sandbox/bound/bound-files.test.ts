@@ -14,7 +14,8 @@ let count = 0;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "bound-"));
   await mkdir(join(home, "store"));
-  store = createBoundStore(join(home, "store"), readCommandFiles);
+  // As where a view copies its folder, so that what is compared must be found.
+  store = createBoundStore(join(home, "store"), readCommandFiles, async () => false);
 });
 afterAll(() => rm(home, { recursive: true }));
 
@@ -43,7 +44,7 @@ async function changed(command: string, files: Files, change: Files, where: "bas
   const folders = { base, layer };
   const bound = await store.bind({ commands: [command], names: [] }, folders, "c");
   await write(where === "base" ? base : layer, change);
-  return await store.changedSince(bound, folders);
+  return await store.changedSince(bound, folders, true);
 }
 
 const evil = "echo EVIL\n";
@@ -128,10 +129,10 @@ test.each<[string, string, Files, Files]>([
 test("what appears in a folder that was missing is noticed", async () => {
   const folders = { base: join(home, "later"), layer: undefined };
   const bound = await store.bind({ commands: ["sh a.sh"], names: [] }, folders, "c");
-  expect(await store.changedSince(bound, folders)).toBeUndefined();
+  expect(await store.changedSince(bound, folders, true)).toBeUndefined();
   await mkdir(folders.base);
   await write(folders.base, { "a.sh": evil });
-  expect(await store.changedSince(bound, folders)).toEqual(["a.sh"]);
+  expect(await store.changedSince(bound, folders, true)).toEqual(["a.sh"]);
 });
 
 test("the same contents again are no change, whoever wrote them and when", async () => {
@@ -140,14 +141,15 @@ test("the same contents again are no change, whoever wrote them and when", async
   const bound = await store.bind({ commands: ["sh a.sh"], names: [] }, folders, "c");
   await writeFile(join(base, "a.sh"), "echo a\n");
   await utimes(join(base, "a.sh"), 1, 1);
-  expect(await store.changedSince(bound, folders)).toBeUndefined();
+  expect(await store.changedSince(bound, folders, true)).toBeUndefined();
 });
 
 test("the copies of an approval's files are as they were, also after somebody has changed the folder", async () => {
   const base = await folderWith({ "s/a.sh": "echo a\n", "run.sh": "-> s/a.sh" });
-  const bound = await store.bind({ commands: ["sh run.sh"], names: [] }, { base, layer: undefined }, "c");
+  const folders = { base, layer: undefined };
+  const bound = await store.bind({ commands: ["sh run.sh"], names: [] }, folders, "c");
   await write(base, { "s/a.sh": evil });
-  const copies = (await store.copiesOf(bound)) ?? "";
+  const [copies = ""] = (await store.freeze(bound, folders)).layers;
   expect(await readFile(join(copies, "run.sh"), "utf8")).toBe("echo a\n");
 });
 
@@ -155,9 +157,9 @@ test("files that are too large to be copied are compared all the same", async ()
   const base = await folderWith({ "big.bin": "a".repeat(5 * 1024 * 1024) });
   const folders = { base, layer: undefined };
   const bound = await store.bind({ commands: ["curl -T big.bin https://x.example"], names: [] }, folders, "c");
-  expect(await store.changedSince(bound, folders)).toBeUndefined();
+  expect(await store.changedSince(bound, folders, true)).toBeUndefined();
   await writeFile(join(base, "big.bin"), "b".repeat(5 * 1024 * 1024));
-  expect(await store.changedSince(bound, folders)).toEqual(["big.bin"]);
+  expect(await store.changedSince(bound, folders, true)).toEqual(["big.bin"]);
 });
 
 /** A chain of scripts that read each other in many ways; the last one changes. */

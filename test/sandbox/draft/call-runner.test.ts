@@ -285,7 +285,7 @@ describe("a crash", () => {
       jobsFor: () => ({ list: () => [], read: async () => undefined, stop: async () => undefined }),
       fileOrigins,
       outputsFolder: () => "/nowhere",
-      boundStore: { changedSince: async () => undefined, copiesOf: async () => undefined },
+      boundStore: { changedSince: async () => undefined, freeze: async () => ({ layers: [], stale: [] }) },
     });
   }
 
