@@ -52,6 +52,10 @@ async function createDriver(): Promise<NotifyDriver> {
       const thread = () => channel.threads().find(({ id }) => id === said.id);
       return { thread: () => agentsIn(thread(), "thread") };
     },
+    remove(name, from) {
+      if (from === "workspace") personCalled(name).leave(guild);
+      else channel.permit(personCalled(name), { deny: ["ViewChannel"] });
+    },
     openDms: (name, areOpen) => personCalled(name).acceptDms(areOpen),
     allowed({ id }) {
       const sent = discord.requests.find(({ answer }) => (answer as { id?: string } | undefined)?.id === id);

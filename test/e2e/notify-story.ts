@@ -35,6 +35,8 @@ export interface NotifyDriver {
   dm(name: string): Seen[];
   /** From now on, or until they are open again, direct messages to this person are refused. */
   openDms(name: string, areOpen: boolean): void;
+  /** From now on the person is no longer in the workspace, or only in the channel. */
+  remove(name: string, from: "workspace" | "channel"): void;
   /** Whom the message may ping, as it was sent. */
   allowed(message: Seen): string[];
   /** Resolves to what only this person reads. */
