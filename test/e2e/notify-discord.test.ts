@@ -45,6 +45,7 @@ async function createDriver(): Promise<NotifyDriver> {
     env: () => ({ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl }),
     approver: (name) => `user:discord:${personCalled(name).id}`,
     role: `role:${role.id}`,
+    channel: `discord:${guild.id}:${channel.id}`,
     close: () => discord.stop(),
     until: (find) => discord.until(find, 60_000) as never,
     async ask(text) {
